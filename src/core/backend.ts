@@ -1,0 +1,39 @@
+/** How the core sees whatever runs models. */
+import type { Model } from "../../gen/lintel/v1/models_pb.js";
+import type { Handle } from "./call.js";
+import type { BackendMethod } from "./methods.js";
+
+/**
+ * The methods that a backend can do. Derived from the generated descriptors, so
+ * that a change of the contract is a compile error in every backend. Of the two
+ * forms of an operation one is enough: the core makes the other out of it.
+ */
+export type Handlers = { readonly [M in BackendMethod]?: Handle<M> };
+
+/**
+ * A model server, or an engine in this process.
+ *
+ * A handler gets a valid request with every default filled in, and the name by
+ * which the backend knows the model in `model` or `model_id`. Image requests
+ * carry one prompt, unless the model reads `|` itself; images are answered
+ * inline in `Media.data`.
+ */
+export interface Backend {
+  /** Name in the configuration, unique. */
+  readonly name: string;
+  /** The models that it serves now. The same array as long as nothing changed. */
+  models(): readonly Model[];
+  /** Waits until a model that is being loaded can answer, or throws why it can't. */
+  ready?(model: string, signal: AbortSignal): Promise<void>;
+  readonly handlers: Handlers;
+  /** Resolves if the backend could take a call now, throws a `LintelError` otherwise. */
+  health(signal: AbortSignal): Promise<void>;
+  /** Frees what the backend holds; running calls are aborted. */
+  close(): Promise<void>;
+}
+
+/** A model on a backend, where a call can go. */
+export interface Target {
+  readonly backend: Backend;
+  readonly model: Model;
+}

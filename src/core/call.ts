@@ -1,0 +1,79 @@
+/**
+ * One call on its way through Lintel: what a step may know of it, and what a
+ * step is. Nothing here knows HTTP, Fastify or a vendor.
+ */
+import type { Target } from "./backend.js";
+import type { LintelError } from "./errors.js";
+import type { Logger } from "./log.js";
+import type { Input, MethodName, Output } from "./methods.js";
+
+/** Who calls. */
+export interface Caller {
+  /** Stable name for limits, usage and logs; never the token itself. */
+  readonly id: string;
+  /** Names or `prefix*` patterns of the models that the caller may use; absent: all. */
+  readonly models?: readonly string[];
+}
+
+/** What steps note down about a call; telemetry and usage read it at the end. */
+export interface Attributes {
+  /** The door, for example `"rest"`. */
+  door: string;
+  /** Name of the model after defaults were applied. */
+  model?: string;
+  /** Name of the backend that answered, or was asked last. */
+  backend?: string;
+  /** How many backends were asked. */
+  attempts: number;
+  /** Token counts as delivered. */
+  promptTokens?: number;
+  completionTokens?: number;
+  /** Images delivered. */
+  images?: number;
+}
+
+/** A call. Steps hand on a changed copy; `attributes` and `warnings` are shared by all copies. */
+export interface Call<M extends MethodName = MethodName> {
+  readonly method: M;
+  /** The request message. */
+  readonly request: Input<M>;
+  /** Request id, also sent as `x-request-id`. */
+  readonly id: string;
+  /** The bearer token as it was presented; absent if there was none. */
+  readonly credential?: string | undefined;
+  /** What the door found wrong while decoding. Thrown after authentication. */
+  readonly defect?: LintelError | undefined;
+  /** Set by authentication. */
+  readonly caller?: Caller;
+  /** Where the call goes, best first. Set by resolution. */
+  readonly targets?: readonly Target[];
+  /**
+   * Aborted when the caller left, the deadline passed or the service ends.
+   * `signal.reason` is the `LintelError` to report.
+   */
+  readonly signal: AbortSignal;
+  /** When the call must be done, milliseconds since the epoch. */
+  readonly deadline?: number | undefined;
+  readonly log: Logger;
+  readonly attributes: Attributes;
+  /** What was dropped or could not be done, in words for the caller. */
+  readonly warnings: string[];
+}
+
+/**
+ * Answers a call. Each step of the iteration carries all the messages that one
+ * read from upstream brought, at least one. A unary method is a stream of one
+ * message. Failures are thrown as `LintelError`. Cancellation travels by
+ * `call.signal`, never by `return()` of the iterator.
+ */
+export type Handle<M extends MethodName = MethodName> = (
+  call: Call<M>,
+) => AsyncIterable<readonly Output<M>[]>;
+
+/** A step around a handle. */
+export type Middleware = (next: Handle) => Handle;
+
+/** Joins steps, the first outermost, around the handle that ends the chain. */
+export function compose(steps: readonly Middleware[], end: Handle): Handle {
+  return steps.reduceRight((next, step) => step(next), end);
+}

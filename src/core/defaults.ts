@@ -1,0 +1,21 @@
+/** The contract's defaults, and what counts as "not set". */
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
+
+/** Defaults of a chat completion. */
+export const chatDefaults = {
+  temperature: 0.7,
+  maxTokens: 256,
+  topP: 1,
+  topK: -1,
+} as const satisfies Partial<LLMRequest>;
+
+/** Defaults of an image generation; sizes in pixels. */
+export const imageDefaults = {
+  height: 576,
+  width: 1024,
+  guidanceScale: 7.5,
+  safetyCheck: true,
+  numInferenceSteps: 50,
+  numImagesPerPrompt: 1,
+} as const satisfies Partial<TextToImageRequest>;

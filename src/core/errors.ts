@@ -1,0 +1,199 @@
+/**
+ * The one set of errors, and the one table to and from every protocol.
+ * What a caller sees of an error is `message`, `param` and `violations`;
+ * `cause` is for the log only.
+ */
+import { Code } from "@connectrpc/connect";
+
+/** A row of the table. */
+interface Row {
+  /** HTTP status. */
+  readonly http: number;
+  /** gRPC and Connect code. */
+  readonly grpc: Code;
+  /** `error.type` in JSON, as OpenAI's clients know it. */
+  readonly type: string;
+}
+
+const row = (http: number, grpc: Code, type: string): Row => ({ http, grpc, type });
+
+/** Everything that can go wrong, by the code that callers see. */
+export const errorTable = {
+  /** The body is not JSON, or not an object. */
+  invalid_json: row(400, Code.InvalidArgument, "invalid_request_error"),
+  /** Fields of the wrong type, out of bounds or missing. */
+  invalid_fields: row(422, Code.InvalidArgument, "invalid_request_error"),
+  /** A value that can't be served. */
+  invalid_value: row(400, Code.InvalidArgument, "invalid_request_error"),
+  /** A parameter that the model does not support and that changes the result. */
+  unsupported_parameter: row(400, Code.InvalidArgument, "invalid_request_error"),
+  /** No token, or one that is not known. */
+  invalid_token: row(401, Code.Unauthenticated, "authentication_error"),
+  /** A token that may not use this model. */
+  model_not_allowed: row(403, Code.PermissionDenied, "permission_error"),
+  /** No such model. */
+  model_not_found: row(404, Code.NotFound, "invalid_request_error"),
+  /** No such path. */
+  not_found: row(404, Code.Unimplemented, "invalid_request_error"),
+  /** The path exists, not with this method. */
+  method_not_allowed: row(405, Code.Unimplemented, "invalid_request_error"),
+  /** The client was too slow to send its request. */
+  request_timeout: row(408, Code.DeadlineExceeded, "invalid_request_error"),
+  /** The body is larger than allowed. */
+  too_large: row(413, Code.ResourceExhausted, "invalid_request_error"),
+  /** The body has a media type that is not understood. */
+  unsupported_media_type: row(415, Code.InvalidArgument, "invalid_request_error"),
+  /** A limit of this gateway or of the model server was reached. */
+  rate_limited: row(429, Code.ResourceExhausted, "rate_limit_error"),
+  /** The caller left. Nobody reads the status. */
+  cancelled: row(499, Code.Canceled, "cancelled"),
+  /** A fault in Lintel itself. */
+  internal: row(500, Code.Internal, "server_error"),
+  /** The backend can't do this operation at all. */
+  unimplemented: row(501, Code.Unimplemented, "server_error"),
+  /** The model server failed, or answered nonsense. */
+  upstream_failed: row(502, Code.Internal, "upstream_error"),
+  /** The model server can't be reached. */
+  upstream_unreachable: row(502, Code.Unavailable, "upstream_error"),
+  /** No model server can take the call now. */
+  unavailable: row(503, Code.Unavailable, "unavailable_error"),
+  /** This process is about to leave. */
+  shutting_down: row(503, Code.Unavailable, "unavailable_error"),
+  /** The model server took too long, or the caller's deadline passed. */
+  timeout: row(504, Code.DeadlineExceeded, "timeout_error"),
+} as const satisfies Record<string, Row>;
+
+/** Code of an error, as callers see it. */
+export type ErrorCode = keyof typeof errorTable;
+
+/** What is wrong with one field. */
+export interface Violation {
+  /** Path of the field by the contract's names, for example `messages[0].role`. */
+  readonly field: string;
+  /** What is allowed, without the field's name: `must be at most 2`. */
+  readonly message: string;
+}
+
+/** More about an error. */
+export interface ErrorOptions {
+  /** The field at fault. */
+  readonly param?: string;
+  /** Every field at fault, for `invalid_fields`. */
+  readonly violations?: readonly Violation[];
+  /** Seconds after which it may work. */
+  readonly retryAfter?: number;
+  /** Bare HTTP detail: what `Allow` says on 405. */
+  readonly allow?: string;
+  /** The error behind it; logged, never shown. */
+  readonly cause?: unknown;
+}
+
+/** The one error class: what steps and backends throw and doors encode. */
+export class LintelError extends Error {
+  override readonly name = "LintelError";
+  readonly code: ErrorCode;
+  readonly param: string | undefined;
+  readonly violations: readonly Violation[];
+  readonly retryAfter: number | undefined;
+  readonly allow: string | undefined;
+
+  /**
+   * @param code which row of the table
+   * @param message for the caller: no address, no key, no stack
+   */
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.param = options.param;
+    this.violations = options.violations ?? [];
+    this.retryAfter = options.retryAfter ?? defaultRetryAfter[code];
+    this.allow = options.allow;
+  }
+
+  /** HTTP status. */
+  get http(): number {
+    return errorTable[this.code].http;
+  }
+
+  /** gRPC and Connect code. */
+  get grpc(): Code {
+    return errorTable[this.code].grpc;
+  }
+
+  /** `error.type` in JSON. */
+  get type(): string {
+    return errorTable[this.code].type;
+  }
+}
+
+/** Statuses that need `Retry-After` get one, also where nobody said when. */
+const defaultRetryAfter: { readonly [C in ErrorCode]?: number } = {
+  rate_limited: 1,
+  unavailable: 1,
+  shutting_down: 5,
+};
+
+/** An error that names every field at fault. */
+export function invalidFields(violations: readonly Violation[]): LintelError {
+  const message = violations.map((v) => `${v.field}: ${v.message}`).join("; ");
+  return new LintelError("invalid_fields", message, {
+    violations,
+    ...(violations[0] && { param: violations[0].field }),
+  });
+}
+
+/** A value of one field that can't be served. */
+export function invalidValue(param: string, message: string): LintelError {
+  return new LintelError("invalid_value", `${param}: ${message}`, { param });
+}
+
+/**
+ * Makes a `LintelError` of whatever was thrown. A thing that nobody foresaw
+ * becomes `internal`, and its own words stay in `cause`.
+ */
+export function toLintelError(thrown: unknown): LintelError {
+  if (thrown instanceof LintelError) return thrown;
+  return new LintelError("internal", "internal error", { cause: thrown });
+}
+
+/**
+ * The error for a status that a model server answered with. Its address and
+ * our key's rejection are not the caller's business: those become 502.
+ * @param said the server's own message, if it had one that may be shown
+ */
+export function fromUpstreamStatus(
+  status: number,
+  said?: string,
+  retryAfter?: number,
+): LintelError {
+  const words = (fallback: string) => (said ? `${fallback}: ${withoutAddresses(said)}` : fallback);
+  const options = retryAfter === undefined ? {} : { retryAfter };
+  switch (status) {
+    case 400:
+    case 413:
+    case 422:
+      return new LintelError("invalid_value", words("the model server refused the request"));
+    case 408:
+    case 504:
+      return new LintelError("timeout", "the model server took too long");
+    case 429:
+      return new LintelError("rate_limited", "the model server is at its limit", options);
+    case 503:
+    case 529:
+      return new LintelError("unavailable", "the model server can't take the request now", options);
+    default:
+      return new LintelError("upstream_failed", `the model server failed (status ${status})`);
+  }
+}
+
+/** Takes addresses and things that look like keys out of a server's message. */
+export function withoutAddresses(text: string): string {
+  return text
+    .slice(0, 500)
+    .replace(/\b(?:https?|grpc|unix|wss?):\/*\S+/gi, "[address]")
+    .replace(/\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b/g, "[address]")
+    .replace(/\blocalhost(?::\d+)?/gi, "[address]")
+    .replace(/\[[0-9a-f:]*:[0-9a-f:]*\](?::\d+)?/gi, "[address]")
+    .replace(/\b(?:sk|key|tok|lt)[-_][A-Za-z0-9_-]{6,}/g, "[key]")
+    .replace(/\bBearer\s+\S+/gi, "[key]");
+}

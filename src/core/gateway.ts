@@ -1,0 +1,60 @@
+/** What a door gets of Lintel. */
+import type { LintelError } from "./errors.js";
+import type { Logger } from "./log.js";
+import type { MediaStore } from "./media.js";
+import type { Input, MethodName, Output } from "./methods.js";
+
+/** Where a call comes from: all that a door says besides the request. */
+export interface Origin {
+  /** The door, for example `"rest"`; for logs and metrics. */
+  readonly door: string;
+  /** The bearer token as presented. */
+  readonly credential?: string | undefined;
+  /** What was wrong while decoding; thrown once the caller is authenticated. */
+  readonly defect?: LintelError | undefined;
+  /** Aborted when the caller leaves. */
+  readonly signal: AbortSignal;
+  /** The caller's own deadline, milliseconds from now. */
+  readonly timeoutMs?: number | undefined;
+  /** `x-request-id` as the caller sent it; taken over if it is well formed. */
+  readonly requestId?: string | undefined;
+}
+
+/** A call that was started. Nothing runs before `messages` is iterated. */
+export interface Running<M extends MethodName> {
+  /** Request id; doors send it as `x-request-id`. */
+  readonly id: string;
+  /** Grows while the call runs; complete for the header once the first message is there. */
+  readonly warnings: readonly string[];
+  /** The answer, to be iterated once. Failures are thrown as `LintelError`. */
+  readonly messages: AsyncIterable<readonly Output<M>[]>;
+}
+
+/** The state of the whole process. */
+export interface Readiness {
+  /** False while shutting down. */
+  readonly accepting: boolean;
+  /** Calls that run now. */
+  readonly running: number;
+}
+
+/** Lintel, as doors see it. */
+export interface Gateway {
+  /** Starts a call. Never throws: everything that goes wrong comes through `messages`. */
+  call<M extends MethodName>(method: M, request: Input<M>, origin: Origin): Running<M>;
+  readonly readiness: Readiness;
+  readonly log: Logger;
+  readonly media: MediaStore | undefined;
+}
+
+/**
+ * The one message of a unary call.
+ * @throws LintelError as the call does
+ */
+export async function only<M extends MethodName>(running: Running<M>): Promise<Output<M>> {
+  let last: Output<M> | undefined;
+  for await (const batch of running.messages) last = batch.at(-1);
+  // A unary handle that ends without a message is a fault of the handle.
+  if (last === undefined) throw new Error("a unary call ended without a message");
+  return last;
+}

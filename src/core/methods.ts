@@ -1,0 +1,42 @@
+/**
+ * The methods of the contract, as the generated code has them. A method added
+ * to the proto shows up here by itself, and in every place that must know it
+ * as a compile error.
+ */
+import type { DescMethodStreaming, MessageShape } from "@bufbuild/protobuf";
+import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
+import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
+import { ModelsService } from "../../gen/lintel/v1/models_pb.js";
+
+/** Services that a backend can serve. */
+export const backendServices = [ChatService, TextToImageService] as const;
+
+/** Every service of the contract: what backends serve, and what the core answers itself. */
+export const services = [...backendServices, ModelsService] as const;
+
+type BackendMethods = (typeof ChatService)["method"] & (typeof TextToImageService)["method"];
+type Methods = BackendMethods & (typeof ModelsService)["method"];
+
+/** Name of a method, for example `"chat"` or `"streamTextToImage"`. */
+export type MethodName = keyof Methods;
+
+/** Name of a method that reaches a backend. */
+export type BackendMethod = keyof BackendMethods;
+
+/** Name of a method that answers with more than one message. */
+export type StreamingMethod = {
+  [M in MethodName]: Methods[M] extends DescMethodStreaming ? M : never;
+}[MethodName];
+
+/** Request message of a method. */
+export type Input<M extends MethodName> = MessageShape<Methods[M]["input"]>;
+
+/** Response message of a method; a streaming method has many of them. */
+export type Output<M extends MethodName> = MessageShape<Methods[M]["output"]>;
+
+/** Descriptors by method name. */
+export const methods = {
+  ...ChatService.method,
+  ...TextToImageService.method,
+  ...ModelsService.method,
+} as Methods;

@@ -1,0 +1,29 @@
+/** What every door is: a Fastify plugin that gets the gateway. */
+import type { FastifyPluginAsync } from "fastify";
+import type { Gateway } from "../core/gateway.js";
+
+/** Settings of the wire formats. */
+export interface DoorSettings {
+  /** Largest request body, bytes. Default 1 MiB. */
+  readonly bodyLimit: number;
+  /** Silence on an SSE stream after which a comment is sent, milliseconds. Default 15000. */
+  readonly keepAliveMs: number;
+  /** How long a stream's status is held back for the first message, milliseconds. Default 10000. */
+  readonly holdMs: number;
+}
+
+/** The contract's values. */
+export const doorDefaults: DoorSettings = {
+  bodyLimit: 1024 * 1024,
+  keepAliveMs: 15_000,
+  holdMs: 10_000,
+};
+
+/** What a door is registered with. */
+export interface DoorOptions {
+  readonly gateway: Gateway;
+  readonly settings: DoorSettings;
+}
+
+/** A way in. */
+export type Door = FastifyPluginAsync<DoorOptions>;
