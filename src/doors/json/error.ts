@@ -1,0 +1,80 @@
+/**
+ * How an error looks in JSON and in HTTP headers. One body serves both families
+ * of clients: OpenAI's read `error.message`, the others `detail`.
+ */
+import type { FastifyReply } from "fastify";
+import type { LintelError } from "../../core/errors.js";
+
+/** What OpenAI's clients read, at the top of a body or inside of a stream. */
+export interface ErrorObject {
+  readonly message: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: string;
+}
+
+/** One field at fault, as FastAPI's clients read it. */
+export interface FieldDetail {
+  /** `body`, then the path: names and positions. */
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly type: "value_error";
+}
+
+/** The body of every error response. */
+export interface ErrorBody {
+  readonly error: ErrorObject;
+  readonly detail: { readonly msg: string } | readonly FieldDetail[];
+}
+
+/** The `error` object alone. */
+export function errorObject(error: LintelError): ErrorObject {
+  return {
+    message: error.message,
+    type: error.type,
+    param: error.param ?? null,
+    code: error.code,
+  };
+}
+
+/** The whole body: fields at fault are listed each with its place. */
+export function errorBody(error: LintelError): ErrorBody {
+  const detail =
+    error.violations.length > 0
+      ? error.violations.map(({ field, message }) => ({
+          loc: ["body", ...pathOf(field)],
+          msg: message,
+          type: "value_error" as const,
+        }))
+      : { msg: error.message };
+  return { error: errorObject(error), detail };
+}
+
+/**
+ * Sends an error as a JSON response with the headers that its status wants.
+ * Does nothing once headers went out; a caller who left gets no body.
+ * @param requestId what `x-request-id` says; absent: what the reply already has, or Fastify's id
+ */
+export function sendError(
+  reply: FastifyReply,
+  error: LintelError,
+  requestId?: string,
+): FastifyReply {
+  if (reply.sent || reply.raw.headersSent) return reply;
+  const id = requestId ?? reply.getHeader("x-request-id") ?? reply.request.id;
+  reply.code(error.http).header("x-request-id", id);
+  if (error.retryAfter !== undefined) reply.header("retry-after", Math.ceil(error.retryAfter));
+  if (error.http === 401) reply.header("www-authenticate", "Bearer");
+  if (error.allow !== undefined) reply.header("allow", error.allow);
+  if (error.code === "cancelled") return reply.send();
+  return reply.type("application/json; charset=utf-8").send(JSON.stringify(errorBody(error)));
+}
+
+/** `messages[0].role` as `["messages", 0, "role"]`. */
+function pathOf(field: string): (string | number)[] {
+  const path: (string | number)[] = [];
+  for (const [, position, name] of field.matchAll(/\[(\d+)\]|([^.[\]]+)/g)) {
+    path.push(position === undefined ? (name ?? "") : Number(position));
+  }
+  return path;
+}
