@@ -1,0 +1,72 @@
+/**
+ * Generates what is generated: gen/ from proto/ (by buf, offline), and
+ * lintel.schema.json from the definition of the configuration.
+ *
+ *   node scripts/generate.js            writes them
+ *   node scripts/generate.js --check    writes nothing, fails if they are stale
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { buildIfStale } from "./build.js";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const bin = join(root, "node_modules/.bin");
+const check = process.argv.includes("--check");
+
+/** Runs buf, which finds its plugins on the path. */
+function buf(...args) {
+  execFileSync(join(bin, "buf"), args, {
+    cwd: root,
+    stdio: "inherit",
+    env: { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` },
+  });
+}
+
+/** Paths of all files under a folder, relative to it. */
+function filesUnder(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(folder.length + 1))
+    .sort();
+}
+
+/** Names of files that are missing, left over or different. */
+function differences(expected, actual) {
+  const names = new Set([...filesUnder(expected), ...filesUnder(actual)]);
+  return [...names].filter((name) => {
+    const [a, b] = [join(expected, name), join(actual, name)];
+    return !existsSync(a) || !existsSync(b) || !readFileSync(a).equals(readFileSync(b));
+  });
+}
+
+/** The JSON Schema of the configuration, as text. */
+async function schemaText() {
+  if ((await buildIfStale()) !== 0) process.exit(1);
+  const { configJsonSchema } = await import(join(root, "dist/src/config/json-schema.js"));
+  return `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
+}
+
+const schemaFile = join(root, "lintel.schema.json");
+if (check) {
+  const fresh = mkdtempSync(join(tmpdir(), "lintel-generate-"));
+  try {
+    buf("generate", "-o", fresh);
+    const stale = differences(join(fresh, "gen"), join(root, "gen")).map((name) => `gen/${name}`);
+    const committed = existsSync(schemaFile) ? readFileSync(schemaFile, "utf8") : "";
+    if (committed !== (await schemaText())) stale.push("lintel.schema.json");
+    for (const name of stale) console.error(`stale: ${name}`);
+    if (stale.length) {
+      console.error("run `npm run generate` and commit what it writes");
+      process.exitCode = 1;
+    }
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+} else {
+  buf("generate");
+  writeFileSync(schemaFile, await schemaText());
+}
