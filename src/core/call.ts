@@ -6,6 +6,7 @@ import type { Target } from "./backend.js";
 import type { LintelError } from "./errors.js";
 import type { Logger } from "./log.js";
 import type { Input, MethodName, Output } from "./methods.js";
+import type { ModelSettings } from "./settings.js";
 
 /** Who calls. */
 export interface Caller {
@@ -19,6 +20,8 @@ export interface Caller {
 export interface Attributes {
   /** The door, for example `"rest"`. */
   door: string;
+  /** `Caller.id`, once authenticated. */
+  caller?: string;
   /** Name of the model after defaults were applied. */
   model?: string;
   /** Name of the backend that answered, or was asked last. */
@@ -47,6 +50,8 @@ export interface Call<M extends MethodName = MethodName> {
   readonly caller?: Caller;
   /** Where the call goes, best first. Set by resolution. */
   readonly targets?: readonly Target[];
+  /** What the operator set for the model. Set by resolution. */
+  readonly modelSettings?: ModelSettings | undefined;
   /**
    * Aborted when the caller left, the deadline passed or the service ends.
    * `signal.reason` is the `LintelError` to report.

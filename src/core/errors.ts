@@ -27,6 +27,8 @@ export const errorTable = {
   invalid_value: row(400, Code.InvalidArgument, "invalid_request_error"),
   /** A parameter that the model does not support and that changes the result. */
   unsupported_parameter: row(400, Code.InvalidArgument, "invalid_request_error"),
+  /** The safety check found an image harmful, and the operator blocks those. */
+  content_blocked: row(400, Code.FailedPrecondition, "invalid_request_error"),
   /** No token, or one that is not known. */
   invalid_token: row(401, Code.Unauthenticated, "authentication_error"),
   /** A token that may not use this model. */

@@ -1,0 +1,10 @@
+/** Token counts where a model server reports none. */
+
+/**
+ * About how many tokens a text has: one for every four bytes of UTF-8, which is
+ * near for English with the usual vocabularies and errs upwards elsewhere.
+ * @returns 0 for an empty text, otherwise at least 1
+ */
+export function estimateTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 4);
+}

@@ -1,0 +1,156 @@
+/**
+ * Makes an image request into jobs that one model can take, and what comes back
+ * into the contract's images: prompts, seeds, positions, safety, storing.
+ */
+import { randomInt } from "node:crypto";
+import type {
+  Media,
+  StreamTextToImageResponse,
+  TextToImageRequest,
+  TextToImageResponse,
+} from "../../gen/lintel/v1/image_pb.js";
+import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
+import { event } from "./adapt.js";
+import type { Call, Handle, Middleware } from "./call.js";
+import { imageDefaults } from "./defaults.js";
+import { LintelError } from "./errors.js";
+import type { Finish } from "./finish.js";
+import { warn } from "./fit.js";
+import { type Prompt, promptsOf } from "./prompts.js";
+import type { CoreSettings } from "./settings.js";
+
+/** Events of `streamTextToImage`, in batches. */
+type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
+
+/** One call to a model: one prompt, some images. */
+interface Job extends Prompt {
+  readonly seed: number;
+  readonly images: number;
+}
+
+/**
+ * Answers both forms of image generation out of the streamed one; other methods pass.
+ * @param finish what is done to each image before the caller gets it
+ */
+export function images(settings: CoreSettings, finish: Finish): Middleware {
+  const most = settings.bounds.prompts?.max ?? 4;
+  return (next) => (call) => {
+    if (call.method === "streamTextToImage") {
+      return generate(
+        call as Call<"streamTextToImage">,
+        next as Handle<"streamTextToImage">,
+        most,
+        finish,
+      );
+    }
+    if (call.method === "textToImage") {
+      const streamed = { ...call, method: "streamTextToImage" } as Call<"streamTextToImage">;
+      return gather(generate(streamed, next as Handle<"streamTextToImage">, most, finish));
+    }
+    return next(call);
+  };
+}
+
+async function* generate(
+  call: Call<"streamTextToImage">,
+  next: Handle<"streamTextToImage">,
+  most: number,
+  finish: Finish,
+): Events {
+  const jobs = jobsOf(call, most);
+  const images = jobs.reduce((sum, job) => sum + job.images, 0);
+  let offset = 0;
+  for (const job of jobs) {
+    yield* run(call, next, job, offset, images, finish);
+    offset += job.images;
+  }
+  const warnings = [...call.warnings];
+  yield [event("done", { $typeName: "lintel.v1.ImagesDone", warnings })];
+}
+
+async function* run(
+  call: Call<"streamTextToImage">,
+  next: Handle<"streamTextToImage">,
+  job: Job,
+  offset: number,
+  images: number,
+  finish: Finish,
+): Events {
+  let ready = 0;
+  let done = false;
+  for await (const batch of next({ ...call, request: requestFor(call.request, job) })) {
+    const out: StreamTextToImageResponse[] = [];
+    for (const { event: e } of batch) {
+      if (e.case === "progress") {
+        out.push(event("progress", { ...e.value, index: e.value.index + offset, images }));
+      } else if (e.case === "image" && e.value.media) {
+        const seed = (job.seed + e.value.index) % 2 ** 32;
+        const media: Media = await finish(call, { ...e.value.media, seed });
+        out.push(event("image", { ...e.value, index: e.value.index + offset, media }));
+        ready++;
+        call.attributes.images = (call.attributes.images ?? 0) + 1;
+      } else if (e.case === "done") {
+        done = true;
+        for (const warning of e.value.warnings) warn(call.warnings, warning);
+      }
+    }
+    if (out.length > 0) yield out;
+  }
+  if (done && ready === job.images) return;
+  throw new LintelError("upstream_failed", "the model server did not make all images");
+}
+
+function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
+  const { request, targets } = call;
+  const model = targets?.[0]?.model;
+  const bar = barOf(call.modelSettings?.prompt) ?? model?.promptBar ?? PromptBar.BATCH;
+  const each = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
+  const several = model?.supports.includes("num_images_per_prompt") ?? false;
+  const perJob = several ? each : 1;
+  const asked = request.seed;
+  let seed = asked === undefined || asked < 0n ? randomInt(2 ** 32) : Number(asked);
+  const jobs: Job[] = [];
+  for (const prompt of promptsOf(request, bar, most)) {
+    for (let made = 0; made < each; made += perJob) {
+      jobs.push({ ...prompt, seed, images: perJob });
+      seed = (seed + perJob) % 2 ** 32;
+    }
+  }
+  return jobs;
+}
+
+function barOf(setting: "batch" | "literal" | "encoders" | undefined): PromptBar | undefined {
+  switch (setting) {
+    case "batch":
+      return PromptBar.BATCH;
+    case "literal":
+      return PromptBar.LITERAL;
+    case "encoders":
+      return PromptBar.ENCODERS;
+    default:
+      return undefined;
+  }
+}
+
+function requestFor(request: TextToImageRequest, job: Job): TextToImageRequest {
+  return {
+    ...request,
+    prompt: job.prompt,
+    negativePrompt: job.negativePrompt,
+    seed: BigInt(job.seed),
+    numImagesPerPrompt: job.images,
+    includeData: true,
+  };
+}
+
+async function* gather(events: Events): AsyncGenerator<readonly TextToImageResponse[]> {
+  const images: Media[] = [];
+  let warnings: string[] = [];
+  for await (const batch of events) {
+    for (const { event: e } of batch) {
+      if (e.case === "image" && e.value.media) images[e.value.index] = e.value.media;
+      else if (e.case === "done") warnings = e.value.warnings;
+    }
+  }
+  yield [{ $typeName: "lintel.v1.TextToImageResponse", images, warnings }];
+}

@@ -1,0 +1,34 @@
+/** The `loras` field: a JSON object in a string, from LoRA id to weight. */
+import { invalidValue, type LintelError } from "./errors.js";
+
+/**
+ * Reads the field.
+ * @param most the most LoRAs that are allowed
+ * @returns weights by LoRA id, in the order given; empty for an empty string
+ * @throws LintelError `invalid_value` that names `loras`
+ */
+export function parseLoras(text: string, most = 4): ReadonlyMap<string, number> {
+  if (text.trim() === "") return new Map();
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw wrong(most);
+  }
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw wrong(most);
+  const loras = new Map<string, number>();
+  for (const [id, weight] of Object.entries(json)) {
+    if (id === "" || typeof weight !== "number" || !Number.isFinite(weight) || weight < 0) {
+      throw wrong(most);
+    }
+    loras.set(id, weight);
+  }
+  if (loras.size > most) throw wrong(most);
+  return loras;
+}
+
+const wrong = (most: number): LintelError =>
+  invalidValue(
+    "loras",
+    `must be a JSON object from LoRA id to weight, at most ${most}, weights 0 or more, for example {"style": 0.8}`,
+  );

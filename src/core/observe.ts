@@ -1,0 +1,127 @@
+/**
+ * The outermost step: starts and ends a call. Everything thrown becomes a
+ * `LintelError` here, a caller who left is let go at once even if a backend is
+ * slow to notice, and one line is logged.
+ */
+import { performance } from "node:perf_hooks";
+import type { Call } from "./call.js";
+import { LintelError, toLintelError } from "./errors.js";
+
+/** What surrounds a call's run. */
+export interface Life {
+  /** Called before anything runs; what it throws ends the call. */
+  begin(): void;
+  /** Called once, however the call ended, also if `begin` threw. */
+  end(): void;
+}
+
+/** A call's messages with its life around them. */
+export class Observed<T> implements AsyncIterableIterator<T> {
+  readonly #call: Call;
+  readonly #controller: AbortController;
+  readonly #start: () => AsyncIterable<T>;
+  readonly #life: Life;
+  #source: AsyncIterator<T> | undefined;
+  #reject: ((reason: unknown) => void) | undefined;
+  #state: "new" | "running" | "ended" = "new";
+  #startedAt = 0;
+  #firstAt: number | undefined;
+
+  /**
+   * @param controller the call's own; aborted here if the caller stops early
+   * @param start runs the chain
+   */
+  constructor(call: Call, controller: AbortController, start: () => AsyncIterable<T>, life: Life) {
+    this.#call = call;
+    this.#controller = controller;
+    this.#start = start;
+    this.#life = life;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<T>> {
+    if (this.#state === "ended") return { done: true, value: undefined };
+    try {
+      const result = await this.#step();
+      if (result.done) this.#end("ok");
+      else this.#firstAt ??= performance.now();
+      return result;
+    } catch (thrown) {
+      const error = this.#controller.signal.aborted
+        ? toLintelError(this.#controller.signal.reason)
+        : toLintelError(thrown);
+      this.#end(error.code, error);
+      throw error;
+    }
+  }
+
+  /** The caller stops before the end: the work behind is aborted. */
+  async return(): Promise<IteratorResult<T>> {
+    if (this.#state === "running") {
+      this.#controller.abort(new LintelError("cancelled", "the caller left"));
+      this.#end("cancelled");
+    }
+    this.#state = "ended";
+    return { done: true, value: undefined };
+  }
+
+  #step(): Promise<IteratorResult<T>> {
+    if (this.#state === "new") this.#begin();
+    this.#controller.signal.throwIfAborted();
+    this.#source ??= this.#start()[Symbol.asyncIterator]();
+    const source = this.#source;
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      source.next().then(resolve, reject);
+    });
+  }
+
+  #begin(): void {
+    this.#state = "running";
+    this.#startedAt = performance.now();
+    this.#life.begin();
+    this.#controller.signal.addEventListener(
+      "abort",
+      () => this.#reject?.(this.#controller.signal.reason),
+      { once: true },
+    );
+  }
+
+  #end(code: string, error?: LintelError): void {
+    this.#state = "ended";
+    const totalMs = performance.now() - this.#startedAt;
+    const firstMs = this.#firstAt === undefined ? undefined : this.#firstAt - this.#startedAt;
+    this.#life.end();
+    logEnd(this.#call, code, firstMs, totalMs, error);
+  }
+}
+
+function logEnd(
+  call: Call,
+  code: string,
+  firstMs: number | undefined,
+  totalMs: number,
+  error: LintelError | undefined,
+): void {
+  const fields = {
+    id: call.id,
+    method: call.method,
+    ...call.attributes,
+    code,
+    firstMs: firstMs === undefined ? undefined : Math.round(firstMs),
+    totalMs: Math.round(totalMs),
+    ...(error && { error: error.message }),
+    ...(error?.cause !== undefined && { cause: causeOf(error.cause) }),
+  };
+  if (error?.code === "internal") call.log.error(fields, "call");
+  else if (error && error.http >= 500) call.log.warn(fields, "call");
+  else call.log.info(fields, "call");
+}
+
+/** A cause for the log: the words, and the stack where a fault of our own is behind it. */
+function causeOf(cause: unknown): string {
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+}

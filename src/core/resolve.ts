@@ -1,0 +1,53 @@
+/** Which model is meant, may the caller use it, and is it there yet? */
+import { State, Task } from "../../gen/lintel/v1/models_pb.js";
+import { mayUse } from "./authenticate.js";
+import type { Call, Middleware } from "./call.js";
+import type { Catalogue, Found } from "./catalogue.js";
+import { LintelError } from "./errors.js";
+import { deferred } from "./iterate.js";
+
+/** Sets `call.targets` and `call.modelSettings`, having waited for a model that is being loaded. */
+export function resolve(catalogue: Catalogue): Middleware {
+  return (next) => (call) => {
+    if (call.method === "listModels") return next(call);
+    const found = lookUp(call, catalogue);
+    call.attributes.model = found.name;
+    const loading = found.targets[0];
+    // Another backend that has the model ready is not made to wait.
+    if (
+      found.targets.some(({ model }) => model.state !== State.LOADING) ||
+      !loading?.backend.ready
+    ) {
+      return next(withFound(call, found));
+    }
+    const { backend, model } = loading;
+    return deferred(async () => {
+      await backend.ready?.(model.id, call.signal);
+      return next(withFound(call, lookUp(call, catalogue)));
+    });
+  };
+}
+
+function lookUp(call: Call, catalogue: Catalogue): Found {
+  const chat = call.method === "chat" || call.method === "complete";
+  const { model, modelId } = call.request as { model?: string; modelId?: string };
+  const found = catalogue.find(
+    (chat ? model : modelId) ?? "",
+    chat ? Task.CHAT : Task.TEXT_TO_IMAGE,
+  );
+  if (mayUse(call.caller, found.name)) return found;
+  throw new LintelError(
+    "model_not_allowed",
+    `this token may not use the model ${JSON.stringify(found.name)}`,
+    { param: chat ? "model" : "model_id" },
+  );
+}
+
+function withFound(call: Call, { targets, settings }: Found): Call {
+  // Models that answer come first; the others are tried when those fail.
+  const ready = targets.filter(
+    ({ model }) => model.state !== State.LOADING && model.state !== State.FAILED,
+  );
+  const rest = targets.filter((target) => !ready.includes(target));
+  return { ...call, targets: [...ready, ...rest], modelSettings: settings };
+}

@@ -1,0 +1,78 @@
+/** What an operator can set about the core. Defaults stand in `coreDefaults`. */
+
+/** A token that the operator issued. */
+export interface IssuedToken {
+  /** Who it was issued to; names the caller in logs and limits. */
+  readonly name: string;
+  /** `sha256:` and 64 hex digits. */
+  readonly hash: string;
+  /** Names or `prefix*` patterns of the models it may use; absent: all. */
+  readonly models?: readonly string[] | undefined;
+}
+
+/** Who may call: anybody with some bearer token, only issued tokens, or really anybody. */
+export type AuthSettings =
+  | { readonly mode: "public" }
+  | { readonly mode: "token"; readonly tokens: readonly IssuedToken[] }
+  | { readonly mode: "none" };
+
+/** Bounds that replace the contract's, both inclusive. */
+export interface Bound {
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+}
+
+/** What to do with a parameter that a model does not support. */
+export type UnsupportedPolicy =
+  /** Drop what only tunes, refuse what changes the result. */
+  | "default"
+  /** Drop all, and warn. */
+  | "ignore"
+  /** Refuse all. */
+  | "reject";
+
+/** Settings of one model, or an alias for one. */
+export interface ModelSettings {
+  /** Name that callers use. */
+  readonly name: string;
+  /** Names of the backends that serve it, in order of preference; absent: all that have it. */
+  readonly backends?: readonly string[] | undefined;
+  /** Name by which the backends know it; absent: the same. */
+  readonly model?: string | undefined;
+  /** Defaults instead of the contract's, by field name. */
+  readonly defaults?: Readonly<Record<string, number>> | undefined;
+  /** Most tokens of one completion. */
+  readonly maxTokens?: number | undefined;
+  /** How `|` in a prompt is read. */
+  readonly prompt?: "batch" | "literal" | "encoders" | undefined;
+  readonly unsupported?: UnsupportedPolicy | undefined;
+}
+
+/** Settings of the core. */
+export interface CoreSettings {
+  readonly auth: AuthSettings;
+  /**
+   * By field name of the contract, for example `temperature` or `messages`
+   * (its number of items); besides `prompts` and `loras`, their number.
+   */
+  readonly bounds: Readonly<Record<string, Bound>>;
+  readonly defaultModels: {
+    readonly chat?: string | undefined;
+    readonly image?: string | undefined;
+  };
+  readonly models: readonly ModelSettings[];
+  /** Longest time that one call may take, milliseconds. */
+  readonly totalTimeoutMs: number;
+  /** What happens to an image that the safety check finds harmful. */
+  readonly safetyAction: "flag" | "blur" | "block";
+}
+
+/** The contract's values. */
+export const coreDefaults: CoreSettings = {
+  auth: { mode: "public" },
+  bounds: {},
+  defaultModels: {},
+  models: [],
+  totalTimeoutMs: 600_000,
+  safetyAction: "flag",
+};
