@@ -24,7 +24,8 @@ type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
 
 /** One call to a model: one prompt, some images. */
 interface Job extends Prompt {
-  readonly seed: number;
+  /** Of the first image; absent for a model that takes no seed and was not asked for one. */
+  readonly seed: number | undefined;
   readonly images: number;
 }
 
@@ -84,7 +85,7 @@ async function* run(
       if (e.case === "progress") {
         out.push(event("progress", { ...e.value, index: e.value.index + offset, images }));
       } else if (e.case === "image" && e.value.media) {
-        const seed = (job.seed + e.value.index) % 2 ** 32;
+        const seed = job.seed === undefined ? e.value.media.seed : nth(job.seed, e.value.index);
         const media: Media = await finish(call, { ...e.value.media, seed });
         out.push(event("image", { ...e.value, index: e.value.index + offset, media }));
         ready++;
@@ -107,16 +108,25 @@ function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
   const each = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
   const several = model?.supports.includes("num_images_per_prompt") ?? false;
   const perJob = several ? each : 1;
-  const asked = request.seed;
-  let seed = asked === undefined || asked < 0n ? randomInt(2 ** 32) : Number(asked);
+  const first = firstSeed(request.seed, model?.supports.includes("seed") ?? false);
   const jobs: Job[] = [];
+  let made = 0;
   for (const prompt of promptsOf(request, bar, most)) {
-    for (let made = 0; made < each; made += perJob) {
+    for (let left = each; left > 0; left -= perJob) {
+      const seed = first === undefined ? undefined : nth(first, made);
       jobs.push({ ...prompt, seed, images: perJob });
-      seed = (seed + perJob) % 2 ** 32;
+      made += perJob;
     }
   }
   return jobs;
+}
+
+/** Seed of image `i` of a response. */
+const nth = (first: number, i: number) => (first + i) % 2 ** 32;
+
+function firstSeed(asked: bigint | undefined, supported: boolean): number | undefined {
+  if (asked !== undefined && asked >= 0n) return Number(asked);
+  return supported ? randomInt(2 ** 32) : undefined;
 }
 
 function barOf(setting: "batch" | "literal" | "encoders" | undefined): PromptBar | undefined {
@@ -137,7 +147,7 @@ function requestFor(request: TextToImageRequest, job: Job): TextToImageRequest {
     ...request,
     prompt: job.prompt,
     negativePrompt: job.negativePrompt,
-    seed: BigInt(job.seed),
+    seed: job.seed === undefined ? undefined : BigInt(job.seed),
     numImagesPerPrompt: job.images,
     includeData: true,
   };

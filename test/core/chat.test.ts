@@ -1,0 +1,306 @@
+import { describe, expect, it } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { createToken, hashToken } from "../../src/core/tokens.js";
+import { coreOf, run } from "../support/core.js";
+import { chatModel } from "../support/models.js";
+import { breaksAfter, hangsAfter, piece, says, scripted } from "../support/scripted.js";
+
+const hello = { messages: [{ role: "user", content: "Hello" }] };
+const models = [chatModel("chat-1")];
+const failure = (code: LintelError["code"]) => expect.objectContaining({ code });
+
+describe("decisions 1: completions", () => {
+  it("a stream has one id, model and time, zeros for usage, and the totals last", async () => {
+    const all = await run(coreOf([scripted({ chat: says("Hel", "lo") }, models)]), "chat", hello);
+    expect(all.map((m) => m.choices[0]?.delta?.content)).toEqual(["Hel", "lo", ""]);
+    expect(all.map((m) => m.choices[0]?.finishReason)).toEqual(["", "", "stop"]);
+    expect(new Set(all.map((m) => `${m.id} ${m.created} ${m.model}`)).size).toBe(1);
+    expect(all[0]?.id).toMatch(/^chatcmpl-.{20,}/);
+    expect(all[0]?.model).toBe("chat-1");
+    expect(Math.abs((all[0]?.created ?? 0) - Date.now() / 1000)).toBeLessThan(60);
+    expect(all.map((m) => m.usage?.totalTokens)).toEqual([0, 0, 9]);
+    expect(
+      all.every((m) => m.choices.length === 1 && m.choices[0]?.delta?.role === "assistant"),
+    ).toBe(true);
+  });
+
+  it("usage after the finish reason, in a message without choices, is taken", async () => {
+    const chat = async function* () {
+      yield [piece("a"), piece("", "length")];
+      yield [{ ...piece("", "", [3, 4]), choices: [] }];
+    };
+    const all = await run(coreOf([scripted({ chat }, models)]), "chat", hello);
+    expect(all.length).toBe(2);
+    expect(all[1]).toMatchObject({ usage: { totalTokens: 7 }, usageEstimated: false });
+    expect(all[1]?.choices[0]).toMatchObject({ finishReason: "length", delta: { content: "" } });
+  });
+
+  it("text in the same message as the finish reason is not lost", async () => {
+    const chat = async function* () {
+      yield [piece("all at once", "stop")];
+    };
+    const all = await run(coreOf([scripted({ chat }, models)]), "chat", hello);
+    expect(all.map((m) => m.choices[0]?.delta?.content)).toEqual(["all at once", ""]);
+  });
+
+  it("a stream that ends upstream without a finish reason is an upstream failure", async () => {
+    const chat = async function* () {
+      yield [piece("a")];
+    };
+    const core = coreOf([scripted({ chat }, models)]);
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("upstream_failed"));
+    await expect(run(core, "complete", hello)).rejects.toEqual(failure("upstream_failed"));
+  });
+
+  it("the whole form is made of the streamed one, with message and no delta", async () => {
+    const [whole] = await run(
+      coreOf([scripted({ chat: says("Hel", "lo") }, models)]),
+      "complete",
+      hello,
+    );
+    expect(whole?.choices[0]).toMatchObject({
+      finishReason: "stop",
+      message: { content: "Hello", role: "assistant" },
+    });
+    expect(whole?.choices[0]?.delta).toBeUndefined();
+    expect(whole?.usage).toMatchObject({ promptTokens: 7, completionTokens: 2, totalTokens: 9 });
+  });
+
+  it("the streamed form is made of the whole one", async () => {
+    const complete = async function* () {
+      const { choices, ...rest } = piece("", "", [1, 2]);
+      yield [
+        {
+          ...rest,
+          choices: [
+            {
+              ...choices[0],
+              $typeName: "lintel.v1.LLMChoice" as const,
+              index: 0,
+              finishReason: "eos",
+              delta: undefined,
+              message: {
+                $typeName: "lintel.v1.LLMMessage" as const,
+                role: "assistant",
+                content: "Hi",
+              },
+            },
+          ],
+        },
+      ];
+    };
+    const all = await run(coreOf([scripted({ complete }, models)]), "chat", hello);
+    expect(all.map((m) => m.choices[0]?.delta?.content)).toEqual(["Hi", ""]);
+    // An unknown reason of the model server becomes stop.
+    expect(all[1]?.choices[0]?.finishReason).toBe("stop");
+  });
+
+  it("without reported usage the counts are estimated, and say so", async () => {
+    const chat = async function* () {
+      yield [piece("some words here"), piece("", "stop")];
+    };
+    const [whole] = await run(coreOf([scripted({ chat }, models)]), "complete", hello);
+    expect(whole?.usageEstimated).toBe(true);
+    expect(whole?.usage?.completionTokens).toBeGreaterThan(0);
+    expect(whole?.usage?.promptTokens).toBeGreaterThan(0);
+  });
+
+  it("backends get every default filled in; values equal to a default count as not set", async () => {
+    const backend = scripted({ chat: says("x") }, [
+      chatModel("chat-1", { supports: ["max_tokens"], defaults: { temperature: 0.2 } }),
+    ]);
+    const core = coreOf([backend]);
+    const [answer] = await run(core, "complete", {
+      ...hello,
+      model: "",
+      temperature: 0.7,
+      topP: 1,
+      topK: -1,
+      seed: -1n,
+    });
+    expect(answer?.warnings).toEqual([]);
+    expect(backend.asked[0]).toMatchObject({
+      model: "chat-1",
+      temperature: 0.2,
+      maxTokens: 256,
+      topP: 1,
+      topK: -1,
+    });
+    const [warned] = await run(core, "complete", { ...hello, topK: 5 });
+    expect(warned?.warnings).toEqual(["top_k: not supported by this model, ignored"]);
+    expect(backend.asked[1]).toMatchObject({ topK: -1 });
+  });
+
+  it("max_tokens stays under the model's cap", async () => {
+    const backend = scripted({ chat: says("x") }, [chatModel("chat-1", { maxTokens: 100 })]);
+    await expect(
+      run(coreOf([backend]), "complete", { ...hello, maxTokens: 101 }),
+    ).rejects.toMatchObject({
+      code: "invalid_fields",
+      violations: [{ field: "max_tokens", message: "must be from 1 to 100 for this model" }],
+    });
+    await run(coreOf([backend]), "complete", hello);
+    expect(backend.asked[0]).toMatchObject({ maxTokens: 100 });
+  });
+});
+
+describe("decisions 5: authentication", () => {
+  const backend = () => scripted({ chat: says("x") }, models);
+  it("public: some token must be there, any will do", async () => {
+    await run(coreOf([backend()]), "complete", hello, { credential: "anything" });
+    await expect(
+      run(coreOf([backend()]), "complete", hello, { credential: undefined }),
+    ).rejects.toEqual(failure("invalid_token"));
+  });
+  it("token: only issued ones, stored as hashes, for the models they name", async () => {
+    const token = createToken();
+    const other = createToken();
+    const core = coreOf(
+      [scripted({ chat: says("x") }, [chatModel("chat-1"), chatModel("big-1")])],
+      {
+        auth: {
+          mode: "token",
+          tokens: [
+            { name: "a", hash: hashToken(token), models: ["chat-*"] },
+            { name: "b", hash: hashToken(other) },
+          ],
+        },
+      },
+    );
+    await run(core, "complete", { ...hello, model: "chat-1" }, { credential: token });
+    await run(core, "complete", { ...hello, model: "big-1" }, { credential: other });
+    await expect(
+      run(core, "complete", { ...hello, model: "big-1" }, { credential: token }),
+    ).rejects.toEqual(failure("model_not_allowed"));
+    await expect(run(core, "complete", hello, { credential: "me" })).rejects.toEqual(
+      failure("invalid_token"),
+    );
+    const [list] = await run(core, "listModels", {}, { credential: token });
+    expect(list?.models.map((m) => m.id)).toEqual(["chat-1"]);
+  });
+  it("none: without a token, chosen in so many words", async () => {
+    await run(coreOf([backend()], { auth: { mode: "none" } }), "complete", hello, {
+      credential: undefined,
+    });
+  });
+  it("comes before validation and before what the door found", async () => {
+    const defect = new LintelError("invalid_json", "broken");
+    const core = coreOf([backend()]);
+    await expect(run(core, "complete", {}, { credential: undefined, defect })).rejects.toEqual(
+      failure("invalid_token"),
+    );
+    await expect(run(core, "complete", {}, { defect })).rejects.toBe(defect);
+  });
+});
+
+describe("routing", () => {
+  it("an unknown model is model_not_found, and so is one of the other operation", async () => {
+    const core = coreOf([scripted({ chat: says("x") })]);
+    await expect(run(core, "complete", { ...hello, model: "nope" })).rejects.toMatchObject({
+      code: "model_not_found",
+      param: "model",
+    });
+    await expect(
+      run(core, "textToImage", { prompt: "x", modelId: "chat-1" }),
+    ).rejects.toMatchObject({ code: "model_not_found", param: "model_id" });
+  });
+  it("an early failure fails over to the next backend; attempts are counted once each", async () => {
+    const bad = scripted(
+      { chat: breaksAfter(new LintelError("upstream_unreachable", "gone")) },
+      models,
+      "bad",
+    );
+    const good = scripted({ chat: says("x") }, models, "good");
+    expect((await run(coreOf([bad, good]), "chat", hello)).length).toBe(2);
+    expect([bad.asked.length, good.asked.length]).toEqual([1, 1]);
+  });
+  it("after the first message nothing is repeated, and nothing glued on", async () => {
+    const bad = scripted(
+      { chat: breaksAfter(new LintelError("upstream_failed", "gone"), "half") },
+      models,
+      "bad",
+    );
+    const good = scripted({ chat: says("x") }, models, "good");
+    await expect(run(coreOf([bad, good]), "chat", hello)).rejects.toEqual(
+      failure("upstream_failed"),
+    );
+    expect(good.asked.length).toBe(0);
+  });
+  it("a request that the model server refuses is not tried elsewhere", async () => {
+    const bad = scripted(
+      { chat: breaksAfter(new LintelError("invalid_value", "too long")) },
+      models,
+      "bad",
+    );
+    const good = scripted({ chat: says("x") }, models, "good");
+    await expect(run(coreOf([bad, good]), "chat", hello)).rejects.toEqual(failure("invalid_value"));
+  });
+  it("an alias leads to a backend's model and answers under its own name", async () => {
+    const a = scripted({ chat: says("x") }, [chatModel("up")], "a");
+    const b = scripted({ chat: says("x") }, [chatModel("up")], "b");
+    const core = coreOf([a, b], {
+      models: [{ name: "fast", model: "up", backends: ["b"] }],
+      defaultModels: { chat: "fast" },
+    });
+    const [answer] = await run(core, "complete", hello);
+    expect(answer?.model).toBe("fast");
+    expect(b.asked[0]).toMatchObject({ model: "up" });
+    expect(a.asked.length).toBe(0);
+  });
+});
+
+describe("the life of a call", () => {
+  it("a caller who leaves aborts the work behind, before and after the first message", async () => {
+    for (const pieces of [[], ["a"]]) {
+      const { handle, aborted } = hangsAfter(...pieces);
+      const core = coreOf([scripted({ chat: handle }, models)]);
+      const controller = new AbortController();
+      const running = run(core, "chat", hello, { signal: controller.signal });
+      setImmediate(() => controller.abort());
+      await expect(running).rejects.toEqual(failure("cancelled"));
+      await aborted;
+      expect(core.readiness.running).toBe(0);
+    }
+  });
+  it("a backend that does not notice holds nobody up", async () => {
+    const core = coreOf([
+      scripted(
+        {
+          chat: () => ({
+            [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }),
+          }),
+        },
+        models,
+      ),
+    ]);
+    const controller = new AbortController();
+    const running = run(core, "chat", hello, { signal: controller.signal });
+    setImmediate(() => controller.abort());
+    await expect(running).rejects.toEqual(failure("cancelled"));
+  });
+  it("the caller's deadline ends it with timeout", async () => {
+    const { handle, aborted } = hangsAfter("a");
+    const core = coreOf([scripted({ chat: handle }, models)]);
+    await expect(run(core, "chat", hello, { timeoutMs: 5 })).rejects.toEqual(failure("timeout"));
+    await aborted;
+  });
+  it("drain refuses new work and waits for what runs; abort ends it", async () => {
+    const { handle } = hangsAfter("a");
+    const core = coreOf([scripted({ chat: handle }, models)]);
+    const running = run(core, "chat", hello);
+    while (core.readiness.running === 0) await new Promise(setImmediate);
+    const drained = core.drain();
+    expect(core.readiness.accepting).toBe(false);
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("shutting_down"));
+    core.abort();
+    await expect(running).rejects.toEqual(failure("shutting_down"));
+    await drained;
+  });
+  it("an unforeseen fault becomes internal, without its words", async () => {
+    const core = coreOf([scripted({ chat: breaksAfter(new Error("secret at 10.0.0.1")) }, models)]);
+    await expect(run(core, "chat", hello)).rejects.toMatchObject({
+      code: "internal",
+      message: "internal error",
+    });
+  });
+});

@@ -1,0 +1,348 @@
+import { PNG } from "pngjs";
+import { describe, expect, it } from "vitest";
+import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
+import { event } from "../../src/core/adapt.js";
+import type { MediaStore } from "../../src/core/media.js";
+import { coreOf, run } from "../support/core.js";
+import { imageModel } from "../support/models.js";
+import { paints, png, scripted } from "../support/scripted.js";
+
+const painter = (model = imageModel("image-1"), nsfw = false) =>
+  scripted({ streamTextToImage: paints(2, { nsfw }) }, [model]);
+const failure = (code: string, param?: string) =>
+  expect.objectContaining({ code, ...(param && { param }) });
+
+/** What is asked of each job that reaches a backend. */
+const jobs = (backend: ReturnType<typeof painter>) =>
+  backend.asked.map((r) => {
+    if (r.$typeName !== "lintel.v1.TextToImageRequest") throw new Error("not an image request");
+    return [r.prompt, r.negativePrompt, Number(r.seed), r.numImagesPerPrompt];
+  });
+
+describe("decisions 2: prompts with |", () => {
+  it("are a batch: trimmed, blanks dropped, each num_images_per_prompt times, prompt by prompt", async () => {
+    const backend = painter();
+    const [answer] = await run(coreOf([backend]), "textToImage", {
+      prompt: " a | | b ",
+      numImagesPerPrompt: 2,
+      seed: 10n,
+    });
+    expect(jobs(backend)).toEqual([
+      ["a", "", 10, 2],
+      ["b", "", 12, 2],
+    ]);
+    expect(answer?.images.map((m) => m.seed)).toEqual([10, 11, 12, 13]);
+  });
+  it.each([PromptBar.LITERAL, PromptBar.ENCODERS])(
+    "are passed on where the model reads them itself (%s)",
+    async (promptBar) => {
+      const backend = painter(imageModel("image-1", { promptBar }));
+      await run(coreOf([backend]), "textToImage", {
+        prompt: "a | b",
+        negativePrompt: "c | d | e",
+        seed: 1n,
+      });
+      expect(jobs(backend)).toEqual([["a | b", "c | d | e", 1, 1]]);
+    },
+  );
+  it("the operator's word for a model goes before the model's", async () => {
+    const backend = painter();
+    const core = coreOf([backend], { models: [{ name: "image-1", prompt: "literal" }] });
+    await run(core, "textToImage", { prompt: "a | b", seed: 1n });
+    expect(jobs(backend)).toEqual([["a | b", "", 1, 1]]);
+  });
+  it("all blank is a 400, a missing prompt a 422, too many a 422", async () => {
+    const core = coreOf([painter()]);
+    await expect(run(core, "textToImage", { prompt: " | |" })).rejects.toEqual(
+      failure("invalid_value", "prompt"),
+    );
+    await expect(run(core, "textToImage", { prompt: "" })).rejects.toEqual(
+      failure("invalid_value", "prompt"),
+    );
+    await expect(run(core, "textToImage", {})).rejects.toEqual(failure("invalid_fields", "prompt"));
+    await expect(run(core, "textToImage", { prompt: "a|b|c|d|e" })).rejects.toEqual(
+      failure("invalid_fields", "prompt"),
+    );
+  });
+});
+
+describe("decisions 2: negative_prompt", () => {
+  it("is one for all, or as many as prompts, else a 400; ignored below guidance 1", async () => {
+    const backend = painter();
+    const core = coreOf([backend]);
+    await run(core, "textToImage", { prompt: "a|b", negativePrompt: "x", seed: 1n });
+    await run(core, "textToImage", { prompt: "a|b", negativePrompt: "x|y", seed: 1n });
+    await run(core, "textToImage", {
+      prompt: "a",
+      negativePrompt: "x",
+      seed: 1n,
+      guidanceScale: 0.5,
+    });
+    expect(jobs(backend).map((j) => j[1])).toEqual(["x", "x", "x", "y", ""]);
+    await expect(
+      run(core, "textToImage", { prompt: "a|b|c", negativePrompt: "x|y" }),
+    ).rejects.toEqual(failure("invalid_value", "negative_prompt"));
+  });
+});
+
+describe("decisions 2: seeds", () => {
+  it("absent and -1 are random from 0 to 2^32-1", async () => {
+    const backend = painter();
+    const core = coreOf([backend]);
+    for (const seed of [undefined, -1n]) await run(core, "textToImage", { prompt: "a", seed });
+    const seeds = jobs(backend).map((j) => j[2] as number);
+    expect(seeds[0]).not.toBe(seeds[1]);
+    expect(seeds.every((s) => s >= 0 && s < 2 ** 32)).toBe(true);
+  });
+  it("image i uses and reports seed + i modulo 2^32, also for a model that makes one at a time", async () => {
+    for (const supports of [["seed", "num_images_per_prompt"], ["seed"]]) {
+      const core = coreOf([painter(imageModel("image-1", { supports }))]);
+      const [answer] = await run(core, "textToImage", {
+        prompt: "a",
+        seed: 4294967295n,
+        numImagesPerPrompt: 3,
+      });
+      expect(answer?.images.map((m) => m.seed)).toEqual([4294967295, 0, 1]);
+    }
+  });
+  it("a reported seed and one image give the same picture", async () => {
+    const core = coreOf([painter()]);
+    const [first] = await run(core, "textToImage", { prompt: "a", numImagesPerPrompt: 3 });
+    const [again] = await run(core, "textToImage", {
+      prompt: "a",
+      seed: BigInt(first?.images[2]?.seed ?? 0),
+    });
+    expect(
+      Buffer.compare(
+        first?.images[2]?.data ?? Buffer.of(1),
+        again?.images[0]?.data ?? Buffer.of(2),
+      ),
+    ).toBe(0);
+  });
+});
+
+describe("decisions 2: loras", () => {
+  it("reach the model as given", async () => {
+    const backend = painter();
+    await run(coreOf([backend]), "textToImage", { prompt: "a", loras: '{"style": 0.5}' });
+    expect(backend.asked[0]).toMatchObject({ loras: '{"style": 0.5}' });
+  });
+  it.each([
+    "x",
+    "[]",
+    "3",
+    '"a"',
+    "null",
+    '{"a":"b"}',
+    '{"a":-1}',
+    '{"":1}',
+    '{"a":1,"b":1,"c":1,"d":1,"e":1}',
+  ])("%s is a 400 that names loras", async (loras) => {
+    await expect(run(coreOf([painter()]), "textToImage", { prompt: "a", loras })).rejects.toEqual(
+      failure("invalid_value", "loras"),
+    );
+  });
+});
+
+describe("decisions 2: a parameter that the model does not support", () => {
+  const limited = () => painter(imageModel("image-1", { supports: [] }));
+  it("is dropped with a warning if it only tunes", async () => {
+    const [answer] = await run(coreOf([limited()]), "textToImage", {
+      prompt: "a",
+      guidanceScale: 3,
+      numInferenceSteps: 5,
+      negativePrompt: "x",
+      safetyCheck: false,
+    });
+    expect(answer?.warnings.map((w) => w.split(":")[0]).sort()).toEqual([
+      "guidance_scale",
+      "negative_prompt",
+      "num_inference_steps",
+    ]);
+  });
+  it.each([{ loras: '{"a":1}' }, { width: 512 }, { height: 512 }])(
+    "is a 400 if it changes the result: %o",
+    async (change) => {
+      await expect(
+        run(coreOf([limited()]), "textToImage", { prompt: "a", ...change }),
+      ).rejects.toEqual(failure("unsupported_parameter", Object.keys(change)[0]));
+    },
+  );
+  it("as is a seed; a default value counts as not set", async () => {
+    await expect(
+      run(coreOf([limited()]), "textToImage", { prompt: "a", seed: 5n }),
+    ).rejects.toEqual(failure("unsupported_parameter", "seed"));
+    const [answer] = await run(coreOf([limited()]), "textToImage", {
+      prompt: "a",
+      seed: -1n,
+      width: 1024,
+      height: 576,
+      loras: "",
+      numInferenceSteps: 50,
+      safetyCheck: false,
+    });
+    expect(answer?.warnings).toEqual([]);
+  });
+  it("the operator may choose ignore or reject", async () => {
+    const core = (unsupported: "ignore" | "reject") =>
+      coreOf([limited()], { models: [{ name: "image-1", unsupported }] });
+    const [answer] = await run(core("ignore"), "textToImage", {
+      prompt: "a",
+      width: 512,
+      safetyCheck: false,
+    });
+    expect(answer?.warnings).toEqual(["width: not supported by this model, ignored"]);
+    await expect(
+      run(core("reject"), "textToImage", { prompt: "a", guidanceScale: 3 }),
+    ).rejects.toEqual(failure("unsupported_parameter", "guidance_scale"));
+  });
+});
+
+describe("decisions 2: nsfw", () => {
+  const checker = { isHarmful: async () => true };
+  it("without a checker is false, with a warning; no warning if no check was asked for", async () => {
+    const [answer] = await run(coreOf([painter()]), "textToImage", { prompt: "a" });
+    expect(answer?.images[0]?.nsfw).toBe(false);
+    expect(answer?.warnings.join()).toMatch(/safety_check/);
+    const [quiet] = await run(coreOf([painter()]), "textToImage", {
+      prompt: "a",
+      safetyCheck: false,
+    });
+    expect(quiet?.warnings).toEqual([]);
+  });
+  it("flagged images are returned, flagged; blurred or blocked where the operator says so", async () => {
+    const [flagged] = await run(coreOf([painter()], {}, { checker }), "textToImage", {
+      prompt: "a",
+      seed: 1n,
+    });
+    expect(flagged?.images[0]).toMatchObject({ nsfw: true });
+    expect(Buffer.from(flagged?.images[0]?.data ?? []).equals(png(1))).toBe(true);
+    const blur = async () => Buffer.from("blurred");
+    const [blurred] = await run(
+      coreOf([painter()], { safetyAction: "blur" }, { checker, blur }),
+      "textToImage",
+      { prompt: "a" },
+    );
+    expect(Buffer.from(blurred?.images[0]?.data ?? []).toString()).toBe("blurred");
+    await expect(
+      run(coreOf([painter()], { safetyAction: "block" }, { checker }), "textToImage", {
+        prompt: "a",
+      }),
+    ).rejects.toEqual(failure("content_blocked"));
+  });
+  it("safety_check: false runs no checker", async () => {
+    const [answer] = await run(coreOf([painter()], {}, { checker }), "textToImage", {
+      prompt: "a",
+      safetyCheck: false,
+    });
+    expect(answer?.images[0]?.nsfw).toBe(false);
+  });
+  it("a model's own check counts where there is no checker", async () => {
+    const [answer] = await run(
+      coreOf([painter(imageModel("image-1", { supports: ["safety_check"] }), true)]),
+      "textToImage",
+      { prompt: "a" },
+    );
+    expect(answer?.images[0]?.nsfw).toBe(true);
+    expect(answer?.warnings).toEqual([]);
+  });
+});
+
+describe("decisions 2: images", () => {
+  const store = (): MediaStore & { kept: Map<string, Uint8Array> } => {
+    const kept = new Map<string, Uint8Array>();
+    return {
+      kept,
+      put: async (data) => {
+        kept.set(`${kept.size}.png`, data);
+        return `${kept.size - 1}.png`;
+      },
+      get: async () => undefined,
+      url: (name) => `http://media.test/${name}`,
+      delete: async () => {},
+      close: async () => {},
+    };
+  };
+  it("are stored and answered by URL; inline only where asked for", async () => {
+    const media = store();
+    const [answer] = await run(coreOf([painter()], {}, { media }), "textToImage", {
+      prompt: "a",
+      seed: 3n,
+    });
+    expect(answer?.images[0]).toMatchObject({
+      url: "http://media.test/0.png",
+      seed: 3,
+      mimeType: "image/png",
+    });
+    expect(answer?.images[0]?.data.length).toBe(0);
+    expect(PNG.sync.read(Buffer.from(media.kept.get("0.png") ?? [])).width).toBe(8);
+    const [inline] = await run(coreOf([painter()], {}, { media }), "textToImage", {
+      prompt: "a",
+      includeData: true,
+    });
+    expect(inline?.images[0]?.data.length).toBeGreaterThan(0);
+  });
+  it("are sanitized before anyone sees them", async () => {
+    const sanitize = () => Buffer.from("clean");
+    const [answer] = await run(coreOf([painter()], {}, { sanitize }), "textToImage", {
+      prompt: "a",
+    });
+    expect(Buffer.from(answer?.images[0]?.data ?? []).toString()).toBe("clean");
+  });
+  it("one of several that fails, or is missing, fails the whole request", async () => {
+    const backend = scripted({
+      async *streamTextToImage(call) {
+        for await (const batch of paints(1)({
+          ...call,
+          request: { ...call.request, numImagesPerPrompt: 1 },
+        })) {
+          yield batch;
+        }
+      },
+    });
+    await expect(
+      run(coreOf([backend]), "textToImage", { prompt: "a", numImagesPerPrompt: 2 }),
+    ).rejects.toEqual(failure("upstream_failed"));
+  });
+  it("the stream tells progress over the whole request, then each image, then done", async () => {
+    const events = await run(coreOf([painter()]), "streamTextToImage", {
+      prompt: "a|b",
+      numImagesPerPrompt: 1,
+      seed: 1n,
+    });
+    expect(
+      events.map(({ event: e }) =>
+        e.case === "progress"
+          ? `${e.value.index}/${e.value.images} ${e.value.step}/${e.value.steps}`
+          : e.case === "image"
+            ? `image ${e.value.index}`
+            : e.case,
+      ),
+    ).toEqual(["0/2 1/2", "0/2 2/2", "image 0", "1/2 1/2", "1/2 2/2", "image 1", "done"]);
+  });
+  it("a backend that only has the unary form serves the streamed one", async () => {
+    const backend = scripted({
+      async *textToImage() {
+        const media = {
+          $typeName: "lintel.v1.Media" as const,
+          url: "",
+          seed: 0,
+          nsfw: false,
+          data: png(1),
+          mimeType: "image/png",
+        };
+        yield [
+          { $typeName: "lintel.v1.TextToImageResponse" as const, images: [media], warnings: ["w"] },
+        ];
+      },
+    });
+    const events = await run(coreOf([backend]), "streamTextToImage", {
+      prompt: "a",
+      safetyCheck: false,
+    });
+    expect(events.map((e) => e.event.case)).toEqual(["image", "done"]);
+    expect(events[1]).toEqual(
+      event("done", { $typeName: "lintel.v1.ImagesDone", warnings: ["w"] }),
+    );
+  });
+});

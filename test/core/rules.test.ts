@@ -1,0 +1,115 @@
+import { create, createRegistry } from "@bufbuild/protobuf";
+import { createValidator } from "@bufbuild/protovalidate";
+import { describe, expect, it } from "vitest";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
+import { multiple_of } from "../../gen/lintel/v1/rules_pb.js";
+import type { Violation } from "../../src/core/errors.js";
+import { compileRules } from "../../src/core/rules.js";
+
+const validator = createValidator({ registry: createRegistry(multiple_of) });
+const chat = { messages: [{ role: "user", content: "hi" }] };
+const image = { prompt: "a cat" };
+
+/** Values at, just inside and just outside of every bound of the proto. */
+const numbers = [
+  -1e12,
+  -2,
+  -1,
+  -0.5,
+  0,
+  1e-9,
+  0.5,
+  1,
+  2,
+  2.0001,
+  8,
+  30,
+  30.5,
+  150,
+  151,
+  Number.NaN,
+];
+const integers = [-5, -2, -1, 0, 1, 8, 9, 56, 63, 64, 65, 72, 150, 151, 2048, 2056];
+const seeds = [-2n, -1n, 0n, 42n, 4294967295n, 4294967296n];
+
+describe("the compiled rules and protovalidate give the same verdict", () => {
+  const cases = [
+    ...["temperature", "topP"].flatMap((key) =>
+      numbers.map((v) => [LLMRequestSchema, chat, { [key]: v }] as const),
+    ),
+    ...["maxTokens", "topK"].flatMap((key) =>
+      integers.map((v) => [LLMRequestSchema, chat, { [key]: v }] as const),
+    ),
+    ...seeds.map((seed) => [LLMRequestSchema, chat, { seed }] as const),
+    ...[[], ["a"], ["a", ""], ["a", "b", "c", "d", "e"]].map(
+      (stop) => [LLMRequestSchema, chat, { stop }] as const,
+    ),
+    ...[[], [{ role: "king" }], [{ role: "" }], [{ role: "tool" }, { role: "x" }]].map(
+      (messages) => [LLMRequestSchema, chat, { messages }] as const,
+    ),
+    ...["width", "height", "numInferenceSteps", "numImagesPerPrompt"].flatMap((key) =>
+      integers.map((v) => [TextToImageRequestSchema, image, { [key]: v }] as const),
+    ),
+    ...numbers.map((v) => [TextToImageRequestSchema, image, { guidanceScale: v }] as const),
+    ...seeds.map((seed) => [TextToImageRequestSchema, image, { seed }] as const),
+    [TextToImageRequestSchema, image, { prompt: undefined }] as const,
+    [TextToImageRequestSchema, image, { prompt: "" }] as const,
+  ];
+  it.each(cases.map(([schema, base, change]) => ({ schema, base, change })))(
+    "$schema.name $change",
+    ({ schema, base, change }) => {
+      // biome-ignore lint/suspicious/noExplicitAny: one table for both schemas
+      const message = create(schema as any, { ...base, ...change } as any);
+      const found: Violation[] = [];
+      compileRules(schema, {})(message, "", found);
+      const reference = validator.validate(schema, message as never);
+      if (reference.kind === "error") throw reference.error;
+      expect(found.length > 0).toBe(reference.kind === "invalid");
+      if (reference.kind !== "invalid") return;
+      const paths = reference.violations.map((v) =>
+        v.field.map((f) => ("name" in f ? f.name : f.kind === "list_sub" ? f.index : "")).join("."),
+      );
+      expect(found.map((v) => v.field.replace(/\[(\d+)\]/g, ".$1")).sort()).toEqual(
+        [...new Set(paths)].sort(),
+      );
+    },
+  );
+});
+
+describe("an operator's bounds replace the contract's", () => {
+  const violations = (bounds: Parameters<typeof compileRules>[1], change: object) => {
+    const found: Violation[] = [];
+    compileRules(LLMRequestSchema, bounds)(
+      create(LLMRequestSchema, { ...chat, ...change }),
+      "",
+      found,
+    );
+    return found;
+  };
+  it("upwards and downwards, and says what is allowed", () => {
+    expect(violations({ temperature: { max: 5 } }, { temperature: 4 })).toEqual([]);
+    expect(violations({ temperature: { max: 1 } }, { temperature: 1.5 })).toEqual([
+      { field: "temperature", message: "must be from 0 to 1" },
+    ]);
+    expect(violations({ top_p: { min: 0 } }, { topP: 0 })).toEqual([]);
+    expect(
+      violations({ messages: { max: 1 } }, { messages: [chat.messages[0], chat.messages[0]] }),
+    ).toEqual([{ field: "messages", message: "number of items must be from 1 to 1" }]);
+  });
+});
+
+it("names what is allowed", () => {
+  const found: Violation[] = [];
+  compileRules(TextToImageRequestSchema, {})(
+    create(TextToImageRequestSchema, { width: 100, guidanceScale: 31, numInferenceSteps: 0 }),
+    "",
+    found,
+  );
+  expect(found).toEqual([
+    { field: "prompt", message: "is required" },
+    { field: "width", message: "must be a multiple of 8 from 64 to 2048" },
+    { field: "guidance_scale", message: "must be from 0 to 30" },
+    { field: "num_inference_steps", message: "must be from 1 to 150" },
+  ]);
+});

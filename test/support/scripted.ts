@@ -1,0 +1,167 @@
+/** Backends in this process that do what a test says, and remember what they were asked. */
+import { PNG } from "pngjs";
+import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import type {
+  StreamTextToImageResponse,
+  TextToImageRequest,
+} from "../../gen/lintel/v1/image_pb.js";
+import type { Model } from "../../gen/lintel/v1/models_pb.js";
+import { event } from "../../src/core/adapt.js";
+import type { Backend, Handlers } from "../../src/core/backend.js";
+import type { Handle } from "../../src/core/call.js";
+import { chatModel, imageModel } from "./models.js";
+
+/** A scripted backend. */
+export interface Scripted extends Backend {
+  /** Requests that reached the handlers, oldest first. */
+  readonly asked: (LLMRequest | TextToImageRequest)[];
+}
+
+/** Makes a backend of handlers; every request is remembered. */
+export function scripted(
+  handlers: Handlers,
+  models: readonly Model[] = [chatModel("chat-1"), imageModel("image-1")],
+  name = "scripted",
+  more: Partial<Backend> = {},
+): Scripted {
+  const asked: Scripted["asked"] = [];
+  const remembering = Object.fromEntries(
+    Object.entries(handlers).map(([method, handle]) => [
+      method,
+      (call: Parameters<Handle>[0]) => {
+        asked.push(call.request as LLMRequest);
+        return (handle as unknown as Handle)(call);
+      },
+    ]),
+  ) as Handlers;
+  return {
+    name,
+    asked,
+    models: () => models,
+    handlers: remembering,
+    health: async () => {},
+    close: async () => {},
+    ...more,
+  };
+}
+
+/** A message of a stream, as backends send it. */
+export function piece(content: string, finishReason = "", usage?: [number, number]): LLMResponse {
+  return {
+    $typeName: "lintel.v1.LLMResponse",
+    id: "",
+    model: "",
+    created: 0,
+    usageEstimated: false,
+    warnings: [],
+    choices: [
+      {
+        $typeName: "lintel.v1.LLMChoice",
+        index: 0,
+        finishReason,
+        delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+      },
+    ],
+    ...(usage && {
+      usage: {
+        $typeName: "lintel.v1.LLMTokenUsage",
+        promptTokens: usage[0],
+        completionTokens: usage[1],
+        totalTokens: usage[0] + usage[1],
+      },
+    }),
+  };
+}
+
+/** Streams the pieces, one step each, then the end with usage. */
+export function says(...pieces: string[]): Handle<"chat"> {
+  return async function* () {
+    for (const text of pieces) yield [piece(text)];
+    yield [piece("", "stop", [7, pieces.length])];
+  };
+}
+
+/** Streams the pieces, then fails. */
+export function breaksAfter(error: Error, ...pieces: string[]): Handle<"chat"> {
+  return async function* () {
+    for (const text of pieces) yield [piece(text)];
+    throw error;
+  };
+}
+
+/** Streams the pieces, then waits until the call is aborted; tells when it was. */
+export function hangsAfter(...pieces: string[]): {
+  handle: Handle<"chat">;
+  aborted: Promise<void>;
+} {
+  let tell: () => void;
+  const aborted = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  return {
+    aborted,
+    async *handle({ signal }) {
+      for (const text of pieces) yield [piece(text)];
+      await new Promise<void>((resolve) => {
+        if (signal.aborted) resolve();
+        signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+      tell();
+      throw signal.reason;
+    },
+  };
+}
+
+/** A PNG of one colour, which is told by the seed. */
+export function png(seed: number, width = 8, height = 8): Buffer {
+  const image = new PNG({ width, height });
+  for (let i = 0; i < width * height; i++) {
+    image.data.writeUInt32BE((((seed & 0xffffff) << 8) | 0xff) >>> 0, i * 4);
+  }
+  return PNG.sync.write(image);
+}
+
+/** Makes images of one colour each, with `steps` progress events for each. */
+export function paints(steps = 2, different: { nsfw?: boolean } = {}): Handle<"streamTextToImage"> {
+  return async function* ({ request, signal }) {
+    const images = request.numImagesPerPrompt ?? 1;
+    for (let index = 0; index < images; index++) {
+      for (let step = 1; step <= steps; step++) {
+        signal.throwIfAborted();
+        yield [progress(index, images, step, steps)];
+      }
+      const seed = (Number(request.seed ?? 0n) + index) % 2 ** 32;
+      yield [
+        event("image", {
+          $typeName: "lintel.v1.ImageReady",
+          index,
+          media: {
+            $typeName: "lintel.v1.Media",
+            url: "",
+            seed,
+            nsfw: different.nsfw ?? false,
+            data: png(seed),
+            mimeType: "image/png",
+          },
+        }),
+      ];
+    }
+    yield [event("done", { $typeName: "lintel.v1.ImagesDone", warnings: [] })];
+  };
+}
+
+function progress(
+  index: number,
+  images: number,
+  step: number,
+  steps: number,
+): StreamTextToImageResponse {
+  return event("progress", {
+    $typeName: "lintel.v1.Progress",
+    index,
+    images,
+    step,
+    steps,
+    preview: new Uint8Array(0),
+  });
+}
