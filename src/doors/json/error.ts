@@ -3,7 +3,7 @@
  * of clients: OpenAI's read `error.message`, the others `detail`.
  */
 import type { FastifyReply } from "fastify";
-import type { LintelError } from "../../core/errors.js";
+import { LintelError, toLintelError } from "../../core/errors.js";
 
 /** What OpenAI's clients read, at the top of a body or inside of a stream. */
 export interface ErrorObject {
@@ -68,6 +68,31 @@ export function sendError(
   if (error.allow !== undefined) reply.header("allow", error.allow);
   if (error.code === "cancelled") return reply.send();
   return reply.type("application/json; charset=utf-8").send(JSON.stringify(errorBody(error)));
+}
+
+/**
+ * What Fastify found wrong with a request, as an error of ours.
+ * @param limit most bytes of a body, to be named
+ */
+export function fromFastify(thrown: unknown, limit?: number): LintelError {
+  const { code, statusCode } = thrown as { code?: unknown; statusCode?: unknown };
+  const cause = { cause: thrown };
+  switch (code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE": {
+      const most = limit === undefined ? "" : `: at most ${limit} bytes are allowed`;
+      return new LintelError("too_large", `the body is too large${most}`, cause);
+    }
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+    case "FST_ERR_CTP_EMPTY_TYPE":
+      return new LintelError(
+        "unsupported_media_type",
+        "send the header Content-Type: application/json",
+        cause,
+      );
+  }
+  // The body broke off, or its length is not what was announced.
+  if (statusCode === 400) return new LintelError("invalid_json", "the body is incomplete", cause);
+  return toLintelError(thrown);
 }
 
 /** `messages[0].role` as `["messages", 0, "role"]`. */

@@ -1,0 +1,71 @@
+/** Bodies of the JSON doors: what is read, and what is wrong with them. */
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { LintelError } from "../../core/errors.js";
+import { isObject, type JsonObject } from "./decode.js";
+import { fromFastify, sendError } from "./error.js";
+
+/** What was parsed: an object, or why there is none. */
+export type JsonBody =
+  | { readonly json: JsonObject; readonly defect?: undefined }
+  | { readonly json?: undefined; readonly defect: LintelError };
+
+/**
+ * Makes a door take JSON bodies, and nothing else. A broken body is no failure
+ * here but a defect that the handler hands to the core, so that callers without
+ * a token hear of the token.
+ * @param limit most bytes of a body
+ */
+export function takeJson(app: FastifyInstance, limit: number): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer", bodyLimit: limit },
+    (request, bytes, done) => {
+      if (isUtf8(request)) done(null, parse(bytes as Buffer));
+      else done(unsupported(), undefined);
+    },
+  );
+  app.setErrorHandler((error, _request, reply) => sendError(reply, fromFastify(error, limit)));
+}
+
+/**
+ * The body of a request.
+ * @throws LintelError `unsupported_media_type` if none came, and no type either
+ */
+export function bodyOf(request: FastifyRequest): JsonBody {
+  // Fastify reads no body where neither a length nor a type is given.
+  if (request.body !== undefined) return request.body as JsonBody;
+  if (request.headers["content-type"] === undefined) throw unsupported();
+  return broken("the body is empty");
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+function parse(bytes: Buffer): JsonBody {
+  if (bytes.length === 0) return broken("the body is empty");
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+  } catch {
+    return broken("the body is not valid UTF-8");
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return broken("the body is not valid JSON");
+  }
+  return isObject(json) ? { json } : broken("the body must be a JSON object");
+}
+
+function isUtf8(request: FastifyRequest): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(request.headers["content-type"] ?? "");
+  return charset === null || /^utf-?8$/i.test(charset[1] ?? "");
+}
+
+const broken = (message: string): JsonBody => ({
+  defect: new LintelError("invalid_json", message),
+});
+
+const unsupported = () =>
+  new LintelError("unsupported_media_type", "send the header Content-Type: application/json");

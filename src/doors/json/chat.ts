@@ -1,0 +1,140 @@
+/** Chat completions as JSON: whole, and in chunks. */
+import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LintelError } from "../../core/errors.js";
+import { errorObject } from "./error.js";
+import { type EventEncoder, event } from "./sse.js";
+
+/** A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw. */
+export function wholeChat(response: LLMResponse, warnings = response.warnings): string {
+  return JSON.stringify({
+    id: response.id,
+    object: "chat.completion",
+    created: response.created,
+    model: response.model,
+    choices: response.choices.map((choice) => ({
+      index: choice.index,
+      message: { role: "assistant", content: choice.message?.content ?? "" },
+      finish_reason: choice.finishReason,
+    })),
+    usage: usageObject(response.usage),
+    ...extras(response.usageEstimated, warnings),
+  });
+}
+
+/** The forms of a stream: the contract's, and what OpenAI's clients know. */
+export interface ChunkForm {
+  /** Whether every `delta` says its role and content, or only those that add something. */
+  readonly fullDelta: boolean;
+  /** Where `usage` stands: in every chunk, in one more chunk at the end, or nowhere. */
+  readonly usage: "every" | "extra" | "none";
+}
+
+/** What chunks say until the first message told better. */
+export interface ChunkNames {
+  readonly id: string;
+  readonly model: string;
+}
+
+/**
+ * Writes the messages of one stream as chunks. What is the same in all of them
+ * is made into text once.
+ */
+export function chunkEncoder(
+  form: ChunkForm,
+  names: ChunkNames,
+  notes: readonly string[] = [],
+): EventEncoder<"chat"> {
+  let open: string | undefined;
+  let started = false;
+  let usage: LLMTokenUsage | undefined;
+  let estimated = false;
+  const warnings = [...notes];
+
+  const opening = (id: string, created: number, model: string) =>
+    `{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"choices":[`;
+  const middle = middleUsage(form);
+  // Content is the only thing that changes from chunk to chunk.
+  const between = `},"finish_reason":null}]${middle}}`;
+
+  const delta = (content: string) => {
+    const role = form.fullDelta || !started ? '"role":"assistant",' : "";
+    started = true;
+    return `{"index":0,"delta":{${role}"content":${JSON.stringify(content)}`;
+  };
+
+  const last = (reason: string, more: string) => {
+    const empty = form.fullDelta ? '"role":"assistant","content":""' : "";
+    return `{"index":0,"delta":{${empty}},"finish_reason":${JSON.stringify(reason)}}]${more}}`;
+  };
+
+  const totals = () => `,"usage":${JSON.stringify(usageObject(usage))}`;
+  const extra = () => members(extras(estimated, warnings));
+
+  return {
+    messages(batch) {
+      let events = "";
+      for (const message of batch) {
+        open ??= opening(message.id, message.created, message.model);
+        if (message.usage) usage = message.usage;
+        if (message.usageEstimated) estimated = true;
+        for (const warning of message.warnings) {
+          if (!warnings.includes(warning)) warnings.push(warning);
+        }
+        const choice = message.choices[0];
+        if (!choice) continue;
+        const content = choice.delta?.content ?? "";
+        if (choice.finishReason === "") {
+          events += event(open + delta(content) + between);
+          continue;
+        }
+        if (content !== "") events += event(open + delta(content) + between);
+        const more = form.usage === "every" ? totals() + extra() : middle;
+        events += event(open + last(choice.finishReason, more));
+      }
+      return events;
+    },
+    end() {
+      if (form.usage !== "extra" || open === undefined) return "";
+      return event(`${open}]${totals()}${extra()}}`);
+    },
+    failure(error: LintelError) {
+      open ??= opening(names.id, Math.floor(Date.now() / 1000), names.model);
+      const said = `${middle},"error":${JSON.stringify(errorObject(error))}`;
+      return event(open + last("error", said));
+    },
+  };
+}
+
+/** `usage` of the chunks before the last, as the end of an object. */
+function middleUsage(form: ChunkForm): string {
+  switch (form.usage) {
+    case "every":
+      return `,"usage":${JSON.stringify(usageObject(undefined))}`;
+    case "extra":
+      return ',"usage":null';
+    case "none":
+      return "";
+  }
+}
+
+function usageObject(usage: LLMTokenUsage | undefined) {
+  return {
+    prompt_tokens: usage?.promptTokens ?? 0,
+    completion_tokens: usage?.completionTokens ?? 0,
+    total_tokens: usage?.totalTokens ?? 0,
+  };
+}
+
+/** What only stands where there is something to say. */
+function extras(estimated: boolean, warnings: readonly string[]) {
+  return {
+    ...(estimated && { usage_estimated: true }),
+    ...(warnings.length > 0 && { warnings }),
+  };
+}
+
+/** The members of an object as they follow others. */
+function members(object: object): string {
+  const text = JSON.stringify(object).slice(1, -1);
+  return text === "" ? "" : `,${text}`;
+}

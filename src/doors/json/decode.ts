@@ -1,0 +1,173 @@
+/**
+ * JSON with the contract's field names to plain messages of the generated
+ * shape. Stricter than protobuf's own JSON form, which takes "5" for a number:
+ * here a value has its type or is reported, all of them at once.
+ */
+import {
+  type DescField,
+  type DescMessage,
+  type MessageShape,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import type { Violation } from "../../core/errors.js";
+
+/** A JSON object as `JSON.parse` made it. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** What became of a JSON object. */
+export interface Decoded<T> {
+  /** The message; a field that could not be decoded is as if not set. */
+  readonly message: T;
+  /** What has the wrong type, by path. */
+  readonly violations: Violation[];
+}
+
+/** Decodes one kind of message. Never throws. */
+export type Decode<D extends DescMessage> = (json: JsonObject) => Decoded<MessageShape<D>>;
+
+/** The value for the message, or `undefined` after adding what is wrong. */
+type Read = (value: unknown, path: string, into: Violation[]) => unknown;
+
+interface Field {
+  /** Name in JSON. */
+  readonly name: string;
+  /** Name in the generated shape. */
+  readonly local: string;
+  readonly read: Read;
+  /** Value when not set; a list gets a fresh one. */
+  readonly unset: "list" | string | number | boolean | undefined;
+}
+
+/**
+ * Compiles the decoder of a message type. `null` counts as not set, unknown
+ * fields are ignored. What is missing is not looked for: that is a rule, and
+ * rules are the core's.
+ * @param embedded string fields that may also come as JSON and then are
+ *   written out as text
+ */
+export function compileDecoder<D extends DescMessage>(
+  desc: D,
+  embedded: readonly string[] = [],
+): Decode<D> {
+  const read = compileMessage(desc, embedded);
+  return (json) => {
+    const violations: Violation[] = [];
+    return { message: read(json, "", violations) as MessageShape<D>, violations };
+  };
+}
+
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function compileMessage(desc: DescMessage, embedded: readonly string[] = []): Read {
+  const fields = desc.fields.map((field): Field => {
+    const read = embedded.includes(field.name) ? readEmbedded : compileField(field);
+    return { name: field.name, local: field.localName, read, unset: unsetValue(field) };
+  });
+  const $typeName = desc.typeName;
+  return (value, path, into) => {
+    const message: Record<string, unknown> = { $typeName };
+    const given = isObject(value);
+    if (!given) into.push({ field: path.slice(0, -1), message: "must be an object" });
+    for (const { name, local, read, unset } of fields) {
+      const raw = given ? value[name] : undefined;
+      const decoded = raw === undefined || raw === null ? undefined : read(raw, path + name, into);
+      if (decoded !== undefined) message[local] = decoded;
+      else if (unset !== undefined) message[local] = unset === "list" ? [] : unset;
+    }
+    return message;
+  };
+}
+
+function unsetValue(field: DescField): Field["unset"] {
+  if (field.fieldKind === "list") return "list";
+  if (field.fieldKind !== "scalar" || field.proto.proto3Optional) return undefined;
+  if (field.scalar === ScalarType.STRING) return "";
+  return field.scalar === ScalarType.BOOL ? false : 0;
+}
+
+function compileField(field: DescField): Read {
+  switch (field.fieldKind) {
+    case "scalar":
+      return readerOf(field.scalar, field);
+    case "list": {
+      if (field.listKind === "enum") break;
+      const nested = field.listKind === "message" ? compileMessage(field.message) : undefined;
+      const item: Read = nested
+        ? (value, path, into) => nested(value, `${path}.`, into)
+        : readerOf(field.scalar as ScalarType, field);
+      return (value, path, into) => {
+        if (Array.isArray(value)) return value.map((v, i) => item(v, `${path}[${i}]`, into));
+        into.push({ field: path, message: "must be an array" });
+        return undefined;
+      };
+    }
+  }
+  throw new Error(`${field}: the JSON doors can't decode fields of this kind`);
+}
+
+function readerOf(type: ScalarType, field: DescField): Read {
+  switch (type) {
+    case ScalarType.STRING:
+      return typed((v) => (typeof v === "string" ? wellFormed(v) : undefined), "must be a string");
+    case ScalarType.BOOL:
+      return typed((v) => (typeof v === "boolean" ? v : undefined), "must be true or false");
+    case ScalarType.DOUBLE:
+      // JSON.parse makes Infinity of 1e400.
+      return typed(
+        (v) => (typeof v === "number" && Number.isFinite(v) ? v : undefined),
+        "must be a finite number",
+      );
+    case ScalarType.INT32:
+      return integer(-(2 ** 31), 2 ** 31 - 1, (v) => v + 0);
+    case ScalarType.INT64:
+      // Further integers are not exact in JSON.
+      return integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, BigInt);
+    default:
+      throw new Error(`${field}: the JSON doors can't decode scalars of type ${type}`);
+  }
+}
+
+/** @param convert the value as the message has it, or `undefined` if it is not of the type */
+function typed(convert: (value: unknown) => unknown, message: string): Read {
+  return (value, path, into) => {
+    const converted = convert(value);
+    if (converted === undefined) into.push({ field: path, message });
+    return converted;
+  };
+}
+
+function integer(min: number, max: number, convert: (value: number) => number | bigint): Read {
+  return (value, path, into) => {
+    if (!Number.isInteger(value)) {
+      into.push({ field: path, message: "must be an integer" });
+    } else if ((value as number) < min || (value as number) > max) {
+      into.push({ field: path, message: `must be an integer from ${min} to ${max}` });
+    } else {
+      return convert(value as number);
+    }
+    return undefined;
+  };
+}
+
+/** What can't be written out becomes a text that is no JSON, which the core refuses. */
+const readEmbedded: Read = (value) => {
+  if (typeof value === "string") return wellFormed(value);
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // Nested too deeply for the stack.
+    return "{";
+  }
+};
+
+/**
+ * Text without lone surrogates, which JSON allows by escapes, UTF-8 does not,
+ * and some model servers crash on. Protobuf's encoder replaces them likewise.
+ */
+function wellFormed(text: string): string {
+  const known = text as string & { isWellFormed(): boolean; toWellFormed(): string };
+  return known.isWellFormed() ? text : known.toWellFormed();
+}

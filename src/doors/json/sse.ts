@@ -1,0 +1,145 @@
+/** Streams as Server-Sent Events. */
+import type { OutgoingHttpHeaders } from "node:http";
+import type { FastifyReply } from "fastify";
+import { type LintelError, toLintelError } from "../../core/errors.js";
+import type { Running } from "../../core/gateway.js";
+import type { MethodName, Output } from "../../core/methods.js";
+import type { DoorSettings } from "../door.js";
+import { sendError } from "./error.js";
+import { headersOf } from "./reply.js";
+
+/** How a door writes the messages of one stream. Every result is whole events, or empty. */
+export interface EventEncoder<M extends MethodName> {
+  /** All messages that came at once. */
+  messages(batch: readonly Output<M>[]): string;
+  /** A failure in mid-stream. */
+  failure(error: LintelError): string;
+  /** What stands between a complete answer and `[DONE]`. */
+  end(): string;
+}
+
+/** One event with an object that is JSON text already. */
+export const event = (json: string): string => `data: ${json}\n\n`;
+
+const done = event("[DONE]");
+const keepAlive = ": keep-alive\n\n";
+
+const streamHeaders = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+};
+
+/**
+ * Sends a call's messages as events, then `[DONE]`. The status waits for the
+ * first messages, at most `holdMs`: a failure until then is sent as a whole
+ * response. A client that reads slowly stops the iteration; one that left does
+ * not, since the call hears of it by its signal and has to come to its end.
+ * Never rejects.
+ * @param signal aborted when the client left
+ */
+export async function sendEvents<M extends MethodName>(
+  reply: FastifyReply,
+  running: Running<M>,
+  encoder: EventEncoder<M>,
+  settings: DoorSettings,
+  signal: AbortSignal,
+): Promise<void> {
+  const iterator = running.messages[Symbol.asyncIterator]();
+  const first = iterator.next();
+  const early = await outcome(first, settings.holdMs);
+  if (typeof early === "object") {
+    sendError(reply, toLintelError(early.thrown), running.id);
+    return;
+  }
+  const writer = openWriter(reply, running, settings.keepAliveMs, signal);
+  if (early === "pending") writer.flushHead();
+  try {
+    for (let step = await first; !step.done; step = await iterator.next()) {
+      const full = writer.write(encoder.messages(step.value));
+      if (full) await full;
+    }
+    writer.end(encoder.end() + done);
+  } catch (thrown) {
+    writer.end(encoder.failure(toLintelError(thrown)) + done);
+  }
+}
+
+/** What became of the first messages within a time. */
+function outcome(
+  first: Promise<unknown>,
+  holdMs: number,
+): Promise<"there" | "pending" | { readonly thrown: unknown }> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, holdMs, "pending");
+    const settle = (result: "there" | { readonly thrown: unknown }) => {
+      clearTimeout(timer);
+      resolve(result);
+    };
+    first.then(
+      () => settle("there"),
+      (thrown: unknown) => settle({ thrown }),
+    );
+  });
+}
+
+interface EventWriter {
+  /** Sends the headers ahead of the first event. */
+  flushHead(): void;
+  /** Writes events. If the client has to read first: resolves when it did, or left. */
+  write(events: string): Promise<void> | undefined;
+  /** Writes the last events and ends the response. */
+  end(events: string): void;
+}
+
+function openWriter<M extends MethodName>(
+  reply: FastifyReply,
+  running: Running<M>,
+  keepAliveMs: number,
+  signal: AbortSignal,
+): EventWriter {
+  // Fastify only knows whole bodies and streams. What plugins put on the reply,
+  // CORS for one, goes along.
+  reply.hijack();
+  const raw = reply.raw;
+  // HTTP/2's response tells neither of the two.
+  let left = signal.aborted;
+  let full = false;
+  raw.on("error", () => {});
+  const headers = { ...reply.getHeaders(), ...streamHeaders };
+  Object.assign(headers, headersOf(running.id, running.warnings));
+  raw.writeHead(200, headers as OutgoingHttpHeaders);
+  const silence = setTimeout(() => {
+    if (!left && !full) full = !raw.write(keepAlive);
+    silence.refresh();
+  }, keepAliveMs);
+  raw.on("drain", () => {
+    full = false;
+  });
+  raw.once("close", () => {
+    left = true;
+    clearTimeout(silence);
+  });
+  return {
+    flushHead: () => raw.flushHeaders(),
+    write(events) {
+      if (events === "" || left) return undefined;
+      silence.refresh();
+      full = !raw.write(events);
+      if (!full) return undefined;
+      return new Promise<void>((resolve) => {
+        const go = () => {
+          raw.off("drain", go);
+          raw.off("close", go);
+          resolve();
+        };
+        raw.on("drain", go);
+        raw.on("close", go);
+      });
+    },
+    end(events) {
+      clearTimeout(silence);
+      if (!left) raw.end(events);
+    },
+  };
+}

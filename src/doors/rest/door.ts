@@ -1,0 +1,55 @@
+/** The contract over REST: JSON, and Server-Sent Events where `stream` is true. */
+import { LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
+import { TextToImageRequestSchema } from "../../../gen/lintel/v1/image_pb.js";
+import { invalidFields } from "../../core/errors.js";
+import type { Door } from "../door.js";
+import { bodyOf, takeJson } from "../json/body.js";
+import { chunkEncoder, wholeChat } from "../json/chat.js";
+import { compileDecoder } from "../json/decode.js";
+import { answerForm } from "../json/fields.js";
+import { originOf } from "../json/origin.js";
+import { sendWhole } from "../json/reply.js";
+import { sendEvents } from "../json/sse.js";
+import { imageEncoder, wholeImages } from "./images.js";
+
+const decodeChat = compileDecoder(LLMRequestSchema);
+const decodeImage = compileDecoder(TextToImageRequestSchema, ["loras"]);
+
+/** `POST /llm` and `POST /text-to-image`. */
+export const rest: Door = async (app, { gateway, settings }) => {
+  takeJson(app, settings.bodyLimit);
+
+  app.post("/llm", async (request, reply) => {
+    const { json = {}, defect } = bodyOf(request);
+    const { message, violations } = decodeChat(json);
+    const form = answerForm(json, violations);
+    const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
+    const origin = originOf(request, reply, "rest", wrong);
+    if (!form.stream) {
+      return sendWhole(reply, gateway.call("complete", message, origin), wholeChat);
+    }
+    const running = gateway.call("chat", message, origin);
+    const encoder = chunkEncoder(
+      { fullDelta: true, usage: form.includeUsage ? "extra" : "every" },
+      { id: `chatcmpl-${running.id}`, model: message.model },
+    );
+    await sendEvents(reply, running, encoder, settings, origin.signal);
+    return reply;
+  });
+
+  app.post("/text-to-image", async (request, reply) => {
+    const { json = {}, defect } = bodyOf(request);
+    const { message, violations } = decodeImage(json);
+    const { stream } = answerForm({ stream: json.stream }, violations);
+    const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
+    const origin = originOf(request, reply, "rest", wrong);
+    // JSON answers refer to images by their address only.
+    message.includeData = false;
+    if (!stream) {
+      return sendWhole(reply, gateway.call("textToImage", message, origin), wholeImages);
+    }
+    const running = gateway.call("streamTextToImage", message, origin);
+    await sendEvents(reply, running, imageEncoder(), settings, origin.signal);
+    return reply;
+  });
+};
