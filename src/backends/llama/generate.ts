@@ -1,0 +1,99 @@
+/** One completion. */
+import { randomInt } from "node:crypto";
+import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import { chatDefaults } from "../../core/defaults.js";
+import { invalidValue } from "../../core/errors.js";
+import { Detokenizer } from "./detokenizer.js";
+import { Evaluation, type Sampling } from "./evaluation.js";
+import type { LoadedModel } from "./model.js";
+import { StopScanner } from "./stop.js";
+
+/**
+ * Runs a completion on a sequence of the pool.
+ * @param signal aborts between two tokens; its reason is thrown
+ * @throws LintelError `invalid_value` if the conversation does not fit the context
+ */
+export async function* generate(
+  loaded: LoadedModel,
+  request: LLMRequest,
+  signal: AbortSignal,
+): AsyncGenerator<readonly LLMResponse[]> {
+  const prompt = loaded.tokenize(request.messages);
+  const room = loaded.contextSize - prompt.length;
+  if (room < 1) {
+    throw invalidValue(
+      "messages",
+      `they have ${prompt.length} tokens, the model holds ${loaded.contextSize - 1} besides its answer`,
+    );
+  }
+  const limit = Math.min(request.maxTokens ?? chatDefaults.maxTokens, room);
+  const sequence = await loaded.pool.acquire(
+    signal,
+    (free) => free.compareContextTokens(prompt).firstDifferentIndex,
+  );
+  const evaluation = loaded.begin(new Evaluation(sequence, prompt, samplingOf(request)));
+  try {
+    const detokenizer = new Detokenizer(loaded.model, prompt);
+    const scanner = new StopScanner([...request.stop, ...loaded.stops]);
+    let count = 0;
+    let finishReason = "";
+    while (finishReason === "") {
+      const token = await evaluation.next(signal);
+      count++;
+      if (token === undefined || loaded.model.isEogToken(token)) {
+        finishReason = "stop";
+      } else {
+        const { text, stopped } = scanner.push(detokenizer.push(token));
+        if (text !== "") yield [message(request, text, "")];
+        if (stopped) finishReason = "stop";
+        else if (count >= limit) finishReason = "length";
+      }
+    }
+    const rest = scanner.flush();
+    if (rest !== "") yield [message(request, rest, "")];
+    yield [{ ...message(request, "", finishReason), usage: usageOf(prompt.length, count) }];
+  } finally {
+    // Nobody waits until the sequence's last evaluation is through.
+    void loaded.end(evaluation);
+  }
+}
+
+/** llama.cpp takes this seed for "random". */
+const randomSeed = 0xffffffff;
+
+function samplingOf(request: LLMRequest): Sampling {
+  const given = request.seed === undefined || request.seed < 0n ? undefined : Number(request.seed);
+  const topK = request.topK ?? chatDefaults.topK;
+  return {
+    temperature: request.temperature ?? chatDefaults.temperature,
+    topK: Math.max(topK, 0),
+    topP: request.topP ?? chatDefaults.topP,
+    seed: Math.min(given ?? randomInt(randomSeed), randomSeed - 1),
+  };
+}
+
+function message(request: LLMRequest, content: string, finishReason: string): LLMResponse {
+  return {
+    $typeName: "lintel.v1.LLMResponse",
+    id: "",
+    model: request.model,
+    created: 0,
+    choices: [
+      {
+        $typeName: "lintel.v1.LLMChoice",
+        index: 0,
+        finishReason,
+        delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+      },
+    ],
+    usageEstimated: false,
+    warnings: [],
+  };
+}
+
+const usageOf = (promptTokens: number, completionTokens: number): LLMResponse["usage"] => ({
+  $typeName: "lintel.v1.LLMTokenUsage",
+  promptTokens,
+  completionTokens,
+  totalTokens: promptTokens + completionTokens,
+});

@@ -1,0 +1,43 @@
+/** Finds the texts at which generation stops, also where pieces cut them. */
+
+/** Lets text through as far as it can't be the beginning of a stop text. */
+export class StopScanner {
+  readonly #stops: readonly string[];
+  #held = "";
+
+  constructor(stops: readonly string[]) {
+    this.#stops = stops.filter((stop) => stop !== "");
+  }
+
+  /**
+   * Takes the next piece.
+   * @returns the text that may go out, and whether a stop text was found behind it
+   */
+  push(piece: string): { readonly text: string; readonly stopped: boolean } {
+    if (this.#stops.length === 0) return { text: piece, stopped: false };
+    const text = this.#held + piece;
+    const found = this.#stops.map((stop) => text.indexOf(stop)).filter((at) => at >= 0);
+    if (found.length > 0) {
+      this.#held = "";
+      return { text: text.slice(0, Math.min(...found)), stopped: true };
+    }
+    const keep = Math.max(...this.#stops.map((stop) => overlap(text, stop)));
+    this.#held = text.slice(text.length - keep);
+    return { text: text.slice(0, text.length - keep), stopped: false };
+  }
+
+  /** What was held back, once no more text comes. */
+  flush(): string {
+    const rest = this.#held;
+    this.#held = "";
+    return rest;
+  }
+}
+
+/** Length of the longest end of the text with which the stop text begins, short of all of it. */
+function overlap(text: string, stop: string): number {
+  for (let length = Math.min(text.length, stop.length - 1); length > 0; length--) {
+    if (text.endsWith(stop.slice(0, length))) return length;
+  }
+  return 0;
+}

@@ -1,0 +1,89 @@
+/** The model's own chat template: messages to a prompt. */
+import type { Template } from "@huggingface/jinja";
+import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
+import { invalidValue } from "../../core/errors.js";
+import { Guard } from "./guard.js";
+
+/** For models that bring none: the form that llama.cpp falls back to as well. */
+export const chatML =
+  "{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}" +
+  "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+/** Texts that a template may use. */
+export interface TemplateTexts {
+  readonly bos: string;
+  readonly eos: string;
+  /** Texts of the control tokens. */
+  readonly control: readonly string[];
+}
+
+interface Turn {
+  readonly role: string;
+  readonly content: string;
+}
+
+/** A template that was parsed. */
+export class ChatTemplate {
+  readonly #template: Template;
+  readonly #texts: TemplateTexts;
+  readonly #guard: Guard;
+
+  /** @throws Error if the template does not work at all */
+  constructor(template: Template, texts: TemplateTexts) {
+    this.#template = template;
+    this.#texts = texts;
+    this.#guard = new Guard(texts.control);
+    this.#render([{ role: "user", content: "Hello" }]);
+  }
+
+  /**
+   * The prompt, up to where the assistant speaks.
+   * @returns pieces, each to be tokenized alone, control tokens included
+   * @throws LintelError `invalid_value` if the template refuses the conversation
+   */
+  render(messages: readonly LLMMessage[]): string[] {
+    const turns = messages.map(({ role, content }) => ({
+      role: role === "developer" ? "system" : role,
+      content: this.#guard.mark(content),
+    }));
+    try {
+      return this.#guard.split(this.#render(turns));
+    } catch (refusal) {
+      // Some models know no system messages, and their templates throw.
+      const folded = foldSystem(turns);
+      if (!folded) throw refused(refusal);
+      try {
+        return this.#guard.split(this.#render(folded));
+      } catch {
+        throw refused(refusal);
+      }
+    }
+  }
+
+  #render(messages: readonly Turn[]): string {
+    return this.#template.render({
+      messages,
+      add_generation_prompt: true,
+      bos_token: this.#texts.bos,
+      eos_token: this.#texts.eos,
+    });
+  }
+}
+
+const refused = (thrown: unknown) =>
+  invalidValue(
+    "messages",
+    `the model's chat template refuses them: ${thrown instanceof Error ? thrown.message.slice(0, 200) : "unknown reason"}`,
+  );
+
+/** System messages as the beginning of the first user message; nothing if there are none. */
+function foldSystem(turns: readonly Turn[]): Turn[] | undefined {
+  const system = turns.filter((turn) => turn.role === "system");
+  if (system.length === 0) return undefined;
+  const rest = turns.filter((turn) => turn.role !== "system");
+  const at = rest.findIndex((turn) => turn.role === "user");
+  const texts = system.map((turn) => turn.content);
+  const user = rest[at];
+  if (!user) return [{ role: "user", content: texts.join("\n\n") }, ...rest];
+  return rest.with(at, { ...user, content: [...texts, user.content].join("\n\n") });
+}
