@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { invalidValue, LintelError } from "../../core/errors.js";
 import type { Origin } from "../../core/gateway.js";
-import { bearerToken } from "../credential.js";
+import { credentialOf } from "../credential.js";
 
 /**
  * The origin of a call. Its signal is aborted when the client leaves before the
@@ -18,7 +18,7 @@ export function originOf(
   const timeout = timeoutOf(header(request, "x-request-timeout-ms"));
   return {
     door,
-    credential: bearerToken(request.headers.authorization),
+    credential: credentialOf(request.headers.authorization),
     defect: defect ?? (timeout instanceof LintelError ? timeout : undefined),
     signal: leaving(request, reply),
     timeoutMs: timeout instanceof LintelError ? undefined : timeout,

@@ -11,11 +11,13 @@ const warningsLimit = 2000;
 /**
  * Sends the one message of a unary call, or its error.
  * @param encode the message as JSON text
+ * @param notes warnings of the door itself
  */
 export async function sendWhole<M extends MethodName>(
   reply: FastifyReply,
   running: Running<M>,
   encode: (message: Output<M>) => string,
+  notes: readonly string[] = [],
 ): Promise<FastifyReply> {
   let body: string;
   try {
@@ -24,7 +26,7 @@ export async function sendWhole<M extends MethodName>(
     return sendError(reply, toLintelError(thrown), running.id);
   }
   return reply
-    .headers(headersOf(running.id, running.warnings))
+    .headers(headersOf(running.id, [...notes, ...running.warnings]))
     .type("application/json; charset=utf-8")
     .send(body);
 }

@@ -37,6 +37,7 @@ const streamHeaders = {
  * not, since the call hears of it by its signal and has to come to its end.
  * Never rejects.
  * @param signal aborted when the client left
+ * @param notes warnings of the door itself
  */
 export async function sendEvents<M extends MethodName>(
   reply: FastifyReply,
@@ -44,6 +45,7 @@ export async function sendEvents<M extends MethodName>(
   encoder: EventEncoder<M>,
   settings: DoorSettings,
   signal: AbortSignal,
+  notes: readonly string[] = [],
 ): Promise<void> {
   const iterator = running.messages[Symbol.asyncIterator]();
   const first = iterator.next();
@@ -52,7 +54,12 @@ export async function sendEvents<M extends MethodName>(
     sendError(reply, toLintelError(early.thrown), running.id);
     return;
   }
-  const writer = openWriter(reply, running, settings.keepAliveMs, signal);
+  const writer = openWriter(
+    reply,
+    headersOf(running.id, [...notes, ...running.warnings]),
+    settings.keepAliveMs,
+    signal,
+  );
   if (early === "pending") writer.flushHead();
   try {
     for (let step = await first; !step.done; step = await iterator.next()) {
@@ -92,9 +99,9 @@ interface EventWriter {
   end(events: string): void;
 }
 
-function openWriter<M extends MethodName>(
+function openWriter(
   reply: FastifyReply,
-  running: Running<M>,
+  more: Record<string, string>,
   keepAliveMs: number,
   signal: AbortSignal,
 ): EventWriter {
@@ -106,8 +113,7 @@ function openWriter<M extends MethodName>(
   let left = signal.aborted;
   let full = false;
   raw.on("error", () => {});
-  const headers = { ...reply.getHeaders(), ...streamHeaders };
-  Object.assign(headers, headersOf(running.id, running.warnings));
+  const headers = { ...reply.getHeaders(), ...streamHeaders, ...more };
   raw.writeHead(200, headers as OutgoingHttpHeaders);
   const silence = setTimeout(() => {
     if (!left && !full) full = !raw.write(keepAlive);

@@ -1,0 +1,61 @@
+/** OpenAI's chat request to the contract's. */
+import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
+import { invalidFields, type LintelError } from "../../core/errors.js";
+import { compileDecoder, isObject, type JsonObject } from "../json/decode.js";
+import { type AnswerForm, answerForm } from "../json/fields.js";
+import { chatParameters, checkParameters, unsupported } from "./parameters.js";
+import { type Names, renamedError } from "./rename.js";
+
+/** What a request asks for. */
+export interface ChatRequest {
+  readonly message: LLMRequest;
+  readonly form: AnswerForm;
+  readonly defect: LintelError | undefined;
+  /** What was dropped. */
+  readonly warnings: readonly string[];
+  readonly names: Names;
+}
+
+const decode = compileDecoder(LLMRequestSchema);
+
+/** Reads a request: what OpenAI writes in another way is put the contract's way, then decoded. */
+export function readChat(json: JsonObject): ChatRequest {
+  const warnings: string[] = [];
+  let refused = checkParameters(json, chatParameters, warnings);
+  const { messages, stop, max_completion_tokens: limit } = json;
+  const names: Names = limit == null ? {} : { max_tokens: "max_completion_tokens" };
+  const { message, violations } = decode({
+    ...json,
+    messages: Array.isArray(messages)
+      ? messages.map((item, i) =>
+          withText(item, (part) => {
+            refused ??= unsupported(
+              "messages",
+              `messages[${i}] has a part that is not text: ${part}`,
+            );
+          }),
+        )
+      : messages,
+    stop: typeof stop === "string" ? [stop] : stop,
+    max_tokens: limit ?? json.max_tokens,
+  });
+  const form = answerForm(json, violations);
+  const defect = violations.length > 0 ? renamedError(invalidFields(violations), names) : refused;
+  return { message, form, defect, warnings, names };
+}
+
+/**
+ * A message whose content is one text instead of parts of type `text`.
+ * @param refuse gets the type of a part that is something else
+ */
+function withText(message: unknown, refuse: (type: string) => void): unknown {
+  if (!isObject(message) || !Array.isArray(message.content)) return message;
+  let text = "";
+  for (const part of message.content as unknown[]) {
+    if (!isObject(part)) return message;
+    if (part.type === "text" && typeof part.text === "string") text += part.text;
+    else if (typeof part.type === "string") refuse(part.type.slice(0, 40));
+    else return message;
+  }
+  return { role: message.role, content: text };
+}

@@ -1,0 +1,64 @@
+/** The contract in the form that OpenAI's clients speak. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Door } from "../door.js";
+import { bodyOf, takeJson } from "../json/body.js";
+import { chunkEncoder, wholeChat } from "../json/chat.js";
+import { originOf } from "../json/origin.js";
+import { sendWhole } from "../json/reply.js";
+import { sendEvents } from "../json/sse.js";
+import { readChat } from "./chat-request.js";
+import { imageNames, readImage, wholeOpenAIImages } from "./image-request.js";
+import { modelList, oneModel } from "./models.js";
+import { renamed } from "./rename.js";
+
+const listRequest = { $typeName: "lintel.v1.ListModelsRequest" } as const;
+
+/** `POST /v1/chat/completions`, `POST /v1/images/generations`, `GET /v1/models` and `/v1/models/{id}`. */
+export const openai: Door = async (app, { gateway, settings }) => {
+  takeJson(app, settings.bodyLimit);
+
+  app.post("/v1/chat/completions", async (request, reply) => {
+    const { json = {}, defect } = bodyOf(request);
+    const { message, form, warnings, names, ...read } = readChat(json);
+    const origin = originOf(request, reply, "openai", defect ?? read.defect);
+    if (!form.stream) {
+      const running = renamed(gateway.call("complete", message, origin), names);
+      return sendWhole(
+        reply,
+        running,
+        (response) => wholeChat(response, [...warnings, ...response.warnings]),
+        warnings,
+      );
+    }
+    const running = renamed(gateway.call("chat", message, origin), names);
+    const encoder = chunkEncoder(
+      { fullDelta: false, usage: form.includeUsage ? "extra" : "none" },
+      { id: `chatcmpl-${running.id}`, model: message.model },
+      warnings,
+    );
+    await sendEvents(reply, running, encoder, settings, origin.signal, warnings);
+    return reply;
+  });
+
+  app.post("/v1/images/generations", async (request, reply) => {
+    const { json = {}, defect } = bodyOf(request);
+    const { message, warnings, ...read } = readImage(json);
+    const origin = originOf(request, reply, "openai", defect ?? read.defect);
+    return sendWhole(
+      reply,
+      renamed(gateway.call("textToImage", message, origin), imageNames),
+      (response) => wholeOpenAIImages(response, warnings),
+      warnings,
+    );
+  });
+
+  const list = (request: FastifyRequest, reply: FastifyReply) =>
+    gateway.call("listModels", listRequest, originOf(request, reply, "openai"));
+
+  app.get("/v1/models", (request, reply) => sendWhole(reply, list(request, reply), modelList));
+
+  // A wildcard, since names of models may have slashes.
+  app.get<{ Params: { "*": string } }>("/v1/models/*", (request, reply) =>
+    sendWhole(reply, list(request, reply), (response) => oneModel(response, request.params["*"])),
+  );
+};

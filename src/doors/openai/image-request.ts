@@ -1,0 +1,79 @@
+/** OpenAI's image request to the contract's, and the answer back. */
+import {
+  type TextToImageRequest,
+  TextToImageRequestSchema,
+  type TextToImageResponse,
+} from "../../../gen/lintel/v1/image_pb.js";
+import { invalidFields, type LintelError } from "../../core/errors.js";
+import { compileDecoder, type JsonObject } from "../json/decode.js";
+import { checkParameters, imageParameters } from "./parameters.js";
+import { type Names, renamedError } from "./rename.js";
+
+/** What a request asks for. */
+export interface ImageRequest {
+  readonly message: TextToImageRequest;
+  readonly defect: LintelError | undefined;
+  /** What was dropped. */
+  readonly warnings: readonly string[];
+}
+
+/** How OpenAI calls the contract's fields. */
+export const imageNames: Names = {
+  model_id: "model",
+  num_images_per_prompt: "n",
+  width: "size",
+  height: "size",
+};
+
+const decode = compileDecoder(TextToImageRequestSchema, ["loras"]);
+
+/** Reads a request; the contract's further fields may stand in it too. */
+export function readImage(json: JsonObject): ImageRequest {
+  const warnings: string[] = [];
+  const refused = checkParameters(json, imageParameters, warnings);
+  const size = sizeOf(json.size);
+  const form = json.response_format ?? "url";
+  const { message, violations } = decode({
+    ...json,
+    model_id: json.model,
+    num_images_per_prompt: json.n,
+    width: size?.width,
+    height: size?.height,
+    include_data: form === "b64_json",
+    include_previews: false,
+  });
+  if (!size) {
+    violations.push({ field: "size", message: 'must be "auto" or like "1024x576"' });
+  }
+  if (form !== "url" && form !== "b64_json") {
+    violations.push({ field: "response_format", message: 'must be "url" or "b64_json"' });
+  }
+  const defect =
+    violations.length > 0 ? renamedError(invalidFields(violations), imageNames) : refused;
+  return { message, defect, warnings };
+}
+
+/** The answer as JSON text. */
+export function wholeOpenAIImages(response: TextToImageResponse, notes: readonly string[]): string {
+  const warnings = [...notes, ...response.warnings];
+  return JSON.stringify({
+    created: Math.floor(Date.now() / 1000),
+    data: response.images.map(({ url, seed, nsfw, data }) => ({
+      ...(data.length > 0
+        ? {
+            b64_json: Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64"),
+          }
+        : { url }),
+      seed,
+      nsfw,
+    })),
+    ...(warnings.length > 0 && { warnings }),
+  });
+}
+
+/** @returns `undefined` if it is no size; without numbers if none was asked for */
+function sizeOf(size: unknown): { width?: number; height?: number } | undefined {
+  if (size === undefined || size === null || size === "auto") return {};
+  const match = typeof size === "string" && /^(\d{1,6})x(\d{1,6})$/.exec(size);
+  return match ? { width: Number(match[1]), height: Number(match[2]) } : undefined;
+}

@@ -1,0 +1,29 @@
+/** The models as OpenAI's clients list them. */
+import type { ListModelsResponse, Model } from "../../../gen/lintel/v1/models_pb.js";
+import { LintelError } from "../../core/errors.js";
+
+/** The list as JSON text. */
+export function modelList({ models }: ListModelsResponse): string {
+  return JSON.stringify({ object: "list", data: models.map(modelObject) });
+}
+
+/**
+ * One model as JSON text.
+ * @throws LintelError `model_not_found`
+ */
+export function oneModel({ models }: ListModelsResponse, id: string): string {
+  const model = models.find((m) => m.id === id);
+  if (model) return JSON.stringify(modelObject(model));
+  throw new LintelError(
+    "model_not_found",
+    `there is no model ${JSON.stringify(id.slice(0, 200))}`,
+    { param: "model" },
+  );
+}
+
+const modelObject = ({ id, created }: Model) => ({
+  id,
+  object: "model",
+  created,
+  owned_by: "lintel",
+});

@@ -1,0 +1,84 @@
+/** OpenAI's request parameters that the contract does not have. */
+import { LintelError } from "../../core/errors.js";
+import type { JsonObject } from "../json/decode.js";
+
+/** What becomes of a parameter that asks for something. */
+interface Rule {
+  /** Values that ask for nothing; `null` and an empty array never do. */
+  readonly neutral: readonly unknown[];
+  /** Dropped with a warning, or refused because the client could not read the answer. */
+  readonly otherwise: "warn" | "refuse";
+}
+
+const warn = (...neutral: unknown[]): Rule => ({ neutral, otherwise: "warn" });
+const refuse = (...neutral: unknown[]): Rule => ({ neutral, otherwise: "refuse" });
+
+/**
+ * Of `POST /v1/chat/completions`. What is neither here nor in the contract
+ * (`user`, `metadata`, `store`…) does not change the answer and is ignored.
+ */
+export const chatParameters: Readonly<Record<string, Rule>> = {
+  n: refuse(1),
+  audio: warn(),
+  frequency_penalty: warn(0),
+  function_call: warn("none", "auto"),
+  functions: warn(),
+  logit_bias: warn(),
+  logprobs: warn(false),
+  modalities: warn(),
+  prediction: warn(),
+  presence_penalty: warn(0),
+  reasoning_effort: warn(),
+  response_format: warn("text"),
+  tool_choice: warn("none", "auto"),
+  tools: warn(),
+  top_logprobs: warn(0),
+  verbosity: warn("medium"),
+  web_search_options: warn(),
+};
+
+/** Of `POST /v1/images/generations`. */
+export const imageParameters: Readonly<Record<string, Rule>> = {
+  stream: refuse(false),
+  partial_images: warn(0),
+  background: warn("auto", "opaque"),
+  moderation: warn("auto"),
+  output_compression: warn(100),
+  output_format: warn("png"),
+  quality: warn("auto", "standard"),
+  style: warn("vivid"),
+};
+
+/**
+ * Looks for parameters that can't be honoured.
+ * @param warnings gets a line for each that is dropped
+ * @returns the error for the first that is refused
+ */
+export function checkParameters(
+  json: JsonObject,
+  rules: Readonly<Record<string, Rule>>,
+  warnings: string[],
+): LintelError | undefined {
+  let refused: LintelError | undefined;
+  for (const [name, { neutral, otherwise }] of Object.entries(rules)) {
+    const value = json[name];
+    if (value === undefined || value === null || isNeutral(value, neutral)) continue;
+    if (otherwise === "warn") warnings.push(`${name}: not supported, ignored`);
+    else refused ??= unsupported(name, "this value is not supported");
+  }
+  return refused;
+}
+
+/** A parameter that this door can't serve. */
+export function unsupported(param: string, message: string): LintelError {
+  return new LintelError("unsupported_parameter", `${param}: ${message}`, { param });
+}
+
+/** `{type: "text"}` stands for `"text"`, `["text"]` too. */
+function isNeutral(value: unknown, neutral: readonly unknown[]): boolean {
+  if (neutral.includes(value)) return true;
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.every((item) => item === "text");
+  const members = Object.values(value);
+  return members.length === 0 || (members.length === 1 && neutral.includes(members[0]));
+}

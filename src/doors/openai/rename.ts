@@ -1,0 +1,48 @@
+/** Errors by the names that the client used. */
+import { invalidFields, LintelError, toLintelError } from "../../core/errors.js";
+import type { Running } from "../../core/gateway.js";
+import type { MethodName } from "../../core/methods.js";
+
+/** The client's names of fields by the contract's. */
+export type Names = Readonly<Record<string, string>>;
+
+/** A call whose errors name fields as the client does. */
+export function renamed<M extends MethodName>(running: Running<M>, names: Names): Running<M> {
+  if (Object.keys(names).length === 0) return running;
+  return {
+    id: running.id,
+    warnings: running.warnings,
+    messages: {
+      [Symbol.asyncIterator]() {
+        const iterator = running.messages[Symbol.asyncIterator]();
+        return {
+          next: () =>
+            iterator.next().catch((thrown) => {
+              throw renamedError(toLintelError(thrown), names);
+            }),
+        };
+      },
+    },
+  };
+}
+
+/** An error with the client's names. Two fields with one name at the client stay two violations. */
+export function renamedError(error: LintelError, names: Names): LintelError {
+  const nameOf = (field: string) => (Object.hasOwn(names, field) ? (names[field] ?? field) : field);
+  if (error.violations.length > 0) {
+    return invalidFields(error.violations.map((v) => ({ ...v, field: nameOf(v.field) })));
+  }
+  const { code, message, param, retryAfter, allow, cause } = error;
+  if (param === undefined || nameOf(param) === param) return error;
+  const start = `${param}: `;
+  return new LintelError(
+    code,
+    message.startsWith(start) ? `${nameOf(param)}: ${message.slice(start.length)}` : message,
+    {
+      param: nameOf(param),
+      ...(retryAfter !== undefined && { retryAfter }),
+      ...(allow !== undefined && { allow }),
+      ...(cause !== undefined && { cause }),
+    },
+  );
+}
