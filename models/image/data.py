@@ -3,6 +3,8 @@
 One item: latent [12, h, w], two captions as ids [2, 40], and the scene's facts [15] as class numbers
 (what the text encoder's auxiliary heads have to say).
 """
+import time
+
 import numpy as np
 import torch
 
@@ -53,16 +55,21 @@ def encode(enc, drawn, w, h):
     return torch.cat(out)
 
 
-def serve(queue, checkpoint, seed, late):
+def serve(queue, checkpoint, seed, late, wanted):
     """Puts (size, latents, ids, facts) of 256 scenes on the queue until the process is ended.
-    late: a shared flag; which sizes."""
+    late: a shared flag, which sizes; wanted: how many scenes are to be drawn by now (shared)."""
     torch.set_num_threads(1)
     rng = np.random.default_rng(seed)
     enc = Encoder()
     enc.load_state_dict(torch.load(checkpoint)["enc"])
     enc.eval()
     tok = captions.make_tokenizer()
+    drawn_so_far = 0
     while True:
+        if drawn_so_far >= wanted.value:
+            time.sleep(0.2)
+            continue
+        drawn_so_far += 256
         table = LATE if late.value else EARLY
         size = list(table)[int(rng.choice(len(table), p=list(table.values())))]
         drawn, ids, what = texts(rng, 256, tok)

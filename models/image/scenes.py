@@ -136,7 +136,7 @@ def _thing(rng, shape, colour, size, place, spot, wobble, shrink=1.0):
     return Thing(shape, colour, size, x, y, r, _jitter(rng, COLOURS[colour]), place)
 
 
-def sample(rng, counts=(0.06, 0.64, 0.2, 0.1), train=True):
+def sample(rng, counts=(0.07, 0.72, 0.14, 0.07), train=True):
     """A random scene. counts: probability of 0, 1, 2, 3 things. In training, held-out
     combinations are redrawn."""
     n = int(rng.choice(4, p=counts))

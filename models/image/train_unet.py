@@ -1,4 +1,4 @@
-"""Train text encoder and UNet together.  python train_unet.py --minutes 35
+"""Train text encoder and UNet together.  python train_unet.py --minutes 24
 
 Reads .work/vae.pt, writes .work/unet.pt. Three parts:
  1. the text encoder alone learns to state a scene's facts from its caption (a minute);
@@ -103,23 +103,32 @@ def target(unet, text, null, x, t, v, cond, guide):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("--minutes", type=float, default=35)
+    ap.add_argument("--minutes", type=float, default=24)
     ap.add_argument("--text-minutes", type=float, default=1.2)
     ap.add_argument("--guide", type=float, default=3.75)
-    ap.add_argument("--cells", type=int, default=6000)
+    ap.add_argument("--cells", type=int, default=3600)
+    ap.add_argument("--seed", type=int, default=2)
+    ap.add_argument("--resume", action="store_true", help="go on from .work/unet.pt")
     args = ap.parse_args()
     torch.set_num_threads(1)
-    torch.manual_seed(2)
-    rng = np.random.default_rng(2)
+    torch.manual_seed(args.seed)
+    rng = np.random.default_rng(args.seed)
     ctx = mp.get_context("spawn")
     source, late = ctx.Queue(6), ctx.Value("i", 0)
-    worker = ctx.Process(target=data.serve, args=(source, WORK / "vae.pt", 3, late), daemon=True)
+    wanted = ctx.Value("i", 4000)
+    worker = ctx.Process(target=data.serve, args=(source, WORK / "vae.pt", args.seed, late, wanted), daemon=True)
     worker.start()
     text, unet, heads = TextEncoder(len(captions.vocabulary())), UNet(), Facts()
     print("parameters", sum(p.numel() for p in text.parameters()), sum(p.numel() for p in unet.parameters()))
     unet = unet.to(memory_format=torch.channels_last)
     pool = Pool(source, rng)
-    pretrain(text, heads, args.text_minutes, rng)
+    if args.resume:
+        kept = torch.load(WORK / "unet.pt")
+        text.load_state_dict(kept["ema_text"])
+        unet.load_state_dict(kept["ema_unet"])
+        heads.load_state_dict(kept["heads"]) if "heads" in kept else None
+    else:
+        pretrain(text, heads, args.text_minutes, rng)
     params = [*unet.parameters(), *text.parameters(), *heads.parameters()]
     opt = torch.optim.AdamW([{"params": list(unet.parameters()), "top": 1.2e-3},
                              {"params": [*text.parameters(), *heads.parameters()], "top": 4e-4}],
@@ -134,11 +143,12 @@ def main():
     while (done := (time.time() - start) / (60 * args.minutes)) < 1:
         pool.fill()
         late.value = int(done > 0.42)
-        guide = args.guide if done > 0.6 else 1
+        wanted.value = 5000 + seen // 2 + 6000 * late.value
+        guide = args.guide if done > 0.72 else 1
         rate = min(1, (step + 1) / 200) * (0.01 + 0.99 * (1 if done < 0.5 else 1 - (done - 0.5) / 0.5))
         for g in opt.param_groups:
             g["lr"] = g["top"] * rate
-        z, ids, what = pool.batch(data.LATE if done > 0.45 else data.EARLY, args.cells)
+        z, ids, what = pool.batch(data.LATE if done > 0.47 else data.EARLY, args.cells)
         n = len(z)
         cond = torch.rand(n) > (0.1 if guide == 1 else 0.2)
         ids = torch.where(cond[:, None], ids, empty)
@@ -147,7 +157,9 @@ def main():
         x = (a.sqrt() * z + (1 - a).sqrt() * e).to(memory_format=torch.channels_last)
         v = a.sqrt() * e - (1 - a).sqrt() * z
         with torch.autocast("cpu", torch.bfloat16):
-            states = text(torch.cat([ids, empty]))
+            both = torch.cat([ids, empty])
+            long = int((both != 0).sum(1).max())
+            states = F.pad(text(both[:, :long]), (0, 0, 0, both.shape[1] - long))
             out = unet(x, t, states[:n])
         want = target(unet, text, states[n:].detach(), x, t, v, cond, guide)
         main_loss = F.mse_loss(out.float(), want)
@@ -169,8 +181,9 @@ def main():
                   f"{np.mean(losses[-200:]):.4f} facts {(loss - main_loss).item() * 50:.4f}", flush=True)
         if time.time() - saved > 100:
             saved = time.time()
-            torch.save({"ema_text": ema_text.state_dict(), "ema_unet": ema_unet.state_dict()}, WORK / "unet.pt")
-    torch.save({"ema_text": ema_text.state_dict(), "ema_unet": ema_unet.state_dict(), "seen": seen,
+            torch.save({"ema_text": ema_text.state_dict(), "ema_unet": ema_unet.state_dict(),
+                        "heads": heads.state_dict()}, WORK / "unet.pt")
+    torch.save({"ema_text": ema_text.state_dict(), "ema_unet": ema_unet.state_dict(), "heads": heads.state_dict(), "seen": seen,
                 "step": step, "drawn": pool.total}, WORK / "unet.pt")
     worker.terminate()
 
