@@ -1,0 +1,157 @@
+/** The kind `node`: another Lintel, or any server of the contract, over gRPC. */
+import { z } from "zod";
+import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
+import type { Backend } from "../../core/backend.js";
+import { LintelError, toLintelError } from "../../core/errors.js";
+import type { BackendContext, BackendKind } from "../kind.js";
+import { addressPattern } from "./address.js";
+import { fromConfiguration, merge, sameModels, unreachable } from "./models.js";
+import { Peer } from "./peer.js";
+
+const schema = z.strictObject({
+  type: z.literal("node"),
+  name: z.string().min(1).describe("Name of this backend, unique."),
+  address: z
+    .string()
+    .regex(addressPattern, "must be http://host:port, https://host or unix:/path")
+    .describe("Where the node listens: http://host:port, https://host, or unix:/path."),
+  token: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Bearer token. A node in the mode public takes any, but wants one."),
+  models: z
+    .array(
+      z.strictObject({
+        id: z.string().min(1),
+        task: z.enum(["chat", "image"]),
+        supports: z.array(z.string()).optional(),
+        max_tokens: z.int().min(1).optional(),
+      }),
+    )
+    .min(1)
+    .optional()
+    .describe("The models to use. Default: all that the node lists."),
+  refresh_ms: z
+    .int()
+    .min(100)
+    .default(30_000)
+    .describe("How often the node is asked for its models, milliseconds."),
+  ping_ms: z
+    .int()
+    .min(1000)
+    .default(20_000)
+    .describe("Silence on a busy connection after which it is probed, milliseconds."),
+});
+
+/** Configuration of a node backend. */
+export type NodeConfig = z.output<typeof schema>;
+
+export const node: BackendKind<typeof schema> = {
+  schema,
+  create: (config, context) => new NodeBackend(config, context),
+};
+
+/** Wait before the first retry, milliseconds; doubles up to `refresh_ms`. Also while a model loads. */
+const firstRetryMs = 500;
+
+/** A backend on another process. */
+export class NodeBackend implements Backend {
+  readonly name: string;
+  readonly handlers: Backend["handlers"];
+  readonly #config: NodeConfig;
+  readonly #context: BackendContext;
+  readonly #peer: Peer;
+  readonly #closing = new AbortController();
+  #models: readonly Model[];
+  #timer: NodeJS.Timeout | undefined;
+  #retryMs = firstRetryMs;
+  #refreshing: Promise<void> | undefined;
+
+  constructor(config: NodeConfig, context: BackendContext) {
+    this.name = config.name;
+    this.#config = config;
+    this.#context = context;
+    this.#models = (config.models ?? []).map((entry) => fromConfiguration(entry, State.READY));
+    this.#peer = new Peer(
+      { address: config.address, token: config.token, pingIntervalMs: config.ping_ms },
+      (error) => {
+        if (error.code === "upstream_unreachable") this.#lost();
+      },
+    );
+    this.handlers = this.#peer.handlers;
+    this.refresh();
+  }
+
+  models(): readonly Model[] {
+    return this.#models;
+  }
+
+  async health(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#peer.listModels(signal);
+    } catch (thrown) {
+      const error = toLintelError(thrown);
+      if (error.code !== "unimplemented") throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new LintelError("shutting_down", "the connection is being closed"));
+    clearTimeout(this.#timer);
+    this.#peer.close();
+    await this.#refreshing;
+  }
+
+  /** Asks the node for its models; one question at a time. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  async #refresh(): Promise<void> {
+    clearTimeout(this.#timer);
+    let next = this.#config.refresh_ms;
+    try {
+      const timeout = AbortSignal.timeout(10_000);
+      const { models } = await this.#peer.listModels(timeout);
+      this.#retryMs = firstRetryMs;
+      this.#set(merge(this.#config.models, models));
+      if (models.some(({ state }) => state === State.LOADING)) next = firstRetryMs;
+    } catch (thrown) {
+      if (this.#closing.signal.aborted) return;
+      const error = toLintelError(thrown);
+      if (error.code === "unimplemented") this.#set(merge(this.#config.models, []));
+      else {
+        this.#set(this.#models.map(unreachable));
+        next = Math.min(this.#retryMs, next);
+        this.#retryMs *= 2;
+      }
+      this.#context.log.warn(
+        { backend: this.name, code: error.code, retry: next },
+        error.code === "unimplemented" && !this.#config.models
+          ? "the node does not list its models: name them in the configuration"
+          : "the node does not say which models it has",
+      );
+    }
+    this.#plan(next);
+  }
+
+  /** A call found nobody: look soon, and prefer others meanwhile. */
+  #lost(): void {
+    this.#set(this.#models.map(unreachable));
+    if (!this.#refreshing) this.#plan(Math.min(this.#retryMs, this.#config.refresh_ms));
+  }
+
+  #plan(ms: number): void {
+    clearTimeout(this.#timer);
+    if (this.#closing.signal.aborted) return;
+    this.#timer = setTimeout(() => this.refresh(), ms).unref();
+  }
+
+  #set(models: readonly Model[]): void {
+    if (!sameModels(models, this.#models)) this.#models = models;
+  }
+}

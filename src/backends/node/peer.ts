@@ -1,0 +1,148 @@
+/** A connection to a node: every method of the contract, made of its descriptor. */
+import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import type { ListModelsResponse } from "../../../gen/lintel/v1/models_pb.js";
+import type { Backend, Handlers } from "../../core/backend.js";
+import type { Call } from "../../core/call.js";
+import { LintelError } from "../../core/errors.js";
+import { backendServices, type MethodName, methods, type Output } from "../../core/methods.js";
+import { connectionTo } from "./address.js";
+import { failureOf } from "./failure.js";
+
+/** Eight images of the largest size are below this. */
+const largestMessage = 256 * 1024 * 1024;
+
+/** How a node is reached. */
+export interface PeerSettings {
+  readonly address: string;
+  readonly token?: string | undefined;
+  /** Silence after which the connection is probed, milliseconds. */
+  readonly pingIntervalMs: number;
+}
+
+/** A node, as a client sees it. */
+export class Peer {
+  readonly handlers: Backend["handlers"];
+  readonly #session: Http2SessionManager;
+  readonly #transport: Transport;
+  readonly #token: string | undefined;
+  readonly #running = new Set<AbortController>();
+  readonly #failed: (error: LintelError) => void;
+  #closed = false;
+
+  /** @param failed hears of every call that failed */
+  constructor(settings: PeerSettings, failed: (error: LintelError) => void = () => {}) {
+    const { baseUrl, nodeOptions } = connectionTo(settings.address);
+    this.#session = new Http2SessionManager(
+      baseUrl,
+      { pingIntervalMs: settings.pingIntervalMs },
+      { settings: { initialWindowSize: 1024 * 1024 }, ...nodeOptions },
+    );
+    this.#transport = createGrpcTransport({
+      baseUrl,
+      sessionManager: this.#session,
+      readMaxBytes: largestMessage,
+      acceptCompression: [],
+    });
+    this.#token = settings.token;
+    this.#failed = failed;
+    this.handlers = Object.fromEntries(
+      backendServices
+        .flatMap((service) => service.methods as DescMethod[])
+        .map((method) => [method.localName, (call: Call) => this.#handle(method, call)]),
+    ) as Handlers;
+  }
+
+  /**
+   * The models that the node serves.
+   * @throws LintelError `unimplemented` if it has no such service
+   */
+  async listModels(signal: AbortSignal): Promise<ListModelsResponse> {
+    const request = { $typeName: "lintel.v1.ListModelsRequest" } as const;
+    const call = { request, signal } as unknown as Call;
+    for await (const [message] of this.#handle(methods.listModels, call)) {
+      return message as ListModelsResponse;
+    }
+    throw new LintelError("upstream_failed", "the model server failed");
+  }
+
+  /** Ends the connection and what runs on it. */
+  close(): void {
+    this.#closed = true;
+    for (const controller of this.#running) controller.abort(closing());
+    this.#session.abort();
+  }
+
+  async *#handle(method: DescMethod, call: Call): AsyncGenerator<readonly Output<MethodName>[]> {
+    call.signal.throwIfAborted();
+    if (this.#closed) throw closing();
+    const controller = new AbortController();
+    const abort = () => controller.abort(call.signal.reason);
+    call.signal.addEventListener("abort", abort, { once: true });
+    this.#running.add(controller);
+    try {
+      if (method.methodKind === "unary") yield [await this.#unary(method, call, controller.signal)];
+      else
+        for await (const message of this.#stream(method, call, controller.signal)) yield [message];
+    } catch (thrown) {
+      if (controller.signal.aborted) throw controller.signal.reason;
+      const error = failureOf(thrown);
+      this.#failed(error);
+      throw error;
+    } finally {
+      this.#running.delete(controller);
+      call.signal.removeEventListener("abort", abort);
+    }
+  }
+
+  async #unary(method: DescMethod, call: Call, signal: AbortSignal): Promise<Output<MethodName>> {
+    const { message } = await this.#transport.unary(
+      method as DescMethod & { methodKind: "unary" },
+      signal,
+      timeoutOf(call),
+      this.#headers(call),
+      inline(method, call.request),
+    );
+    return message as Output<MethodName>;
+  }
+
+  async *#stream(
+    method: DescMethod,
+    call: Call,
+    signal: AbortSignal,
+  ): AsyncGenerator<Output<MethodName>> {
+    const { message } = await this.#transport.stream(
+      method as DescMethod & { methodKind: "server_streaming" },
+      signal,
+      timeoutOf(call),
+      this.#headers(call),
+      only(inline(method, call.request)),
+    );
+    yield* message as AsyncIterable<Output<MethodName>>;
+  }
+
+  #headers({ id }: Call): Record<string, string> {
+    return {
+      ...(id && { "x-request-id": id }),
+      ...(this.#token && { authorization: `Bearer ${this.#token}` }),
+    };
+  }
+}
+
+const closing = () => new LintelError("shutting_down", "the connection is being closed");
+
+/** Images come in the message: the node's addresses are of no use to callers. */
+function inline(method: DescMethod, request: object) {
+  const images = (method.input as DescMessage).field.includeData !== undefined;
+  return (images ? { ...request, includeData: true } : request) as Parameters<
+    Transport["unary"]
+  >[4];
+}
+
+const timeoutOf = ({ deadline }: Call) =>
+  deadline === undefined ? undefined : Math.max(1, deadline - Date.now());
+
+async function* only<T>(message: T): AsyncGenerator<T> {
+  yield message;
+}
