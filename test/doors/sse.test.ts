@@ -1,0 +1,230 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { describe, expect, test, vi } from "vitest";
+import type { Handle } from "../../src/core/call.js";
+import { LintelError } from "../../src/core/errors.js";
+import { hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
+import { eventsOf, hello, http, serve, serveChat } from "./serve.js";
+
+/** Reads on until what came matches. */
+async function readUntil(socket: Socket, pattern: RegExp): Promise<string> {
+  let text = "";
+  socket.setEncoding("utf8");
+  for await (const data of socket.iterator({ destroyOnReturn: false })) {
+    text += data;
+    if (pattern.test(text)) return text;
+  }
+  throw new Error(`ended with ${JSON.stringify(text.slice(-300))}`);
+}
+
+/** A promise to be resolved from outside. */
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
+const streamed = JSON.stringify(hello({ stream: true }));
+
+describe("decisions 1, streams: status, silence, speed", () => {
+  test("the status is held until the first message", async () => {
+    const { open, opened } = gate();
+    const server = await serveChat(async function* () {
+      await opened;
+      yield [piece("Hi"), piece("", "stop", [1, 1])];
+    });
+    let answered = false;
+    const response = server.post("/llm", hello({ stream: true })).then((r) => {
+      answered = true;
+      return r;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(answered).toBe(false);
+    open();
+    expect((await response).status).toBe(200);
+    await (await response).text();
+  });
+
+  test("it is held no longer than `holdMs`; a failure then is an error chunk", async () => {
+    const { open, opened } = gate();
+    const server = await serveChat(
+      // biome-ignore lint/correctness/useYield: it fails before it has something
+      async function* () {
+        await opened;
+        throw new LintelError("upstream_failed", "it broke");
+      },
+      { doors: { holdMs: 10 } },
+    );
+    const response = await server.post("/llm", hello({ stream: true, model: "" }));
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-request-id")).toBeTruthy();
+    open();
+    const events = eventsOf(await response.text());
+    expect(events.at(-1)).toBe("[DONE]");
+    expect(JSON.parse(events[0] ?? "")).toMatchObject({
+      id: expect.stringMatching(/^chatcmpl-/),
+      object: "chat.completion.chunk",
+      created: expect.any(Number),
+      choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: "error" }],
+      error: { code: "upstream_failed" },
+    });
+  });
+
+  test("silence is filled with comments, between events only", async () => {
+    const { open, opened } = gate();
+    const server = await serveChat(
+      async function* () {
+        yield [piece("Hi")];
+        await opened;
+        yield [piece("", "stop", [1, 1])];
+      },
+      { doors: { keepAliveMs: 10 } },
+    );
+    const socket = server.socket(http("/llm", streamed, "connection: close\r\n"));
+    const before = await readUntil(socket, /(: keep-alive\n\n[^:]*){2}/);
+    expect(before).toMatch(/\n\n\r\n[0-9a-f]+\r\n: keep-alive\n\n/);
+    open();
+    await readUntil(socket, /data: \[DONE\]\n\n/);
+  });
+
+  test("messages that came at once leave in one write", async () => {
+    const server = await serveChat(async function* () {
+      yield [piece("a"), piece("b"), piece("c")];
+      yield [piece("", "stop", [1, 3])];
+    });
+    const socket = server.socket(http("/llm", streamed, "connection: close\r\n"));
+    const text = await readUntil(socket, /data: \[DONE\]\n\n/);
+    // One chunk of HTTP/1.1's chunked coding is one write.
+    const writes = text.split(/\r\n[0-9a-f]+\r\n/).filter((w) => w.includes("data: "));
+    expect(writes[0]?.match(/data: /g)).toHaveLength(3);
+  });
+
+  test("a client that does not read stops the iteration", async () => {
+    let pulled = 0;
+    let seen: AbortSignal | undefined;
+    const text = "x".repeat(64 * 1024);
+    const endless: Handle<"chat"> = async function* ({ signal }) {
+      seen = signal;
+      for (; pulled < 2000; pulled++) {
+        // Gives the event loop a turn, as a model server does.
+        await new Promise(setImmediate);
+        yield [piece(text)];
+      }
+    };
+    const server = await serveChat(endless);
+    const socket = server.socket(http("/llm", streamed));
+    socket.pause();
+    let last = -1;
+    await vi.waitFor(
+      () => {
+        const before = last;
+        last = pulled;
+        expect(pulled).toBeGreaterThan(0);
+        expect(pulled).toBe(before);
+      },
+      { timeout: 20_000, interval: 100 },
+    );
+    // Buffers of the two sockets, no more: 2000 pieces are 128 MB.
+    expect(pulled).toBeLessThan(400);
+    expect(seen?.aborted).toBe(false);
+    // It goes on once the client reads.
+    const stuck = pulled;
+    socket.resume();
+    await vi.waitFor(() => expect(pulled).toBeGreaterThan(stuck + 50), { timeout: 20_000 });
+    // And a client that leaves instead of reading is noticed.
+    socket.pause();
+    socket.destroy();
+    await vi.waitFor(() => expect(seen?.aborted).toBe(true), { timeout: 20_000 });
+  });
+});
+
+describe("decisions 1, streams: the client goes away", () => {
+  test("before the first token", async () => {
+    const { handle, aborted } = hangsAfter();
+    const { open, opened } = gate();
+    const server = await serveChat((call) => {
+      open();
+      return handle(call);
+    });
+    const socket = server.socket(http("/llm", streamed));
+    await opened;
+    socket.destroy();
+    await aborted;
+  });
+
+  test("in mid-stream", async () => {
+    const { handle, aborted } = hangsAfter("Hi");
+    const server = await serveChat(handle);
+    const socket = server.socket(http("/llm", streamed));
+    await readUntil(socket, /"content":"Hi"/);
+    socket.destroy();
+    await aborted;
+  });
+
+  test("with only its own side closed", async () => {
+    const { handle, aborted } = hangsAfter("Hi");
+    const server = await serveChat(handle);
+    const socket = server.socket(http("/llm", streamed));
+    await readUntil(socket, /"content":"Hi"/);
+    socket.end();
+    await aborted;
+  });
+
+  test("of an answer that is not streamed", async () => {
+    const { handle, aborted } = hangsAfter("Hi");
+    const { open, opened } = gate();
+    const server = await serveChat((call) => {
+      open();
+      return handle(call);
+    });
+    const socket = server.socket(http("/llm", JSON.stringify(hello())));
+    await opened;
+    socket.destroy();
+    await aborted;
+  });
+
+  test("of images, streamed or not", async () => {
+    for (const stream of [true, false]) {
+      const { open, opened } = gate();
+      const over = gate();
+      const server = await serve(
+        scripted({
+          async *streamTextToImage(call) {
+            for await (const batch of paints(1)(call)) {
+              yield batch;
+              open();
+              await once(call.signal, "abort");
+              over.open();
+              throw call.signal.reason;
+            }
+          },
+        }),
+      );
+      const socket = server.socket(
+        http("/text-to-image", JSON.stringify({ prompt: "a cat", stream })),
+      );
+      await opened;
+      socket.destroy();
+      await over.opened;
+    }
+  });
+
+  test("after its answer: nothing is aborted", async () => {
+    let signal: AbortSignal | undefined;
+    const server = await serveChat((call) => {
+      signal = call.signal;
+      return says("Hi")(call);
+    });
+    for (const stream of [true, false]) {
+      const body = JSON.stringify(hello({ stream }));
+      const socket = server.socket(http("/llm", body, "connection: close\r\n"));
+      await readUntil(socket, stream ? /\[DONE\]/ : /"choices"/);
+      socket.destroy();
+      await once(socket, "close");
+      await new Promise(setImmediate);
+      expect(signal?.aborted).toBe(false);
+    }
+  });
+});
