@@ -1,0 +1,75 @@
+/** What the main thread and the pipeline's thread say to each other. Plain, clonable data only. */
+
+/** What a thread starts with, as `workerData`. */
+export interface ThreadSettings {
+  /** The model's folder. */
+  readonly folder: string;
+  /** Threads that one run of a graph uses. */
+  readonly threads: number;
+  /** Names of the engine's packages; others only in tests. */
+  readonly packages: Packages;
+}
+
+/** The optional dependencies, by what they do. */
+export interface Packages {
+  readonly runtime: string;
+  readonly tokenizers: string;
+}
+
+/** The packages as npm knows them. */
+export const enginePackages: Packages = {
+  runtime: "onnxruntime-node",
+  tokenizers: "@huggingface/tokenizers",
+};
+
+/** Images to make of one prompt, every default filled in. */
+export interface ImageJob {
+  readonly prompt: string;
+  readonly negativePrompt: string;
+  /** Pixels. */
+  readonly width: number;
+  readonly height: number;
+  /** At 1 or less the model runs once a step, without the negative prompt. */
+  readonly guidanceScale: number;
+  readonly steps: number;
+  /** Seed of the first image, 0 to 2^32-1; image i uses seed + i modulo 2^32. */
+  readonly seed: number;
+  readonly images: number;
+}
+
+/** What happens while a job runs. */
+export type ImageEvent =
+  | { readonly type: "warning"; readonly text: string }
+  /** A step was done: `step` counts from 1. */
+  | { readonly type: "progress"; readonly index: number; readonly step: number }
+  /** An image is ready, as PNG. */
+  | {
+      readonly type: "image";
+      readonly index: number;
+      readonly seed: number;
+      readonly data: Uint8Array<ArrayBuffer>;
+    };
+
+/** Why a model could not be loaded, or a job failed. */
+export interface Failure {
+  /** For callers: names files of the model's folder, never where the folder is. */
+  readonly message: string;
+  /** For the log. */
+  readonly cause?: string | undefined;
+}
+
+/** To the pipeline's thread. Jobs come one at a time. */
+export type Order =
+  /** `aborted` holds one 32-bit number: not 0 once the job is to stop at the next step. */
+  | { readonly type: "run"; readonly job: ImageJob; readonly aborted: SharedArrayBuffer }
+  /** Leave, after the job that runs. */
+  | { readonly type: "close" };
+
+/** From the pipeline's thread. */
+export type Report =
+  | { readonly type: "loaded" }
+  /** The model can't be loaded; the thread leaves. */
+  | { readonly type: "unloadable"; readonly failure: Failure }
+  | { readonly type: "event"; readonly event: ImageEvent }
+  /** The job is over; without `failure` it was done or aborted. */
+  | { readonly type: "ended"; readonly failure?: Failure };

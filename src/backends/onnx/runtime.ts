@@ -1,0 +1,52 @@
+/** The engine's packages, loaded when a model is, and only in its thread. */
+import type { Tokenizer } from "@huggingface/tokenizers";
+import type * as ort from "onnxruntime-node";
+import { ModelProblem, wordsOf } from "./problem.js";
+import { enginePackages, type Packages } from "./protocol.js";
+
+/** What the pipeline needs of the packages. */
+export interface Runtime {
+  readonly InferenceSession: typeof ort.InferenceSession;
+  readonly Tensor: typeof ort.Tensor;
+  readonly Tokenizer: typeof Tokenizer;
+}
+
+/** What to do when a package is not there. */
+export const installHint =
+  "image models need the packages onnxruntime-node and @huggingface/tokenizers, " +
+  "which `npm ci` installs unless it is told to omit optional dependencies";
+
+/**
+ * Imports the packages.
+ * @throws ModelProblem that says what to install, or why a package does not run here
+ */
+export async function loadRuntime(
+  packages: Packages = enginePackages,
+  load: (name: string) => Promise<unknown> = (name) => import(name),
+): Promise<Runtime> {
+  const runtime = (await required(packages.runtime, load)) as typeof ort;
+  const tokenizers = (await required(packages.tokenizers, load)) as {
+    Tokenizer: typeof Tokenizer;
+  };
+  runtime.env.logLevel = "error";
+  return {
+    InferenceSession: runtime.InferenceSession,
+    Tensor: runtime.Tensor,
+    Tokenizer: tokenizers.Tokenizer,
+  };
+}
+
+async function required(name: string, load: (name: string) => Promise<unknown>): Promise<unknown> {
+  try {
+    return await load(name);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const absent = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+    // A package that is there but can't find a file of its own is another matter.
+    if (absent && wordsOf(error).includes(`'${name}'`)) {
+      throw new ModelProblem(installHint, { cause: error });
+    }
+    const host = `${process.platform}-${process.arch}`;
+    throw new ModelProblem(`${name} does not run on ${host}: ${wordsOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,109 @@
+/** diffusers' `scheduler_config.json`: which noise a model was trained with. */
+import { z } from "zod";
+import { ModelProblem } from "../problem.js";
+
+const count = z.int().min(1).max(1_000_000);
+
+/** The fields that are read, with the defaults of diffusers' DDIMScheduler. */
+const schema = z.object({
+  _class_name: z.string(),
+  num_train_timesteps: count.default(1000),
+  beta_start: z.number().default(0.0001),
+  beta_end: z.number().default(0.02),
+  beta_schedule: z.enum(["linear", "scaled_linear", "squaredcos_cap_v2"]).default("linear"),
+  trained_betas: z.array(z.number()).min(1).nullish(),
+  clip_sample: z.boolean().default(true),
+  clip_sample_range: z.number().positive().default(1),
+  set_alpha_to_one: z.boolean().default(true),
+  steps_offset: z.int().default(0),
+  prediction_type: z.enum(["epsilon", "v_prediction", "sample"]).default("epsilon"),
+  thresholding: z.literal(false, { error: "dynamic thresholding is not supported" }).default(false),
+  timestep_spacing: z.enum(["leading", "trailing", "linspace"]).default("leading"),
+  rescale_betas_zero_snr: z.boolean().default(false),
+});
+
+/** The file, checked. Names are diffusers'. */
+export type SchedulerConfig = z.output<typeof schema>;
+
+/** A configuration, and the amounts of signal that follow from it. */
+export interface NoiseSchedule extends SchedulerConfig {
+  /** Share of the signal's variance that is left at each training step (`alphas_cumprod`). */
+  readonly alphas: Float64Array;
+}
+
+/**
+ * Reads a scheduler's configuration.
+ * @throws ModelProblem that names the file and every field at fault
+ */
+export function noiseSchedule(json: unknown, file: string): NoiseSchedule {
+  const { success, data, error } = schema.safeParse(json);
+  if (!success) {
+    const issues = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    throw new ModelProblem(`${file}: ${issues.join("; ")}`);
+  }
+  const betas = betasOf(data);
+  const alphas = new Float64Array(betas.length);
+  let product = 1;
+  betas.forEach((beta, i) => {
+    product *= 1 - beta;
+    alphas[i] = product;
+  });
+  if (data.rescale_betas_zero_snr) rescale(alphas);
+  return { ...data, num_train_timesteps: alphas.length, alphas };
+}
+
+function betasOf(config: SchedulerConfig): readonly number[] {
+  const { num_train_timesteps: n, beta_start, beta_end } = config;
+  if (config.trained_betas) return config.trained_betas;
+  const steps = Array.from({ length: n }, (_, i) => i);
+  const between = (a: number, b: number, i: number) => (n === 1 ? a : a + ((b - a) * i) / (n - 1));
+  switch (config.beta_schedule) {
+    case "linear":
+      return steps.map((i) => between(beta_start, beta_end, i));
+    case "scaled_linear":
+      return steps.map((i) => between(Math.sqrt(beta_start), Math.sqrt(beta_end), i) ** 2);
+    case "squaredcos_cap_v2": {
+      const left = (t: number) => Math.cos((((t + 0.008) / 1.008) * Math.PI) / 2) ** 2;
+      return steps.map((i) => Math.min(1 - left((i + 1) / n) / left(i / n), 0.999));
+    }
+  }
+}
+
+/**
+ * Shifts and scales so that the last step has no signal at all and the first
+ * keeps its value (Lin et al., "Common diffusion noise schedules and sample
+ * steps are flawed", 2024, algorithm 1).
+ */
+function rescale(alphas: Float64Array): void {
+  const first = Math.sqrt(alphas[0] as number);
+  const last = Math.sqrt(alphas.at(-1) as number);
+  for (let i = 0; i < alphas.length; i++) {
+    alphas[i] = (((Math.sqrt(alphas[i] as number) - last) * first) / (first - last)) ** 2;
+  }
+}
+
+/**
+ * The training steps that a run visits, from the noisiest on, as diffusers
+ * spaces them.
+ */
+export function timestepsOf(schedule: NoiseSchedule, steps: number): number[] {
+  const n = schedule.num_train_timesteps;
+  const runs = Array.from({ length: steps }, (_, i) => i);
+  switch (schedule.timestep_spacing) {
+    case "linspace":
+      return runs.map((i) => toEven(steps === 1 ? 0 : ((n - 1) / (steps - 1)) * i)).reverse();
+    case "leading": {
+      const gap = Math.floor(n / steps);
+      return runs.map((i) => Math.min(i * gap + schedule.steps_offset, n - 1)).reverse();
+    }
+    case "trailing":
+      return runs.map((i) => Math.max(toEven(n - i * (n / steps)) - 1, 0));
+  }
+}
+
+/** Rounds halves to the even neighbour, as numpy does. */
+function toEven(value: number): number {
+  const floor = Math.floor(value);
+  const rest = value - floor;
+  return rest > 0.5 || (rest === 0.5 && floor % 2 === 1) ? floor + 1 : floor;
+}

@@ -1,0 +1,117 @@
+/** The pipeline's thread, as the main thread sees it. */
+import { Worker } from "node:worker_threads";
+import type { Failure, ImageEvent, ImageJob, Order, Report, ThreadSettings } from "./protocol.js";
+
+/** The pipeline said that something failed. */
+export class PipelineFailure extends Error {
+  override readonly name = "PipelineFailure";
+
+  constructor({ message, cause }: Failure) {
+    super(message, { cause });
+  }
+}
+
+/** A job that runs. */
+interface Current {
+  readonly aborted: Int32Array;
+  readonly onEvent: (event: ImageEvent) => void;
+  readonly settle: (failure?: PipelineFailure) => void;
+}
+
+/**
+ * Sources are TypeScript only in tests, where Node must be told how to read
+ * them; the package has JavaScript beside this file.
+ */
+const fromSources = import.meta.url.endsWith(".ts");
+const entry = new URL(fromSources ? "./worker.ts" : "./worker.js", import.meta.url);
+const loader = new URL("../../../scripts/typescript-loader.js", import.meta.url);
+
+export class PipelineThread {
+  /** Resolves when the model is loaded, rejects with a `PipelineFailure` if it can't be. */
+  readonly loaded: Promise<void>;
+  /** Resolves when the thread is gone, for whatever reason. */
+  readonly gone: Promise<void>;
+  readonly #worker: Worker;
+  #current: Current | undefined;
+  #fault: unknown;
+  #isGone = false;
+
+  constructor(settings: ThreadSettings) {
+    this.#worker = new Worker(entry, {
+      workerData: settings,
+      name: "lintel-images",
+      ...(fromSources && { execArgv: ["--import", loader.href] }),
+    });
+    this.#worker.on("error", (error) => {
+      this.#fault = error;
+    });
+    this.gone = new Promise((resolve) => {
+      this.#worker.once("exit", () => {
+        this.#isGone = true;
+        this.#end(this.#goneFailure());
+        resolve();
+      });
+    });
+    this.loaded = new Promise((resolve, reject) => {
+      this.#worker.on("message", (report: Report) => {
+        if (report.type === "loaded") resolve();
+        else if (report.type === "unloadable") reject(new PipelineFailure(report.failure));
+        else this.#take(report);
+      });
+      this.gone.then(() => reject(this.#goneFailure()));
+    });
+    this.loaded.catch(() => {}); // Whoever asks later still gets it.
+  }
+
+  /** Whether the thread has left. */
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /**
+   * Runs a job; only one at a time.
+   * @returns when the job is over: done, or stopped after `abort`
+   * @throws PipelineFailure if it failed
+   */
+  run(job: ImageJob, onEvent: (event: ImageEvent) => void): Promise<void> {
+    if (this.#isGone) return Promise.reject(this.#goneFailure());
+    return new Promise((resolve, reject) => {
+      const aborted = new Int32Array(new SharedArrayBuffer(4));
+      const settle = (failure?: PipelineFailure) => (failure ? reject(failure) : resolve());
+      this.#current = { aborted, onEvent, settle };
+      this.#order({ type: "run", job, aborted: aborted.buffer as SharedArrayBuffer });
+    });
+  }
+
+  /** Has the job that runs stop before its next step. */
+  abort(): void {
+    if (this.#current) Atomics.store(this.#current.aborted, 0, 1);
+  }
+
+  /** Has the thread leave, after the step that runs now; resolves when it is gone. */
+  close(): Promise<void> {
+    this.abort();
+    this.#order({ type: "close" });
+    return this.gone;
+  }
+
+  #take(report: Extract<Report, { type: "event" | "ended" }>): void {
+    if (report.type === "event") this.#current?.onEvent(report.event);
+    else this.#end(report.failure && new PipelineFailure(report.failure));
+  }
+
+  #end(failure?: PipelineFailure): void {
+    const current = this.#current;
+    this.#current = undefined;
+    current?.settle(failure);
+  }
+
+  #order(order: Order): void {
+    this.#worker.postMessage(order);
+  }
+
+  #goneFailure(): PipelineFailure {
+    const cause = this.#fault instanceof Error ? this.#fault.stack : undefined;
+    return new PipelineFailure({ message: "the image engine's thread ended", cause });
+  }
+}

@@ -1,0 +1,66 @@
+/** The VAE decoder: latents to pixels. */
+import { files, type ModelFolder } from "./folder.js";
+import type { Graph } from "./graph.js";
+import { ModelProblem } from "./problem.js";
+import type { LatentSize } from "./unet.js";
+
+/** Width and height in pixels. */
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/**
+ * The latents for a picture: its size divided by the decoder's factor, rounded
+ * up, so that the picture can be cut out of what the decoder makes.
+ */
+export function latentSize({ unet, vae }: ModelFolder, { width, height }: Size): LatentSize {
+  const factor = 2 ** (vae.block_out_channels.length - 1);
+  // Exported UNets of diffusers can't take sizes that don't halve evenly at every level.
+  const multiple = 2 ** ((unet.down_block_types?.length ?? 1) - 1);
+  const up = (pixels: number) => Math.ceil(pixels / factor / multiple) * multiple;
+  return { channels: unet.in_channels, width: up(width), height: up(height) };
+}
+
+/**
+ * Decodes latents.
+ * @returns 8-bit RGB of the asked size, cut from the middle of the decoded picture
+ */
+export async function decodeLatents(
+  decoder: Graph,
+  { vae }: ModelFolder,
+  latents: Float32Array,
+  { channels, width, height }: LatentSize,
+  size: Size,
+): Promise<Uint8ClampedArray> {
+  const shift = vae.shift_factor ?? 0;
+  const scaled = latents.map((value) => value / vae.scaling_factor + shift);
+  const { data, dims } = await decoder.run({
+    latent_sample: [scaled, [1, channels, height, width]],
+  });
+  const [, colours, rows = 0, columns = 0] = dims;
+  if (dims.length !== 4 || colours !== 3 || rows < size.height || columns < size.width) {
+    throw new ModelProblem(
+      `${files.vae}: gives a tensor of shape [${dims}] for ${size.width}x${size.height} pixels`,
+    );
+  }
+  return toRgb(data, columns, rows, size);
+}
+
+/** Three planes of -1 to 1 to bytes. Halves round to even and what is outside is clamped. */
+function toRgb(planes: Float32Array, columns: number, rows: number, size: Size): Uint8ClampedArray {
+  const rgb = new Uint8ClampedArray(size.width * size.height * 3);
+  const plane = columns * rows;
+  const top = Math.floor((rows - size.height) / 2);
+  const left = Math.floor((columns - size.width) / 2);
+  let to = 0;
+  for (let y = 0; y < size.height; y++) {
+    let from = (top + y) * columns + left;
+    for (let x = 0; x < size.width; x++, from++) {
+      rgb[to++] = ((planes[from] as number) / 2 + 0.5) * 255;
+      rgb[to++] = ((planes[from + plane] as number) / 2 + 0.5) * 255;
+      rgb[to++] = ((planes[from + 2 * plane] as number) / 2 + 0.5) * 255;
+    }
+  }
+  return rgb;
+}

@@ -1,0 +1,58 @@
+/**
+ * The thread in which a model runs, because a run of a graph blocks. Loads the
+ * model of `workerData`, then takes orders one after the other. Leaves by
+ * itself and never in the middle of a run: ONNX Runtime aborts the whole
+ * process if its thread is ended then.
+ */
+import { on } from "node:events";
+import { parentPort, workerData } from "node:worker_threads";
+import { Pipeline } from "./pipeline.js";
+import { failureOf } from "./problem.js";
+import type { ImageEvent, Order, Report, ThreadSettings } from "./protocol.js";
+import { loadRuntime } from "./runtime.js";
+
+/** What stops a job; never seen outside of this file. */
+const stopped = Symbol("stopped");
+
+async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSettings) {
+  const report = (message: Report, transfer: ArrayBuffer[] = []) =>
+    port.postMessage(message, transfer);
+  const emit = (event: ImageEvent) =>
+    report({ type: "event", event }, event.type === "image" ? [event.data.buffer] : []);
+  // Listens from now on: orders that arrive while the model loads are kept.
+  const orders = on(port, "message") as AsyncIterable<[Order]>;
+
+  let pipeline: Pipeline;
+  try {
+    pipeline = await Pipeline.load(
+      await loadRuntime(settings.packages),
+      settings.folder,
+      settings.threads,
+    );
+  } catch (error) {
+    report({ type: "unloadable", failure: failureOf(error, "the model could not be loaded") });
+    return;
+  }
+  report({ type: "loaded" });
+
+  for await (const [order] of orders) {
+    if (order.type === "close") break;
+    const flag = new Int32Array(order.aborted);
+    const checkpoint = () => {
+      if (Atomics.load(flag, 0) !== 0) throw stopped;
+    };
+    try {
+      await pipeline.run(order.job, emit, checkpoint);
+      report({ type: "ended" });
+    } catch (error) {
+      const failure = failureOf(error, "the image model failed");
+      report(error === stopped ? { type: "ended" } : { type: "ended", failure });
+    }
+  }
+  await pipeline.close();
+}
+
+if (parentPort) {
+  await serve(parentPort, workerData as ThreadSettings);
+  parentPort.close();
+}
