@@ -1,0 +1,21 @@
+/** Where a server's API is. */
+
+/** The parts of a base URL. */
+export interface Address {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** Path of a request, for example `at("/chat/completions")`. */
+  at(path: string): string;
+}
+
+/**
+ * Reads a base URL as people have it: with or without `/v1`, with a trailing
+ * slash, copied with `/chat/completions` at its end, or with a query
+ * (`?api-version=…`), which is kept.
+ */
+export function addressOf(text: string): Address {
+  const url = new URL(text);
+  const given = url.pathname.replace(/\/(?:chat\/completions|models)\/?$/, "").replace(/\/+$/, "");
+  const base = given === "" ? "/v1" : given;
+  return { origin: url.origin, at: (path) => `${base}${path}${url.search}` };
+}

@@ -1,0 +1,135 @@
+/** Runs completions on one server. */
+import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { Call } from "../../core/call.js";
+import { chatDefaults } from "../../core/defaults.js";
+import { LintelError } from "../../core/errors.js";
+import type { Address } from "./address.js";
+import { readCompletion } from "./completion.js";
+import { EventSplitter } from "./events.js";
+import type { Answer } from "./exchange.js";
+import { failureOf, messageOf, retryAfterOf } from "./failure.js";
+import type { Models } from "./models.js";
+import { refusedField } from "./refusal.js";
+import { type Optional, writeRequest } from "./request.js";
+import { asStream, CompletionStream } from "./stream.js";
+import type { Request, Transport } from "./transport.js";
+
+/** Most bytes of a whole answer. */
+const answerLimit = 32 * 1024 * 1024;
+/** Most bytes that are read of an answer that reports an error. */
+const errorLimit = 1024 * 1024;
+
+/** What a completion needs. */
+export interface Server {
+  readonly transport: Transport;
+  readonly address: Address;
+  readonly models: Models;
+  /** Most tokens of one completion. */
+  readonly cap?: number | undefined;
+}
+
+type ChatCall = Call<"chat"> | Call<"complete">;
+
+/** Streams a completion: a step for each read that brought text. */
+export async function* chat(
+  server: Server,
+  call: Call<"chat">,
+): AsyncGenerator<readonly LLMResponse[]> {
+  const answer = await ask(server, call, true);
+  if (/\bjson\b/i.test(String(answer.headers["content-type"]))) {
+    yield asStream(readCompletion(await answer.text(answerLimit)));
+    return;
+  }
+  const splitter = new EventSplitter();
+  const stream = new CompletionStream();
+  try {
+    while (!stream.done) {
+      const messages: LLMResponse[] = [];
+      let failure: unknown;
+      try {
+        const bytes = await readOrEnd(answer, stream, call.signal);
+        const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();
+        for (const event of events) stream.push(event, messages);
+        if (!bytes) stream.finish(messages);
+      } catch (thrown) {
+        failure = thrown;
+      }
+      // Text that came in the same read as an error was delivered before it.
+      if (messages.length > 0) yield messages;
+      if (failure) throw failure;
+    }
+    answer.drain();
+  } finally {
+    answer.abort();
+  }
+}
+
+/** Reads on. A server that said why it ended has said all: some leave `[DONE]` out, or hang then. */
+async function readOrEnd(answer: Answer, stream: CompletionStream, signal: AbortSignal) {
+  try {
+    return await answer.read();
+  } catch (thrown) {
+    if (!stream.finished || signal.aborted || !(thrown instanceof LintelError)) throw thrown;
+    if (thrown.code !== "timeout" && thrown.code !== "upstream_failed") throw thrown;
+    return undefined;
+  }
+}
+
+/** Runs a completion to its end. */
+export async function* complete(
+  server: Server,
+  call: Call<"complete">,
+): AsyncGenerator<readonly LLMResponse[]> {
+  const answer = await ask(server, call, false);
+  yield [readCompletion(await answer.text(answerLimit))];
+}
+
+/**
+ * Sends the request; where the server refuses an optional field, sends it again
+ * without, and remembers once that has worked.
+ */
+async function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
+  const { address, models, cap } = server;
+  const { request, signal } = call;
+  const path = address.at("/chat/completions");
+  const learned: Optional[] = [];
+  for (;;) {
+    const refused = new Set([...models.refusedFor(request.model), ...learned]);
+    const body = writeRequest(request, { dialect: models.dialect, stream, refused, cap });
+    const answer = await send(server, { method: "POST", path, body, signal });
+    const { status, headers } = answer;
+    if (status >= 200 && status < 300) {
+      for (const field of learned) {
+        models.refuse(request.model, field);
+        warnDropped(call, field);
+      }
+      return answer;
+    }
+    const text = await answer.text(errorLimit);
+    const field = refusedField(status, text);
+    if (field && !refused.has(field)) {
+      learned.push(field);
+      continue;
+    }
+    call.log.warn({ id: call.id, status, said: messageOf(text) }, "the model server refused");
+    throw failureOf(status, text, retryAfterOf(headers["retry-after"], Date.now()));
+  }
+}
+
+async function send({ transport, models }: Server, request: Request): Promise<Answer> {
+  try {
+    return await transport.send(request);
+  } catch (thrown) {
+    if (thrown instanceof LintelError && thrown.code === "upstream_unreachable") models.doubt();
+    throw thrown;
+  }
+}
+
+/** A value that a caller set and that did not count; later calls are warned by the core. */
+function warnDropped({ request, warnings }: ChatCall, field: Optional): void {
+  if (field !== "temperature" && field !== "top_p" && field !== "top_k") return;
+  const key = ({ temperature: "temperature", top_p: "topP", top_k: "topK" } as const)[field];
+  const value: LLMRequest[typeof key] = request[key];
+  if (value === undefined || value === chatDefaults[key]) return;
+  warnings.push(`${field}: not supported by this model, ignored`);
+}

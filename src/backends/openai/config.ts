@@ -1,0 +1,60 @@
+/** The entry of an OpenAI-compatible model server in the configuration. */
+import { z } from "zod";
+import { duration } from "../../config/quantities.js";
+import { dialectNames } from "./dialect.js";
+
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of an HTTP header" });
+
+const headerValue = z
+  .string()
+  .regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "must be a header's value on one line" });
+
+const serverUrl = z
+  .url({ protocol: /^https?$/, error: "must be an http:// or https:// address" })
+  .refine((text) => !/^\w+:\/\/[^/]*@/.test(text), {
+    error: "must carry no user and password: put them into api_key or headers",
+  });
+
+const timeouts = z.strictObject({
+  connect: duration().prefault("5s").describe("Longest time to connect."),
+  first_token: duration()
+    .prefault("5m")
+    .describe("Longest time from the request to the first byte of the answer; models load in it."),
+  idle: duration().prefault("60s").describe("Longest silence within an answer."),
+});
+
+/** An OpenAI-compatible model server. */
+export const openaiSchema = z.strictObject({
+  type: z.literal("openai"),
+  name: z.string().min(1).describe("Name of the backend, unique."),
+  url: serverUrl.describe("Address of the API. Without a path, /v1 is added."),
+  api_key: headerValue.optional().describe("Sent as bearer token; best written as ${NAME}."),
+  headers: z
+    .record(headerName, headerValue)
+    .default({})
+    .describe("Further headers of every request to it."),
+  models: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe("Names of the models to serve. Default: those that the server lists."),
+  dialect: z
+    .enum(["auto", ...dialectNames])
+    .default("auto")
+    .describe("Which server it is, and so which fields it takes. auto: it is found out."),
+  max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
+  timeouts: timeouts.prefault({}).describe("How long things may take."),
+  connections: z
+    .int()
+    .min(1)
+    .default(256)
+    .describe("Most connections at once; further calls wait for one."),
+  refresh: duration()
+    .prefault("60s")
+    .describe("How often the server's list of models is read again."),
+});
+
+/** The entry after defaults were filled in. */
+export type OpenaiConfig = z.output<typeof openaiSchema>;

@@ -1,0 +1,55 @@
+/** What the OpenAI-compatible servers take, as their own sources and references have it. */
+
+/** Request fields of the contract that only some servers honour. */
+export interface Dialect {
+  /** What a limit on the answer's length is called. */
+  readonly maxTokens: "max_tokens" | "max_completion_tokens";
+  /** Whether `top_k` is honoured. OpenAI refuses it; Ollama's /v1 drops it silently. */
+  readonly topK: boolean;
+  /** Whether the role `developer` is known; chat templates mostly don't know it. */
+  readonly developer: boolean;
+}
+
+const openSource: Dialect = { maxTokens: "max_tokens", topK: true, developer: false };
+
+const dialects = {
+  openai: { maxTokens: "max_completion_tokens", topK: false, developer: true },
+  vllm: openSource,
+  sglang: openSource,
+  llamacpp: openSource,
+  ollama: { ...openSource, topK: false },
+  lmstudio: openSource,
+} as const satisfies Record<string, Dialect>;
+
+/** Name of a dialect in the configuration. */
+export type DialectName = keyof typeof dialects;
+
+/** Names of all dialects. */
+export const dialectNames = Object.keys(dialects) as [DialectName, ...DialectName[]];
+
+/** What servers say of themselves in `owned_by` of their list of models. */
+const owners = new Map<string, DialectName>([
+  ["vllm", "vllm"],
+  ["sglang", "sglang"],
+  ["llamacpp", "llamacpp"],
+  ["library", "ollama"],
+  ["organization_owner", "lmstudio"],
+]);
+
+/**
+ * The dialect of a server. `auto` goes by the address and by what the server
+ * says; a server that nobody knows is taken for one that honours everything.
+ * @param ownedBy `owned_by` of its first model, if it has been asked
+ */
+export function dialectOf(name: DialectName | "auto", url: URL, ownedBy?: string): Dialect {
+  if (name !== "auto") return dialects[name];
+  if (url.hostname === "api.openai.com") return dialects.openai;
+  const owner = owners.get(ownedBy ?? "");
+  return owner === undefined ? openSource : dialects[owner];
+}
+
+/** The contract's fields that a dialect honours, by their names. */
+export function supportedBy(dialect: Dialect): string[] {
+  const supported = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
+  return dialect.topK ? supported : supported.filter((field) => field !== "top_k");
+}

@@ -1,0 +1,233 @@
+/** One request and its answer, on undici's lowest level: no stream objects in between. */
+import type { Dispatcher } from "undici";
+import { LintelError } from "../../core/errors.js";
+import { nonsense } from "./failure.js";
+
+type Controller = Dispatcher.DispatchController;
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** The head of an answer, and the way to its body. */
+export interface Answer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Headers;
+  /**
+   * All the bytes that came since the last call, at least some; `undefined` at the end.
+   * @throws LintelError `timeout`, `upstream_failed`; the signal's reason
+   */
+  read(): Promise<readonly Buffer[] | undefined>;
+  /**
+   * The whole body as text.
+   * @param limit most bytes
+   * @throws LintelError as `read`, and `upstream_failed` for a larger body
+   */
+  text(limit: number): Promise<string>;
+  /** Nobody reads on, but the rest is about to come: the connection stays usable if it does. */
+  drain(): void;
+  /** Nobody reads on: the connection is closed, unless the answer has ended. */
+  abort(): void;
+}
+
+/** Bytes that may wait for the reader before the server is held back. */
+const highWater = 1024 * 1024;
+/** What a server may still send after the end of the answer, in bytes and milliseconds. */
+const drainBytes = 64 * 1024;
+const drainMs = 1000;
+/** A longer time makes Node's timers fire at once. */
+const longestTimer = 2 ** 31 - 1;
+
+/** A waiter for the head or for bytes. */
+interface Waiter<T> {
+  resolve(value: T): void;
+  reject(reason: unknown): void;
+}
+
+/** A request on its way; undici calls its `on…` methods. */
+export class Exchange implements Dispatcher.DispatchHandler, Answer {
+  status = 0;
+  headers: Headers = {};
+  /** Resolves with the head. */
+  readonly answer: Promise<Answer>;
+  /** Resolves when nothing of this exchange is left. */
+  readonly over: Promise<void>;
+  readonly #signal: AbortSignal;
+  readonly #idle: number;
+  readonly #onAbort = () => this.fail(this.#signal.reason);
+  readonly #onTimeout = () =>
+    this.fail(new LintelError("timeout", "the model server took too long"));
+  #head: Waiter<Answer> | undefined;
+  #reader: Waiter<readonly Buffer[] | undefined> | undefined;
+  #release: () => void = () => {};
+  #controller: Controller | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #timerMs = 0;
+  #queue: Buffer[] = [];
+  #queued = 0;
+  #ended = false;
+  #draining = false;
+  #error: { readonly reason: unknown } | undefined;
+
+  /**
+   * @param first milliseconds until the first byte of the body must be there; 0: any time
+   * @param idle milliseconds that may pass between two reads after it; 0: any time
+   */
+  constructor(signal: AbortSignal, first: number, idle: number) {
+    this.#signal = signal;
+    this.#idle = idle;
+    this.answer = new Promise((resolve, reject) => {
+      this.#head = { resolve, reject };
+    });
+    this.over = new Promise((resolve) => {
+      this.#release = resolve;
+    });
+    signal.addEventListener("abort", this.#onAbort, { once: true });
+    this.#startTimer(first);
+  }
+
+  onRequestStart(controller: Controller): void {
+    this.#controller = controller;
+    if (this.#error) controller.abort(asError(this.#error.reason));
+  }
+
+  onResponseStart(_: Controller, status: number, headers: Headers): void {
+    if (status < 200) return;
+    this.status = status;
+    this.headers = headers;
+    const encoding = headers["content-encoding"] ?? "identity";
+    if (encoding !== "identity") {
+      this.fail(nonsense("answered in an encoding that was not asked for"));
+      return;
+    }
+    this.#head?.resolve(this);
+  }
+
+  onResponseData(controller: Controller, bytes: Buffer): void {
+    this.#queued += bytes.length;
+    if (this.#draining) {
+      if (this.#queued > drainBytes) this.fail(unread());
+      return;
+    }
+    this.#startTimer(this.#idle);
+    this.#queue.push(bytes);
+    if (this.#reader) this.#serve();
+    else if (this.#queued > highWater) {
+      controller.pause();
+      this.#stopTimer();
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true;
+    this.#settle();
+    if (this.#reader) this.#serve();
+  }
+
+  onResponseError(_: Controller | undefined, error: Error): void {
+    this.fail(transportError(error, this.#controller !== undefined));
+  }
+
+  read(): Promise<readonly Buffer[] | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+      if (this.#queue.length > 0 || this.#ended || this.#error) this.#serve();
+    });
+  }
+
+  async text(limit: number): Promise<string> {
+    const whole: Buffer[] = [];
+    let length = 0;
+    for (let bytes = await this.read(); bytes; bytes = await this.read()) {
+      for (const part of bytes) length += part.length;
+      if (length > limit) {
+        this.abort();
+        throw nonsense("sent an answer that is too large");
+      }
+      whole.push(...bytes);
+    }
+    return Buffer.concat(whole).toString("utf8");
+  }
+
+  drain(): void {
+    if (this.#ended || this.#error) return;
+    this.#draining = true;
+    this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#queued = 0;
+    this.#startTimer(drainMs);
+    this.#controller?.resume();
+  }
+
+  abort(): void {
+    if (!this.#draining) this.fail(unread());
+  }
+
+  /** Ends it with an error, at once; nothing happens if it has ended. */
+  fail(reason: unknown): void {
+    if (this.#ended || this.#error) return;
+    this.#error = { reason };
+    // What came before the server failed still counts; what an abort cuts off does not.
+    if (this.#signal.aborted) this.#queue = [];
+    this.#settle();
+    this.#controller?.abort(asError(reason));
+    this.#head?.reject(reason);
+    if (this.#reader) this.#serve();
+  }
+
+  #serve(): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    if (this.#queue.length > 0) {
+      const bytes = this.#queue;
+      this.#queue = [];
+      this.#queued = 0;
+      reader?.resolve(bytes);
+      if (this.#controller?.paused && !this.#ended && !this.#error) {
+        this.#startTimer(this.#idle);
+        this.#controller.resume();
+      }
+    } else if (this.#error) reader?.reject(this.#error.reason);
+    else reader?.resolve(undefined);
+  }
+
+  #startTimer(ms: number): void {
+    if (this.#timer && this.#timerMs === ms) {
+      this.#timer.refresh();
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#timerMs = ms;
+    this.#timer = ms > 0 ? setTimeout(this.#onTimeout, Math.min(ms, longestTimer)) : undefined;
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #settle(): void {
+    this.#stopTimer();
+    this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#release();
+  }
+}
+
+const unread = () => nonsense("was not listened to any more");
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error("aborted", { cause: reason });
+}
+
+/**
+ * The error for what undici reports.
+ * @param sent whether a connection was there and the request on its way
+ */
+function transportError(error: Error & { code?: string }, sent: boolean): LintelError {
+  if (error instanceof LintelError) return error;
+  const options = { cause: error };
+  if (error.code === "UND_ERR_CONNECT_TIMEOUT") {
+    return new LintelError("timeout", "the model server did not take the connection", options);
+  }
+  if (!sent) {
+    return new LintelError("upstream_unreachable", "the model server can't be reached", options);
+  }
+  return new LintelError("upstream_failed", "the model server broke off its answer", options);
+}

@@ -1,0 +1,103 @@
+/** Reads the events of a streamed completion. */
+import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import {
+  firstChoice,
+  readContent,
+  readFinishReason,
+  readObject,
+  readUsage,
+  stampOf,
+} from "./completion.js";
+import type { ServerEvent } from "./events.js";
+import { failureIn, nonsense } from "./failure.js";
+import { isObject } from "./json.js";
+
+/**
+ * Makes the contract's stream out of a server's: a message for each piece of
+ * text, then one last message with empty content, the finish reason, and the
+ * usage wherever in the stream it came. So the finish reason is held back until
+ * the stream is over. Reasoning and tool calls are not part of the contract and
+ * are left out.
+ */
+export class CompletionStream {
+  #stamp: Omit<LLMResponse, "usage" | "choices"> | undefined;
+  #finishReason: string | undefined;
+  #usage: LLMTokenUsage | undefined;
+  #done = false;
+
+  /** Whether `[DONE]` was read: nothing that comes now counts. */
+  get done(): boolean {
+    return this.#done;
+  }
+
+  /** Whether the server has said why it ended: the answer is complete, come what may. */
+  get finished(): boolean {
+    return this.#finishReason !== undefined;
+  }
+
+  /**
+   * Takes an event.
+   * @param out gets the messages that it makes
+   * @throws LintelError as the server reports it, or `upstream_failed`
+   */
+  push({ data, failed }: ServerEvent, out: LLMResponse[]): void {
+    if (this.#done) return;
+    if (data.startsWith("[DONE]")) {
+      this.finish(out);
+      return;
+    }
+    if (data.trim() === "") return;
+    const chunk = readObject(data);
+    const failure = failureIn(chunk, failed);
+    if (failure) throw failure;
+    this.#stamp = stampOf(chunk);
+    this.#usage = readUsage(chunk.usage) ?? this.#usage;
+    const choice = firstChoice(chunk);
+    if (!choice) return;
+    const content = isObject(choice.delta) ? readContent(choice.delta.content) : "";
+    if (content !== "") out.push(piece(this.#stamp, content));
+    this.#finishReason = readFinishReason(choice.finish_reason) ?? this.#finishReason;
+  }
+
+  /**
+   * The stream is over: adds the last message, once.
+   * @throws LintelError `upstream_failed` if the server never said why it ended
+   */
+  finish(out: LLMResponse[]): void {
+    if (this.#done) return;
+    this.#done = true;
+    if (!this.#stamp || this.#finishReason === undefined) {
+      throw nonsense("broke off its answer: no finish reason");
+    }
+    out.push(piece(this.#stamp, "", this.#finishReason, this.#usage));
+  }
+}
+
+/** A message of a stream. */
+export function piece(
+  stamp: Omit<LLMResponse, "usage" | "choices">,
+  content: string,
+  finishReason = "",
+  usage?: LLMTokenUsage,
+): LLMResponse {
+  return {
+    ...stamp,
+    usage,
+    choices: [
+      {
+        $typeName: "lintel.v1.LLMChoice",
+        index: 0,
+        finishReason,
+        delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+      },
+    ],
+  };
+}
+
+/** A whole completion as a stream, for servers that do not stream. */
+export function asStream(whole: LLMResponse): LLMResponse[] {
+  const { usage, choices, ...stamp } = whole;
+  const content = choices[0]?.message?.content ?? "";
+  const last = piece(stamp, "", choices[0]?.finishReason, usage);
+  return content === "" ? [last] : [piece(stamp, content), last];
+}

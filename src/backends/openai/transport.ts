@@ -1,0 +1,86 @@
+/** Requests to one model server over a pool of kept connections. */
+import { type Dispatcher, Pool } from "undici";
+import { LintelError } from "../../core/errors.js";
+import { type Answer, Exchange } from "./exchange.js";
+
+/** Limits of a transport; times in milliseconds. */
+export interface TransportOptions {
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** Sent with every request. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeouts: {
+    readonly connect: number;
+    readonly first_token: number;
+    readonly idle: number;
+  };
+  /** Most connections at once. */
+  readonly connections: number;
+}
+
+/** A request. */
+export interface Request {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+  /** Overrides the time to the first byte, milliseconds. */
+  readonly timeout?: number;
+}
+
+/** Speaks to one origin. Redirects are not followed: an operator names the server that is meant. */
+export class Transport {
+  readonly #pool: Pool;
+  readonly #options: TransportOptions;
+  readonly #running = new Set<Exchange>();
+  #closed: LintelError | undefined;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#pool = new Pool(options.origin, {
+      connections: options.connections,
+      connect: { timeout: options.timeouts.connect },
+      // An exchange keeps its own time: undici's can't tell the first byte from the next.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  /** Connections and requests, for tests and metrics. */
+  get stats(): { connected: number; running: number; pending: number } {
+    const { connected, running, pending } = this.#pool.stats;
+    return { connected, running, pending };
+  }
+
+  /**
+   * Sends a request; resolves with the head of the answer.
+   * @throws LintelError `upstream_unreachable`, `timeout`, `upstream_failed`; the signal's reason
+   */
+  async send({ method, path, body, signal, timeout }: Request): Promise<Answer> {
+    signal.throwIfAborted();
+    if (this.#closed) throw this.#closed;
+    const { timeouts, headers } = this.#options;
+    const exchange = new Exchange(signal, timeout ?? timeouts.first_token, timeouts.idle);
+    this.#running.add(exchange);
+    void exchange.over.then(() => this.#running.delete(exchange));
+    const request: Dispatcher.DispatchOptions = {
+      origin: this.#options.origin,
+      method,
+      path,
+      headers: { accept: "application/json, text/event-stream", ...headers },
+    };
+    if (body !== undefined) {
+      request.headers = { ...(request.headers as object), "content-type": "application/json" };
+      request.body = body;
+    }
+    this.#pool.dispatch(request, exchange);
+    return exchange.answer;
+  }
+
+  /** Ends every request and every connection. */
+  async close(): Promise<void> {
+    this.#closed ??= new LintelError("shutting_down", "the model server's connection was closed");
+    for (const exchange of this.#running) exchange.fail(this.#closed);
+    if (!this.#pool.destroyed) await this.#pool.destroy();
+  }
+}

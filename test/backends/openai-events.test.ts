@@ -1,0 +1,141 @@
+import { createParser } from "eventsource-parser";
+import { describe, expect, it } from "vitest";
+import { EventSplitter, type ServerEvent } from "../../src/backends/openai/events.js";
+import { fixture } from "./fixture.js";
+import { cut } from "./upstream.js";
+
+function split(pieces: readonly Buffer[]): ServerEvent[] {
+  const splitter = new EventSplitter();
+  const events = pieces.flatMap((piece) => splitter.push(piece));
+  return [...events, ...splitter.end()];
+}
+
+const dataOf = (pieces: readonly Buffer[]) => split(pieces).map(({ data }) => data);
+
+/** What eventsource-parser, an implementation of the standard, makes of the same bytes. */
+function reference(bytes: Buffer): string[] {
+  const data: string[] = [];
+  const parser = createParser({ onEvent: (event) => data.push(event.data) });
+  parser.feed(new TextDecoder().decode(bytes));
+  // It waits for what follows a last CR; our end of stream is certain.
+  parser.feed("\n\n");
+  return data;
+}
+
+/** A generator of numbers below a bound, the same ones every time. */
+function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+describe("event splitter", () => {
+  it.each([
+    ["line feeds", "data: a\n\ndata: b\n\n", ["a", "b"]],
+    ["CRLF", "data: a\r\n\r\ndata: b\r\n\r\n", ["a", "b"]],
+    ["bare CR", "data: a\r\rdata: b\r\r", ["a", "b"]],
+    ["all line ends mixed", "data: a\r\n\ndata: b\n\r\ndata: c\r\r\n", ["a", "b", "c"]],
+    ["a byte order mark", "\uFEFFdata: a\n\n", ["a"]],
+    ["no space after the colon", 'data:{"a":1}\n\n', ['{"a":1}']],
+    ["one space of two", "data:  a\n\n", [" a"]],
+    ["several data lines", "data: a\ndata:\ndata: b\n\n", ["a\n\nb"]],
+    ["a field without a colon", "data\n\n", [""]],
+    ["comments and pings", ":\n\n: ping\n\ndata: a\n: in between\ndata: b\n\n", ["a\nb"]],
+    ["fields that don't matter", "id: 1\nretry: 5\nevent: x\ndata: a\nfoo: b\n\n", ["a"]],
+    ["events without data", "event: x\n\ndata: a\n\n", ["a"]],
+    ["an end without a blank line", "data: a\n\ndata: b", ["a", "b"]],
+    ["nothing", "", []],
+  ])("reads %s", (_, text, expected) => {
+    const bytes = Buffer.from(text);
+    expect(dataOf([bytes])).toEqual(expected);
+    expect(dataOf(cut(bytes, 1))).toEqual(expected);
+    expect(reference(bytes)).toEqual(expected);
+  });
+
+  it("says which events the server calls errors", () => {
+    const text =
+      'event: error\ndata: a\n\nerror: {"code":500}\n\nevent: message\ndata: b\n\ndata: c\n\n';
+    expect(split([Buffer.from(text)])).toEqual([
+      { data: "a", failed: true },
+      { data: '{"code":500}', failed: true },
+      { data: "b", failed: false },
+      { data: "c", failed: false },
+    ]);
+  });
+
+  describe.each(["\n", "\r\n", "\r"])("with %j for line ends", (end) => {
+    const text = fixture("vllm/stream").body.toString("utf8").replaceAll("\n", end);
+    const bytes = Buffer.from(text);
+    const whole = dataOf([bytes]);
+    const same = (pieces: Buffer[]) =>
+      expect(dataOf(pieces).join("\0") === whole.join("\0"), `${pieces[0]?.length}`).toBe(true);
+
+    it("reads what the reference reads", () => {
+      expect(whole).toEqual(reference(bytes));
+      expect(whole.join("")).toContain("👩‍👩‍👧‍👦");
+    });
+
+    it("reads the same wherever the bytes are cut", () => {
+      for (let at = 0; at <= bytes.length; at++) {
+        same([bytes.subarray(0, at), bytes.subarray(at)]);
+      }
+      for (const size of [1, 2, 3, 5, 7, 64]) same(cut(bytes, size));
+    });
+  });
+
+  it("reads the same for every pair of cuts through characters and line ends", () => {
+    const bytes = Buffer.from('\uFEFF:\r\n\r\ndata: {"é":"🙂"}\r\ndata:\r\r\n\r\rdata: 漢\n\n');
+    const whole = dataOf([bytes]);
+    expect(whole).toEqual(reference(bytes));
+    for (let a = 0; a <= bytes.length; a++) {
+      for (let b = a; b <= bytes.length; b++) {
+        expect(dataOf(cut(bytes, [a, b]))).toEqual(whole);
+      }
+    }
+  });
+
+  it("reads what the reference reads, in thousands of streams made at random", () => {
+    const next = random(7);
+    const parts = [
+      "data",
+      "event",
+      "id",
+      ":",
+      " ",
+      "a",
+      "é",
+      "🙂",
+      "\n",
+      "\r",
+      "\r\n",
+      "\n\n",
+      "x:",
+    ];
+    for (let round = 0; round < 5000; round++) {
+      const text = Array.from({ length: next(24) }, () => parts[next(parts.length)]).join("");
+      const bytes = Buffer.from(text);
+      const cuts = [next(bytes.length + 1), next(bytes.length + 1)].sort((a, b) => a - b);
+      const [ours, theirs] = [dataOf(cut(bytes, cuts)), reference(bytes)].map(String);
+      if (ours !== theirs) expect([text, cuts, ours]).toEqual([text, cuts, theirs]);
+    }
+  });
+
+  it("joins a line of 10 MB once, however many pieces it comes in", () => {
+    const long = "x".repeat(10 * 1024 * 1024);
+    const events = dataOf(cut(Buffer.from(`data: ${long}\n\ndata: y\n\n`), 16 * 1024));
+    expect(events.map((data) => data.length)).toEqual([long.length, 1]);
+  });
+
+  it.each([
+    ["in one line", "data: 1234567890"],
+    ["in many lines", "data: 123\ndata: 456\n"],
+  ])("refuses an event over its limit %s", (_, text) => {
+    const splitter = new EventSplitter(12);
+    splitter.push(Buffer.from("data: 1234\n\n: a comment\n\n"));
+    expect(() => splitter.push(Buffer.from(text))).toThrowError(
+      expect.objectContaining({ code: "upstream_failed" }),
+    );
+  });
+});
