@@ -1,0 +1,141 @@
+/** Mistakes that no field shows alone: names that must be unique or refer to others, files, order. */
+import { closeSync, openSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Finding, Path } from "./problems.js";
+import { didYouMean } from "./suggest.js";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Finds mistakes across fields. Works on what stands in the file and not on
+ * what the definition makes of it, so that these are reported together with
+ * mistakes of single fields; whatever has the wrong type is passed over here.
+ * @param directory relative paths count from here
+ */
+export function crossCheck(value: unknown, directory: string): Finding[] {
+  const config = fields(value);
+  const backends = list(config.backends);
+  const models = list(config.models);
+  return [
+    ...duplicates(backends, "backends", "name"),
+    ...duplicates(models, "models", "name"),
+    ...checkAuth(fields(config.auth)),
+    ...checkTls(config.tls, directory),
+    ...checkBounds(fields(config.bounds)),
+    ...checkModels(models, backends, config.backends !== undefined),
+    ...checkDefaultModels(fields(config.default_models), models, backends),
+  ];
+}
+
+function fields(value: unknown): Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : {};
+}
+
+const list = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(fields) : []);
+
+const texts = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.map((item) => (typeof item === "string" ? item : "")) : [];
+
+function duplicates(items: readonly Fields[], at: string, key: string): Finding[] {
+  const first = new Map<unknown, number>();
+  const found: Finding[] = [];
+  for (const [i, item] of items.entries()) {
+    const value = item[key];
+    if (typeof value !== "string" || value === "") continue;
+    const earlier = first.get(value);
+    if (earlier === undefined) first.set(value, i);
+    else {
+      const path = [...at.split("."), i, key];
+      found.push({ path, message: `is the same as that of ${at}[${earlier}]; must be unique` });
+    }
+  }
+  return found;
+}
+
+function checkAuth(auth: Fields): Finding[] {
+  const tokens = list(auth.tokens);
+  const found = [
+    ...duplicates(tokens, "auth.tokens", "name"),
+    ...duplicates(tokens, "auth.tokens", "hash"),
+  ];
+  if (auth.mode === "token" && (auth.tokens === undefined || isEmpty(auth.tokens))) {
+    const message = 'mode token needs at least one token; make one with "lintel token create"';
+    found.push({ path: ["auth", "mode"], message });
+  }
+  return found;
+}
+
+const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
+
+function checkTls(tls: unknown, directory: string): Finding[] {
+  return ["cert", "key"].flatMap((key) => {
+    const file = fields(tls)[key];
+    if (typeof file !== "string" || file === "") return [];
+    try {
+      closeSync(openSync(resolve(directory, file), "r"));
+      return [];
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const why = code === "ENOENT" ? "does not exist" : `can't be read (${code})`;
+      return [{ path: ["tls", key], message: `the file ${file} ${why}` }];
+    }
+  });
+}
+
+function checkBounds(bounds: Fields): Finding[] {
+  return Object.keys(bounds).flatMap((name) => {
+    const { min, max } = fields(bounds[name]);
+    return typeof min === "number" && typeof max === "number" && min > max
+      ? [{ path: ["bounds", name], message: `min ${min} must not be greater than max ${max}` }]
+      : [];
+  });
+}
+
+function checkModels(
+  models: readonly Fields[],
+  backends: readonly Fields[],
+  listed: boolean,
+): Finding[] {
+  const names = backends.map(({ name }) => name).filter((name) => typeof name === "string");
+  return models.flatMap((model, i) =>
+    texts(model.backends).flatMap((name, j) => {
+      if (name === "" || names.includes(name)) return [];
+      const path: Path = ["models", i, "backends", j];
+      // Without a list the backends are found at start; only then their names are known.
+      if (!listed) return [];
+      const known = names.length ? `; there are: ${names.join(", ")}` : "; there are none";
+      return [
+        { path, message: `there is no backend "${name}"${didYouMean(name, names) || known}` },
+      ];
+    }),
+  );
+}
+
+/** Default models can be checked where every backend says in the file what it serves. */
+function checkDefaultModels(
+  defaults: Fields,
+  models: readonly Fields[],
+  backends: readonly Fields[],
+): Finding[] {
+  const served = backends.map(servedModels);
+  if (backends.length === 0 || served.some((names) => names === undefined)) return [];
+  const known = [...models.map(({ name }) => name), ...served.flat()].filter(
+    (name) => typeof name === "string",
+  );
+  return ["chat", "image"].flatMap((task) => {
+    const name = defaults[task];
+    if (typeof name !== "string" || name === "" || known.includes(name)) return [];
+    const message = `there is no model "${name}"${didYouMean(name, known)}`;
+    return [{ path: ["default_models", task], message }];
+  });
+}
+
+/** Names of the models that a backend's entry lists, or `undefined` if it asks its server. */
+function servedModels(backend: Fields): readonly unknown[] | undefined {
+  if (!Array.isArray(backend.models) || backend.models.length === 0) return undefined;
+  return backend.models.map((model) =>
+    typeof model === "string" ? model : (fields(model).name ?? fields(model).id),
+  );
+}

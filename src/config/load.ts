@@ -1,0 +1,141 @@
+/** Finds and loads the configuration. */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Parsed } from "./parse.js";
+import { ConfigError, type Problem } from "./problems.js";
+import {
+  formatListen,
+  isPublic,
+  type ListenAddress,
+  listenMessage,
+  parseListen,
+} from "./quantities.js";
+import { type Config, configSchema } from "./schema.js";
+
+/** Name of the file that is looked for in the working directory. */
+export const defaultFile = "lintel.yaml";
+
+/** Where the configuration comes from. */
+export interface ConfigSources {
+  /** The file (`--config`). Default: `LINTEL_CONFIG`, then `lintel.yaml` if there is one. */
+  readonly file?: string | undefined;
+  /** Addresses that replace `listen` (`--listen`). */
+  readonly listen?: readonly string[] | undefined;
+  /** Default: the process's. */
+  readonly cwd?: string;
+  /** Default: the process's. `HOST` and `PORT` replace those of the first address of `listen`. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** A configuration that can be used. */
+export interface LoadedConfig {
+  readonly config: Config;
+  /** The file as it was named; `undefined` without one. */
+  readonly file: string | undefined;
+  /** What may be a mistake, one line each. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Loads the configuration.
+ * @throws ConfigError with every mistake
+ */
+export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedConfig> {
+  const { cwd = process.cwd(), env = process.env } = sources;
+  const file =
+    sources.file ??
+    (env.LINTEL_CONFIG || undefined) ??
+    (existsSync(resolve(cwd, defaultFile)) ? defaultFile : undefined);
+  const { config, problems } =
+    file === undefined
+      ? { config: configSchema.parse({}), problems: [] }
+      : await parseFile(file, cwd, env);
+  const overrides: Problem[] = [];
+  const listen =
+    sources.listen && sources.listen.length > 0
+      ? sources.listen.map((text) => listenOption(text, cwd, overrides))
+      : listenFromEnvironment(config?.listen ?? [], env, overrides);
+  if (config === undefined || problems.length > 0 || overrides.length > 0) {
+    throw new ConfigError([...problems, ...overrides]);
+  }
+  const effective = {
+    ...config,
+    listen: listen.filter((address) => address !== undefined),
+  };
+  return { config: effective, file, warnings: warningsOf(effective) };
+}
+
+async function parseFile(
+  file: string,
+  cwd: string,
+  env: NonNullable<ConfigSources["env"]>,
+): Promise<Parsed> {
+  const path = resolve(cwd, file);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const message = code === "ENOENT" ? "there is no such file" : `can't be read (${code})`;
+    return { problems: [{ source: file, field: "", message }] };
+  }
+  // Loaded here: without a file nobody needs the YAML parser.
+  const { parseConfig } = await import("./parse.js");
+  const directory = dirname(path);
+  const parsed = parseConfig(text, { source: file, directory, env });
+  const listen = parsed.config?.listen.map((address) =>
+    "path" in address ? { path: resolve(directory, address.path) } : address,
+  );
+  return parsed.config && listen ? { ...parsed, config: { ...parsed.config, listen } } : parsed;
+}
+
+function listenOption(text: string, cwd: string, problems: Problem[]): ListenAddress | undefined {
+  const address = parseListen(text);
+  if (!address) problems.push({ source: "--listen", field: "", message: listenMessage });
+  return address && "path" in address ? { path: resolve(cwd, address.path) } : address;
+}
+
+/** `HOST` and `PORT`, as many platforms set them, stand for one address in place of all. */
+function listenFromEnvironment(
+  configured: readonly ListenAddress[],
+  env: NonNullable<ConfigSources["env"]>,
+  problems: Problem[],
+): readonly (ListenAddress | undefined)[] {
+  if (!env.HOST && !env.PORT) return configured;
+  const first = configured.find((address) => "port" in address);
+  const { host, port } = first ?? { host: "127.0.0.1", port: 8080 };
+  const wantedPort = env.PORT ? Number(/^\d{1,5}$/.exec(env.PORT)?.[0] ?? Number.NaN) : port;
+  if (!(wantedPort <= 65_535)) {
+    problems.push({
+      source: "environment",
+      field: "PORT",
+      message: "must be a port from 0 to 65535",
+    });
+  }
+  const wantedHost = env.HOST?.replace(/^\[(.*)\]$/, "$1") || host;
+  if (/[\s/]/.test(wantedHost)) {
+    problems.push({
+      source: "environment",
+      field: "HOST",
+      message: "must be an address or a name of this machine",
+    });
+  }
+  return [{ host: wantedHost, port: wantedPort }];
+}
+
+function warningsOf(config: Config): string[] {
+  const warnings: string[] = [];
+  const { auth, listen } = config;
+  const reachable = listen.filter(isPublic);
+  if (auth.mode === "none" && reachable.length > 0) {
+    const where = reachable.map(formatListen).join(", ");
+    warnings.push(
+      `auth.mode is none, and ${where} can be reached from other machines: anybody there may call`,
+    );
+  }
+  if (auth.mode !== "token" && auth.tokens.length > 0) {
+    warnings.push(`auth.tokens are not looked at, because auth.mode is ${auth.mode}`);
+  }
+  if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
+  return warnings;
+}

@@ -1,0 +1,99 @@
+/** Reads the text of a configuration file, and finds everything that is wrong with it. */
+import { crossCheck } from "./checks.js";
+import { resolvePaths } from "./paths.js";
+import { type Finding, formatPath, messageOf, type Problem } from "./problems.js";
+import { type Config, configSchema } from "./schema.js";
+import { type Environment, pathKey, readYaml, type YamlFile } from "./yaml.js";
+
+/** What is known about a text besides itself. */
+export interface TextOrigin {
+  /** The file as problems name it. */
+  readonly source: string;
+  /** Relative paths count from here. */
+  readonly directory: string;
+  readonly env: Environment;
+}
+
+/** A text that was read: the configuration, or else at least one problem. */
+export interface Parsed {
+  readonly config?: Config | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** Parses a configuration file. */
+export function parseConfig(text: string, { source, directory, env }: TextOrigin): Parsed {
+  const yaml = readYaml(text, env);
+  if (yaml.syntax.length > 0) {
+    return { problems: yaml.syntax.map((mistake) => ({ source, field: "", ...mistake })) };
+  }
+  const { config, findings } = check(yaml, directory);
+  const problems = findings
+    .map((found) => ({
+      source,
+      position: yaml.position(found.path, found.atKey),
+      field: formatPath(found.path),
+      message: found.message,
+    }))
+    .sort((a, b) => a.position.line - b.position.line || a.position.column - b.position.column);
+  return { config, problems };
+}
+
+/** Everything that is wrong in a file whose syntax is right. */
+function check(yaml: YamlFile, directory: string): { config?: Config; findings: Finding[] } {
+  const { value, references } = yaml;
+  const parse = () => configSchema.safeParse(value, { error: messageOf });
+  let result = parse();
+  if (!result.success && convert(value, result.error.issues, yaml.fromEnvironment)) {
+    result = parse();
+  }
+  // Of a value that could not be put in, nothing more can be said.
+  const unresolved = new Set(references.map(({ path }) => pathKey(path)));
+  const findings = [
+    ...(result.success ? [] : result.error.issues.flatMap(toFindings)),
+    ...crossCheck(value, directory),
+  ].filter(({ path }) => !unresolved.has(pathKey(path)));
+  findings.push(...references);
+  if (!result.success || findings.length > 0) return { findings };
+  return { config: resolvePaths(configSchema, result.data, directory), findings };
+}
+
+/** An issue as zod reports it. */
+interface Issue {
+  readonly code?: string | undefined;
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly keys?: readonly string[];
+}
+
+function toFindings(issue: Issue): Finding[] {
+  const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
+  if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
+  const messages = issue.message.split("\n");
+  return (issue.keys ?? []).map((key, i) => ({
+    path: [...path, key],
+    message: messages[i] ?? "unknown key",
+    atKey: true,
+  }));
+}
+
+/**
+ * What comes out of the environment is text. Where the definition wants a
+ * number or a switch, and the text is one, makes it one.
+ * @returns whether anything was changed
+ */
+function convert(value: unknown, issues: readonly Issue[], paths: ReadonlySet<string>): boolean {
+  let changed = false;
+  for (const { code, path } of issues) {
+    if (code !== "invalid_type" && code !== "invalid_union") continue;
+    const key = path.at(-1);
+    if (key === undefined || !paths.has(pathKey(path as (string | number)[]))) continue;
+    let parent = value as Record<PropertyKey, unknown>;
+    for (const step of path.slice(0, -1)) parent = parent[step] as typeof parent;
+    const text = String(parent[key]);
+    if (text === "true" || text === "false") parent[key] = text === "true";
+    else if (/^-?\d+(\.\d+)?$/.test(text)) parent[key] = Number(text);
+    else continue;
+    changed = true;
+  }
+  return changed;
+}

@@ -1,0 +1,96 @@
+/** Durations, sizes and addresses as people write them. */
+import { z } from "zod";
+
+const durationUnits: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+const sizeUnits: Readonly<Record<string, number>> = {
+  B: 1,
+  kB: 1e3,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+};
+
+const durationPattern = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)$/;
+const sizePattern = /^(\d+(?:\.\d+)?) ?(B|[kK]B|MB|GB|TB|KiB|MiB|GiB|TiB)$/;
+
+function quantity(pattern: RegExp, units: Readonly<Record<string, number>>, message: string) {
+  // A number in quotes, which is also what comes out of the environment.
+  const bare = /^\d+(?:\.\d+)?$/;
+  const text = new RegExp(`${pattern.source}|${bare.source}`);
+  return z
+    .union([z.number().min(0), z.string().regex(text, { error: message })], { error: message })
+    .transform((value) => {
+      const [, amount = "", unit = ""] = pattern.exec(String(value)) ?? [null, String(value), ""];
+      return Math.round(Number(amount) * (units[unit] ?? 1));
+    });
+}
+
+/** A duration: `24h`, `30s`, or a number of milliseconds. Comes out in milliseconds. */
+export const duration = () =>
+  quantity(
+    durationPattern,
+    durationUnits,
+    "must be a duration such as 500ms, 30s, 15m, 24h or 7d, or a number of milliseconds",
+  );
+
+/** A size: `1GiB`, `500kB`, or a number of bytes. Comes out in bytes. */
+export const size = () =>
+  quantity(
+    sizePattern,
+    sizeUnits,
+    "must be a size such as 512KiB, 1MiB or 2GB, or a number of bytes",
+  );
+
+/** Where to listen. */
+export type ListenAddress =
+  | { readonly host: string; readonly port: number }
+  | { readonly path: string };
+
+/** What an address to listen on may look like. */
+export const listenMessage =
+  "must be host:port, :port, a port from 0 to 65535, or unix:/path/to.sock";
+
+/**
+ * Reads an address to listen on: `127.0.0.1:8080`, `[::1]:8080`, `:8080` (every
+ * interface), `8080` (this machine only), `unix:/run/lintel.sock`.
+ * @returns `undefined` if it is none of these
+ */
+export function parseListen(text: string | number): ListenAddress | undefined {
+  if (typeof text === "string" && text.startsWith("unix:")) {
+    const path = text.slice("unix:".length).replace(/^\/\/(?=\/)/, "");
+    return path === "" ? undefined : { path };
+  }
+  const match = /^(?:(\[[0-9A-Fa-f:.%\w]+\]|[^\s:[\]/]*):)?(\d{1,5})$/.exec(String(text));
+  if (!match) return undefined;
+  const port = Number(match[2]);
+  if (port > 65_535) return undefined;
+  if (match[1] === undefined) return { host: "127.0.0.1", port };
+  const host = match[1].replace(/^\[|\]$/g, "");
+  return { host: host === "" || host === "*" ? "::" : host, port };
+}
+
+/** An address to listen on as people write it. */
+export function formatListen(address: ListenAddress): string {
+  if ("path" in address) return `unix:${address.path}`;
+  const { host, port } = address;
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** Whether other machines can reach this address. */
+export function isPublic(address: ListenAddress): boolean {
+  if ("path" in address) return false;
+  const { host } = address;
+  return !(host === "localhost" || host === "::1" || /^127\./.test(host));
+}

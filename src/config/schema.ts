@@ -1,0 +1,228 @@
+/**
+ * The configuration: the one definition of its fields, their defaults, their
+ * meaning and what is allowed. Types and the JSON Schema for editors come out
+ * of it.
+ */
+import { z } from "zod";
+import { backendSchema } from "./kinds.js";
+import { duration, listenMessage, parseListen, size } from "./quantities.js";
+
+/** A file or folder; relative paths count from the configuration file's folder. */
+const path = () => z.string().min(1).meta({ format: "path" });
+
+const name = () => z.string().min(1);
+
+const listenAddress = z
+  .union([z.string(), z.int()], { error: listenMessage })
+  .transform((value, context) => {
+    const address = parseListen(value);
+    if (address) return address;
+    context.addIssue({ code: "custom", message: listenMessage });
+    return z.NEVER;
+  });
+
+const httpUrl = z
+  .url({ protocol: /^https?$/, error: "must be an http:// or https:// address" })
+  .refine((text) => !/[?#]/.test(text), { error: "must have no query and no fragment" })
+  .transform((text) => text.replace(/\/+$/, ""));
+
+const bound = (what: string) =>
+  z
+    .strictObject({
+      min: z.number().optional().describe("Least value that is allowed."),
+      max: z.number().optional().describe("Greatest value that is allowed."),
+    })
+    .optional()
+    .describe(`${what} Replaces the contract's bounds; both ends are allowed.`);
+
+const bounds = z.strictObject({
+  temperature: bound("Contract: 0 to 2."),
+  top_p: bound("Contract: above 0, to 1."),
+  top_k: bound("Contract: -1 or more."),
+  max_tokens: bound("Contract: 1 or more, under the model's cap."),
+  messages: bound("Number of messages. Contract: 1 or more."),
+  width: bound("Pixels. Contract: 64 to 2048."),
+  height: bound("Pixels. Contract: 64 to 2048."),
+  guidance_scale: bound("Contract: 0 to 30."),
+  num_inference_steps: bound("Contract: 1 to 150."),
+  num_images_per_prompt: bound("Contract: 1 to 8."),
+  prompts: bound("Number of prompts in one image request. Contract: at most 4."),
+  loras: bound("Number of LoRAs in one image request. Contract: at most 4."),
+});
+
+const modelDefaults = z.strictObject({
+  temperature: z.number().optional(),
+  top_p: z.number().optional(),
+  top_k: z.int().optional(),
+  max_tokens: z.int().min(1).optional(),
+  width: z.int().min(1).optional().describe("Pixels."),
+  height: z.int().min(1).optional().describe("Pixels."),
+  guidance_scale: z.number().optional(),
+  num_inference_steps: z.int().min(1).optional(),
+  num_images_per_prompt: z.int().min(1).optional(),
+});
+
+const model = z.strictObject({
+  name: name().describe("Name that callers use."),
+  model: name().optional().describe("Name by which the backends know it. Default: the same."),
+  backends: z
+    .array(name())
+    .min(1)
+    .optional()
+    .describe("Names of the backends that serve it, in order of preference. Default: all."),
+  defaults: modelDefaults.optional().describe("Values of fields that a request leaves out."),
+  max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
+  prompt: z
+    .enum(["batch", "literal", "encoders"])
+    .optional()
+    .describe(
+      "What | in a prompt means: separates prompts, is part of the model's own syntax, or separates the texts for its several text encoders. Default: what the backend says.",
+    ),
+  unsupported: z
+    .enum(["default", "ignore", "reject"])
+    .default("default")
+    .describe(
+      "Fields that the model does not support: drop those that only tune and refuse the others, drop all with a warning, or refuse all.",
+    ),
+});
+
+const token = z.strictObject({
+  name: name().describe("Who it was issued to; names the caller in logs and limits."),
+  hash: z
+    .string()
+    .regex(/^sha256:[0-9a-f]{64}$/, {
+      error: 'must be "sha256:" and 64 hex digits, as "lintel token create" prints it',
+    })
+    .describe("Hash of the token; the token itself is never stored."),
+  models: z
+    .array(name())
+    .min(1)
+    .optional()
+    .describe("Names or prefix* patterns of the models that it may use. Default: all."),
+});
+
+const auth = z.strictObject({
+  mode: z
+    .enum(["public", "token", "none"])
+    .default("public")
+    .describe(
+      "public: any bearer token will do, it names the caller. token: only the tokens below. none: everybody, without a token; for a trusted network only.",
+    ),
+  tokens: z.array(token).default([]).describe("Tokens that were issued."),
+});
+
+/** The configuration. */
+export const configSchema = z.strictObject({
+  listen: z
+    .union([listenAddress, z.array(listenAddress).min(1)], { error: listenMessage })
+    .prefault("127.0.0.1:8080")
+    .transform((value) => (Array.isArray(value) ? value : [value]))
+    .describe("Where to listen: host:port, :port for every interface, unix:/path, or a list."),
+  public_url: httpUrl
+    .optional()
+    .describe(
+      "Address under which callers reach the gateway; the addresses of images begin with it.",
+    ),
+  tls: z
+    .strictObject({
+      cert: path().describe("Certificate chain, PEM."),
+      key: path().describe("Private key, PEM."),
+    })
+    .optional()
+    .describe("Serves TLS on every address that is listened on."),
+  auth: auth.prefault({}).describe("Who may call."),
+  cors: z
+    .strictObject({
+      origins: z
+        .array(z.string().min(1))
+        .default(["*"])
+        .describe("Origins of web pages that may call; * is all, an empty list none."),
+    })
+    .prefault({})
+    .describe("Which web pages may call from a browser."),
+  trust_proxy: z
+    .union([z.boolean(), z.array(z.string().min(1))], {
+      error: "must be true, false, or a list of the proxies' addresses",
+    })
+    .default(false)
+    .describe("Believe X-Forwarded-* headers: of every proxy, of none, or of these addresses."),
+  bounds: bounds.prefault({}).describe("Bounds of request fields."),
+  body_limit: size().prefault("1MiB").describe("Largest request body."),
+  default_models: z
+    .strictObject({
+      chat: name().optional().describe("Default: the first chat model there is."),
+      image: name().optional().describe("Default: the first image model there is."),
+    })
+    .prefault({})
+    .describe("What an empty model name means."),
+  models: z
+    .array(model)
+    .default([])
+    .describe(
+      "Settings of models, and further names for them. Models that are not listed are served as their backends have them.",
+    ),
+  backends: z
+    .array(backendSchema)
+    .optional()
+    .describe(
+      "What runs the models. Default: the embedded models, and the model servers found on this machine.",
+    ),
+  timeouts: z
+    .strictObject({
+      total: duration().prefault("10m").describe("Longest time that one call may take."),
+      first_message: duration()
+        .prefault("10s")
+        .describe("How long the status of a stream is held back for the first message."),
+      keep_alive: duration()
+        .prefault("15s")
+        .describe("Silence on an SSE stream after which a comment is sent."),
+      shutdown: duration()
+        .prefault("30s")
+        .describe("How long running calls may take to end on SIGTERM."),
+    })
+    .prefault({})
+    .describe("How long things may take."),
+  media: z
+    .strictObject({
+      directory: path()
+        .optional()
+        .describe("Folder for generated images. Default: lintel/media in the user's state folder."),
+      ttl: duration().prefault("24h").describe("How long an image is kept."),
+      max_bytes: size()
+        .prefault("1GiB")
+        .describe("Size of all images together; the oldest go first."),
+      delivery: z
+        .enum(["url", "data"])
+        .default("url")
+        .describe("Whether responses carry an address of the image, or the image in a data: URL."),
+    })
+    .prefault({})
+    .describe("Generated images."),
+  safety: z
+    .strictObject({
+      action: z
+        .enum(["flag", "blur", "block"])
+        .default("flag")
+        .describe("What happens to an image that the safety check finds harmful."),
+    })
+    .prefault({})
+    .describe("The safety check of images."),
+  log: z
+    .strictObject({
+      level: z
+        .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
+        .default("info")
+        .describe("Least severity that is logged."),
+    })
+    .prefault({})
+    .describe("Logs, JSON lines on stderr."),
+});
+
+/** The configuration after defaults were filled in and values were converted. */
+export type Config = z.output<typeof configSchema>;
+
+/** The configuration as it is written. */
+export type ConfigInput = z.input<typeof configSchema>;
+
+/** The entry of one backend. */
+export type BackendConfig = NonNullable<Config["backends"]>[number];

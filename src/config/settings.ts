@@ -1,0 +1,51 @@
+/** What the configuration means to the core, to the doors and to the server. */
+import { readFileSync } from "node:fs";
+import type { CoreSettings } from "../core/settings.js";
+import { type DoorSettings, doorDefaults } from "../doors/door.js";
+import type { AppSettings, ListenOptions } from "../server/settings.js";
+import type { Config } from "./schema.js";
+
+/** The core's part of the configuration. */
+export function coreSettings(config: Config): CoreSettings {
+  const { auth, bounds, models, timeouts, safety } = config;
+  return {
+    auth: auth.mode === "token" ? { mode: "token", tokens: auth.tokens } : { mode: auth.mode },
+    bounds: Object.fromEntries(Object.entries(bounds).filter((entry) => entry[1] !== undefined)),
+    defaultModels: config.default_models,
+    models: models.map(({ max_tokens, ...model }) => ({ ...model, maxTokens: max_tokens })),
+    totalTimeoutMs: timeouts.total,
+    safetyAction: safety.action,
+  };
+}
+
+/** The doors' part of the configuration. */
+export function doorSettings(config: Config): DoorSettings {
+  return {
+    ...doorDefaults,
+    bodyLimit: config.body_limit,
+    holdMs: config.timeouts.first_message,
+    keepAliveMs: config.timeouts.keep_alive,
+  };
+}
+
+/** The app's part of the configuration. */
+export function appSettings(config: Config): AppSettings {
+  const { origins } = config.cors;
+  return {
+    bodyLimit: config.body_limit,
+    corsOrigins: origins.includes("*") ? "*" : origins.length > 0 && origins,
+    trustProxy: config.trust_proxy,
+  };
+}
+
+/**
+ * The listeners' part of the configuration.
+ * @throws Error if the certificate or its key can't be read
+ */
+export function listenOptions(config: Config): ListenOptions[] {
+  const tls = config.tls && {
+    cert: readFileSync(config.tls.cert),
+    key: readFileSync(config.tls.key),
+  };
+  return config.listen.map((address) => ({ ...address, tls }));
+}

@@ -1,0 +1,124 @@
+/** Reads a YAML file: its value, where each value stands, and the environment inside it. */
+import { isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from "yaml";
+import type { Finding, Path, Position } from "./problems.js";
+
+/** A file that was read. */
+export interface YamlFile {
+  /** What stands in it; an empty file is an empty mapping. */
+  readonly value: unknown;
+  /** Mistakes of syntax; with any of these, `value` means nothing. */
+  readonly syntax: readonly { readonly position: Position; readonly message: string }[];
+  /** Mistakes in `${NAME}`. */
+  readonly references: readonly Finding[];
+  /** Paths of values that came out of the environment, as `pathKey` writes them. */
+  readonly fromEnvironment: ReadonlySet<string>;
+  /** Where a field stands; of a field that is not there, where its parent stands. */
+  position(path: Path, atKey?: boolean): Position;
+}
+
+/** A path as a key of a set. */
+export const pathKey = (path: Path): string => JSON.stringify(path);
+
+/** The values of environment variables. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Parses a file and puts environment variables in: `${NAME}`,
+ * `${NAME:-default}` (where NAME is not set or empty), `$${` for a literal `${`.
+ */
+export function readYaml(text: string, environment: Environment): YamlFile {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const at = (offset: number): Position => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
+  const syntax = document.errors.map((error) => ({
+    position: at(error.pos[0]),
+    message: withHint(error.message, text, error.pos[0]),
+  }));
+  const references: Finding[] = [];
+  const fromEnvironment = new Set<string>();
+
+  const visit = (node: unknown, path: Path): void => {
+    if (isMap(node)) {
+      for (const { key, value } of node.items) visit(value, [...path, keyOf(key)]);
+    } else if (isSeq(node)) {
+      for (const [i, item] of node.items.entries()) visit(item, [...path, i]);
+    } else if (isScalar(node) && typeof node.value === "string" && node.value.includes("${")) {
+      const { value, wrong } = substitute(node.value, environment);
+      for (const message of wrong) references.push({ path, message });
+      node.value = value;
+      fromEnvironment.add(pathKey(path));
+    }
+  };
+
+  let value: unknown = {};
+  if (syntax.length === 0) {
+    visit(document.contents, []);
+    try {
+      value = document.toJS({ maxAliasCount: 100 }) ?? {};
+    } catch (error) {
+      syntax.push({ position: at(0), message: (error as Error).message });
+    }
+  }
+
+  return {
+    value,
+    syntax,
+    references,
+    fromEnvironment,
+    position(path, atKey = false) {
+      let node: unknown = document.contents;
+      let offset = (document.contents as Node | null)?.range?.[0] ?? 0;
+      for (const [depth, step] of path.entries()) {
+        const last = depth === path.length - 1;
+        if (isMap(node)) {
+          const pair = node.items.find(({ key }) => keyOf(key) === String(step)) as
+            | Pair<Node, Node | null>
+            | undefined;
+          if (!pair) break;
+          node = pair.value;
+          const empty = isScalar(pair.value) && pair.value.value === null;
+          const useKey = !last || atKey || !pair.value || empty;
+          offset = (useKey ? pair.key : pair.value)?.range?.[0] ?? offset;
+        } else if (isSeq(node) && node.items[Number(step)] !== undefined) {
+          node = node.items[Number(step)];
+          offset = (node as Node).range?.[0] ?? offset;
+        } else break;
+      }
+      return at(offset);
+    },
+  };
+}
+
+const keyOf = (key: unknown): string => String(isScalar(key) ? key.value : key);
+
+/** `${NAME}` opens a mapping where YAML's brackets are; its own message does not help then. */
+function withHint(message: string, text: string, offset: number): string {
+  const start = text.lastIndexOf("\n", offset - 1) + 1;
+  const end = text.indexOf("\n", offset);
+  const line = text.slice(start, end < 0 ? undefined : end);
+  const first = message.split("\n", 1)[0] ?? message;
+  return /[[{].*[^"']\$\{/.test(line) ? `${first} (inside [ ] and { }, quote "\${NAME}")` : first;
+}
+
+function substitute(text: string, environment: Environment) {
+  const wrong: string[] = [];
+  const value = text.replace(/\$\$\{|\$\{([^}]*)(\}?)/g, (whole, inner?: string, end?: string) => {
+    if (inner === undefined) return "${";
+    const match = end ? /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inner) : null;
+    if (!match) {
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what the file may say
+      wrong.push("must be ${NAME} or ${NAME:-default}; write $${ for a literal ${");
+      return whole;
+    }
+    const [, name = "", fallback] = match;
+    const found = environment[name];
+    if (found !== undefined && (found !== "" || fallback === undefined)) return found;
+    if (fallback !== undefined) return fallback;
+    wrong.push(`the environment variable ${name} is not set; \${${name}:-default} gives a default`);
+    return whole;
+  });
+  return { value, wrong };
+}

@@ -1,0 +1,59 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is what the file says
+import { describe, expect, test } from "vitest";
+import { mistakes, valid } from "./text.js";
+
+describe("the environment", () => {
+  test("puts variables in, everywhere in a text", () => {
+    const env = { HOST_NAME: "10.0.0.1", P: "9", EMPTY: "" };
+    expect(valid("listen: ${HOST_NAME}:${P}9", env).listen).toEqual([
+      { host: "10.0.0.1", port: 99 },
+    ]);
+    const config = valid('models: [{ name: "a${EMPTY}-${EMPTY:-b}-${NO:-c}-$${X}" }]', env);
+    expect(config.models[0]?.name).toBe("a-b-c-${X}");
+  });
+
+  test("numbers and switches come out as such, and texts of digits as texts", () => {
+    const env = { STEPS: "20", PROXY: "true", KEY: "12345" };
+    const config = valid(
+      `trust_proxy: \${PROXY}
+models:
+  - name: \${KEY}
+    defaults:
+      num_inference_steps: \${STEPS}
+media:
+  ttl: \${TTL:-5000}
+`,
+      env,
+    );
+    expect(config.trust_proxy).toBe(true);
+    expect(config.models[0]).toMatchObject({
+      name: "12345",
+      defaults: { num_inference_steps: 20 },
+    });
+    expect(config.media.ttl).toBe(5000);
+  });
+
+  test("a variable can't bring structure", () => {
+    expect(valid("models:\n  - name: ${N}\n", { N: "a\n    max_tokens: 1" }).models).toEqual([
+      { name: "a\n    max_tokens: 1", unsupported: "default" },
+    ]);
+  });
+
+  test("a variable that is not set is one mistake, with its line", () => {
+    expect(mistakes("media:\n  ttl: ${TTL}\n")).toEqual([
+      "lintel.yaml:2:8: media.ttl: the environment variable TTL is not set; ${TTL:-default} gives a default",
+    ]);
+  });
+
+  test("what is no reference is said", () => {
+    expect(mistakes('public_url: "${1x}"\nlisten: "${A"\n', { A: "x" })).toEqual([
+      "lintel.yaml:1:13: public_url: must be ${NAME} or ${NAME:-default}; write $${ for a literal ${",
+      "lintel.yaml:2:9: listen: must be ${NAME} or ${NAME:-default}; write $${ for a literal ${",
+    ]);
+  });
+
+  test("inside of brackets the mistake in the syntax says to quote", () => {
+    expect(mistakes("media: { ttl: ${TTL} }\n", { TTL: "1h" })[0]).toContain('quote "${NAME}"');
+    expect(valid('media: { ttl: "${TTL}" }\n', { TTL: "1h" }).media.ttl).toBe(3_600_000);
+  });
+});

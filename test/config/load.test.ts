@@ -1,0 +1,118 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { loadConfig } from "../../src/config/load.js";
+import { ConfigError } from "../../src/config/problems.js";
+import { appSettings, coreSettings, doorSettings } from "../../src/config/settings.js";
+import { coreDefaults } from "../../src/core/settings.js";
+import { doorDefaults } from "../../src/doors/door.js";
+import { appDefaults } from "../../src/server/settings.js";
+
+/** A folder with these files. */
+function folder(files: Readonly<Record<string, string>> = {}): string {
+  const path = mkdtempSync(join(tmpdir(), "lintel-load-"));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+  return path;
+}
+
+const port = async (sources: Parameters<typeof loadConfig>[0]) =>
+  (await loadConfig(sources)).config.listen;
+
+test("without a file the settings are the contract's", async () => {
+  const { config, file, warnings } = await loadConfig({ cwd: folder(), env: {} });
+  expect(file).toBeUndefined();
+  expect(warnings).toEqual([]);
+  expect(coreSettings(config)).toEqual(coreDefaults);
+  expect(doorSettings(config)).toEqual(doorDefaults);
+  expect(appSettings(config)).toEqual(appDefaults);
+});
+
+test("the file: --config before LINTEL_CONFIG before lintel.yaml", async () => {
+  const cwd = folder({ "lintel.yaml": "listen: 1", "b.yaml": "listen: 2", "c.yaml": "listen: 3" });
+  const at = (number: number) => [{ host: "127.0.0.1", port: number }];
+  expect(await port({ cwd, env: {} })).toEqual(at(1));
+  expect(await port({ cwd, env: { LINTEL_CONFIG: "b.yaml" } })).toEqual(at(2));
+  expect(await port({ cwd, env: { LINTEL_CONFIG: "b.yaml" }, file: "c.yaml" })).toEqual(at(3));
+});
+
+test("a file that was named must be there", async () => {
+  const loading = loadConfig({ cwd: folder(), env: {}, file: "x.yaml" });
+  await expect(loading).rejects.toThrow("x.yaml: there is no such file");
+  await expect(loading).rejects.toBeInstanceOf(ConfigError);
+});
+
+test("HOST and PORT replace the file's, --listen replaces both", async () => {
+  const cwd = folder({ "lintel.yaml": "listen: ['unix:a.sock', '0.0.0.0:1']" });
+  const env = { HOST: "10.0.0.1", PORT: "2" };
+  expect(await port({ cwd, env: {} })).toEqual([
+    { path: join(cwd, "a.sock") },
+    { host: "0.0.0.0", port: 1 },
+  ]);
+  expect(await port({ cwd, env: { PORT: "2" } })).toEqual([{ host: "0.0.0.0", port: 2 }]);
+  expect(await port({ cwd, env })).toEqual([{ host: "10.0.0.1", port: 2 }]);
+  expect(await port({ cwd, env, listen: [":3", "[::1]:4"] })).toEqual([
+    { host: "::", port: 3 },
+    { host: "::1", port: 4 },
+  ]);
+  expect(await port({ cwd: folder(), env: { PORT: "2" } })).toEqual([
+    { host: "127.0.0.1", port: 2 },
+  ]);
+});
+
+test("mistakes in the environment and in options come with those of the file", async () => {
+  const cwd = folder({ "lintel.yaml": "lsiten: 1" });
+  const env = { PORT: "70000" };
+  await expect(loadConfig({ cwd, env })).rejects.toMatchObject({
+    problems: [
+      { source: "lintel.yaml", field: "lsiten", position: { line: 1, column: 1 } },
+      { source: "environment", field: "PORT" },
+    ],
+  });
+  await expect(loadConfig({ cwd: folder(), env, listen: ["here"] })).rejects.toMatchObject({
+    problems: [{ source: "--listen" }],
+  });
+});
+
+test("calls without a token from other machines are warned of", async () => {
+  const cwd = folder({ "lintel.yaml": "auth: { mode: none }" });
+  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([]);
+  const { warnings } = await loadConfig({ cwd, env: { HOST: "0.0.0.0" } });
+  expect(warnings).toEqual([expect.stringContaining("0.0.0.0:8080 can be reached")]);
+});
+
+test("what the file says reaches the core, the doors and the app", async () => {
+  const hash = `sha256:${"0".repeat(64)}`;
+  const cwd = folder({
+    "lintel.yaml": `
+auth: { mode: token, tokens: [{ name: a, hash: "${hash}", models: ["x*"] }] }
+bounds: { width: { max: 512 } }
+models: [{ name: m, model: n, max_tokens: 5, defaults: { temperature: 0 }, unsupported: ignore }]
+default_models: { chat: m }
+body_limit: 2MiB
+cors: { origins: [] }
+trust_proxy: [10.0.0.0/8]
+timeouts: { total: 1m, first_message: 1s, keep_alive: 2s }
+safety: { action: blur }
+`,
+  });
+  const { config } = await loadConfig({ cwd, env: {} });
+  expect(coreSettings(config)).toEqual({
+    auth: { mode: "token", tokens: [{ name: "a", hash, models: ["x*"] }] },
+    bounds: { width: { max: 512 } },
+    models: [
+      {
+        name: "m",
+        model: "n",
+        maxTokens: 5,
+        defaults: { temperature: 0 },
+        unsupported: "ignore",
+      },
+    ],
+    defaultModels: { chat: "m" },
+    totalTimeoutMs: 60_000,
+    safetyAction: "blur",
+  });
+  expect(doorSettings(config)).toEqual({ bodyLimit: 2_097_152, holdMs: 1000, keepAliveMs: 2000 });
+  expect(appSettings(config)).toMatchObject({ corsOrigins: false, trustProxy: ["10.0.0.0/8"] });
+});

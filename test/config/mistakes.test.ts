@@ -1,0 +1,228 @@
+import { describe, expect, test } from "vitest";
+import { mistakes } from "./text.js";
+
+const hash = `sha256:${"ab".repeat(32)}`;
+
+describe("mistakes", () => {
+  test.each<[string, string, string[]]>([
+    [
+      "a broken line",
+      "auth:\n  mode: [public\n",
+      [
+        "lintel.yaml:3:1: Flow sequence in block collection must be sufficiently indented and end with a ]",
+      ],
+    ],
+    ["a key twice", "listen: 1\nlisten: 2\n", ["lintel.yaml:2:1: Map keys must be unique"]],
+    ["not a mapping", "- a\n", ["lintel.yaml:1:1: must be a mapping, not a list"]],
+    [
+      "an unknown key",
+      "listen: 1\nbakends: []\n",
+      ['lintel.yaml:2:1: bakends: unknown key (did you mean "backends"?)'],
+    ],
+    [
+      "an unknown key, nested",
+      "auth:\n  mode: public\n  tokns: []\n",
+      ['lintel.yaml:3:3: auth.tokns: unknown key (did you mean "tokens"?)'],
+    ],
+    [
+      "a key that is like no other",
+      "cors:\n  zebra: 1\n",
+      ["lintel.yaml:2:3: cors.zebra: unknown key; known: origins"],
+    ],
+    [
+      "a wrong type",
+      "log:\n  level: [info]\n",
+      [
+        "lintel.yaml:2:10: log.level: must be one of trace, debug, info, warn, error, fatal or silent",
+      ],
+    ],
+    [
+      "a wrong word",
+      "auth: { mode: tokn }",
+      ['lintel.yaml:1:15: auth.mode: must be one of public, token or none (did you mean "token"?)'],
+    ],
+    [
+      "an empty value",
+      "auth:\n  mode:\n",
+      ["lintel.yaml:2:3: auth.mode: is empty: write a value, or leave the key out"],
+    ],
+    [
+      "a missing field",
+      "models:\n  - model: a\n",
+      ["lintel.yaml:2:5: models[0].name: is required"],
+    ],
+    [
+      "text for a number",
+      "bounds:\n  width: { max: wide }\n",
+      ["lintel.yaml:2:17: bounds.width.max: must be a number, not text"],
+    ],
+    [
+      "a fraction",
+      "models: [{ name: a, max_tokens: 1.5 }]",
+      ["lintel.yaml:1:33: models[0].max_tokens: must be a whole number"],
+    ],
+    [
+      "out of bounds",
+      "models: [{ name: a, max_tokens: 0 }]",
+      ["lintel.yaml:1:33: models[0].max_tokens: must be at least 1"],
+    ],
+    [
+      "empty text",
+      'models: [{ name: "" }]',
+      ["lintel.yaml:1:18: models[0].name: must not be empty"],
+    ],
+    [
+      "a duration",
+      "media: { ttl: soon }",
+      [
+        "lintel.yaml:1:15: media.ttl: must be a duration such as 500ms, 30s, 15m, 24h or 7d, or a number of milliseconds",
+      ],
+    ],
+    [
+      "a size",
+      "body_limit: [1]",
+      [
+        "lintel.yaml:1:13: body_limit: must be a size such as 512KiB, 1MiB or 2GB, or a number of bytes",
+      ],
+    ],
+    [
+      "an address to listen on",
+      "listen: 127.0.0.1:99999",
+      [
+        "lintel.yaml:1:9: listen: must be host:port, :port, a port from 0 to 65535, or unix:/path/to.sock",
+      ],
+    ],
+    [
+      "a public address",
+      "public_url: example.com",
+      ["lintel.yaml:1:13: public_url: must be an http:// or https:// address"],
+    ],
+    [
+      "a kind of backend",
+      "backends:\n  - name: a\n    type: opnai\n    url: http://a\n",
+      [
+        'lintel.yaml:3:11: backends[0].type: must be one of embedded, node, openai, onnx or llama (did you mean "openai"?)',
+      ],
+    ],
+    [
+      "no kind of backend",
+      "backends:\n  - name: a\n",
+      ["lintel.yaml:2:5: backends[0].type: is required: embedded, node, openai, onnx or llama"],
+    ],
+    [
+      "a field of a backend",
+      "backends:\n  - type: openai\n    name: a\n    ulr: http://a\n",
+      [
+        "lintel.yaml:2:5: backends[0].url: must be an http:// or https:// address",
+        'lintel.yaml:4:5: backends[0].ulr: unknown key (did you mean "url"?)',
+      ],
+    ],
+    [
+      "a backend's name twice",
+      "backends:\n  - { type: embedded, name: a }\n  - { type: embedded, name: a }\n",
+      ["lintel.yaml:3:29: backends[1].name: is the same as that of backends[0]; must be unique"],
+    ],
+    [
+      "a model's name twice",
+      "models:\n  - name: a\n  - name: a\n",
+      ["lintel.yaml:3:11: models[1].name: is the same as that of models[0]; must be unique"],
+    ],
+    [
+      "a backend that is not there",
+      "backends:\n  - { type: embedded, name: local }\nmodels:\n  - name: a\n    backends: [locl]\n",
+      [
+        'lintel.yaml:5:16: models[0].backends[0]: there is no backend "locl" (did you mean "local"?)',
+      ],
+    ],
+    [
+      "a default model that is not there",
+      "default_models: { chat: gpt }\nbackends:\n  - { type: openai, name: a, url: http://a, models: [gtp] }\n",
+      ['lintel.yaml:1:25: default_models.chat: there is no model "gpt" (did you mean "gtp"?)'],
+    ],
+    [
+      "mode token without tokens",
+      "auth:\n  mode: token\n",
+      [
+        'lintel.yaml:2:9: auth.mode: mode token needs at least one token; make one with "lintel token create"',
+      ],
+    ],
+    [
+      "a token itself instead of its hash",
+      "auth:\n  mode: token\n  tokens: [{ name: a, hash: lt_secret }]\n",
+      [
+        'lintel.yaml:3:29: auth.tokens[0].hash: must be "sha256:" and 64 hex digits, as "lintel token create" prints it',
+      ],
+    ],
+    [
+      "a token's name twice",
+      `auth:\n  mode: token\n  tokens:\n    - { name: a, hash: "${hash}" }\n    - { name: a, hash: "sha256:${"cd".repeat(32)}" }\n`,
+      [
+        "lintel.yaml:5:15: auth.tokens[1].name: is the same as that of auth.tokens[0]; must be unique",
+      ],
+    ],
+    ["half of TLS", "tls:\n  cert: /dev/null\n", ["lintel.yaml:1:1: tls.key: is required"]],
+    [
+      "files of TLS that are not there",
+      "tls:\n  cert: no.pem\n  key: no.key\n",
+      [
+        "lintel.yaml:2:9: tls.cert: the file no.pem does not exist",
+        "lintel.yaml:3:8: tls.key: the file no.key does not exist",
+      ],
+    ],
+    [
+      "bounds that cross",
+      "bounds:\n  width: { min: 512, max: 64 }\n",
+      ["lintel.yaml:2:10: bounds.width: min 512 must not be greater than max 64"],
+    ],
+    [
+      "a key that is none",
+      "__proto__:\n  a: 1\n",
+      ["lintel.yaml:1:1: __proto__: unknown key; known: "],
+    ],
+  ])("%s", (_what, text, expected) => {
+    const found = mistakes(text);
+    expect(found).toHaveLength(expected.length);
+    for (const [i, line] of expected.entries()) expect(found[i]).toContain(line);
+  });
+
+  test("all at once, in the order of their lines", () => {
+    const text = `listen: nowhere
+auth:
+  mode: token
+tls:
+  cert: missing.pem
+  key: missing.pem
+backends:
+  - { type: embedded, name: a }
+  - { type: embedded, name: a }
+models:
+  - name: m
+    backends: [b]
+    max_tokens: many
+    colour: red
+media: { ttl: soon }
+log:
+  level: \${LEVEL}
+`;
+    expect(mistakes(text).map((line) => line.split(": ").slice(0, 2).join(" "))).toEqual([
+      "lintel.yaml:1:9 listen",
+      "lintel.yaml:3:9 auth.mode",
+      "lintel.yaml:5:9 tls.cert",
+      "lintel.yaml:6:8 tls.key",
+      "lintel.yaml:9:29 backends[1].name",
+      "lintel.yaml:12:16 models[0].backends[0]",
+      "lintel.yaml:13:17 models[0].max_tokens",
+      "lintel.yaml:14:5 models[0].colour",
+      "lintel.yaml:15:15 media.ttl",
+      "lintel.yaml:17:10 log.level",
+    ]);
+  });
+
+  test("no message repeats a value that could be a secret", () => {
+    const text = `auth: { tokens: [{ name: a, hash: lt_abc }] }
+backends: [{ type: openai, name: a, url: "http://user:pass@h", api_key: "\${KEY}" }]`;
+    const all = mistakes(text, { KEY: "sk-secret\nline" }).join("\n");
+    expect(all.split("\n")).toHaveLength(3);
+    expect(all).not.toMatch(/lt_abc|sk-secret|user:pass/);
+  });
+});

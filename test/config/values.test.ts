@@ -1,0 +1,94 @@
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { valid } from "./text.js";
+
+describe("values", () => {
+  test("an empty file means the defaults", () => {
+    const config = valid("");
+    expect(config).toMatchObject({
+      listen: [{ host: "127.0.0.1", port: 8080 }],
+      auth: { mode: "public", tokens: [] },
+      cors: { origins: ["*"] },
+      trust_proxy: false,
+      body_limit: 1_048_576,
+      models: [],
+      timeouts: { total: 600_000, first_message: 10_000, keep_alive: 15_000, shutdown: 30_000 },
+      media: { ttl: 86_400_000, max_bytes: 2 ** 30, delivery: "url" },
+      safety: { action: "flag" },
+      log: { level: "info" },
+    });
+    expect(config.backends).toBeUndefined();
+    expect(valid("# nothing but a comment\n")).toEqual(config);
+  });
+
+  test.each([
+    ["24h", 86_400_000],
+    ["30s", 30_000],
+    ["1.5s", 1500],
+    ["500ms", 500],
+    ["7d", 604_800_000],
+    ["250", 250],
+    ['"250"', 250],
+    ["0", 0],
+  ])("the duration %s is %d ms", (text, expected) => {
+    expect(valid(`media: { ttl: ${text} }`).media.ttl).toBe(expected);
+  });
+
+  test.each([
+    ["1GiB", 2 ** 30],
+    ["512KiB", 524_288],
+    ["2GB", 2e9],
+    ["1.5MiB", 1_572_864],
+    ["100B", 100],
+    ["4096", 4096],
+  ])("the size %s is %d bytes", (text, expected) => {
+    expect(valid(`body_limit: ${text}`).body_limit).toBe(expected);
+  });
+
+  test.each([
+    ["127.0.0.1:9000", [{ host: "127.0.0.1", port: 9000 }]],
+    ['"[::1]:9000"', [{ host: "::1", port: 9000 }]],
+    ['":9000"', [{ host: "::", port: 9000 }]],
+    ["9000", [{ host: "127.0.0.1", port: 9000 }]],
+    ["localhost:0", [{ host: "localhost", port: 0 }]],
+    ["unix:/run/lintel.sock", [{ path: "/run/lintel.sock" }]],
+    ["[1234, 'unix:/a']", [{ host: "127.0.0.1", port: 1234 }, { path: "/a" }]],
+  ])("listen: %s", (text, expected) => {
+    expect(valid(`listen: ${text}`).listen).toEqual(expected);
+  });
+
+  test("paths count from the file's folder", () => {
+    const config = valid(
+      `media: { directory: pictures }
+backends:
+  - { type: llama, name: local, path: models/a.gguf }
+  - { type: llama, name: other, path: /srv/b.gguf }
+`,
+      {},
+      "/etc/lintel",
+    );
+    expect(config.media.directory).toBe("/etc/lintel/pictures");
+    expect(config.backends).toMatchObject([
+      { path: "/etc/lintel/models/a.gguf" },
+      { path: "/srv/b.gguf" },
+    ]);
+  });
+});
+
+test("the example in the repository is valid", () => {
+  const text = readFileSync(new URL("../../lintel.example.yaml", import.meta.url), "utf8");
+  const config = valid(text);
+  expect(config.auth.tokens.map(({ name }) => name)).toEqual(["alice", "kiosk"]);
+  expect(config.default_models.chat).toBe("small");
+});
+
+test("TLS files that are there are accepted, beside the file", () => {
+  const folder = mkdtempSync(join(tmpdir(), "lintel-config-"));
+  writeFileSync(join(folder, "a.pem"), "");
+  expect(valid("tls: { cert: a.pem, key: a.pem }", {}, folder).tls).toEqual({
+    cert: join(folder, "a.pem"),
+    key: join(folder, "a.pem"),
+  });
+});
