@@ -1,0 +1,21 @@
+/** What the mounting of an RPC tells the method behind it. */
+import { type ContextKey, createContextKey } from "@connectrpc/connect";
+import type { LintelError } from "../../core/errors.js";
+
+/** One request, beyond what the RPC library hands on. */
+export interface Arrival {
+  /** Aborted when the caller leaves; the library's own is also aborted by the deadline. */
+  readonly signal: AbortSignal;
+  /** `x-request-id`, the caller's if it sent a good one. */
+  readonly requestId: string;
+  /** What was wrong with the message, the second time around. */
+  readonly defect?: LintelError | undefined;
+  /** Whether the message could be read and the method was called. */
+  reached: boolean;
+}
+
+/** Where the arrival stands in a call's context. */
+export const arrivalKey: ContextKey<Arrival> = createContextKey<Arrival>(
+  { signal: new AbortController().signal, requestId: "", reached: false },
+  { description: "arrival" },
+);

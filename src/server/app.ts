@@ -1,0 +1,71 @@
+/** The app that every listener serves: all but the doors and the sockets. */
+
+import { cors as rpcCors } from "@connectrpc/connect";
+import cors from "@fastify/cors";
+import fastify, { type FastifyInstance } from "fastify";
+import { LintelError } from "../core/errors.js";
+import { fromFastify } from "../doors/json/error.js";
+import { requestIdOf, sendFailure } from "./failure.js";
+import { Paths } from "./paths.js";
+import { type AppSettings, appDefaults } from "./settings.js";
+
+/** What scripts in a browser may read of an answer, besides what is always allowed. */
+const exposedHeaders = [
+  "x-request-id",
+  "x-lintel-warnings",
+  "retry-after",
+  "www-authenticate",
+  ...rpcCors.exposedHeaders,
+];
+
+/** How long browsers may remember a preflight, seconds. */
+const preflightMaxAge = 7200;
+
+/**
+ * Makes the app. Doors are registered on it, then it is handed to `listen`;
+ * tests can `inject` instead. Its own `listen` is not for use: it would speak
+ * HTTP/1 only.
+ */
+export async function createApp(settings: Partial<AppSettings> = {}): Promise<FastifyInstance> {
+  const { bodyLimit, corsOrigins, trustProxy } = { ...appDefaults, ...settings };
+  const app = fastify({
+    logger: false,
+    bodyLimit,
+    trustProxy: typeof trustProxy === "boolean" ? trustProxy : [...trustProxy],
+    genReqId: requestIdOf,
+    // The URL can't be read, or a part of it is too long for any route.
+    frameworkErrors: (error, _request, reply) => {
+      const code = error.statusCode === 400 ? "invalid_value" : "not_found";
+      sendFailure(reply, new LintelError(code, "the path is not valid", { cause: error }));
+    },
+  });
+  const paths = new Paths();
+  app.addHook("onRoute", ({ url, method }) => paths.add(url, method));
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.header("x-request-id", request.id);
+    done();
+  });
+  if (corsOrigins !== false) {
+    await app.register(cors, {
+      origin: corsOrigins === "*" ? "*" : [...corsOrigins],
+      methods: ["GET", "POST", "DELETE"],
+      exposedHeaders,
+      maxAge: preflightMaxAge,
+      strictPreflight: false,
+    });
+  }
+  app.setErrorHandler((error, _request, reply) =>
+    sendFailure(reply, fromFastify(error, bodyLimit)),
+  );
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split("?", 1)[0] ?? "/";
+    const allowed = paths.methodsOf(path);
+    if (allowed.length === 0) {
+      return sendFailure(reply, new LintelError("not_found", "there is nothing at this path"));
+    }
+    const allow = allowed.join(", ");
+    const message = `this path takes ${allow}`;
+    return sendFailure(reply, new LintelError("method_not_allowed", message, { allow }));
+  });
+  return app;
+}

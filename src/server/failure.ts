@@ -1,0 +1,72 @@
+/** Failures outside of any door: unknown paths, wrong methods, requests that can't be read. */
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import type { FastifyReply, RawRequestDefaultExpression } from "fastify";
+import { toConnectError } from "../core/connect-error.js";
+import { LintelError } from "../core/errors.js";
+import { errorBody, sendError } from "../doors/json/error.js";
+
+/** `x-request-id`: the caller's own if it can stand in a header and a log line, else a new one. */
+export function requestIdOf(request: IncomingMessage | RawRequestDefaultExpression): string {
+  const given = request.headers["x-request-id"];
+  return typeof given === "string" && /^[\w.:-]{1,128}$/.test(given)
+    ? given
+    : randomBytes(12).toString("base64url");
+}
+
+/** Sends an error in the caller's protocol: gRPC clients read a status out of the headers. */
+export function sendFailure(reply: FastifyReply, error: LintelError): FastifyReply {
+  const type = reply.request.headers["content-type"] ?? "";
+  if (!/^application\/grpc(?:[-+;]|$)/i.test(type)) return sendError(reply, error);
+  reply
+    .code(200)
+    .header("x-request-id", reply.request.id)
+    .type(type.split(";", 1)[0] ?? type);
+  for (const [name, value] of setTrailerStatus(new Headers(), toConnectError(error))) {
+    reply.header(name, value);
+  }
+  return reply.send();
+}
+
+/**
+ * Answers bytes on an HTTP/1 connection that are no request, or came too
+ * slowly, and closes it. Answers nothing if the client left or a response has begun.
+ */
+export function refuse(
+  thrown: Error & { code?: string },
+  socket: Duplex & { readonly _httpMessage?: { readonly headersSent?: boolean } | null },
+): void {
+  if (!socket.writable || thrown.code === "ECONNRESET" || socket._httpMessage?.headersSent) {
+    socket.destroy();
+    return;
+  }
+  const [status, error] = refusalOf(thrown.code);
+  const body = JSON.stringify(errorBody(error));
+  const head = [
+    `HTTP/1.1 ${status}`,
+    "content-type: application/json; charset=utf-8",
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${randomBytes(12).toString("base64url")}`,
+    "connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+function refusalOf(code: string | undefined): [string, LintelError] {
+  switch (code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return [
+        "408 Request Timeout",
+        new LintelError("request_timeout", "the request took too long to arrive"),
+      ];
+    case "HPE_HEADER_OVERFLOW":
+      return [
+        "431 Request Header Fields Too Large",
+        new LintelError("too_large", "the headers are too large"),
+      ];
+    default:
+      return ["400 Bad Request", new LintelError("invalid_value", "this is no HTTP request")];
+  }
+}

@@ -1,0 +1,27 @@
+/** The HTTP/1 side. */
+import { createServer, type RequestListener, type Server } from "node:http";
+import { refuse } from "./failure.js";
+import type { ConnectionLimits, Timeouts } from "./settings.js";
+
+/** The HTTP/1 server behind a listener; it never listens itself. */
+export function createHttp1Side(
+  handler: RequestListener,
+  timeouts: Timeouts,
+  limits: ConnectionLimits,
+): Server {
+  const server = createServer(
+    {
+      headersTimeout: timeouts.headers,
+      requestTimeout: Math.max(timeouts.request, timeouts.headers),
+      keepAliveTimeout: timeouts.keepAlive,
+      maxHeaderSize: limits.maxHeaderBytes,
+      connectionsCheckingInterval: Math.ceil(Math.min(timeouts.headers, timeouts.request) / 4),
+      noDelay: true,
+    },
+    handler,
+  );
+  server.on("clientError", refuse);
+  // Node enforces these timeouts only on a server that it takes to be listening.
+  server.emit("listening");
+  return server;
+}

@@ -1,0 +1,142 @@
+/** The HTTP/2 side: sessions, and what keeps a client from wearing them out. */
+import {
+  constants,
+  createServer,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { ConnectionLimits, Timeouts } from "./settings.js";
+
+/** The HTTP/2 server behind a listener; it never listens itself. */
+export interface Http2Side {
+  readonly server: Http2Server;
+  /** Lets every session end with its last stream. */
+  close(): void;
+  /** Ends every session now. */
+  destroy(): void;
+  /** To be called once no session is left. */
+  closed(): void;
+}
+
+type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+
+/** Makes the HTTP/2 side. */
+export function createHttp2Side(
+  handler: Handler,
+  timeouts: Timeouts,
+  limits: ConnectionLimits,
+): Http2Side {
+  const sessions = new Set<ServerHttp2Session>();
+  const streams = new StalledStreams(timeouts.stalled);
+  let closing = false;
+  const server = createServer({
+    settings: {
+      maxConcurrentStreams: limits.maxConcurrentStreams,
+      maxHeaderListSize: limits.maxHeaderBytes,
+    },
+    maxSessionInvalidFrames: 100,
+    maxSessionRejectedStreams: 100,
+    maxSettings: 32,
+  });
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+    // A broken connection is the end of its streams, which they hear of themselves.
+    session.on("error", () => session.destroy());
+    closeWhenIdle(session, timeouts.idleSession);
+    limitControlFrames(session, limits);
+    session.on("stream", (stream) => streams.watch(stream));
+    if (closing) session.close();
+  });
+  server.on("request", (request, response) => {
+    limitBody(request, timeouts.request);
+    handler(request, response);
+  });
+  server.on("sessionError", () => {});
+  return {
+    server,
+    close() {
+      closing = true;
+      for (const session of sessions) session.close();
+    },
+    destroy() {
+      for (const session of sessions) session.destroy();
+    },
+    closed: () => streams.end(),
+  };
+}
+
+/** Node's own timeout does not ask whether a stream is only waiting for its answer. */
+function closeWhenIdle(session: ServerHttp2Session, timeout: number): void {
+  let open = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const arm = () => {
+    timer = setTimeout(() => {
+      session.close();
+      // A client that does not answer the goodbye has no say in it.
+      timer = setTimeout(() => session.destroy(), timeout);
+    }, timeout);
+  };
+  session.on("stream", (stream) => {
+    open++;
+    clearTimeout(timer);
+    stream.on("close", () => {
+      if (--open === 0 && !session.destroyed) arm();
+    });
+  });
+  session.on("close", () => clearTimeout(timer));
+  arm();
+}
+
+/** Every ping and settings frame costs an answer; a leaking bucket says how many are too many. */
+function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimits): void {
+  let level = 0;
+  let then = Date.now();
+  const count = () => {
+    const now = Date.now();
+    level = Math.max(0, level - ((now - then) / 1000) * limits.controlFrameRate) + 1;
+    then = now;
+    if (level > limits.controlFrameBurst)
+      session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  };
+  session.on("ping", count).on("remoteSettings", count);
+}
+
+/** A body that does not come to its end ends the stream. */
+function limitBody(request: Http2ServerRequest, timeout: number): void {
+  const { stream } = request;
+  if (stream.readableEnded || stream.endAfterHeaders) return;
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
+  stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+}
+
+/** Ends streams whose client has opened no window for what waits to be sent, for some time. */
+class StalledStreams {
+  /** What each stream was last seen doing. */
+  readonly #full = new Map<ServerHttp2Stream, boolean>();
+  readonly #timer: NodeJS.Timeout;
+
+  /** @param timeout milliseconds; twice that may pass */
+  constructor(timeout: number) {
+    this.#timer = setInterval(() => {
+      for (const [stream, wasFull] of this.#full) {
+        if (wasFull) stream.close(constants.NGHTTP2_CANCEL);
+        else if (stream.writableNeedDrain) this.#full.set(stream, true);
+      }
+    }, timeout);
+    this.#timer.unref();
+  }
+
+  watch(stream: ServerHttp2Stream): void {
+    this.#full.set(stream, false);
+    stream.on("drain", () => this.#full.set(stream, false));
+    stream.on("close", () => this.#full.delete(stream));
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+}

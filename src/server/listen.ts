@@ -1,0 +1,196 @@
+/** One port, or one Unix socket, for HTTP/1 and HTTP/2, with or without TLS. */
+import { lstat, rm } from "node:fs/promises";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from "node:tls";
+import type { FastifyInstance } from "fastify";
+import { createHttp1Side } from "./http1.js";
+import { createHttp2Side } from "./http2.js";
+import {
+  type ListenOptions,
+  limitDefaults,
+  type Timeouts,
+  type TlsSettings,
+  timeoutDefaults,
+} from "./settings.js";
+import { sniff } from "./sniff.js";
+
+/** How often a closing listener looks for connections that have become idle, milliseconds. */
+const closingInterval = 50;
+
+/** A listener that runs. */
+export interface Listener {
+  /** Host as it was given; for a Unix socket its path. */
+  readonly address: string;
+  /** The port, also where any free one was asked for; 0 for a Unix socket. */
+  readonly port: number;
+  /** For people and clients: `http://127.0.0.1:8080`, `unix:/run/lintel.sock`. */
+  readonly url: string;
+  /**
+   * Stops accepting at once, lets open requests and streams end, closes
+   * connections as they become idle, and destroys what is left after the grace.
+   * Always resolves. A second call can shorten the grace.
+   * @param graceMs default 30000
+   */
+  close(graceMs?: number): Promise<void>;
+}
+
+/**
+ * Serves an app at an address.
+ * @throws as Node does if the address is in use or not allowed (`error.code`)
+ */
+export async function listen(app: FastifyInstance, options: ListenOptions): Promise<Listener> {
+  await app.ready();
+  const timeouts = { ...timeoutDefaults, ...options.timeouts };
+  const limits = { ...limitDefaults, ...options.limits };
+  const http1 = createHttp1Side(
+    (request, response) => app.routing(request, response),
+    timeouts,
+    limits,
+  );
+  // Fastify's types know one kind of request at a time; its router takes both.
+  const http2 = createHttp2Side(app.routing as never, timeouts, limits);
+
+  const sockets = new Set<Socket>();
+  /** Those that have not said yet which protocol they speak. */
+  const undecided = new Set<Socket>();
+  const accept = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    // Both sides handle errors of their own; this one is for connections that belong to none yet.
+    socket.on("error", () => socket.destroy());
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 60_000);
+  };
+  const hand = (socket: Socket, isHttp2: boolean) => {
+    undecided.delete(socket);
+    (isHttp2 ? http2.server : http1).emit("connection", socket);
+  };
+  const look = (socket: Socket) => {
+    undecided.add(socket);
+    socket.on("close", () => undecided.delete(socket));
+    // Over TLS, who did not ask for HTTP/2 speaks HTTP/1, whatever the first bytes.
+    sniff(socket, timeouts.firstBytes, (isHttp2) => hand(socket, isHttp2 && !options.tls));
+  };
+  const server = options.tls ? createTlsServer(tlsOptions(options.tls, timeouts)) : createServer();
+  server.on("connection", (socket) => {
+    accept(socket);
+    if (!options.tls) look(socket);
+  });
+  server.on("secureConnection", (socket: TLSSocket) => {
+    accept(socket);
+    if (socket.alpnProtocol === "h2") hand(socket, true);
+    else look(socket);
+  });
+  server.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
+  if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections;
+  await bind(server, options);
+  const stopWatching = destroyStalled(sockets, timeouts.stalled);
+
+  return {
+    ...describe(server, options),
+    close: closer({
+      server,
+      idle() {
+        for (const socket of undecided) socket.destroy();
+        http1.closeIdleConnections();
+        http2.close();
+      },
+      destroy() {
+        http2.destroy();
+        for (const socket of sockets) socket.destroy();
+      },
+      closed() {
+        stopWatching();
+        http1.close();
+        http2.closed();
+      },
+    }),
+  };
+}
+
+function tlsOptions({ cert, key }: TlsSettings, timeouts: Timeouts): TlsOptions {
+  return { cert, key, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: timeouts.headers };
+}
+
+interface Closing {
+  readonly server: Server;
+  /** Closes what has nothing to do. */
+  idle(): void;
+  /** Closes everything. */
+  destroy(): void;
+  /** Called when no connection is left. */
+  closed(): void;
+}
+
+function closer({ server, idle, destroy, closed }: Closing): Listener["close"] {
+  let done: Promise<void> | undefined;
+  return (graceMs = 30_000) => {
+    done ??= new Promise((resolve) => {
+      const sweep = setInterval(idle, closingInterval);
+      server.close(() => {
+        clearInterval(sweep);
+        closed();
+        resolve();
+      });
+      idle();
+    });
+    const timer = setTimeout(destroy, graceMs);
+    return done.finally(() => clearTimeout(timer));
+  };
+}
+
+/** Destroys connections whose client has taken nothing of what waits for it, for this long. */
+function destroyStalled(sockets: Set<Socket>, timeout: number): () => void {
+  const waiting = new WeakMap<Socket, number>();
+  const timer = setInterval(() => {
+    for (const socket of sockets) {
+      const taken = socket.bytesWritten - socket.writableLength;
+      if (socket.writableLength > 0 && waiting.get(socket) === taken) socket.destroy();
+      waiting.set(socket, taken);
+    }
+  }, timeout);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+async function bind(server: Server, { host, port, path }: ListenOptions): Promise<void> {
+  const attempt = () =>
+    new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(path === undefined ? { host, port } : { path }, () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
+  try {
+    await attempt();
+  } catch (error) {
+    const inUse = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+    if (!inUse || path === undefined || !(await isLeftover(path))) throw error;
+    await rm(path, { force: true });
+    await attempt();
+  }
+}
+
+/** Whether nobody listens on a socket any more, because its process was killed. */
+async function isLeftover(path: string): Promise<boolean> {
+  if (!(await lstat(path)).isSocket()) return false;
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once("error", (error: NodeJS.ErrnoException) => resolve(error.code === "ECONNREFUSED"));
+  });
+}
+
+function describe(
+  server: Server,
+  { host, path, tls }: ListenOptions,
+): Pick<Listener, "address" | "port" | "url"> {
+  if (path !== undefined) return { address: path, port: 0, url: `unix:${path}` };
+  const { port } = server.address() as AddressInfo;
+  const name = host.includes(":") ? `[${host}]` : host;
+  return { address: host, port, url: `${tls ? "https" : "http"}://${name}:${port}` };
+}

@@ -1,0 +1,87 @@
+/** Settings of the listeners and of the app behind them. */
+
+/** How long a client may take, milliseconds. */
+export interface Timeouts {
+  /** From the connection (TLS: from the handshake's end) to bytes that tell HTTP/1 from HTTP/2. */
+  readonly firstBytes: number;
+  /** For the headers of an HTTP/1 request, and for a TLS handshake. */
+  readonly headers: number;
+  /** For a whole request with its body; on HTTP/2 from the headers on. Answers may take longer. */
+  readonly request: number;
+  /** Between two requests of an HTTP/1 connection. */
+  readonly keepAlive: number;
+  /** Without any stream on an HTTP/2 connection. */
+  readonly idleSession: number;
+  /** Without the client taking any of what waits to be sent to it. */
+  readonly stalled: number;
+}
+
+/** Values that suit a service on the open internet. */
+export const timeoutDefaults: Timeouts = {
+  firstBytes: 10_000,
+  headers: 15_000,
+  request: 60_000,
+  keepAlive: 75_000,
+  idleSession: 600_000,
+  stalled: 120_000,
+};
+
+/** How much a client may ask for at once. */
+export interface ConnectionLimits {
+  /** Connections of one listener; more are closed at once. Absent: as many as the system gives. */
+  readonly maxConnections?: number | undefined;
+  /** Streams at once on one HTTP/2 connection. */
+  readonly maxConcurrentStreams: number;
+  /** Bytes of a request's headers. */
+  readonly maxHeaderBytes: number;
+  /** Pings and settings frames on one HTTP/2 connection: this many at once, … */
+  readonly controlFrameBurst: number;
+  /** … and this many per second for long. */
+  readonly controlFrameRate: number;
+}
+
+/** Far above what well-behaved clients do. */
+export const limitDefaults: ConnectionLimits = {
+  maxConcurrentStreams: 250,
+  maxHeaderBytes: 16 * 1024,
+  controlFrameBurst: 5000,
+  controlFrameRate: 1000,
+};
+
+/** A certificate and its key, as PEM. */
+export interface TlsSettings {
+  readonly cert: string | Buffer;
+  readonly key: string | Buffer;
+}
+
+/** Where to listen. */
+export type Address =
+  /** Port 0: any free one. */
+  | { readonly host: string; readonly port: number; readonly path?: undefined }
+  /** A Unix socket, or a named pipe on Windows. */
+  | { readonly path: string; readonly host?: undefined; readonly port?: undefined };
+
+/** One listener. */
+export type ListenOptions = Address & {
+  /** Absent: cleartext. */
+  readonly tls?: TlsSettings | undefined;
+  readonly timeouts?: Partial<Timeouts> | undefined;
+  readonly limits?: Partial<ConnectionLimits> | undefined;
+};
+
+/** Settings of the app. */
+export interface AppSettings {
+  /** Largest request body, bytes. */
+  readonly bodyLimit: number;
+  /** Origins that browsers may call from; `"*"` all of them, `false` none. */
+  readonly corsOrigins: "*" | readonly string[] | false;
+  /** Whose `x-forwarded-*` to believe: addresses or networks; `true` everybody's. */
+  readonly trustProxy: boolean | readonly string[];
+}
+
+/** The contract's values. */
+export const appDefaults: AppSettings = {
+  bodyLimit: 1024 * 1024,
+  corsOrigins: "*",
+  trustProxy: false,
+};
