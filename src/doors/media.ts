@@ -29,7 +29,7 @@ export const media: Door = async (app, { gateway }) => {
       if (!image) return sendError(reply, new LintelError("not_found", "no such image"));
       const { buffer, byteOffset, byteLength } = image.data;
       return reply
-        .headers({ ...headers, "x-request-id": request.id })
+        .headers(headers)
         .type(image.mimeType)
         .send(Buffer.from(buffer, byteOffset, byteLength));
     },

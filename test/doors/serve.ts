@@ -1,7 +1,5 @@
 /** The JSON doors on a real port, around the real core with scripted backends. */
 import { connect, type Socket } from "node:net";
-import cors from "@fastify/cors";
-import fastify from "fastify";
 import { onTestFinished } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import type { CoreParts } from "../../src/core/core.js";
@@ -11,6 +9,8 @@ import { type DoorSettings, doorDefaults } from "../../src/doors/door.js";
 import { media } from "../../src/doors/media.js";
 import { openai } from "../../src/doors/openai/door.js";
 import { rest } from "../../src/doors/rest/door.js";
+import { createApp } from "../../src/server/app.js";
+import { listen } from "../../src/server/listen.js";
 import { coreOf } from "../support/core.js";
 import { type Scripted, scripted } from "../support/scripted.js";
 
@@ -37,15 +37,15 @@ export interface Served {
 export async function serve(backend: Backend | Scripted, setting: Setting = {}): Promise<Served> {
   const gateway = coreOf([backend], setting.core, { media: memoryStore(), ...setting.parts });
   const settings = { ...doorDefaults, ...setting.doors };
-  const app = fastify({ forceCloseConnections: true });
-  await app.register(cors, { origin: "*" });
+  const app = await createApp({ bodyLimit: settings.bodyLimit });
   for (const door of [rest, openai, media]) await app.register(door, { gateway, settings });
-  const url = await app.listen({ port: 0, host: "127.0.0.1" });
+  const listener = await listen(app, { host: "127.0.0.1", port: 0 });
+  const { url, port } = listener;
   onTestFinished(async () => {
     gateway.abort();
+    await listener.close(0);
     await app.close();
   });
-  const port = Number(new URL(url).port);
   return {
     url,
     port,
@@ -115,7 +115,7 @@ export function http(path: string, body: string, headers = ""): string {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers without their types
-type Json = Record<string, any>;
+type Json = any;
 
 /** The body of a JSON answer. */
 export const json = async (response: Response): Promise<Json> => (await response.json()) as Json;

@@ -15,14 +15,14 @@ export function originOf(
   door: string,
   defect?: LintelError,
 ): Origin {
-  const timeout = timeoutOf(header(request, "x-request-timeout-ms"));
+  const timeout = timeoutOf(request.headers["x-request-timeout-ms"]);
   return {
     door,
     credential: credentialOf(request.headers.authorization),
     defect: defect ?? (timeout instanceof LintelError ? timeout : undefined),
     signal: leaving(request, reply),
     timeoutMs: timeout instanceof LintelError ? undefined : timeout,
-    requestId: header(request, "x-request-id"),
+    requestId: request.id,
   };
 }
 
@@ -37,14 +37,10 @@ function leaving(request: FastifyRequest, reply: FastifyReply): AbortSignal {
   return controller.signal;
 }
 
-function timeoutOf(text: string | undefined): number | undefined | LintelError {
-  if (text === undefined) return undefined;
-  // A longer one than Node's timers can count is none.
-  if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text);
+function timeoutOf(given: string | string[] | undefined): number | undefined | LintelError {
+  if (given === undefined) return undefined;
+  const ms = Number(given);
+  // A longer one than Node's timers can count would end at once.
+  if (Number.isInteger(ms) && ms > 0 && ms < 2 ** 31) return ms;
   return invalidValue("x-request-timeout-ms", "must be a whole number of milliseconds, 1 or more");
-}
-
-function header(request: FastifyRequest, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value[0] : value;
 }

@@ -1,0 +1,144 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { describe, expect, test } from "vitest";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
+import { compileDecoder } from "../../src/doors/json/decode.js";
+
+const chat = compileDecoder(LLMRequestSchema);
+const image = compileDecoder(TextToImageRequestSchema, ["loras"]);
+const fields = (json: string) => chat(JSON.parse(json)).violations.map((v) => v.field);
+
+describe("JSON to messages", () => {
+  test("an empty object is the message that `create` makes", () => {
+    expect(chat({})).toEqual({ message: { ...create(LLMRequestSchema) }, violations: [] });
+    const { message } = image({});
+    expect({ ...message }).toEqual({ ...create(TextToImageRequestSchema) });
+    expect(message).not.toHaveProperty("prompt");
+  });
+
+  test("every field arrives under its generated name", () => {
+    const { message, violations } = chat({
+      messages: [{ role: "user", content: "Hello" }, { role: "assistant" }],
+      model: "m",
+      temperature: 0,
+      max_tokens: 5.0,
+      top_p: 0.5,
+      top_k: -1,
+      seed: 4294967295,
+      stop: ["a", "b"],
+    });
+    expect(violations).toEqual([]);
+    const expected = create(LLMRequestSchema, {
+      messages: [{ role: "user", content: "Hello" }, { role: "assistant" }],
+      model: "m",
+      temperature: 0,
+      maxTokens: 5,
+      topP: 0.5,
+      topK: -1,
+      seed: 4294967295n,
+      stop: ["a", "b"],
+    });
+    expect(toBinary(LLMRequestSchema, message)).toEqual(toBinary(LLMRequestSchema, expected));
+  });
+
+  test.each([
+    ["messages", "5", "must be an array"],
+    ["messages", "{}", "must be an array"],
+    ["messages", '"Hello"', "must be an array"],
+    ["model", "5", "must be a string"],
+    ["model", "{}", "must be a string"],
+    ["temperature", '"0.7"', "must be a finite number"],
+    ["temperature", "1e400", "must be a finite number"],
+    ["temperature", "-1e400", "must be a finite number"],
+    ["temperature", "true", "must be a finite number"],
+    ["max_tokens", "5.5", "must be an integer"],
+    ["max_tokens", '"5"', "must be an integer"],
+    ["max_tokens", "1e400", "must be an integer"],
+    ["max_tokens", "[5]", "must be an integer"],
+    ["max_tokens", "2147483648", "must be an integer from -2147483648 to 2147483647"],
+    ["max_tokens", "1e300", "must be an integer from -2147483648 to 2147483647"],
+    ["top_k", "-2147483649", "must be an integer from -2147483648 to 2147483647"],
+    ["seed", "0.5", "must be an integer"],
+    ["seed", "9007199254740993", "must be an integer from -9007199254740991 to 9007199254740991"],
+    ["seed", "1e30", "must be an integer from -9007199254740991 to 9007199254740991"],
+    ["stop", '"end"', "must be an array"],
+  ])("%s: %s is refused", (field, value, message) => {
+    const { violations, message: decoded } = chat(JSON.parse(`{"${field}":${value}}`));
+    expect(violations).toEqual([{ field, message }]);
+    expect({ ...decoded }).toEqual({ ...create(LLMRequestSchema) });
+  });
+
+  test("all that is wrong is reported, with its place", () => {
+    expect(
+      fields(
+        '{"messages":[{"role":"user"},5,{"role":1,"content":[]},null,[]],"stop":["a",1],"top_p":"x","seed":[]}',
+      ),
+    ).toEqual([
+      "messages[1]",
+      "messages[2].role",
+      "messages[2].content",
+      "messages[3]",
+      "messages[4]",
+      "top_p",
+      "seed",
+      "stop[1]",
+    ]);
+  });
+
+  test("null is not set", () => {
+    const json =
+      '{"messages":[{"role":null,"content":null}],"model":null,"temperature":null,"seed":null,"stop":null}';
+    expect(fields(json)).toEqual([]);
+  });
+
+  test("-0 is 0", () => {
+    const { message } = chat(JSON.parse('{"top_k":-0,"seed":-0}'));
+    expect(Object.is(message.topK, 0)).toBe(true);
+    expect(message.seed).toBe(0n);
+  });
+
+  test("unknown fields are neither looked at nor copied, `__proto__` least of all", () => {
+    const { message, violations } = chat(
+      JSON.parse(
+        '{"__proto__":{"model":"evil","temperature":"x"},"constructor":1,"maxTokens":"camel","messages":[{"role":"user","__proto__":{"content":"evil"},"toString":1}]}',
+      ),
+    );
+    expect(violations).toEqual([]);
+    expect(message).toStrictEqual({
+      ...create(LLMRequestSchema),
+      messages: [{ $typeName: "lintel.v1.LLMMessage", role: "user", content: "" }],
+    });
+    expect(Object.getPrototypeOf(message)).toBe(Object.prototype);
+    expect(({} as Record<string, unknown>).model).toBeUndefined();
+  });
+
+  test("deep nesting is a wrong type like any other", () => {
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    expect(fields(`{"messages":${deep},"model":${deep},"x":${deep}}`)).toEqual([
+      "messages[0]",
+      "model",
+    ]);
+  });
+
+  test("lone surrogates become the replacement character, as in protobuf", () => {
+    const { message } = chat(JSON.parse('{"model":"a\\ud800b\\udc00","stop":["\\ud83d\\ude00"]}'));
+    expect(message.model).toBe("a\ufffdb\ufffd");
+    expect(message.stop).toEqual(["😀"]);
+  });
+
+  test("a field that may be embedded JSON is written out", () => {
+    const { message, violations } = image(JSON.parse('{"loras":{"a/b":0.5},"prompt":"x"}'));
+    expect(violations).toEqual([]);
+    expect(message.loras).toBe('{"a/b":0.5}');
+    expect(image({ loras: '{"a":1}' }).message.loras).toBe('{"a":1}');
+    expect(image({ loras: null }).message.loras).toBe("");
+    expect(image({ loras: [1] }).message.loras).toBe("[1]");
+  });
+
+  test("bools are bools", () => {
+    expect(image({ safety_check: "true" }).violations).toEqual([
+      { field: "safety_check", message: "must be true or false" },
+    ]);
+    expect(image({ safety_check: false }).message.safetyCheck).toBe(false);
+  });
+});
