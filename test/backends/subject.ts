@@ -19,7 +19,7 @@ export interface Held {
 
 /** A failure that can be provoked, and how it must come out. */
 export interface Failure {
-  readonly method: BackendMethod;
+  readonly method: BackendMethod | readonly BackendMethod[];
   readonly code: ErrorCode;
 }
 

@@ -30,7 +30,9 @@ export const openaiSchema = z.strictObject({
   type: z.literal("openai"),
   name: z.string().min(1).describe("Name of the backend, unique."),
   url: serverUrl.describe("Address of the API. Without a path, /v1 is added."),
-  api_key: headerValue.optional().describe("Sent as bearer token; best written as ${NAME}."),
+  api_key: headerValue
+    .optional()
+    .describe("Sent as bearer token; best taken from the environment."),
   headers: z
     .record(headerName, headerValue)
     .default({})

@@ -1,0 +1,122 @@
+/** An `openai` backend before a scripted server that echoes. */
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { createOpenaiBackend } from "../../src/backends/openai/backend.js";
+import { type OpenaiConfig, openaiSchema } from "../../src/backends/openai/config.js";
+import type { Backend } from "../../src/core/backend.js";
+import { chatDefaults } from "../../src/core/defaults.js";
+import type { ErrorCode } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import type { BackendMethod, Input } from "../../src/core/methods.js";
+import { fixture } from "./fixture.js";
+import type { Held, Subject } from "./subject.js";
+import { type Exchange, type Script, Upstream } from "./upstream.js";
+
+/** A backend for a server; fields as in the configuration. */
+export function backendFor(url: string, config: object = {}): Backend {
+  const entry: OpenaiConfig = openaiSchema.parse({
+    type: "openai",
+    name: "test",
+    url,
+    models: ["m"],
+    ...config,
+  });
+  return createOpenaiBackend(entry, { log: silent });
+}
+
+/** A request with every default filled in. */
+export function chatRequest(more: Partial<LLMRequest> = {}): LLMRequest {
+  return {
+    $typeName: "lintel.v1.LLMRequest",
+    messages: [{ $typeName: "lintel.v1.LLMMessage", role: "user", content: "hello" }],
+    model: "m",
+    ...chatDefaults,
+    stop: [],
+    ...more,
+  };
+}
+
+/** A chunk of a streamed completion. */
+export function chunk(delta: object, finish_reason: string | null = null): object {
+  return {
+    id: "chatcmpl-1",
+    object: "chat.completion.chunk",
+    created: 1762164000,
+    model: "m",
+    choices: [{ index: 0, delta, finish_reason }],
+  };
+}
+
+/** Answers with the last message, word by word or whole. */
+export const echo: Script = async (exchange) => {
+  if (exchange.request.method === "GET") return exchange.play(fixture("vllm/models"));
+  const { messages, stream, max_tokens } = exchange.json();
+  const words = `you said ${messages.at(-1).content}`.split(" ").slice(0, max_tokens);
+  const usage = {
+    prompt_tokens: 3,
+    completion_tokens: words.length,
+    total_tokens: 3 + words.length,
+  };
+  if (!stream) {
+    const message = { role: "assistant", content: words.join(" ") };
+    const choices = [{ index: 0, message, finish_reason: "stop" }];
+    return exchange.sendJson(200, { id: "chatcmpl-1", created: 1, model: "m", choices, usage });
+  }
+  const chunks = words.map((word) => chunk({ content: `${word} ` }));
+  const end = [chunk({}, "stop"), { choices: [], usage }, "data: [DONE]\n\n"];
+  await exchange.stream(chunk({ role: "assistant", content: "" }), ...chunks, ...end);
+  await exchange.end();
+};
+
+/** Failures that the contract suite provokes: how they come out, and what the server does. */
+export const failures: Readonly<Record<string, readonly [ErrorCode, Script]>> = {
+  "a server that is full": [
+    "rate_limited",
+    (exchange) => exchange.play(fixture("openai/rate-limited")),
+  ],
+  "a server that loads its model": [
+    "unavailable",
+    (exchange) => exchange.play(fixture("llamacpp/loading")),
+  ],
+  "a wrong request": ["invalid_value", (exchange) => exchange.play(fixture("vllm/too-long"))],
+  "a refused key": ["upstream_failed", (exchange) => exchange.play(fixture("openai/bad-key"))],
+  "an error without a body": ["upstream_failed", (exchange) => exchange.send(500, {}, "")],
+  "a page of HTML": [
+    "upstream_failed",
+    (exchange) => exchange.send(200, { "content-type": "text/html" }, "<html>"),
+  ],
+  "a connection that breaks": ["upstream_failed", (exchange) => exchange.destroy()],
+};
+
+/** A subject for the contract suite. */
+export async function echoSubject(): Promise<Subject> {
+  const upstream = await Upstream.start(echo);
+  let next: Script | undefined;
+  upstream.route("/v1/chat/completions", (exchange) => {
+    const script = next ?? echo;
+    next = undefined;
+    return script(exchange);
+  });
+  return {
+    backend: backendFor(upstream.url),
+    request<M extends BackendMethod>(_: M, text = "hello"): Input<M> {
+      const messages = [
+        { $typeName: "lintel.v1.LLMMessage", role: "user", content: text } as const,
+      ];
+      return chatRequest({ messages }) as Input<M>;
+    },
+    hold(_, at): Held {
+      const held = new Promise<Exchange>((resolve) => {
+        next = async (exchange) => {
+          if (at === "middle") await exchange.stream(chunk({ content: "a" }));
+          resolve(exchange);
+          await exchange.gone;
+        };
+      });
+      return { reached: held.then(() => {}), stopped: held.then((exchange) => exchange.gone) };
+    },
+    provoke(failure) {
+      next = failures[failure]?.[1];
+    },
+    close: () => upstream.close(),
+  };
+}

@@ -1,0 +1,12 @@
+import { backendContract } from "./contract.js";
+import { echoSubject, failures } from "./openai-subject.js";
+
+const methods = ["chat", "complete"] as const;
+
+backendContract("openai", {
+  methods,
+  failures: Object.fromEntries(
+    Object.entries(failures).map(([name, [code]]) => [name, { method: methods, code }]),
+  ),
+  setup: echoSubject,
+});
