@@ -1,0 +1,10 @@
+/** The ways in, one line each. */
+import type { Door } from "./door.js";
+import { media } from "./media.js";
+import { openai } from "./openai/door.js";
+import { operations } from "./operations.js";
+import { rest } from "./rest/door.js";
+import { rpc } from "./rpc/rpc.js";
+
+/** Every door of a gateway. */
+export const doors: readonly Door[] = [rest, openai, rpc, media, operations];

@@ -1,0 +1,64 @@
+/** A core behind its doors, at its addresses. */
+import type { Core } from "./core/core.js";
+import type { Door, DoorSettings } from "./doors/door.js";
+import { createApp } from "./server/app.js";
+import { type Listener, listen } from "./server/listen.js";
+import type { AppSettings, ListenOptions } from "./server/settings.js";
+
+/** What is served, and where. */
+export interface ServingOptions {
+  readonly core: Core;
+  readonly doors: readonly Door[];
+  readonly doorSettings: DoorSettings;
+  readonly appSettings: Partial<AppSettings>;
+  /** At least one. */
+  readonly listen: readonly ListenOptions[];
+}
+
+/** Doors that are open. */
+export interface Serving {
+  /** In the order of `listen`. */
+  readonly listeners: readonly Listener[];
+  /**
+   * Refuses new calls at once, lets those that run end, aborts them after the
+   * grace, then closes every connection. Always resolves; a second call waits
+   * for the first.
+   * @param graceMs milliseconds
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+/** How long answers that are complete may take to reach their callers at the end, milliseconds. */
+const flushMs = 2000;
+
+/**
+ * Opens the doors.
+ * @throws as Node does if an address is in use or not allowed; nothing is left open then
+ */
+export async function serve(options: ServingOptions): Promise<Serving> {
+  const { core, doors, doorSettings: settings } = options;
+  const app = await createApp(options.appSettings);
+  for (const door of doors) await app.register(door, { gateway: core, settings });
+  const listeners: Listener[] = [];
+  try {
+    for (const address of options.listen) listeners.push(await listen(app, address));
+  } catch (error) {
+    await Promise.all(listeners.map((listener) => listener.close(0)));
+    await app.close();
+    throw error;
+  }
+  let closed: Promise<void> | undefined;
+  return {
+    listeners,
+    close(graceMs) {
+      closed ??= (async () => {
+        const timer = setTimeout(() => core.abort(), graceMs);
+        await core.drain();
+        clearTimeout(timer);
+        await Promise.all(listeners.map((listener) => listener.close(flushMs)));
+        await app.close();
+      })();
+      return closed;
+    },
+  };
+}

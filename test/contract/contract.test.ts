@@ -1,0 +1,37 @@
+/** The same rules give the same outcome, whatever the door. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Lintel, startLintel } from "../support/lintel.js";
+import { tableBackend, tableSettings } from "./backend.js";
+import { chatCases, imageCases } from "./cases.js";
+import { drivers } from "./drivers.js";
+
+let lintel: Lintel;
+beforeAll(async () => {
+  lintel = await startLintel([tableBackend()], { settings: tableSettings });
+});
+afterAll(() => lintel.close());
+
+/** What is not expected in so many words must not be there: an error instead of a text, say. */
+function check(outcome: object, expected: { warning?: string; error?: object }): void {
+  const { warning, ...rest } = expected;
+  expect(outcome).toMatchObject(rest);
+  if (warning) expect((outcome as { warning?: string }).warning).toContain(warning);
+  if (!expected.error) expect(outcome).not.toHaveProperty("error");
+}
+
+describe.each(drivers)("$name", ({ chat, image, streams }) => {
+  if (chat) {
+    it.each(chatCases)("chat: $name", async (row) => {
+      const { text, ...rest } = row.expected;
+      // Whole answers tell an error only.
+      const expected = row.expected.error && !streams ? rest : row.expected;
+      check(await chat(lintel.url, row), expected);
+      if (!row.expected.error) expect(text).toBeDefined();
+    });
+  }
+  if (image) {
+    it.each(imageCases)("image: $name", async (row) => {
+      check(await image(lintel.url, row), row.expected);
+    });
+  }
+});

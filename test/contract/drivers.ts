@@ -1,0 +1,304 @@
+/** One driver for each way in: sends a row's request, and tells what came in the table's terms. */
+import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import { createParser } from "eventsource-parser";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from "../../gen/google/rpc/error_details_pb.js";
+import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { TextToImageRequestSchema, TextToImageService } from "../../gen/lintel/v1/image_pb.js";
+import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import type { Case, ChatOutcome, Failure, ImageOutcome } from "./cases.js";
+
+/** A way in. */
+export interface Driver {
+  readonly name: string;
+  /** Whether answers come in pieces, so that what came before a failure is seen. */
+  readonly streams: boolean;
+  chat?(base: string, row: Case<ChatOutcome>): Promise<ChatOutcome>;
+  image?(base: string, row: Case<ImageOutcome>): Promise<ImageOutcome>;
+}
+
+const authorization = (token: string | null = "all"): Record<string, string> =>
+  token === null ? {} : { authorization: `Bearer ${token}` };
+
+async function post(base: string, path: string, body: object, token?: string | null) {
+  return fetch(base + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...authorization(token) },
+    body: JSON.stringify(body),
+  });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked at as a client would, field by field
+type Json = any;
+
+/** An error's two halves must say the same, and the status must be the table's. */
+function failureOf(json: Json, response?: Response): { error: Failure } {
+  const { error, detail } = json;
+  const code = error.code as ErrorCode;
+  const listed = Array.isArray(detail);
+  if (response) {
+    if (response.status !== errorTable[code].http)
+      throw new Error(`status ${response.status} for ${code}`);
+    if (listed !== (response.status === 422)) throw new Error("detail is a list on 422 only");
+    if (!response.headers.get("x-request-id")) throw new Error("no x-request-id");
+    if (!listed && detail.msg !== error.message) throw new Error("two messages");
+  }
+  if (/\d+\.\d+\.\d+\.\d+|secret| at .*:\d+/.test(JSON.stringify(json)))
+    throw new Error(`tells too much: ${JSON.stringify(json)}`);
+  const fields = listed
+    ? detail.map((d: Json) =>
+        d.loc
+          .slice(1)
+          .reduce(
+            (path: string, part: string | number) =>
+              typeof part === "number" ? `${path}[${part}]` : path ? `${path}.${part}` : part,
+            "",
+          ),
+      )
+    : error.param
+      ? [error.param]
+      : undefined;
+  const after = response?.headers.get("retry-after");
+  return {
+    error: { code, ...(fields && { fields }), ...(after && { retryAfter: Number(after) }) },
+  };
+}
+
+const warningOf = (warnings: readonly string[] | undefined, header?: string | null) =>
+  (warnings ?? []).join("; ") || header || undefined;
+
+async function events(response: Response): Promise<Json[]> {
+  const all: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => all.push(data) });
+  parser.feed(await response.text());
+  if (all.pop() !== "[DONE]") throw new Error("the stream does not end with [DONE]");
+  return all.map((data) => JSON.parse(data));
+}
+
+const chatOverJson =
+  (path: string): Driver["chat"] =>
+  async (base, { request, token }) => {
+    const response = await post(base, path, request, token);
+    const json: Json = await response.json();
+    if (!response.ok) return failureOf(json, response);
+    return {
+      text: json.choices[0].message.content,
+      finishReason: json.choices[0].finish_reason,
+      totalTokens: json.usage.total_tokens,
+      model: json.model,
+      warning: warningOf(json.warnings, response.headers.get("x-lintel-warnings")),
+    };
+  };
+
+const chatOverSse =
+  (path: string, more: object): Driver["chat"] =>
+  async (base, { request, token }) => {
+    const response = await post(base, path, { ...request, stream: true, ...more }, token);
+    if (!response.ok) return failureOf(await response.json(), response);
+    const chunks = await events(response);
+    const text = chunks.map((c) => c.choices[0]?.delta.content ?? "").join("");
+    const broken = chunks.find((c) => c.error);
+    if (broken) return { text, ...failureOf({ error: broken.error, detail: {} }) };
+    return {
+      text,
+      finishReason: chunks
+        .map((c) => c.choices[0]?.finish_reason)
+        .filter(Boolean)
+        .at(-1),
+      totalTokens: chunks.at(-1).usage.total_tokens,
+      model: chunks[0].model,
+      warning: warningOf(chunks.at(-1).warnings, response.headers.get("x-lintel-warnings")),
+    };
+  };
+
+/** What a Connect error says, in the table's terms. */
+function failureOfRpc(thrown: unknown): { error: Failure } {
+  const error = ConnectError.from(thrown);
+  const [info] = error.findDetails(ErrorInfoSchema);
+  const [bad] = error.findDetails(BadRequestSchema);
+  const [retry] = error.findDetails(RetryInfoSchema);
+  if (!info) throw thrown;
+  const code = info.reason.toLowerCase() as ErrorCode;
+  if (error.code !== errorTable[code].grpc) throw new Error(`code ${error.code} for ${code}`);
+  if (/\d+\.\d+\.\d+\.\d+|secret/.test(error.message))
+    throw new Error(`tells too much: ${error.message}`);
+  const fields =
+    bad?.fieldViolations.map((v) => v.field) ??
+    (info.metadata.param ? [info.metadata.param] : undefined);
+  const after = retry?.retryDelay?.seconds;
+  return {
+    error: { code, ...(fields && { fields }), ...(after && { retryAfter: Number(after) }) },
+  };
+}
+
+type TransportOf = (baseUrl: string) => Transport;
+
+const completeOverRpc =
+  (transport: TransportOf): Driver["chat"] =>
+  async (base, { request, token }) => {
+    const client = createClient(ChatService, transport(base));
+    try {
+      const answer = await client.complete(
+        fromJson(LLMRequestSchema, request as JsonValue, { ignoreUnknownFields: true }),
+        { headers: authorization(token) },
+      );
+      return {
+        text: answer.choices[0]?.message?.content,
+        finishReason: answer.choices[0]?.finishReason,
+        totalTokens: answer.usage?.totalTokens,
+        model: answer.model,
+        warning: warningOf(answer.warnings),
+      };
+    } catch (thrown) {
+      return failureOfRpc(thrown);
+    }
+  };
+
+const chatOverRpc =
+  (transport: TransportOf): Driver["chat"] =>
+  async (base, { request, token }) => {
+    const client = createClient(ChatService, transport(base));
+    let text = "";
+    let last = create(ChatService.method.chat.output);
+    try {
+      for await (const piece of client.chat(
+        fromJson(LLMRequestSchema, request as JsonValue, { ignoreUnknownFields: true }),
+        { headers: authorization(token) },
+      )) {
+        text += piece.choices[0]?.delta?.content ?? "";
+        last = piece;
+      }
+      return {
+        text,
+        finishReason: last.choices[0]?.finishReason,
+        totalTokens: last.usage?.totalTokens,
+        model: last.model,
+        warning: warningOf(last.warnings),
+      };
+    } catch (thrown) {
+      return { ...(text && { text }), ...failureOfRpc(thrown) };
+    }
+  };
+
+const imageOverJson: Driver["image"] = async (base, { request, token }) => {
+  const response = await post(base, "/text-to-image", request, token);
+  const json: Json = await response.json();
+  if (!response.ok) return failureOf(json, response);
+  return {
+    seeds: json.images.map((m: Json) => m.seed),
+    nsfw: json.images.map((m: Json) => m.nsfw),
+    warning: warningOf(json.warnings),
+  };
+};
+
+const imageOverSse: Driver["image"] = async (base, { request, token }) => {
+  const response = await post(base, "/text-to-image", { ...request, stream: true }, token);
+  if (!response.ok) return failureOf(await response.json(), response);
+  const done = (await events(response)).at(-1);
+  if (done.type !== "done") return failureOf(done);
+  return {
+    seeds: done.images.map((m: Json) => m.seed),
+    nsfw: done.images.map((m: Json) => m.nsfw),
+    warning: warningOf(done.warnings),
+  };
+};
+
+const imageRequest = (request: object) =>
+  fromJson(TextToImageRequestSchema, request as JsonValue, { ignoreUnknownFields: true });
+
+const imageOverRpc =
+  (transport: TransportOf): Driver["image"] =>
+  async (base, { request, token }) => {
+    try {
+      const answer = await createClient(TextToImageService, transport(base)).textToImage(
+        imageRequest(request),
+        { headers: authorization(token) },
+      );
+      return {
+        seeds: answer.images.map((m) => m.seed),
+        nsfw: answer.images.map((m) => m.nsfw),
+        warning: warningOf(answer.warnings),
+      };
+    } catch (thrown) {
+      return failureOfRpc(thrown);
+    }
+  };
+
+const imageStreamOverRpc =
+  (transport: TransportOf): Driver["image"] =>
+  async (base, { request, token }) => {
+    const seeds: number[] = [];
+    const nsfw: boolean[] = [];
+    let warning: string | undefined;
+    try {
+      for await (const { event: e } of createClient(
+        TextToImageService,
+        transport(base),
+      ).streamTextToImage(imageRequest(request), { headers: authorization(token) })) {
+        if (e.case === "image" && e.value.media) {
+          seeds.push(e.value.media.seed);
+          nsfw.push(e.value.media.nsfw);
+        }
+        if (e.case === "done") warning = warningOf(e.value.warnings);
+      }
+      return { seeds, nsfw, warning };
+    } catch (thrown) {
+      return failureOfRpc(thrown);
+    }
+  };
+
+/** One connection for all rows, as a real client has. */
+function kept(open: TransportOf): TransportOf {
+  const transports = new Map<string, Transport>();
+  return (baseUrl) => {
+    const transport = transports.get(baseUrl) ?? open(baseUrl);
+    transports.set(baseUrl, transport);
+    return transport;
+  };
+}
+const grpc = kept((baseUrl) => createGrpcTransport({ baseUrl }));
+const grpcWeb = kept((baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }));
+const connect = (useBinaryFormat: boolean, httpVersion: "1.1" | "2") =>
+  kept((baseUrl) => createConnectTransport({ baseUrl, httpVersion, useBinaryFormat }));
+
+const unary = (name: string, transport: TransportOf): Driver => ({
+  name: `${name}, unary`,
+  streams: false,
+  chat: completeOverRpc(transport),
+  image: imageOverRpc(transport),
+});
+const streaming = (name: string, transport: TransportOf): Driver => ({
+  name: `${name}, streaming`,
+  streams: true,
+  chat: chatOverRpc(transport),
+  image: imageStreamOverRpc(transport),
+});
+
+/** Every way in. */
+export const drivers: readonly Driver[] = [
+  { name: "REST JSON", streams: false, chat: chatOverJson("/llm"), image: imageOverJson },
+  { name: "REST SSE", streams: true, chat: chatOverSse("/llm", {}), image: imageOverSse },
+  { name: "OpenAI JSON", streams: false, chat: chatOverJson("/v1/chat/completions") },
+  {
+    name: "OpenAI SSE",
+    streams: true,
+    chat: chatOverSse("/v1/chat/completions", { stream_options: { include_usage: true } }),
+  },
+  unary("gRPC", grpc),
+  streaming("gRPC", grpc),
+  unary("gRPC-Web", grpcWeb),
+  streaming("gRPC-Web", grpcWeb),
+  unary("Connect binary over HTTP/1.1", connect(true, "1.1")),
+  streaming("Connect binary over HTTP/2", connect(true, "2")),
+  unary("Connect JSON over HTTP/2", connect(false, "2")),
+  streaming("Connect JSON over HTTP/1.1", connect(false, "1.1")),
+];

@@ -1,0 +1,111 @@
+// A Go client made from proto/, against a gateway that serves the table of
+// test/contract. Usage: client HOST:PORT.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	lintel "lintel.test/client/gen/lintel/v1"
+)
+
+const text = "Hello, wörld 🌍"
+
+func main() {
+	if err := run(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("ok")
+}
+
+func as(ctx context.Context, token string) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+}
+
+func run(address string) error {
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := chat(ctx, lintel.NewChatServiceClient(conn)); err != nil {
+		return err
+	}
+	return images(ctx, lintel.NewTextToImageServiceClient(conn))
+}
+
+func chat(ctx context.Context, client lintel.ChatServiceClient) error {
+	hello := []*lintel.LLMMessage{{Role: "user", Content: "Hello"}}
+	whole, err := client.Complete(as(ctx, "all"), &lintel.LLMRequest{Messages: hello})
+	if err != nil {
+		return err
+	}
+	if got := whole.Choices[0].Message.Content; got != text {
+		return fmt.Errorf("complete: %q", got)
+	}
+
+	stream, err := client.Chat(as(ctx, "all"), &lintel.LLMRequest{Messages: hello})
+	if err != nil {
+		return err
+	}
+	var streamed, reason string
+	for {
+		piece, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		streamed += piece.Choices[0].Delta.Content
+		reason = piece.Choices[0].FinishReason
+	}
+	if streamed != text || reason != "stop" {
+		return fmt.Errorf("chat: %q %q", streamed, reason)
+	}
+
+	_, err = client.Complete(as(ctx, "all"), &lintel.LLMRequest{Messages: hello, Temperature: proto.Float64(9)})
+	if status.Code(err) != codes.InvalidArgument {
+		return fmt.Errorf("validation: %v", err)
+	}
+	fields := 0
+	for _, detail := range status.Convert(err).Details() {
+		if bad, ok := detail.(*errdetails.BadRequest); ok && bad.FieldViolations[0].Field == "temperature" {
+			fields++
+		}
+	}
+	if fields != 1 {
+		return fmt.Errorf("validation names no field: %v", err)
+	}
+	if _, err = client.Complete(as(ctx, "stranger"), &lintel.LLMRequest{Messages: hello}); status.Code(err) != codes.Unauthenticated {
+		return fmt.Errorf("wrong token: %v", err)
+	}
+	return nil
+}
+
+func images(ctx context.Context, client lintel.TextToImageServiceClient) error {
+	request := &lintel.TextToImageRequest{Prompt: proto.String("a red circle"), Seed: proto.Int64(7), IncludeData: true}
+	answer, err := client.TextToImage(as(ctx, "all"), request)
+	if err != nil {
+		return err
+	}
+	if image := answer.Images[0]; image.Seed != 7 || string(image.Data[1:4]) != "PNG" {
+		return fmt.Errorf("image: seed %d, %d bytes", image.Seed, len(image.Data))
+	}
+	return nil
+}

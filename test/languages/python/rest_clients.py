@@ -1,0 +1,95 @@
+"""The Python SDKs, unmodified, against a gateway that serves the table of test/contract.
+
+Usage: rest_clients.py BASE_URL. Exits with 0 if everything is as expected.
+"""
+
+import sys
+
+import openai
+from livepeer_ai import Livepeer
+from livepeer_ai.models import errors
+
+BASE = sys.argv[1]
+HELLO = [{"role": "user", "content": "Hello"}]
+TEXT = "Hello, wörld 🌍"
+
+
+def raises(kind, call):
+    """The error that a call must raise."""
+    try:
+        call()
+    except kind as error:
+        return error
+    raise AssertionError(f"expected {kind}")
+
+
+def openai_sdk():
+    client = openai.OpenAI(base_url=f"{BASE}/v1", api_key="all", max_retries=0)
+    whole = client.chat.completions.create(model="chat-1", messages=HELLO)
+    assert whole.choices[0].message.content == TEXT, whole
+    assert whole.choices[0].finish_reason == "stop"
+    assert whole.usage.total_tokens == 10
+
+    chunks = list(client.chat.completions.create(model="chat-1", messages=HELLO, stream=True))
+    assert "".join(c.choices[0].delta.content or "" for c in chunks) == TEXT, chunks
+    assert chunks[-1].choices[0].finish_reason == "stop"
+
+    counted = list(
+        client.chat.completions.create(
+            model="chat-1", messages=HELLO, stream=True, stream_options={"include_usage": True}
+        )
+    )
+    assert counted[-1].choices == [] and counted[-1].usage.total_tokens == 10, counted[-1]
+
+    half = client.chat.completions.create(model="half", messages=HELLO, stream=True)
+    raises(openai.APIError, lambda: list(half))
+
+    wrong = raises(
+        openai.UnprocessableEntityError,
+        lambda: client.chat.completions.create(model="chat-1", messages=HELLO, temperature=9),
+    )
+    assert "temperature" in str(wrong), wrong
+    stranger = openai.OpenAI(base_url=f"{BASE}/v1", api_key="stranger", max_retries=0)
+    raises(
+        openai.AuthenticationError,
+        lambda: stranger.chat.completions.create(model="chat-1", messages=HELLO),
+    )
+    raises(
+        openai.NotFoundError,
+        lambda: client.chat.completions.create(model="nope", messages=HELLO),
+    )
+    assert "chat-1" in [m.id for m in client.models.list()]
+    picture = client.images.generate(
+        model="image-1", prompt="a red circle", response_format="b64_json"
+    )
+    assert picture.data[0].b64_json, picture
+
+
+def livepeer_sdk():
+    with Livepeer(http_bearer="all", server_url=BASE) as client:
+        whole = client.generate.llm(request={"messages": HELLO}).llm_response
+        assert whole.choices[0].message.content == TEXT, whole
+        assert whole.usage.total_tokens == 10
+        picture = client.generate.text_to_image(
+            request={"model_id": "", "prompt": "a red circle", "seed": 7}
+        ).image_response
+        assert picture.images[0].seed == 7, picture
+        assert picture.images[0].url.startswith("http"), picture
+        assert picture.images[0].nsfw is False, picture
+        wrong = raises(
+            errors.HTTPValidationError,
+            lambda: client.generate.llm(request={"messages": HELLO, "temperature": 9}),
+        )
+        assert wrong.data.detail[0].loc == ["body", "temperature"], wrong.data
+        blank = raises(
+            errors.HTTPError,
+            lambda: client.generate.text_to_image(request={"model_id": "", "prompt": " "}),
+        )
+        assert "prompt" in blank.data.detail.msg, blank.data
+    with Livepeer(http_bearer="stranger", server_url=BASE) as client:
+        raises(errors.HTTPError, lambda: client.generate.llm(request={"messages": HELLO}))
+
+
+openai_sdk()
+livepeer_sdk()
+print("ok")
