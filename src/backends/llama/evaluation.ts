@@ -1,6 +1,6 @@
 /** The work of one completion on its sequence. */
 import type { LlamaContextSequence, Token } from "node-llama-cpp";
-import { unlessAborted } from "./abort.js";
+import { unlessAborted } from "../abort.js";
 
 /** How tokens are chosen; in llama.cpp's terms, 0 turns `topK` off. */
 export interface Sampling {

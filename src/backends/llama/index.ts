@@ -1,45 +1,16 @@
 /** The kind `llama`: a GGUF file that runs in this process, by llama.cpp. */
 import { basename } from "node:path";
-import { z } from "zod";
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Output } from "../../core/methods.js";
+import { unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
-import { unlessAborted } from "./abort.js";
 import { generate } from "./generate.js";
 import { type LoadedModel, loadModel } from "./model.js";
-
-const schema = z.strictObject({
-  type: z.literal("llama"),
-  name: z.string().min(1).describe("Name of this backend, unique."),
-  path: z.string().min(1).describe("The GGUF file."),
-  id: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("Name of the model. Default: the file's name without .gguf."),
-  context_size: z
-    .int()
-    .min(16)
-    .optional()
-    .describe("Tokens of one conversation. Default: the model's own, at most 4096."),
-  sequences: z.int().min(1).max(256).default(4).describe("Calls that run at once."),
-  gpu: z
-    .union([z.literal(false), z.enum(["auto", "cuda", "vulkan", "metal"])])
-    .default(false)
-    .describe("Where the model runs: false is the CPU."),
-  threads: z
-    .int()
-    .min(1)
-    .optional()
-    .describe("CPU threads. Default: one per core; one for models under 64 MiB."),
-});
-
-/** Configuration of a llama backend. */
-export type LlamaConfig = z.output<typeof schema>;
+import { type LlamaConfig, llamaSchema } from "./schema.js";
 
 /** What a GGUF model honours of a request. */
 export const llamaSupports = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
@@ -47,8 +18,8 @@ export const llamaSupports = ["temperature", "max_tokens", "top_p", "top_k", "se
 /** Name of the model in a file. */
 export const modelIdOf = (path: string) => basename(path).replace(/\.gguf$/i, "");
 
-export const llama: BackendKind<typeof schema> = {
-  schema,
+export const llama: BackendKind<typeof llamaSchema> = {
+  schema: llamaSchema,
   create: (config, context) => new LlamaBackend(config, context),
 };
 

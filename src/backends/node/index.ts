@@ -1,54 +1,15 @@
 /** The kind `node`: another Lintel, or any server of the contract, over gRPC. */
-import { z } from "zod";
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { BackendContext, BackendKind } from "../kind.js";
-import { addressPattern } from "./address.js";
 import { fromConfiguration, merge, sameModels, unreachable } from "./models.js";
 import { Peer } from "./peer.js";
+import { type NodeConfig, nodeSchema } from "./schema.js";
 
-const schema = z.strictObject({
-  type: z.literal("node"),
-  name: z.string().min(1).describe("Name of this backend, unique."),
-  address: z
-    .string()
-    .regex(addressPattern, "must be http://host:port, https://host or unix:/path")
-    .describe("Where the node listens: http://host:port, https://host, or unix:/path."),
-  token: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("Bearer token. A node in the mode public takes any, but wants one."),
-  models: z
-    .array(
-      z.strictObject({
-        id: z.string().min(1),
-        task: z.enum(["chat", "image"]),
-        supports: z.array(z.string()).optional(),
-        max_tokens: z.int().min(1).optional(),
-      }),
-    )
-    .min(1)
-    .optional()
-    .describe("The models to use. Default: all that the node lists."),
-  refresh_ms: z
-    .int()
-    .min(100)
-    .default(30_000)
-    .describe("How often the node is asked for its models, milliseconds."),
-  ping_ms: z
-    .int()
-    .min(1000)
-    .default(20_000)
-    .describe("Silence on a busy connection after which it is probed, milliseconds."),
-});
-
-/** Configuration of a node backend. */
-export type NodeConfig = z.output<typeof schema>;
-
-export const node: BackendKind<typeof schema> = {
-  schema,
+/** The kind `node`. */
+export const node: BackendKind<typeof nodeSchema> = {
+  schema: nodeSchema,
   create: (config, context) => new NodeBackend(config, context),
 };
 
@@ -74,7 +35,13 @@ export class NodeBackend implements Backend {
     this.#context = context;
     this.#models = (config.models ?? []).map((entry) => fromConfiguration(entry, State.READY));
     this.#peer = new Peer(
-      { address: config.address, token: config.token, pingIntervalMs: config.ping_ms },
+      {
+        address: config.address,
+        token: config.token,
+        pingIntervalMs: config.ping_ms,
+        checksSafety: (id) =>
+          this.#models.some((m) => m.id === id && m.supports.includes("safety_check")),
+      },
       (error) => {
         if (error.code === "upstream_unreachable") this.#lost();
       },

@@ -1,12 +1,18 @@
 /** A connection to a node: every method of the contract, made of its descriptor. */
-import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { ListModelsResponse } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
-import { backendServices, type MethodName, methods, type Output } from "../../core/methods.js";
+import {
+  backendServices,
+  type Input,
+  type MethodName,
+  methods,
+  type Output,
+} from "../../core/methods.js";
 import { connectionTo } from "./address.js";
 import { failureOf } from "./failure.js";
 
@@ -19,6 +25,8 @@ export interface PeerSettings {
   readonly token?: string | undefined;
   /** Silence after which the connection is probed, milliseconds. */
   readonly pingIntervalMs: number;
+  /** Whether the node checks a model's images itself; if not, it is not asked to. */
+  readonly checksSafety?: (model: string) => boolean;
 }
 
 /** A node, as a client sees it. */
@@ -27,6 +35,7 @@ export class Peer {
   readonly #session: Http2SessionManager;
   readonly #transport: Transport;
   readonly #token: string | undefined;
+  readonly #checksSafety: PeerSettings["checksSafety"];
   readonly #running = new Set<AbortController>();
   readonly #failed: (error: LintelError) => void;
   #closed = false;
@@ -46,6 +55,7 @@ export class Peer {
       acceptCompression: [],
     });
     this.#token = settings.token;
+    this.#checksSafety = settings.checksSafety;
     this.#failed = failed;
     this.handlers = Object.fromEntries(
       backendServices
@@ -102,7 +112,7 @@ export class Peer {
       signal,
       timeoutOf(call),
       this.#headers(call),
-      inline(method, call.request),
+      this.#requestOf(method, call),
     );
     return message as Output<MethodName>;
   }
@@ -117,9 +127,20 @@ export class Peer {
       signal,
       timeoutOf(call),
       this.#headers(call),
-      only(inline(method, call.request)),
+      only(this.#requestOf(method, call)),
     );
     yield* message as AsyncIterable<Output<MethodName>>;
+  }
+
+  #requestOf(method: DescMethod, { request }: Call): Message {
+    if (method.input.field.includeData === undefined) return request as Message;
+    const { modelId, safetyCheck } = request as Input<"textToImage">;
+    // Images come in the message: the node's addresses are of no use to callers.
+    return {
+      ...request,
+      includeData: true,
+      safetyCheck: safetyCheck !== false && (this.#checksSafety?.(modelId) ?? true),
+    } as Message;
   }
 
   #headers({ id }: Call): Record<string, string> {
@@ -132,13 +153,7 @@ export class Peer {
 
 const closing = () => new LintelError("shutting_down", "the connection is being closed");
 
-/** Images come in the message: the node's addresses are of no use to callers. */
-function inline(method: DescMethod, request: object) {
-  const images = (method.input as DescMessage).field.includeData !== undefined;
-  return (images ? { ...request, includeData: true } : request) as Parameters<
-    Transport["unary"]
-  >[4];
-}
+type Message = Parameters<Transport["unary"]>[4];
 
 const timeoutOf = ({ deadline }: Call) =>
   deadline === undefined ? undefined : Math.max(1, deadline - Date.now());

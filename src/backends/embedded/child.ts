@@ -1,0 +1,99 @@
+/** One life of the child process that runs the models. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Logger } from "../../core/log.js";
+import { relog } from "./relog.js";
+
+/** What to start. */
+export interface ChildSettings {
+  /** The entry file of the command line. */
+  readonly entry: string;
+  /** Arguments of Node itself, in front of the entry. */
+  readonly execArgv: readonly string[];
+  /** Models, as paths. */
+  readonly models: readonly string[];
+}
+
+/** How a child ended, in words. */
+export type Ending = string;
+
+/** A child process that listens on a socket of its own, in a folder that only this user can enter. */
+export class Child {
+  /** The socket's address, once the child listens. Rejects if it ends before. */
+  readonly listening: Promise<string>;
+  /** Resolves when the process is gone and its socket removed. */
+  readonly ended: Promise<Ending>;
+  #process: ChildProcess | undefined;
+  #stopping = false;
+
+  constructor(settings: ChildSettings, log: Logger) {
+    let listen: (address: string) => void = () => {};
+    let fail: (ending: Error) => void = () => {};
+    this.listening = new Promise((resolve, reject) => {
+      listen = resolve;
+      fail = reject;
+    });
+    this.listening.catch(() => {});
+    this.ended = this.#live(settings, log, listen).catch(
+      (error: Error) => `can't be started: ${error.message}`,
+    );
+    this.ended.then((ending) => fail(new Error(ending)));
+  }
+
+  /** The process; tests end it. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  /** Asks the process to leave, and makes it after the grace. Resolves when it is gone. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    this.#process?.kill("SIGTERM");
+    const timer = setTimeout(() => this.#process?.kill("SIGKILL"), graceMs);
+    await this.ended;
+    clearTimeout(timer);
+  }
+
+  async #live(
+    { entry, execArgv, models }: ChildSettings,
+    log: Logger,
+    listen: (address: string) => void,
+  ): Promise<Ending> {
+    // mkdtemp makes folders with mode 0700.
+    const folder = await mkdtemp(join(tmpdir(), "lintel-"));
+    try {
+      const address = `unix:${join(folder, "node.sock")}`;
+      if (this.#stopping) return "was not started";
+      const args = models.flatMap((path) => ["--model", path]);
+      // The channel tells when the child listens; and when this process dies,
+      // however it dies, the channel closes and the child leaves.
+      const child = spawn(
+        process.execPath,
+        [...execArgv, entry, "node", "--listen", address, ...args],
+        { stdio: ["ignore", "ignore", "pipe", "ipc"] },
+      );
+      this.#process = child;
+      child.on("message", (message) => {
+        if ((message as { lintel?: string }).lintel === "listening") listen(address);
+      });
+      if (child.stderr) {
+        createInterface({ input: child.stderr }).on("line", (line) => relog(line, log));
+      }
+      return await endingOf(child);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+}
+
+function endingOf(child: ChildProcess): Promise<Ending> {
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) =>
+      resolve(signal ? `ended by ${signal}` : `exited with ${code}`),
+    );
+  });
+}

@@ -1,0 +1,145 @@
+/** The kind `embedded`: models on this machine, in a process of their own. */
+import { fileURLToPath } from "node:url";
+import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
+import type { Backend, Handlers } from "../../core/backend.js";
+import type { Call } from "../../core/call.js";
+import { type ErrorCode, toLintelError } from "../../core/errors.js";
+import { type BackendMethod, backendServices, type Output } from "../../core/methods.js";
+import { unlessAborted } from "../abort.js";
+import type { BackendContext, BackendKind } from "../kind.js";
+import { findModels } from "../local.js";
+import { NodeBackend } from "../node/index.js";
+import { fromConfiguration } from "../node/models.js";
+import { nodeSchema } from "../node/schema.js";
+import { type EmbeddedConfig, embeddedSchema } from "./schema.js";
+import { Supervisor, type Times, timeDefaults } from "./supervisor.js";
+
+/** The kind `embedded`. */
+export const embedded: BackendKind<typeof embeddedSchema> = {
+  schema: embeddedSchema,
+  create: (config, context) => new EmbeddedBackend(config, context),
+};
+
+/** What only tests change. */
+export interface EmbeddedOptions {
+  /** Entry file of the command line. */
+  readonly entry?: string;
+  /** Arguments of Node itself, in front of the entry. */
+  readonly execArgv?: readonly string[];
+  readonly times?: Partial<Times>;
+}
+
+/** Lintel's root, seen from `dist/src/backends/embedded` as well as from `src/backends/embedded`. */
+const packageRoot = (() => {
+  const up = import.meta.url.includes("/dist/src/") ? "../../../../" : "../../../";
+  return new URL(up, import.meta.url);
+})();
+
+/** What stands in the package. */
+const ownModels = () => [
+  fileURLToPath(new URL("models/chat/lintel-chat.gguf", packageRoot)),
+  fileURLToPath(new URL("models/image/lintel-image", packageRoot)),
+];
+
+/** A backend over a child process, which is started at once. */
+export class EmbeddedBackend implements Backend {
+  readonly name: string;
+  readonly handlers: Backend["handlers"];
+  readonly #supervisor: Supervisor<NodeBackend>;
+  readonly #loading: readonly Model[];
+  #models: readonly Model[];
+  #node: NodeBackend | undefined;
+
+  constructor(config: EmbeddedConfig, { log }: BackendContext, options: EmbeddedOptions = {}) {
+    this.name = config.name;
+    const paths = config.models ?? ownModels();
+    const created = Math.floor(Date.now() / 1000);
+    this.#loading = findModels(paths).map(({ id, type }) => ({
+      ...fromConfiguration({ id, task: type === "llama" ? "chat" : "image" }, State.LOADING),
+      created,
+    }));
+    this.#models = this.#loading;
+    this.handlers = Object.fromEntries(
+      backendServices
+        .flatMap((service) => Object.keys(service.method) as BackendMethod[])
+        .map((method) => [method, (call: Call<BackendMethod>) => this.#handle(method, call)]),
+    ) as Handlers;
+    this.#supervisor = new Supervisor<NodeBackend>(
+      {
+        entry: options.entry ?? fileURLToPath(new URL("../../main.js", import.meta.url)),
+        execArgv: options.execArgv ?? [],
+        models: paths,
+      },
+      {
+        started: (address) => this.#started(address, { log }),
+        ended: (node) => this.#ended(node),
+        failed: (detail) => {
+          this.#models = this.#loading.map((model) => ({
+            ...model,
+            state: State.FAILED,
+            stateDetail: detail,
+          }));
+        },
+      },
+      log,
+      { ...timeDefaults, ...options.times },
+    );
+  }
+
+  /** The child's process id, while there is one. */
+  get pid(): number | undefined {
+    return this.#supervisor.pid;
+  }
+
+  models(): readonly Model[] {
+    const said = this.#node?.models() ?? [];
+    return said.length > 0 ? said : this.#models;
+  }
+
+  /** Waits for the process; there the call waits for its model. */
+  async ready(_model: string, signal: AbortSignal): Promise<void> {
+    await unlessAborted(this.#supervisor.up(), signal);
+  }
+
+  async health(signal: AbortSignal): Promise<void> {
+    const node = await unlessAborted(this.#supervisor.up(), signal);
+    await node.health(signal);
+  }
+
+  async close(): Promise<void> {
+    await this.#node?.close();
+    await this.#supervisor.close();
+  }
+
+  async #started(address: string, context: BackendContext): Promise<NodeBackend> {
+    const config = nodeSchema.parse({ type: "node", name: this.name, address });
+    const node = new NodeBackend(config, context);
+    await node.refresh();
+    this.#node = node;
+    return node;
+  }
+
+  async #ended(node: NodeBackend | undefined): Promise<void> {
+    this.#node = undefined;
+    this.#models = this.#loading;
+    await node?.close();
+  }
+
+  async *#handle<M extends BackendMethod>(
+    method: M,
+    call: Call<M>,
+  ): AsyncGenerator<readonly Output<M>[]> {
+    const node = await unlessAborted(this.#supervisor.up(), call.signal);
+    const handle = node.handlers[method] as unknown as Handlers[M];
+    try {
+      yield* (handle as (call: Call<M>) => AsyncIterable<readonly Output<M>[]>)(call);
+    } catch (thrown) {
+      const error = toLintelError(thrown);
+      if (call.signal.aborted || !lost.has(error.code)) throw error;
+      throw this.#supervisor.unavailable(error);
+    }
+  }
+}
+
+/** How the loss of the process shows in its calls. */
+const lost: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["upstream_unreachable", "shutting_down"]);

@@ -1,0 +1,181 @@
+/** Keeps a child process alive: starts it, and again when it dies, with growing pauses. */
+import { LintelError } from "../../core/errors.js";
+import type { Logger } from "../../core/log.js";
+import { Child, type ChildSettings } from "./child.js";
+
+/** Times of the supervisor, milliseconds. */
+export interface Times {
+  /** Pause before the first restart; doubles with each crash. */
+  readonly firstPause: number;
+  readonly longestPause: number;
+  /** A child that lived this long is healthy: the pauses begin anew. */
+  readonly healthyAfter: number;
+  /** How long calls wait for a restart instead of being refused. */
+  readonly patience: number;
+  /** How long the child may take to leave. */
+  readonly grace: number;
+}
+
+/** Values of the product. */
+export const timeDefaults: Times = {
+  firstPause: 250,
+  longestPause: 60_000,
+  healthyAfter: 30_000,
+  patience: 2000,
+  grace: 10_000,
+};
+
+/** Crashes in a row after which the models count as failed; it is still tried, with the longest pause. */
+const tooMany = 5;
+
+/** What the supervisor's owner does at each turn. */
+export interface Events<T> {
+  /** The child listens. What this resolves with is what `up` resolves with. */
+  started(address: string): Promise<T>;
+  /** The child is gone; `connection` is what `started` made of it. */
+  ended(connection: T | undefined): Promise<void>;
+  /** The child died too often. */
+  failed(detail: string): void;
+}
+
+interface Attempt<T> {
+  readonly promise: Promise<T>;
+  resolve(connection: T): void;
+  reject(error: LintelError): void;
+}
+
+/** A child process that is there as much as it can be. */
+export class Supervisor<T> {
+  readonly #settings: ChildSettings;
+  readonly #events: Events<T>;
+  readonly #times: Times;
+  readonly #log: Logger;
+  readonly #loop: Promise<void>;
+  #child: Child | undefined;
+  #attempt = newAttempt<T>();
+  #answers = false;
+  #crashes = 0;
+  /** When the child is started next, milliseconds since the epoch. */
+  #due = 0;
+  #wake = () => {};
+  #closed = false;
+
+  constructor(settings: ChildSettings, events: Events<T>, log: Logger, times: Times) {
+    this.#settings = settings;
+    this.#events = events;
+    this.#log = log;
+    this.#times = times;
+    this.#loop = this.#run();
+  }
+
+  /** The process that runs now, if any. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /**
+   * The child that answers; waits for one that is being started.
+   * @throws LintelError `unavailable` if that fails, or won't be tried soon
+   */
+  up(): Promise<T> {
+    const soon = this.#due - Date.now() <= this.#times.patience;
+    const worthIt = this.#answers || (soon && this.#crashes < tooMany);
+    if (this.#closed || !worthIt) return Promise.reject(this.unavailable());
+    return this.#attempt.promise;
+  }
+
+  /** The error for calls that the child's end cut off, or that come while it is down. */
+  unavailable(cause?: unknown): LintelError {
+    if (this.#closed) {
+      return new LintelError("shutting_down", "the embedded models are being unloaded");
+    }
+    return new LintelError(
+      "unavailable",
+      "the process that runs the embedded models ended unexpectedly; it is being started again",
+      { retryAfter: Math.max(1, Math.ceil((this.#due - Date.now()) / 1000)), cause },
+    );
+  }
+
+  /** Ends the child. Resolves when it is gone. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#wake();
+    await this.#child?.stop(this.#times.grace);
+    await this.#loop;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closed) {
+      const ending = await this.#life();
+      if (this.#closed) break;
+      const pause = this.#due - Date.now();
+      this.#log.error(
+        { node: "embedded", ending, crashes: this.#crashes, pause },
+        "the process of the embedded models ended",
+      );
+      if (this.#crashes >= tooMany) {
+        this.#events.failed(
+          `its process ended ${this.#crashes} times in a row; the last time it ${ending}`,
+        );
+      }
+      await this.#sleep(pause);
+    }
+    this.#attempt.reject(this.unavailable());
+  }
+
+  /** One child, from its start to its end. */
+  async #life(): Promise<string> {
+    const attempt = this.#attempt;
+    const begin = Date.now();
+    const child = new Child(this.#settings, this.#log);
+    this.#child = child;
+    const starting = child.listening
+      .then((address) => this.#events.started(address))
+      .then((connection) => {
+        this.#answers = this.#child === child;
+        attempt.resolve(connection);
+        return connection;
+      })
+      .catch(() => undefined);
+
+    const ending = await child.ended;
+    this.#child = undefined;
+    this.#answers = false;
+    if (Date.now() - begin >= this.#times.healthyAfter) this.#crashes = 0;
+    this.#due = Date.now() + this.#pause(this.#crashes++);
+    this.#attempt = newAttempt();
+    // For those who still wait for this child; nothing happens if it did answer.
+    attempt.reject(this.unavailable());
+    await this.#events.ended(await starting);
+    return ending;
+  }
+
+  /** Exponential, and half of it is chance. */
+  #pause(crashes: number): number {
+    const { firstPause, longestPause } = this.#times;
+    const most = Math.min(longestPause, firstPause * 2 ** crashes);
+    return Math.round((most + Math.random() * most) / 2);
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+function newAttempt<T>(): Attempt<T> {
+  let resolve: Attempt<T>["resolve"] = () => {};
+  let reject: Attempt<T>["reject"] = () => {};
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  // Nobody may be waiting for it.
+  promise.catch(() => {});
+  return { promise, resolve, reject };
+}

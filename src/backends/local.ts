@@ -1,0 +1,56 @@
+/** Model files on this machine: which engine runs them, and by which name they go. */
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+
+/** A model that an engine can try to load. */
+export interface LocalModel {
+  readonly type: "llama" | "onnx";
+  readonly id: string;
+  readonly path: string;
+}
+
+/** How deep folders are searched. */
+const deepest = 3;
+
+/**
+ * The models at some paths: GGUF files, folders in diffusers' layout, and
+ * folders of these. A name that is taken gets a number behind it. What is
+ * neither is taken for a model too, so that its engine says what is wrong.
+ */
+export function findModels(paths: readonly string[]): LocalModel[] {
+  const models: LocalModel[] = [];
+  const taken = new Set<string>();
+  for (const path of paths.map((given) => resolve(given))) {
+    const found = search(path, deepest);
+    for (const model of found.length > 0 ? found : [modelAt(path)]) {
+      let id = model.id;
+      for (let n = 2; taken.has(id); n++) id = `${model.id}-${n}`;
+      taken.add(id);
+      models.push({ ...model, id });
+    }
+  }
+  return models;
+}
+
+const isGguf = (path: string) => /\.gguf$/i.test(path);
+
+/** Of a model in several files, the first stands for all. */
+const isFurtherPart = (path: string) => /-(?!00001-)\d{5}-of-\d{5}\.gguf$/i.test(path);
+
+function search(path: string, depth: number): LocalModel[] {
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  if (!isFolder) return isGguf(path) && !isFurtherPart(path) ? [modelAt(path)] : [];
+  if (existsSync(join(path, "model_index.json"))) return [modelAt(path)];
+  if (depth === 0) return [];
+  return readdirSync(path)
+    .filter((name) => !name.startsWith(".") && name !== "node_modules")
+    .sort()
+    .flatMap((name) => search(join(path, name), depth - 1));
+}
+
+function modelAt(path: string): LocalModel {
+  const name = basename(path);
+  return isGguf(path)
+    ? { type: "llama", id: name.replace(/(?:-00001-of-\d{5})?\.gguf$/i, ""), path }
+    : { type: "onnx", id: name, path };
+}

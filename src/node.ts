@@ -1,0 +1,126 @@
+/** A Lintel node: local models, served over gRPC. */
+import { createBackend } from "./backends/index.js";
+import { findModels } from "./backends/local.js";
+import { createCore } from "./core/core.js";
+import { LintelError } from "./core/errors.js";
+import type { Logger } from "./core/log.js";
+import { type AuthSettings, coreDefaults } from "./core/settings.js";
+import { doorDefaults } from "./doors/door.js";
+import { operations } from "./doors/operations.js";
+import { rpc } from "./doors/rpc/rpc.js";
+import { createApp } from "./server/app.js";
+import { listen } from "./server/listen.js";
+import type { Address } from "./server/settings.js";
+
+/** What a node is started with. */
+export interface NodeSettings {
+  /** GGUF files, folders in diffusers' layout, or folders of these. */
+  readonly models: readonly string[];
+  readonly listen: Address;
+  /** Default: `none` on a Unix socket, which the file system guards; else `public`. */
+  readonly auth?: AuthSettings | undefined;
+  /** Where chat models run; default: on the CPU. */
+  readonly gpu?: false | "auto" | "cuda" | "vulkan" | "metal" | undefined;
+  /** Calls of one chat model that run at once. Default 4. */
+  readonly sequences?: number | undefined;
+  /** Tokens of one conversation. Default: the model's own, at most 4096. */
+  readonly contextSize?: number | undefined;
+  /** Threads of each engine. Default: each engine's own. */
+  readonly threads?: number | undefined;
+  readonly log: Logger;
+}
+
+/** A node that runs. */
+export interface RunningNode {
+  /** Where it listens: `http://127.0.0.1:8081` or `unix:/path`. */
+  readonly url: string;
+  /** Names of its models. */
+  readonly models: readonly string[];
+  /**
+   * Refuses new calls, lets the running ones end, and frees everything.
+   * @param graceMs after which running calls are aborted; default 30000
+   */
+  close(graceMs?: number): Promise<void>;
+}
+
+/**
+ * Starts a node. It listens at once; the models load in the background, and
+ * calls wait for theirs.
+ * @throws as `listen` does if the address can't be used
+ */
+export async function startNode(settings: NodeSettings): Promise<RunningNode> {
+  const { log } = settings;
+  const found = findModels(settings.models);
+  const backends = await Promise.all(
+    found.map(({ type, id, path }) => {
+      const name = `${type}:${id}`;
+      const { threads } = settings;
+      return createBackend(
+        type === "onnx"
+          ? { type, name, id, path, threads, preload: true }
+          : {
+              type,
+              name,
+              id,
+              path,
+              threads,
+              context_size: settings.contextSize,
+              sequences: settings.sequences ?? 4,
+              gpu: settings.gpu ?? false,
+            },
+        { log },
+      );
+    }),
+  );
+  const auth = settings.auth ?? { mode: settings.listen.path === undefined ? "public" : "none" };
+  const core = createCore({
+    settings: { ...coreDefaults, auth },
+    backends,
+    log,
+    // Pictures come from our own engine, which writes nothing but pixels.
+    sanitize: (png) => png,
+    blur: async () => {
+      throw new LintelError("internal", "a node blurs nothing");
+    },
+  });
+  const app = await createApp({ corsOrigins: false });
+  const options = { gateway: core, settings: doorDefaults };
+  await app.register(operations, options);
+  await app.register(rpc, options);
+  const listener = await listen(app, settings.listen);
+  log.info({ url: listener.url, models: found.map(({ id }) => id) }, "node listens");
+  let closing: Promise<void> | undefined;
+
+  const close = async (graceMs: number) => {
+    const drained = core.drain();
+    const timer = setTimeout(() => core.abort(), graceMs);
+    const closed = listener.close(graceMs + 1000);
+    await drained;
+    clearTimeout(timer);
+    await closed;
+    await app.close();
+    await Promise.all(backends.map((backend) => backend.close()));
+  };
+  return {
+    url: listener.url,
+    models: found.map(({ id }) => id),
+    close: (graceMs = 30_000) => {
+      closing ??= close(graceMs);
+      return closing;
+    },
+  };
+}
+
+/**
+ * Ties this process to the one that started it with a channel (`ipc` in
+ * `spawn`), if one did: says that the node listens.
+ * @returns a promise that resolves when the other process is gone, and never without a channel
+ */
+export function attachToParent(): Promise<void> {
+  return new Promise((resolve) => {
+    if (!process.send) return;
+    process.once("disconnect", resolve);
+    if (!process.connected) return resolve();
+    process.send({ lintel: "listening" }, () => {});
+  });
+}
