@@ -1,0 +1,45 @@
+/** The folder for images. */
+import { constants } from "node:fs";
+import { access, mkdir, mkdtemp } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Logger } from "../core/log.js";
+
+/** A folder that can be written to. */
+export interface Directory {
+  readonly path: string;
+  /** Whether it is this process's own and goes with it. */
+  readonly temporary: boolean;
+}
+
+/** The user's state folder for images, after the XDG base directory specification. */
+export function defaultDirectory(env: NodeJS.ProcessEnv = process.env): string {
+  const state = env.XDG_STATE_HOME || join(homedir(), ".local", "state");
+  return join(state, "lintel", "media");
+}
+
+/**
+ * Makes the folder. Where the default can't be written to, a temporary one takes
+ * its place; a folder that was asked for by name is never replaced.
+ * @throws Error if `configured` can't be written to
+ */
+export async function openDirectory(
+  configured: string | undefined,
+  log: Logger,
+  preferred: string = defaultDirectory(),
+): Promise<Directory> {
+  const path = configured ?? preferred;
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    return { path, temporary: false };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (configured !== undefined) {
+      throw new Error(`media.directory: ${path} can't be written to (${code})`, { cause: error });
+    }
+    const temporary = await mkdtemp(join(tmpdir(), "lintel-media-"));
+    log.warn({ path, code, temporary }, "no folder for images, they are lost at the end");
+    return { path: temporary, temporary: true };
+  }
+}

@@ -1,0 +1,213 @@
+import { mkdtempSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { silent } from "../../src/core/log.js";
+import { defaultDirectory, openDirectory } from "../../src/media/directory.js";
+import {
+  type FilesystemMedia,
+  type FilesystemSettings,
+  filesystemMedia,
+} from "../../src/media/filesystem.js";
+import { inlineMedia } from "../../src/media/inline.js";
+
+const hour = 3_600_000;
+const open: FilesystemMedia[] = [];
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close();
+});
+
+const folder = () => mkdtempSync(join(tmpdir(), "lintel-store-"));
+
+/** A store with a clock that the test moves. */
+async function storeOf(settings: Partial<FilesystemSettings> = {}) {
+  const clock = { now: Date.UTC(2030, 0, 1) };
+  const store = await filesystemMedia({
+    directory: settings.directory ?? folder(),
+    ttlMs: 24 * hour,
+    maxBytes: 1000,
+    baseUrl: () => "https://ai.example.com/lintel",
+    log: silent,
+    now: () => clock.now,
+    ...settings,
+  });
+  open.push(store);
+  await store.sweep();
+  return { store, clock, files: () => readdirSync(store.directory).sort() };
+}
+
+const bytes = (size: number) => Buffer.alloc(size, 7);
+
+describe("images", () => {
+  test("come back as they were put, under a name of 128 random bits", async () => {
+    const { store } = await storeOf();
+    const names = await Promise.all([1, 2, 3].map((size) => store.put(bytes(size), "image/png")));
+    expect(new Set(names).size).toBe(3);
+    for (const [i, name] of names.entries()) {
+      expect(name).toMatch(/^[0-9a-f]{32}\.png$/);
+      expect(await store.get(name)).toEqual({ data: bytes(i + 1), mimeType: "image/png" });
+      expect(store.url(name, { data: bytes(1), mimeType: "image/png" })).toBe(
+        `https://ai.example.com/lintel/media/${name}`,
+      );
+    }
+  });
+
+  test("outlive the process", async () => {
+    const { store, clock } = await storeOf();
+    const name = await store.put(bytes(3), "image/webp");
+    const again = await storeOf({ directory: store.directory, now: () => clock.now });
+    expect(await again.store.get(name)).toEqual({ data: bytes(3), mimeType: "image/webp" });
+  });
+
+  test("are gone once they are deleted", async () => {
+    const { store, files } = await storeOf();
+    const name = await store.put(bytes(3), "image/png");
+    await store.delete(name);
+    await store.delete(name);
+    expect(await store.get(name)).toBeUndefined();
+    expect(files()).toEqual([]);
+  });
+
+  test("must be images", async () => {
+    const { store } = await storeOf();
+    await expect(store.put(bytes(3), "text/html")).rejects.toMatchObject({ code: "internal" });
+  });
+});
+
+describe("age", () => {
+  test("an image is served until it is as old as allowed, swept or not", async () => {
+    const { store, clock, files } = await storeOf();
+    const name = await store.put(bytes(3), "image/png");
+    clock.now += 24 * hour - 1;
+    expect(await store.get(name)).toBeDefined();
+    clock.now += 1;
+    expect(await store.get(name)).toBeUndefined();
+    expect(files()).toEqual([name]);
+    await store.sweep();
+    expect(files()).toEqual([]);
+  });
+
+  test("what is too old at the start goes", async () => {
+    const { store, clock } = await storeOf();
+    await store.put(bytes(3), "image/png");
+    const later = await storeOf({
+      directory: store.directory,
+      now: () => clock.now + 25 * hour,
+    });
+    expect(later.files()).toEqual([]);
+  });
+});
+
+describe("total size", () => {
+  test("the oldest go before it is passed, never the newest", async () => {
+    const { store, clock, files } = await storeOf({ maxBytes: 1000 });
+    const names: string[] = [];
+    for (let i = 0; i < 8; i++) {
+      clock.now += 1000;
+      names.push(await store.put(bytes(300), "image/png"));
+      expect(files().length * 300).toBeLessThanOrEqual(1000);
+      expect(files()).toContain(names.at(-1));
+    }
+    // Room is made for more than one image at a time, so that not every one sweeps.
+    const left = names.filter((name) => files().includes(name));
+    expect(left.length).toBeGreaterThanOrEqual(2);
+    expect(left).toEqual(names.slice(-left.length));
+  });
+
+  test("images that come at the same time count too", async () => {
+    const { store, files } = await storeOf({ maxBytes: 1000 });
+    await Promise.all([1, 2, 3].map(() => store.put(bytes(300), "image/png")));
+    await Promise.all([1, 2, 3].map(() => store.put(bytes(300), "image/png")));
+    await store.sweep();
+    expect(files().length * 300).toBeLessThanOrEqual(1000);
+  });
+});
+
+describe("the folder", () => {
+  test("what a process that died left half written goes, what another writes now stays", async () => {
+    const directory = folder();
+    const old = `.${"a".repeat(32)}.png.tmp`;
+    const fresh = `.${"b".repeat(32)}.png.tmp`;
+    for (const name of [old, fresh]) writeFileSync(join(directory, name), "half");
+    const now = Date.UTC(2030, 0, 1) / 1000;
+    utimesSync(join(directory, old), now - 61, now - 61);
+    utimesSync(join(directory, fresh), now - 5, now - 5);
+    const { store, files } = await storeOf({ directory });
+    expect(files()).toEqual([fresh]);
+    expect(await store.get(fresh)).toBeUndefined();
+  });
+
+  test("other people's files in it are neither served nor removed", async () => {
+    const directory = folder();
+    const others = ["notes.txt", "photo.png", "x.tmp", `${"a".repeat(32)}.html`];
+    for (const name of others) {
+      writeFileSync(join(directory, name), "mine");
+      utimesSync(join(directory, name), 1, 1);
+    }
+    const { store, files } = await storeOf({ directory, maxBytes: 1 });
+    expect(files()).toEqual([...others].sort());
+    for (const name of others) {
+      expect(await store.get(name)).toBeUndefined();
+      await store.delete(name);
+    }
+    expect(files()).toEqual([...others].sort());
+  });
+
+  test("no name leads out of it", async () => {
+    const directory = folder();
+    const secret = `${"c".repeat(32)}.png`;
+    writeFileSync(join(directory, secret), "secret");
+    await mkdir(join(directory, "inner"));
+    const { store } = await storeOf({ directory: join(directory, "inner") });
+    for (const name of [
+      `../${secret}`,
+      `..%2f${secret}`,
+      join(directory, secret),
+      `${secret}\0.png`,
+      `x/../../${secret}`,
+      `${secret}\n`,
+      "",
+      ".",
+      "..",
+    ]) {
+      expect(await store.get(name)).toBeUndefined();
+      await store.delete(name);
+    }
+    expect(readFileSync(join(directory, secret), "utf8")).toBe("secret");
+  });
+
+  test("a folder that vanished is an error without its path", async () => {
+    const { store } = await storeOf();
+    const broken = await storeOf({ directory: join(store.directory, "sub") });
+    const { rm } = await import("node:fs/promises");
+    await rm(broken.store.directory, { recursive: true });
+    const put = broken.store.put(bytes(3), "image/png");
+    await expect(put).rejects.toMatchObject({
+      code: "internal",
+      message: "the image could not be stored",
+    });
+  });
+
+  test("is in the user's state folder, or a temporary one with a warning", async () => {
+    expect(defaultDirectory({ XDG_STATE_HOME: "/state" })).toBe("/state/lintel/media");
+    expect(defaultDirectory({})).toMatch(/\.local\/state\/lintel\/media$/);
+    const file = join(folder(), "file");
+    writeFileSync(file, "");
+    const warnings: string[] = [];
+    const log = { ...silent, warn: (_: object, message: string) => void warnings.push(message) };
+    const opened = await openDirectory(undefined, log, join(file, "media"));
+    expect(opened).toMatchObject({ temporary: true });
+    expect(warnings).toEqual(["no folder for images, they are lost at the end"]);
+    await expect(openDirectory(join(file, "media"), log)).rejects.toThrow("media.directory");
+  });
+});
+
+test("images inside of the response are not kept", async () => {
+  const store = inlineMedia();
+  const name = await store.put(Buffer.from("abc"), "image/png");
+  expect(store.url(name, { data: Buffer.from("abc"), mimeType: "image/png" })).toBe(
+    "data:image/png;base64,YWJj",
+  );
+  expect(await store.get(name)).toBeUndefined();
+});

@@ -1,0 +1,120 @@
+import { PNG } from "pngjs";
+import { describe, expect, test } from "vitest";
+import { blurPng } from "../../src/media/blur.js";
+import { sanitizePng } from "../../src/media/png.js";
+import { chunk, chunkTypes, headerEnd, picture, withChunks } from "./pictures.js";
+
+const prompt = "parameters\0a secret prompt, steps: 20";
+
+describe("sanitizePng", () => {
+  test.each([0, 2, 6] as const)("drops metadata and keeps every pixel, colour type %d", (type) => {
+    const plain = picture(37, 21, type);
+    const full = withChunks(
+      plain,
+      chunk("tEXt", prompt),
+      chunk("zTXt", prompt),
+      chunk("iTXt", prompt),
+      chunk("eXIf", prompt),
+      chunk("iCCP", prompt),
+      chunk("tIME", "1234567"),
+      chunk("pHYs", "123456789"),
+      chunk("prVt", prompt),
+    );
+    const clean = sanitizePng(full);
+    expect(chunkTypes(full)).toHaveLength(chunkTypes(plain).length + 8);
+    expect(new Set(chunkTypes(clean))).toEqual(new Set(["IHDR", "IDAT", "IEND"]));
+    expect(Buffer.from(clean).includes("secret")).toBe(false);
+    expect(PNG.sync.read(Buffer.from(clean)).data).toEqual(PNG.sync.read(full).data);
+  });
+
+  test("keeps what says how the pixels look, and what follows the end goes", () => {
+    const full = withChunks(picture(4, 4), chunk("sRGB", "\0"), chunk("gAMA", "1234"));
+    const clean = sanitizePng(Buffer.concat([full, Buffer.from("secret")]));
+    expect(Buffer.from(clean).equals(full)).toBe(true);
+    expect(Buffer.from(clean).includes("secret")).toBe(false);
+  });
+
+  test("works on a part of a larger buffer", () => {
+    const plain = picture(4, 4);
+    const large = Buffer.concat([Buffer.alloc(5), plain, Buffer.alloc(5)]);
+    const part = new Uint8Array(large.buffer, large.byteOffset + 5, plain.length);
+    expect(Buffer.from(sanitizePng(part)).equals(sanitizePng(plain))).toBe(true);
+  });
+
+  const good = picture(16, 16);
+  const refuses = (bytes: Uint8Array) =>
+    expect(() => sanitizePng(bytes)).toThrow(expect.objectContaining({ code: "upstream_failed" }));
+
+  test("refuses a picture that is cut at any byte", () => {
+    for (let end = 0; end < good.length; end++) refuses(good.subarray(0, end));
+  });
+
+  test("refuses a picture of which any byte was changed", () => {
+    for (let at = 0; at < good.length; at++) {
+      const bytes = Buffer.from(good);
+      bytes[at] = (bytes[at] as number) ^ 0x20;
+      refuses(bytes);
+    }
+  });
+
+  test.each<[string, Buffer]>([
+    ["nothing", Buffer.alloc(0)],
+    ["a JPEG", Buffer.from("ffd8ffe000104a464946", "hex")],
+    ["text", Buffer.from("<html>502 Bad Gateway</html>")],
+    ["no pixels", Buffer.concat([good.subarray(0, headerEnd), chunk("IEND", "")])],
+    ["two headers", withChunks(good, good.subarray(8, headerEnd))],
+    ["an unknown critical chunk", withChunks(good, chunk("XYZA", "1"))],
+    ["pixels in two pieces", withChunks(good, chunk("IDAT", "1"), chunk("tEXt", "a"))],
+    ["a header of no size", Buffer.concat([good.subarray(0, 8), chunk("IHDR", Buffer.alloc(13))])],
+  ])("refuses %s", (_what, bytes) => {
+    refuses(bytes);
+  });
+
+  test("says nothing of the reason to the caller", () => {
+    expect(() => sanitizePng(Buffer.from("x"))).toThrow(
+      "the model server answered with a broken image",
+    );
+  });
+});
+
+describe("blurPng", () => {
+  test("keeps the size and takes every shape away", async () => {
+    const sharp = new PNG({ width: 200, height: 120 });
+    for (let y = 0; y < 120; y++) {
+      for (let x = 0; x < 200; x++) {
+        const on = (Math.floor(x / 4) + Math.floor(y / 4)) % 2 === 0 ? 255 : 0;
+        sharp.data.set([x < 100 ? on : 0, 0, x < 100 ? 0 : on, 255], (y * 200 + x) * 4);
+      }
+    }
+    const blurred = PNG.sync.read(Buffer.from(await blurPng(PNG.sync.write(sharp))));
+    expect([blurred.width, blurred.height]).toEqual([200, 120]);
+    let steepest = 0;
+    for (let i = 0; i + 4 < blurred.data.length; i += 4) {
+      if ((i / 4) % 200 === 199) continue;
+      const step = Math.abs((blurred.data[i + 4] as number) - (blurred.data[i] as number));
+      steepest = Math.max(steepest, step);
+    }
+    // The chequers stepped by 255; what is left are the colours of the halves.
+    expect(steepest).toBeLessThan(12);
+    expect(blurred.data[(60 * 200 + 10) * 4]).toBeGreaterThan(100);
+    expect(blurred.data[(60 * 200 + 190) * 4]).toBe(0);
+  });
+
+  test("works on one pixel, on grey and with transparency", async () => {
+    for (const bytes of [picture(1, 1), picture(9, 300, 0), picture(64, 8, 6)]) {
+      const before = PNG.sync.read(bytes);
+      const after = PNG.sync.read(Buffer.from(await blurPng(bytes)));
+      expect([after.width, after.height]).toEqual([before.width, before.height]);
+    }
+  });
+
+  test("refuses pixels that can't be decoded", async () => {
+    const good = picture(4, 4);
+    const bytes = Buffer.concat([
+      good.subarray(0, headerEnd),
+      chunk("IDAT", "no zlib at all"),
+      chunk("IEND", ""),
+    ]);
+    await expect(blurPng(bytes)).rejects.toMatchObject({ code: "upstream_failed" });
+  });
+});
