@@ -9,6 +9,7 @@ import {
   type MessageShape,
   ScalarType,
 } from "@bufbuild/protobuf";
+import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import type { Violation } from "../../core/errors.js";
 
 /** A JSON object as `JSON.parse` made it. */
@@ -84,8 +85,7 @@ function compileMessage(desc: DescMessage, embedded: readonly string[] = []): Re
 function unsetValue(field: DescField): Field["unset"] {
   if (field.fieldKind === "list") return "list";
   if (field.fieldKind !== "scalar" || field.proto.proto3Optional) return undefined;
-  if (field.scalar === ScalarType.STRING) return "";
-  return field.scalar === ScalarType.BOOL ? false : 0;
+  return scalarZeroValue(field.scalar, false) as Field["unset"];
 }
 
 function compileField(field: DescField): Read {
@@ -98,8 +98,12 @@ function compileField(field: DescField): Read {
       const item: Read = nested
         ? (value, path, into) => nested(value, `${path}.`, into)
         : readerOf(field.scalar as ScalarType, field);
+      // What can't be decoded keeps its place, so that the others keep theirs.
+      const unset = field.listKind === "scalar" ? scalarZeroValue(field.scalar, false) : undefined;
       return (value, path, into) => {
-        if (Array.isArray(value)) return value.map((v, i) => item(v, `${path}[${i}]`, into));
+        if (Array.isArray(value)) {
+          return value.map((v, i) => item(v, `${path}[${i}]`, into) ?? unset);
+        }
         into.push({ field: path, message: "must be an array" });
         return undefined;
       };

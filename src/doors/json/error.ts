@@ -61,6 +61,8 @@ export function sendError(
   requestId?: string,
 ): FastifyReply {
   if (reply.sent || reply.raw.headersSent) return reply;
+  // Fastify wants to close connections that broke; HTTP/2 has no such header.
+  if (reply.request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
   const id = requestId ?? reply.getHeader("x-request-id") ?? reply.request.id;
   reply.code(error.http).header("x-request-id", id);
   if (error.retryAfter !== undefined) reply.header("retry-after", Math.ceil(error.retryAfter));

@@ -53,8 +53,8 @@ function withText(message: unknown, refuse: (type: string) => void): unknown {
   let text = "";
   for (const part of message.content as unknown[]) {
     if (!isObject(part)) return message;
-    if (part.type === "text" && typeof part.text === "string") text += part.text;
-    else if (typeof part.type === "string") refuse(part.type.slice(0, 40));
+    if (typeof part.type === "string" && part.type !== "text") refuse(part.type.slice(0, 40));
+    else if (part.type === "text" && typeof part.text === "string") text += part.text;
     else return message;
   }
   return { role: message.role, content: text };

@@ -1,0 +1,265 @@
+import { describe, expect, test } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { chatModel, imageModel } from "../support/models.js";
+import { breaksAfter, paints, png, says, scripted } from "../support/scripted.js";
+import { chunks, hello, json, serve, serveChat } from "./serve.js";
+
+const completions = "/v1/chat/completions";
+const generations = "/v1/images/generations";
+
+describe("decisions 6: POST /v1/chat/completions", () => {
+  test("a whole answer is the one of /llm", async () => {
+    const server = await serveChat(says("Hi"));
+    const [own, alias] = await Promise.all(
+      ["/llm", completions].map(async (path) => json(await server.post(path, hello()))),
+    );
+    expect({ ...alias, id: "", created: 0 }).toEqual({ ...own, id: "", created: 0 });
+  });
+
+  test("a stream has OpenAI's form: role first, an empty delta last, usage only when asked", async () => {
+    const server = await serveChat(says("Hi", " there"));
+    const all = await chunks(await server.post(completions, hello({ stream: true })));
+    expect(all.map((c) => c.choices[0])).toEqual([
+      { index: 0, delta: { role: "assistant", content: "Hi" }, finish_reason: null },
+      { index: 0, delta: { content: " there" }, finish_reason: null },
+      { index: 0, delta: {}, finish_reason: "stop" },
+    ]);
+    for (const chunk of all) expect(chunk).not.toHaveProperty("usage");
+
+    const body = hello({ stream: true, stream_options: { include_usage: true } });
+    const counted = await chunks(await server.post(completions, body));
+    expect(counted.map((c) => [c.choices.length, c.usage])).toEqual([
+      [1, null],
+      [1, null],
+      [1, null],
+      [0, { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 }],
+    ]);
+  });
+
+  test("a failure in mid-stream is an error chunk, then [DONE]", async () => {
+    const server = await serveChat(
+      breaksAfter(new LintelError("upstream_failed", "it broke"), "a"),
+    );
+    const all = await chunks(await server.post(completions, hello({ stream: true })));
+    expect(all.at(-1)).toMatchObject({
+      choices: [{ index: 0, delta: {}, finish_reason: "error" }],
+      error: { message: "it broke", code: "upstream_failed" },
+    });
+  });
+
+  test("what OpenAI writes in another way reaches the backend as the contract has it", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    const response = await server.post(completions, {
+      model: "chat-1",
+      messages: [
+        { role: "developer", content: "Be kind" },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "What is " },
+            { type: "text", text: "this?" },
+          ],
+        },
+        { role: "assistant", content: null, tool_calls: [] },
+        { role: "tool", tool_call_id: "1", content: "42" },
+      ],
+      max_completion_tokens: 5,
+      stop: "end",
+      seed: 3,
+      n: 1,
+      user: "u",
+      metadata: {},
+      store: false,
+      frequency_penalty: 0,
+      presence_penalty: 0,
+      logprobs: false,
+      response_format: { type: "text" },
+      tools: [],
+      tool_choice: "auto",
+      logit_bias: {},
+      modalities: ["text"],
+    });
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-lintel-warnings")).toBeNull();
+    const [asked] = backend.asked;
+    expect(asked).toMatchObject({ maxTokens: 5, stop: ["end"], seed: 3n });
+    expect(asked).toHaveProperty(
+      "messages",
+      [
+        { role: "developer", content: "Be kind" },
+        { role: "user", content: "What is this?" },
+        { role: "assistant", content: "" },
+        { role: "tool", content: "42" },
+      ].map((m) => ({ $typeName: "lintel.v1.LLMMessage", ...m })),
+    );
+  });
+
+  test("what is left out gets the contract's defaults", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    await server.post(completions, hello());
+    expect(backend.asked[0]).toMatchObject({ temperature: 0.7, maxTokens: 256, topP: 1 });
+  });
+
+  test("parameters that can't be honoured are dropped, and said", async () => {
+    const server = await serveChat(says("Hi"));
+    const more = {
+      tools: [{ type: "function", function: { name: "f" } }],
+      response_format: { type: "json_object" },
+      logprobs: true,
+      presence_penalty: 1,
+    };
+    const whole = await server.post(completions, hello(more));
+    const warned = whole.headers.get("x-lintel-warnings");
+    for (const name of Object.keys(more)) expect(warned).toContain(`${name}: `);
+    expect((await json(whole)).warnings).toHaveLength(4);
+    const stream = await server.post(completions, hello({ ...more, stream: true }));
+    expect(stream.headers.get("x-lintel-warnings")).toBe(warned);
+    await stream.text();
+  });
+
+  test.each([
+    ["n", hello({ n: 2 })],
+    [
+      "messages",
+      { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "x" } }] }] },
+    ],
+  ])("400 unsupported_parameter: %s", async (param, body) => {
+    const server = await serveChat(says("Hi"));
+    const response = await server.post(completions, body);
+    expect(response.status).toBe(400);
+    expect((await json(response)).error).toMatchObject({ code: "unsupported_parameter", param });
+  });
+
+  test.each([
+    ["max_completion_tokens", hello({ max_completion_tokens: 0 })],
+    ["max_completion_tokens", hello({ max_completion_tokens: "5" })],
+    ["max_tokens", hello({ max_tokens: 0 })],
+    ["stop", hello({ stop: 5 })],
+    ["stop[1]", hello({ stop: ["a", 5] })],
+    ["messages[0].content", { messages: [{ role: "user", content: [5] }] }],
+    ["messages[0].content", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
+    ["messages[0].role", { messages: [{ role: "function", content: "x" }] }],
+    ["messages", { model: "chat-1" }],
+  ])("422 by the client's name of the field: %s", async (param, body) => {
+    const server = await serveChat(says("Hi"));
+    const response = await server.post(completions, body);
+    expect(response.status).toBe(422);
+    const { error } = await json(response);
+    expect(error.param).toBe(param);
+    expect(error.message).toContain(`${param}: `);
+  });
+
+  test("needs a token", async () => {
+    const server = await serveChat(says("Hi"));
+    for (const path of [completions, generations]) {
+      expect((await server.post(path, "{", { authorization: "" })).status).toBe(401);
+    }
+    for (const path of ["/v1/models", "/v1/models/chat-1"]) {
+      const response = await server.get(path, { authorization: "" });
+      expect(response.status).toBe(401);
+      expect(response.headers.get("www-authenticate")).toBe("Bearer");
+    }
+  });
+});
+
+describe("decisions 6: GET /v1/models", () => {
+  const models = [chatModel("org/chat"), imageModel("image-1")];
+
+  test("lists what the caller may use", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }, models));
+    expect(await json(await server.get("/v1/models"))).toEqual({
+      object: "list",
+      data: ["image-1", "org/chat"].map((id) => ({
+        id,
+        object: "model",
+        created: 1_700_000_000,
+        owned_by: "lintel",
+      })),
+    });
+  });
+
+  test.each(["/v1/models/org/chat", "/v1/models/org%2Fchat"])("%s is one of them", async (path) => {
+    const server = await serve(scripted({ chat: says("Hi") }, models));
+    expect(await json(await server.get(path))).toMatchObject({ id: "org/chat", object: "model" });
+  });
+
+  test("404 model_not_found", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }, models));
+    const response = await server.get("/v1/models/none");
+    expect(response.status).toBe(404);
+    expect((await json(response)).error).toMatchObject({ code: "model_not_found", param: "model" });
+  });
+});
+
+describe("decisions 6: POST /v1/images/generations", () => {
+  const images = () => scripted({ streamTextToImage: paints() });
+
+  test("urls, with seed and nsfw besides", async () => {
+    const backend = images();
+    const server = await serve(backend);
+    const response = await server.post(generations, {
+      model: "image-1",
+      prompt: "a cat",
+      n: 2,
+      size: "64x128",
+      seed: 7,
+      user: "u",
+    });
+    expect(response.status).toBe(200);
+    const { created, data } = await json(response);
+    expect(Number.isInteger(created)).toBe(true);
+    expect(data).toEqual(
+      [7, 8].map((seed) => ({ url: expect.stringMatching(/^http/), seed, nsfw: false })),
+    );
+    expect(backend.asked[0]).toMatchObject({ width: 64, height: 128, numImagesPerPrompt: 2 });
+  });
+
+  test("b64_json carries the image instead", async () => {
+    const server = await serve(images());
+    const body = { prompt: "a cat", response_format: "b64_json", seed: 7 };
+    const { data } = await json(await server.post(generations, body));
+    expect(data).toEqual([{ b64_json: png(7).toString("base64"), seed: 7, nsfw: false }]);
+  });
+
+  test("no size and `auto` are the contract's default; its further fields pass", async () => {
+    const backend = images();
+    const server = await serve(backend);
+    for (const size of [undefined, null, "auto"]) {
+      const body = { prompt: "a cat", size, negative_prompt: "dogs", guidance_scale: 3 };
+      expect((await server.post(generations, body)).status).toBe(200);
+    }
+    for (const asked of backend.asked) {
+      expect(asked).toMatchObject({ width: 1024, height: 576, negativePrompt: "dogs" });
+    }
+  });
+
+  test.each([
+    [422, "size", { size: "big" }],
+    [422, "size", { size: "63x64" }],
+    [422, "size", { size: 64 }],
+    [422, "n", { n: 9 }],
+    [422, "n", { n: "1" }],
+    [422, "response_format", { response_format: "jpeg" }],
+    [422, "prompt", { prompt: null }],
+    [400, "prompt", { prompt: " " }],
+    [404, "model", { model: "none" }],
+    [400, "stream", { stream: true }],
+  ])("%i by the client's name of the field: %s", async (status, param, more) => {
+    const server = await serve(images());
+    const response = await server.post(generations, { prompt: "a cat", ...more });
+    expect(response.status).toBe(status);
+    expect((await json(response)).error.param).toBe(param);
+  });
+
+  test("a size that the model does not support is refused by that name", async () => {
+    const model = imageModel("image-1", { supports: [] });
+    const server = await serve(scripted({ streamTextToImage: paints() }, [model]));
+    const response = await server.post(generations, { prompt: "a cat", size: "64x64" });
+    expect(response.status).toBe(400);
+    const { error } = await json(response);
+    expect(error).toMatchObject({ code: "unsupported_parameter", param: "size" });
+    expect(error.message).toMatch(/^size: /);
+  });
+});
