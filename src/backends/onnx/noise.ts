@@ -37,18 +37,23 @@ export function noiseOf(seed: number): Noise {
 
 /** Ten rounds of Philox4x32, in place. */
 export function philox(counter: Uint32Array, key0: number, key1: number): void {
-  let [a, b, c, d] = counter as unknown as [number, number, number, number];
+  let a = counter[0] as number;
+  let b = counter[1] as number;
+  let c = counter[2] as number;
+  let d = counter[3] as number;
   let k0 = key0;
   let k1 = key1;
   for (let round = 0; round < 10; round++) {
-    const [highA, lowA] = [high(0xd2511f53, a), Math.imul(0xd2511f53, a)];
-    const [highC, lowC] = [high(0xcd9e8d57, c), Math.imul(0xcd9e8d57, c)];
-    a = (highC ^ b ^ k0) >>> 0;
-    b = lowC >>> 0;
-    c = (highA ^ d ^ k1) >>> 0;
-    d = lowA >>> 0;
-    k0 = (k0 + 0x9e3779b9) >>> 0;
-    k1 = (k1 + 0xbb67ae85) >>> 0;
+    const highA = high(0xd2511f53, a);
+    const highC = high(0xcd9e8d57, c);
+    const lowA = Math.imul(0xd2511f53, a);
+    const lowC = Math.imul(0xcd9e8d57, c);
+    a = highC ^ b ^ k0;
+    b = lowC;
+    c = highA ^ d ^ k1;
+    d = lowA;
+    k0 = (k0 + 0x9e3779b9) | 0;
+    k1 = (k1 + 0xbb67ae85) | 0;
   }
   counter[0] = a;
   counter[1] = b;
@@ -56,10 +61,12 @@ export function philox(counter: Uint32Array, key0: number, key1: number): void {
   counter[3] = d;
 }
 
-/** Upper 32 bits of the product of two unsigned 32-bit numbers. */
+/** Upper 32 bits of the product of two 32-bit numbers, both read as unsigned. */
 function high(x: number, y: number): number {
-  const [x1, x0] = [x >>> 16, x & 0xffff];
-  const [y1, y0] = [y >>> 16, y & 0xffff];
+  const x1 = x >>> 16;
+  const x0 = x & 0xffff;
+  const y1 = y >>> 16;
+  const y0 = y & 0xffff;
   const low = x0 * y0;
   const middle = x1 * y0 + (low >>> 16);
   const carry = x0 * y1 + (middle & 0xffff);

@@ -43,7 +43,7 @@ async function required(name: string, load: (name: string) => Promise<unknown>):
     const { code } = error as NodeJS.ErrnoException;
     const absent = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
     // A package that is there but can't find a file of its own is another matter.
-    if (absent && wordsOf(error).includes(`'${name}'`)) {
+    if (absent && String(error).includes(`'${name}'`)) {
       throw new ModelProblem(installHint, { cause: error });
     }
     const host = `${process.platform}-${process.arch}`;

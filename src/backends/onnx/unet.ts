@@ -30,7 +30,7 @@ export const numbersIn = ({ channels, height, width }: LatentSize): number =>
  * @param scale guidance scale
  */
 export function guided(
-  unet: Graph,
+  unet: Pick<Graph, "run" | "input">,
   size: LatentSize,
   prompt: EncodedPrompt,
   negative: EncodedPrompt | undefined,
@@ -69,7 +69,7 @@ export function guided(
 }
 
 /** Exports have a scalar, one number, or one for each sample of the batch. */
-function dimsOfTimestep(unet: Graph, passes: number): number[] {
+function dimsOfTimestep(unet: Pick<Graph, "input">, passes: number): number[] {
   const [size, ...more] = unet.input("timestep").shape;
   if (size === undefined) return [];
   if (more.length > 0) throw new ModelProblem(`${files.unet}: timestep has too many dimensions`);

@@ -1,0 +1,271 @@
+/** The parts of the image pipeline that run no model. */
+import { randomBytes } from "node:crypto";
+import { PNG } from "pngjs";
+import { describe, expect, it } from "vitest";
+import { fromHalf, toHalf } from "../../src/backends/onnx/float16.js";
+import type { Graph } from "../../src/backends/onnx/graph.js";
+import { noiseOf, philox } from "../../src/backends/onnx/noise.js";
+import { encodePng } from "../../src/backends/onnx/png.js";
+import { enginePackages } from "../../src/backends/onnx/protocol.js";
+import { installHint, loadRuntime } from "../../src/backends/onnx/runtime.js";
+import { schedulerOf } from "../../src/backends/onnx/schedulers/index.js";
+import { guided } from "../../src/backends/onnx/unet.js";
+import expected from "./onnx/ddim.json" with { type: "json" };
+
+describe("noise", () => {
+  // The known answers that come with the Random123 library.
+  it.each([
+    [
+      "00000000 00000000 00000000 00000000",
+      "00000000 00000000",
+      "6627e8d5 e169c58d bc57ac4c 9b00dbd8",
+    ],
+    [
+      "ffffffff ffffffff ffffffff ffffffff",
+      "ffffffff ffffffff",
+      "408f276d 41c83b0e a20bc7c6 6d5451fd",
+    ],
+    [
+      "243f6a88 85a308d3 13198a2e 03707344",
+      "a4093822 299f31d0",
+      "d16cfe09 94fdcceb 5001e420 24126ea1",
+    ],
+  ])("Philox turns %s with key %s into %s", (counter, key, answer) => {
+    const words = (text: string) => text.split(" ").map((word) => Number.parseInt(word, 16));
+    const state = Uint32Array.from(words(counter));
+    const [k0 = 0, k1 = 0] = words(key);
+    philox(state, k0, k1);
+    expect([...state]).toEqual(words(answer));
+  });
+
+  it("is what PyTorch draws on a CUDA device with the same seed", () => {
+    const out = new Float32Array(12);
+    noiseOf(0)(out);
+    const known = [
+      -0.92466259, -0.42534415, -2.6438457, 0.14518388, -0.12086647, -0.57972564, -0.62285122,
+      -0.32838709, -1.07454231, -0.36314407, -1.67105067, 2.26550497,
+    ];
+    known.forEach((value, i) => {
+      expect(out[i]).toBeCloseTo(value, 5);
+    });
+  });
+
+  it("is normal, depends on the seed alone, and differs from draw to draw", () => {
+    const draw = (seed: number, draws = 1) => {
+      const noise = noiseOf(seed);
+      const out = new Float32Array(20_000);
+      for (let i = 0; i < draws; i++) noise(out);
+      return out;
+    };
+    const numbers = draw(2 ** 32 - 1);
+    const mean = numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
+    const variance = numbers.reduce((sum, x) => sum + (x - mean) ** 2, 0) / numbers.length;
+    const beyond2 = numbers.filter((x) => Math.abs(x) > 2).length / numbers.length;
+    expect(Math.abs(mean)).toBeLessThan(0.03);
+    expect(Math.abs(variance - 1)).toBeLessThan(0.05);
+    expect(beyond2).toBeGreaterThan(0.04);
+    expect(beyond2).toBeLessThan(0.051);
+    expect(draw(2 ** 32 - 1)).toEqual(numbers);
+    expect(draw(0)).not.toEqual(numbers);
+    expect(draw(2 ** 32 - 1, 2)).not.toEqual(numbers);
+  });
+});
+
+describe("half precision", () => {
+  const halves = Uint16Array.from({ length: 65536 }, (_, i) => i);
+  const floats = fromHalf(halves);
+
+  it("reads every half, and writes it back", () => {
+    expect([
+      floats[0x3c00],
+      floats[0xc000],
+      floats[0x0001],
+      floats[0x7bff],
+      floats[0x7c00],
+    ]).toEqual([1, -2, 2 ** -24, 65504, Number.POSITIVE_INFINITY]);
+    const back = toHalf(floats);
+    const wrong = [...halves].filter((half) =>
+      Number.isNaN(floats[half]) ? (back[half] ?? 0) % 0x8000 <= 0x7c00 : back[half] !== half,
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it("rounds to the nearest, ties to even", () => {
+    const wrong: number[] = [];
+    for (let half = 0; half < 0x7bff; half++) {
+      const [low = 0, up = 0] = [floats[half], floats[half + 1]];
+      const middle = (low + up) / 2;
+      const just = (up - low) / 16;
+      const got = toHalf(Float32Array.of(middle - just, middle, middle + just, -middle));
+      const even = half % 2 === 0 ? half : half + 1;
+      const want = [half, even, half + 1, even | 0x8000];
+      if (want.some((value, i) => got[i] !== value)) wrong.push(half);
+    }
+    expect(wrong).toEqual([]);
+    expect([...toHalf(Float32Array.of(65519.9, 65520, 1e30, 2 ** -26))]).toEqual([
+      0x7bff, 0x7c00, 0x7c00, 0,
+    ]);
+  });
+});
+
+describe("PNG", () => {
+  const noise = (width: number, height: number) => new Uint8Array(randomBytes(width * height * 3));
+  const slope = (width: number, height: number) =>
+    Uint8Array.from({ length: width * height * 3 }, (_, i) => (i % (width * 3)) + (i >> 8));
+
+  it.each([
+    ["noise", 33, 17, noise],
+    ["a slope", 200, 100, slope],
+    ["one pixel", 1, 1, noise],
+    ["one column", 1, 50, slope],
+  ])("keeps every pixel of %s", async (_, width, height, picture) => {
+    const rgb = picture(width, height);
+    const png = PNG.sync.read(Buffer.from(await encodePng(rgb, width, height)));
+    expect([png.width, png.height]).toEqual([width, height]);
+    const pixels = png.data.filter((_byte, i) => i % 4 !== 3);
+    expect(Buffer.compare(pixels, rgb)).toBe(0);
+  });
+
+  it("holds nothing but the picture", async () => {
+    const png = Buffer.from(await encodePng(noise(8, 8), 8, 8));
+    const chunks: string[] = [];
+    for (let at = 8; at < png.length; at += 12 + png.readUInt32BE(at)) {
+      chunks.push(png.toString("latin1", at + 4, at + 8));
+    }
+    expect(chunks).toEqual(["IHDR", "IDAT", "IEND"]);
+  });
+});
+
+describe("DDIM", () => {
+  it.each(Object.entries(expected.cases))("agrees with the reference: %s", (_, wanted) => {
+    const run = schedulerOf(wanted.config, "scheduler_config.json")(wanted.steps);
+    expect(run.timesteps).toEqual(wanted.timesteps);
+    expect(run.initialSigma).toBe(1);
+    const latents = Float32Array.from(expected.sample);
+    const input = new Float32Array(latents.length);
+    const unused = () => {
+      throw new Error("DDIM adds no noise");
+    };
+    for (let step = 0; step < wanted.steps; step++) {
+      run.scale(latents, step, input);
+      run.advance(
+        input.map((x) => 0.9 * Math.cos(x + step)),
+        step,
+        latents,
+        unused,
+      );
+    }
+    latents.forEach((x, i) => {
+      expect(Math.abs(x - (wanted.result[i] ?? 0))).toBeLessThan(2e-4);
+    });
+  });
+
+  it.each([
+    [{ _class_name: "HeunDiscreteScheduler" }, /scheduler HeunDiscreteScheduler is not supported/],
+    [{ _class_name: "toString" }, /scheduler toString is not supported/],
+    [{}, /_class_name/],
+    [{ _class_name: "DDIMScheduler", prediction_type: "flow" }, /prediction_type.*epsilon/],
+    [{ _class_name: "DDIMScheduler", beta_start: "low", beta_schedule: 3 }, /beta_start.*beta_sch/],
+    [{ _class_name: "DDIMScheduler", thresholding: true }, /thresholding is not supported/],
+    ["DDIM", /scheduler_config.json/],
+  ])("refuses %j, and says why", (config, message) => {
+    expect(() => schedulerOf(config, "scheduler_config.json")).toThrow(message);
+  });
+
+  it("refuses more steps than the model was trained with", () => {
+    const start = schedulerOf({ _class_name: "DDIMScheduler", num_train_timesteps: 10 }, "f");
+    expect(() => start(11)).toThrow(/10 steps/);
+  });
+});
+
+describe("guidance", () => {
+  const size = { channels: 1, height: 1, width: 2 };
+  const prompt = { states: Float32Array.of(5), tokens: 1, width: 1, cut: false };
+  const negative = { ...prompt, states: Float32Array.of(3) };
+
+  /** A UNet that says sample + text + timestep, and notes the size of each batch. */
+  function unet(shape: (string | number)[]): Pick<Graph, "run" | "input"> & { seen: unknown[] } {
+    const seen: unknown[] = [];
+    return {
+      seen,
+      input: (name) =>
+        name === "sample"
+          ? { type: "float32", shape: ["batch", 1, "h", "w"] }
+          : { type: "int64", shape },
+      async run({ sample, timestep, encoder_hidden_states: text }) {
+        seen.push([sample?.[1], timestep]);
+        const data = Float32Array.from(
+          sample?.[0] ?? [],
+          (x, i) => x + (text?.[0][i >> 1] ?? 0) + (timestep?.[0][0] ?? 0),
+        );
+        return { data, dims: sample?.[1] ?? [] };
+      },
+    };
+  }
+
+  it("runs both halves at once, the negative one first", async () => {
+    const graph = unet(["steps"]);
+    const model = guided(graph, size, prompt, negative, 2);
+    model.input.set([10, 20]);
+    expect([...(await model.predict(100))]).toEqual([117, 127]);
+    expect(graph.seen).toEqual([
+      [
+        [2, 1, 1, 2],
+        [[100], [1]],
+      ],
+    ]);
+  });
+
+  it("runs one half without a negative prompt", async () => {
+    const graph = unet([]);
+    const model = guided(graph, size, prompt, undefined, 1);
+    model.input.set([10, 20]);
+    expect([...(await model.predict(100))]).toEqual([115, 125]);
+    expect(graph.seen).toEqual([
+      [
+        [1, 1, 1, 2],
+        [[100], []],
+      ],
+    ]);
+  });
+
+  it("tells the timestep once a sample where the model has one for each", async () => {
+    const graph = unet(["batch"]);
+    await guided(graph, size, prompt, negative, 2).predict(7);
+    expect(graph.seen).toEqual([
+      [
+        [2, 1, 1, 2],
+        [[7, 7], [2]],
+      ],
+    ]);
+  });
+});
+
+describe("the engine's packages", () => {
+  const absent = (name: string) =>
+    Object.assign(new Error(`Cannot find package '${name}' imported from /srv/x/runtime.js`), {
+      code: "ERR_MODULE_NOT_FOUND",
+    });
+
+  it.each(Object.values(enginePackages))(
+    "says what to install when there is no %s",
+    async (gone) => {
+      const load = async (name: string) => {
+        if (name === gone) throw absent(name);
+        return { env: {} };
+      };
+      await expect(loadRuntime(enginePackages, load)).rejects.toThrow(installHint);
+    },
+  );
+
+  it("does not advise to install what is there and broken", async () => {
+    const load = async () => {
+      throw Object.assign(new Error("/usr/lib/x/libonnxruntime.so.1: cannot open shared object"), {
+        code: "ERR_DLOPEN_FAILED",
+      });
+    };
+    const error = await loadRuntime(enginePackages, load).catch((reason: Error) => reason);
+    expect((error as Error).message).toMatch(/^onnxruntime-node does not run on .*cannot open/);
+    expect((error as Error).message).not.toMatch(/usr|install/);
+  });
+});

@@ -1,0 +1,64 @@
+/** What the tests of the image engine share. */
+import { fileURLToPath } from "node:url";
+import type { TextToImageRequest } from "../../../gen/lintel/v1/image_pb.js";
+import { createOnnxBackend } from "../../../src/backends/onnx/backend.js";
+import type { ImageJob, Packages } from "../../../src/backends/onnx/protocol.js";
+import type { Backend } from "../../../src/core/backend.js";
+import { silent } from "../../../src/core/log.js";
+
+/** A model folder of this directory: `tiny` or `half`. */
+export const folderOf = (name: "tiny" | "half"): string =>
+  fileURLToPath(new URL(name, import.meta.url));
+
+/** A backend over a folder, with one thread a run, that is loading already. */
+export function backendOf(path: string, packages?: Packages): Backend {
+  const config = { type: "onnx", name: "images", path, threads: 1, preload: true } as const;
+  return createOnnxBackend(config, { log: silent }, packages);
+}
+
+/** A small request with every default filled in. */
+export function requestOf(changes: Partial<TextToImageRequest> = {}): TextToImageRequest {
+  return {
+    $typeName: "lintel.v1.TextToImageRequest",
+    modelId: "tiny",
+    prompt: "a red circle",
+    loras: "",
+    height: 64,
+    width: 72,
+    guidanceScale: 7.5,
+    negativePrompt: "",
+    safetyCheck: false,
+    seed: 1n,
+    numInferenceSteps: 3,
+    numImagesPerPrompt: 1,
+    includeData: true,
+    includePreviews: false,
+    ...changes,
+  };
+}
+
+/** A job as the pipeline gets it. */
+export function jobOf(changes: Partial<ImageJob> = {}): ImageJob {
+  return {
+    prompt: "a red circle",
+    negativePrompt: "",
+    width: 72,
+    height: 64,
+    guidanceScale: 7.5,
+    steps: 3,
+    seed: 1,
+    images: 1,
+    ...changes,
+  };
+}
+
+/**
+ * Changes that make a request run for many seconds: a thousand steps at the
+ * largest size. Whoever sees such a call end soon has seen it stop.
+ */
+export const endless = {
+  width: 2048,
+  height: 2048,
+  numInferenceSteps: 150,
+  numImagesPerPrompt: 8,
+} as const;
