@@ -1,0 +1,93 @@
+/** The one place of wiring: configuration -> backends -> core -> doors -> addresses. */
+import { createBackend } from "./backends/index.js";
+import { resolveBackends } from "./config/backends.js";
+import type { BackendConfig, Config } from "./config/schema.js";
+import { appSettings, coreSettings, doorSettings, listenOptions } from "./config/settings.js";
+import type { Backend } from "./core/backend.js";
+import { type Core, createCore } from "./core/core.js";
+import type { Logger } from "./core/log.js";
+import type { MediaStore } from "./core/media.js";
+import { doors } from "./doors/index.js";
+import { filesystemMedia } from "./media/filesystem.js";
+import { inlineMedia } from "./media/inline.js";
+import { sanitizePng } from "./media/png.js";
+import type { Listener } from "./server/listen.js";
+import { type Serving, serve } from "./serving.js";
+
+/** A gateway that runs. */
+export interface RunningGateway {
+  readonly core: Core;
+  /** The backends with their entries of the configuration, in its order. */
+  readonly backends: readonly { readonly backend: Backend; readonly config: BackendConfig }[];
+  readonly listeners: readonly Listener[];
+  /**
+   * Shuts down: refuses new calls, lets running ones end in their own time, then
+   * closes everything. Always resolves.
+   * @param graceMs after which running calls are aborted, milliseconds
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+/**
+ * Starts a gateway. It listens at once; models load in the background, and calls
+ * wait for theirs.
+ * @throws as Node does if an address can't be listened on, and Error if a file
+ *   of the configuration can't be read; nothing runs on then
+ */
+export async function start(config: Config, log: Logger): Promise<RunningGateway> {
+  const entries = await resolveBackends(config);
+  let base = config.public_url ?? "";
+  const media = await openMedia(config, () => base, log);
+  const backends = await Promise.all(
+    entries.map(async (entry) => ({ config: entry, backend: await createBackend(entry, { log }) })),
+  );
+  const core = createCore({
+    settings: coreSettings(config),
+    backends: backends.map(({ backend }) => backend),
+    log,
+    media,
+    sanitize: sanitizePng,
+    // Loaded with the first harmful image: most gateways never see one.
+    blur: async (png) => (await import("./media/blur.js")).blurPng(png),
+  });
+  const release = async () => {
+    await Promise.all(backends.map(({ backend }) => backend.close()));
+    await media.close();
+  };
+  let serving: Serving;
+  try {
+    serving = await serve({
+      core,
+      doors,
+      doorSettings: doorSettings(config),
+      appSettings: appSettings(config),
+      listen: listenOptions(config),
+    });
+  } catch (error) {
+    await release();
+    throw error;
+  }
+  base ||= reachableBase(serving.listeners);
+  let closed: Promise<void> | undefined;
+  return {
+    core,
+    backends,
+    listeners: serving.listeners,
+    close(graceMs) {
+      closed ??= serving.close(graceMs).then(release);
+      return closed;
+    },
+  };
+}
+
+async function openMedia(config: Config, baseUrl: () => string, log: Logger): Promise<MediaStore> {
+  const { delivery, directory, ttl, max_bytes } = config.media;
+  if (delivery === "data") return inlineMedia();
+  return filesystemMedia({ directory, ttlMs: ttl, maxBytes: max_bytes, baseUrl, log });
+}
+
+/** Where callers on this machine reach the gateway: what images are addressed by without `public_url`. */
+function reachableBase(listeners: readonly Listener[]): string {
+  const url = listeners.find(({ port }) => port > 0)?.url ?? "http://localhost";
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
+}
