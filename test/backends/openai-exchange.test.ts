@@ -1,0 +1,163 @@
+/** The clock of an exchange, and how it holds a fast server back. */
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Exchange } from "../../src/backends/openai/exchange.js";
+import { LintelError } from "../../src/core/errors.js";
+
+/** Stands where undici stands: takes orders for the connection. */
+class Controller {
+  paused = false;
+  aborted = false;
+  reason: Error | null = null;
+  pause() {
+    this.paused = true;
+  }
+  resume() {
+    this.paused = false;
+  }
+  abort(reason: Error) {
+    this.aborted = true;
+    this.reason = reason;
+  }
+}
+
+const some = Buffer.from("x");
+const timeout = expect.objectContaining({ code: "timeout" });
+
+function begun() {
+  const caller = new AbortController();
+  const exchange = new Exchange(caller.signal, 1000, 100);
+  const controller = new Controller();
+  exchange.onRequestStart(controller);
+  exchange.onResponseStart(controller, 200, {});
+  return { caller, exchange, controller };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("the clock", () => {
+  it("runs for the first byte, not for the head", async () => {
+    const { exchange, controller } = begun();
+    const read = exchange.read();
+    vi.advanceTimersByTime(999);
+    expect(controller.aborted).toBe(false);
+    vi.advanceTimersByTime(1);
+    await expect(read).rejects.toEqual(timeout);
+    expect(controller.aborted).toBe(true);
+    await exchange.over;
+  });
+
+  it("starts anew with every byte after it", async () => {
+    const { exchange, controller } = begun();
+    for (let i = 0; i < 20; i++) {
+      exchange.onResponseData(controller, some);
+      await exchange.read();
+      vi.advanceTimersByTime(99);
+    }
+    const read = exchange.read();
+    vi.advanceTimersByTime(1);
+    await expect(read).rejects.toEqual(timeout);
+  });
+
+  it("counts the time to connect and to wait for a connection", async () => {
+    const exchange = new Exchange(new AbortController().signal, 1000, 100);
+    vi.advanceTimersByTime(1000);
+    await expect(exchange.answer).rejects.toEqual(timeout);
+    const controller = new Controller();
+    exchange.onRequestStart(controller);
+    expect(controller.aborted).toBe(true);
+  });
+
+  it("stands still while the reader is slow", async () => {
+    const { exchange, controller } = begun();
+    exchange.onResponseData(controller, Buffer.alloc(2 * 1024 * 1024));
+    expect(controller.paused).toBe(true);
+    vi.advanceTimersByTime(1_000_000);
+    expect(controller.aborted).toBe(false);
+    expect((await exchange.read())?.length).toBe(1);
+    expect(controller.paused).toBe(false);
+    const read = exchange.read();
+    vi.advanceTimersByTime(100);
+    await expect(read).rejects.toEqual(timeout);
+  });
+
+  it("does not run where no time is set", () => {
+    const exchange = new Exchange(new AbortController().signal, 0, 0);
+    exchange.answer.catch(() => {});
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is stopped when all is over", async () => {
+    const { exchange, controller } = begun();
+    exchange.onResponseData(controller, some);
+    exchange.onResponseEnd();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(await exchange.read()).toEqual([some]);
+    expect(await exchange.read()).toBeUndefined();
+    await exchange.over;
+  });
+});
+
+describe("reading", () => {
+  it("brings all that came since the last time", async () => {
+    const { exchange, controller } = begun();
+    exchange.onResponseData(controller, Buffer.from("a"));
+    exchange.onResponseData(controller, Buffer.from("b"));
+    expect((await exchange.read())?.map(String)).toEqual(["a", "b"]);
+  });
+
+  it("brings what came before a failure, then the failure", async () => {
+    const { exchange, controller } = begun();
+    exchange.onResponseData(controller, some);
+    exchange.onResponseError(controller, new Error("reset"));
+    expect(await exchange.read()).toEqual([some]);
+    await expect(exchange.read()).rejects.toEqual(
+      expect.objectContaining({ code: "upstream_failed" }),
+    );
+  });
+
+  it("brings nothing more after an abort", async () => {
+    const { caller, exchange, controller } = begun();
+    const reason = new LintelError("cancelled", "left");
+    exchange.onResponseData(controller, some);
+    caller.abort(reason);
+    await expect(exchange.read()).rejects.toBe(reason);
+    expect(controller.reason).toBe(reason);
+  });
+});
+
+describe("draining", () => {
+  it("keeps the connection if the server ends soon, whatever the caller does", async () => {
+    const { caller, exchange, controller } = begun();
+    exchange.onResponseData(controller, some);
+    exchange.drain();
+    exchange.abort();
+    caller.abort(new LintelError("cancelled", "left"));
+    exchange.onResponseData(controller, some);
+    exchange.onResponseEnd();
+    expect(controller.aborted).toBe(false);
+    expect(vi.getTimerCount()).toBe(0);
+    await exchange.over;
+  });
+
+  it("gives the connection up if the server goes on", async () => {
+    const { exchange, controller } = begun();
+    exchange.drain();
+    exchange.onResponseData(controller, Buffer.alloc(65 * 1024));
+    expect(controller.aborted).toBe(true);
+    await exchange.over;
+  });
+
+  it("gives the connection up if the server hangs", async () => {
+    const { exchange, controller } = begun();
+    exchange.onResponseData(controller, some);
+    exchange.drain();
+    vi.advanceTimersByTime(1000);
+    expect(controller.aborted).toBe(true);
+    await exchange.over;
+  });
+});

@@ -1,0 +1,256 @@
+/** What the openai backend sends, and what it learns from refusals. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { addressOf } from "../../src/backends/openai/address.js";
+import { dialectOf } from "../../src/backends/openai/dialect.js";
+import { refusedField } from "../../src/backends/openai/refusal.js";
+import type { Call } from "../../src/core/call.js";
+import { fixture } from "./fixture.js";
+import { backendFor, chatRequest, echo } from "./openai-subject.js";
+import { callOf } from "./subject.js";
+import { type Script, Upstream } from "./upstream.js";
+
+const cleanups: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function against(script: Script, config: object = {}) {
+  const upstream = await Upstream.start(script);
+  const backend = backendFor(upstream.url, config);
+  cleanups.push(
+    () => upstream.close(),
+    () => backend.close(),
+  );
+  const bodies = () =>
+    upstream.requests
+      .filter(({ method }) => method === "POST")
+      .map(({ body }) => JSON.parse(String(body)));
+  return { upstream, backend, bodies };
+}
+
+type Against = Awaited<ReturnType<typeof against>>;
+
+async function chat({ backend }: Against, more: Partial<LLMRequest> = {}): Promise<Call<"chat">> {
+  const call = callOf("chat", chatRequest(more));
+  for await (const _ of backend.handlers.chat?.(call) ?? []);
+  return call;
+}
+
+async function complete({ backend }: Against, more: Partial<LLMRequest> = {}): Promise<void> {
+  const call = callOf("complete", chatRequest(more));
+  for await (const _ of backend.handlers.complete?.(call) ?? []);
+}
+
+const message = { role: "user", content: "hello" };
+const everything = { temperature: 0.1, topP: 0.5, topK: 40, maxTokens: 9, seed: 7n, stop: ["."] };
+
+describe("the body", () => {
+  it("of a stream asks for usage", async () => {
+    const server = await against(echo);
+    await chat(server);
+    expect(server.bodies()).toEqual([
+      {
+        model: "m",
+        messages: [message],
+        temperature: 0.7,
+        top_p: 1,
+        max_tokens: 256,
+        stream: true,
+        stream_options: { include_usage: true },
+      },
+    ]);
+  });
+
+  it("of a whole answer does not", async () => {
+    const server = await against(echo);
+    await complete(server);
+    expect(server.bodies()[0]).toMatchObject({ stream: false });
+    expect(server.bodies()[0]).not.toHaveProperty("stream_options");
+  });
+
+  it.each([
+    ["auto", { top_k: 40, max_tokens: 9 }],
+    ["vllm", { top_k: 40, max_tokens: 9 }],
+    ["sglang", { top_k: 40, max_tokens: 9 }],
+    ["llamacpp", { top_k: 40, max_tokens: 9 }],
+    ["lmstudio", { top_k: 40, max_tokens: 9 }],
+    ["ollama", { max_tokens: 9 }],
+    ["openai", { max_completion_tokens: 9 }],
+  ])("in the dialect %s has every field that it takes, and no other", async (dialect, own) => {
+    const server = await against(echo, { dialect });
+    await complete(server, everything);
+    const common = { temperature: 0.1, top_p: 0.5, seed: 7, stop: ["."], stream: false };
+    expect(server.bodies()).toEqual([{ model: "m", messages: [message], ...common, ...own }]);
+    const supports = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
+    expect(server.backend.models()[0]?.supports).toEqual(
+      supports.filter((field) => field !== "top_k" || "top_k" in own),
+    );
+  });
+
+  it.each([-1, 0])("has no top_k of %i", async (topK) => {
+    const server = await against(echo);
+    await complete(server, { topK });
+    expect(server.bodies()[0]).not.toHaveProperty("top_k");
+  });
+
+  it("has no seed of -1", async () => {
+    const server = await against(echo);
+    await complete(server, { seed: -1n });
+    expect(server.bodies()[0]).not.toHaveProperty("seed");
+  });
+
+  it("keeps to the cap of the backend, which its models tell", async () => {
+    const server = await against(echo, { max_tokens: 100 });
+    await complete(server, { maxTokens: 256 });
+    await complete(server, { maxTokens: 50 });
+    expect(server.bodies().map((body) => body.max_tokens)).toEqual([100, 50]);
+    expect(server.backend.models()[0]?.maxTokens).toBe(100);
+  });
+
+  it.each([
+    ["vllm", "system"],
+    ["openai", "developer"],
+  ])("in the dialect %s writes the role developer as %s", async (dialect, role) => {
+    const server = await against(echo, { dialect });
+    const messages = [
+      { $typeName: "lintel.v1.LLMMessage", role: "developer", content: "" } as const,
+    ];
+    await complete(server, { messages });
+    expect(server.bodies()[0].messages[0].role).toBe(role);
+  });
+});
+
+describe("the head", () => {
+  it("has the key and the headers of the configuration", async () => {
+    const config = { api_key: "sk-1", headers: { "X-Team": "a" } };
+    const server = await against(echo, config);
+    await complete(server);
+    expect(server.upstream.requests[0]?.headers).toMatchObject({
+      authorization: "Bearer sk-1",
+      "x-team": "a",
+      "content-type": "application/json",
+    });
+    expect(server.upstream.requests[0]?.headers).not.toHaveProperty("accept-encoding");
+  });
+
+  it("has a header of the configuration in place of the key", async () => {
+    const config = { api_key: "sk-1", headers: { Authorization: "Basic eA==" } };
+    const server = await against(echo, config);
+    await complete(server);
+    expect(server.upstream.requests[0]?.headers.authorization).toBe("Basic eA==");
+  });
+
+  it("has no authorization without a key", async () => {
+    const server = await against(echo);
+    await complete(server);
+    expect(server.upstream.requests[0]?.headers).not.toHaveProperty("authorization");
+  });
+});
+
+describe("the address", () => {
+  it.each([
+    ["http://h:8000", "/v1/chat/completions"],
+    ["http://h:8000/", "/v1/chat/completions"],
+    ["http://h:8000/v1", "/v1/chat/completions"],
+    ["http://h:8000/v1/", "/v1/chat/completions"],
+    ["http://h/v1/chat/completions", "/v1/chat/completions"],
+    ["https://h/openai/v1", "/openai/v1/chat/completions"],
+    ["https://h/api", "/api/chat/completions"],
+    ["https://h/d/gpt?api-version=2025", "/d/gpt/chat/completions?api-version=2025"],
+  ])("of %s", (url, path) => {
+    expect(addressOf(url).at("/chat/completions")).toBe(path);
+    expect(addressOf(url).origin).toBe(new URL(url).origin);
+  });
+
+  it.each([
+    ["https://api.openai.com/v1", undefined, "max_completion_tokens", false],
+    ["https://api.openai.com.evil.example", undefined, "max_tokens", true],
+    ["http://h", undefined, "max_tokens", true],
+    ["http://h", "library", "max_tokens", false],
+    ["http://h", "vllm", "max_tokens", true],
+    ["http://h", "constructor", "max_tokens", true],
+  ])("of %s, owned by %s, tells the dialect", (url, ownedBy, maxTokens, topK) => {
+    expect(dialectOf("auto", new URL(url), ownedBy)).toMatchObject({ maxTokens, topK });
+  });
+});
+
+describe("refusals", () => {
+  /** Refuses requests that have the field, with the fixture. */
+  const refusing =
+    (field: string, name: string): Script =>
+    (exchange) =>
+      field in exchange.json() ? exchange.play(fixture(name)) : echo(exchange);
+
+  it("of stream_options are believed once and remembered", async () => {
+    const server = await against(refusing("stream_options", "vllm/refuses-stream-options"));
+    const call = await chat(server);
+    await chat(server);
+    const asked = server.bodies().map((body) => "stream_options" in body);
+    expect(asked).toEqual([true, false, false]);
+    expect(call.warnings).toEqual([]);
+  });
+
+  it("of temperature are remembered, told, and no longer claimed as supported", async () => {
+    const server = await against(refusing("temperature", "openai/refuses-temperature"));
+    expect(server.backend.models()[0]?.supports).toContain("temperature");
+    const call = await chat(server, { temperature: 0.1 });
+    expect(call.warnings).toEqual(["temperature: not supported by this model, ignored"]);
+    expect(server.backend.models()[0]?.supports).not.toContain("temperature");
+    expect(server.backend.models()[0]?.supports).toContain("top_p");
+    await complete(server);
+    expect(server.bodies()).toHaveLength(3);
+  });
+
+  it("of a default are not told: nobody asked for it", async () => {
+    const server = await against(refusing("temperature", "openai/refuses-temperature"));
+    expect((await chat(server)).warnings).toEqual([]);
+  });
+
+  it("of max_tokens lead to its other name, which still counts as supported", async () => {
+    const server = await against(refusing("max_tokens", "openai/refuses-max-tokens"));
+    await chat(server, { maxTokens: 9 });
+    expect(server.bodies()[1]).toMatchObject({ max_completion_tokens: 9 });
+    expect(server.bodies()[1]).not.toHaveProperty("max_tokens");
+    expect(server.backend.models()[0]?.supports).toContain("max_tokens");
+  });
+
+  it("are not remembered where it fails without, too", async () => {
+    const server = await against((exchange) =>
+      exchange.play(fixture("openai/refuses-temperature")),
+    );
+    await expect(chat(server)).rejects.toMatchObject({ code: "invalid_value" });
+    expect(server.bodies()).toHaveLength(2);
+    expect(server.backend.models()[0]?.supports).toContain("temperature");
+  });
+
+  it.each([
+    ["openai/bad-temperature", undefined],
+    ["vllm/too-long", undefined],
+    ["openai/bad-key", undefined],
+    ["openai/refuses-temperature", "temperature"],
+    ["openai/refuses-max-tokens", "max_tokens"],
+    ["vllm/refuses-stream-options", "stream_options"],
+  ])("%s is one of %s", (name, field) => {
+    const { status, body } = fixture(name);
+    expect(refusedField(status, String(body))).toBe(field);
+  });
+
+  it.each([
+    // Fireworks, quoted in FlowiseAI/Flowise issue 2866.
+    ["Extra inputs are not permitted, field: 'stream_options'", "stream_options"],
+    ["Extra inputs are not permitted, field: 'top_k', value: 40", "top_k"],
+    ["top_k must be at least 1", undefined],
+    ["unknown model max_tokens_3", undefined],
+  ])("%s", (text, field) => {
+    expect(refusedField(400, JSON.stringify({ error: { message: text } }))).toBe(field);
+  });
+
+  it("in FastAPI's form are understood", () => {
+    // Mistral and others behind FastAPI.
+    const detail = [
+      { type: "extra_forbidden", loc: ["body", "top_k"], msg: "Extra inputs are not permitted" },
+    ];
+    expect(refusedField(422, JSON.stringify({ detail }))).toBe("top_k");
+  });
+});
