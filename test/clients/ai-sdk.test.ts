@@ -1,0 +1,74 @@
+/** The Vercel AI SDK with its provider for OpenAI-compatible servers, unmodified. */
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { generateImage, generateText, streamText } from "ai";
+import { describe, expect, test } from "vitest";
+import type { Handle } from "../../src/core/call.js";
+import { LintelError } from "../../src/core/errors.js";
+import { type Setting, serve } from "../doors/serve.js";
+import { breaksAfter, paints, png, says, scripted } from "../support/scripted.js";
+
+async function provider(chat: Handle<"chat"> = says("Hi", " there"), setting?: Setting) {
+  const { url } = await serve(scripted({ chat, streamTextToImage: paints() }), setting);
+  return createOpenAICompatible({
+    name: "lintel",
+    baseURL: `${url}/v1`,
+    apiKey: "me",
+    includeUsage: true,
+  });
+}
+
+const prompt = "Hello";
+const maxRetries = 0;
+
+describe("Vercel AI SDK", () => {
+  test("generateText", async () => {
+    const model = (await provider())("chat-1");
+    const { text, finishReason, usage } = await generateText({ model, prompt, maxRetries });
+    expect(text).toBe("Hi there");
+    expect(finishReason).toBe("stop");
+    expect(usage.totalTokens).toBe(9);
+  });
+
+  test("streamText", async () => {
+    const result = streamText({ model: (await provider())("chat-1"), prompt, maxRetries });
+    const parts: string[] = [];
+    for await (const part of result.textStream) parts.push(part);
+    expect(parts).toEqual(["Hi", " there"]);
+    expect(await result.finishReason).toBe("stop");
+    expect((await result.usage).totalTokens).toBe(9);
+  });
+
+  test("a failure in mid-stream is an error with its message", async () => {
+    const broken = breaksAfter(new LintelError("upstream_failed", "it broke"), "Hi");
+    const errors: unknown[] = [];
+    const result = streamText({
+      model: (await provider(broken))("chat-1"),
+      prompt,
+      maxRetries,
+      onError: ({ error }) => {
+        errors.push(error);
+      },
+    });
+    for await (const _ of result.textStream);
+    expect(JSON.stringify(errors)).toMatch("it broke");
+    expect(await result.finishReason).toBe("error");
+  });
+
+  test("generateImage", async () => {
+    const model = (await provider()).imageModel("image-1");
+    const { image } = await generateImage({ model, prompt: "a cat", size: "64x64", maxRetries });
+    expect(image.mediaType).toBe("image/png");
+    expect(Buffer.from(image.uint8Array).subarray(0, 8)).toEqual(png(0).subarray(0, 8));
+  });
+
+  test("a validation error and a wrong token", async () => {
+    const model = (await provider())("chat-1");
+    await expect(generateText({ model, prompt, temperature: 9, maxRetries })).rejects.toThrow(
+      /temperature: must be/,
+    );
+    const refused = await provider(says("Hi"), { core: { auth: { mode: "token", tokens: [] } } });
+    await expect(generateText({ model: refused("chat-1"), prompt, maxRetries })).rejects.toThrow(
+      /token/,
+    );
+  });
+});
