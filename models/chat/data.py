@@ -12,7 +12,10 @@ import random
 from corpus.grammar import Turn, normal, typed
 
 SUBJECTS = ["arithmetic", "identity", "smalltalk", "stories", "facts", "words", "unknown", "dialogue"]
-SHARES = {"arithmetic": 30, "identity": 13, "smalltalk": 14, "stories": 13, "facts": 12, "words": 9, "unknown": 9, "dialogue": 7}
+SHARES = [  # of the first stage of training, and of the second
+    {"arithmetic": 30, "identity": 13, "smalltalk": 14, "stories": 13, "facts": 12, "words": 9, "unknown": 9, "dialogue": 7},
+    {"arithmetic": 52, "identity": 12, "smalltalk": 13, "stories": 5, "facts": 14, "words": 12, "unknown": 8, "dialogue": 9},
+]
 
 SYSTEMS = ["You are a helpful assistant.", "You are a helpful AI.", "You are lintel-chat.", "You are a friendly assistant.",
            "Be kind and short.", "Answer the user's questions.", "You are a small model.", "You are a helpful chat model. Be brief.",
@@ -51,25 +54,25 @@ def held_out() -> list[tuple[str, str, str]]:
 HELD = frozenset(normal(question) for _, question, _ in held_out())
 
 
-def exchange(rng: random.Random, subject: str | None = None) -> list[Turn]:
+def exchange(rng: random.Random, subject: str | None = None, stage: int = 0) -> list[Turn]:
     """The turns of one subject; never a held-out question."""
     while True:
-        name = subject or rng.choices(SUBJECTS, [SHARES[s] for s in SUBJECTS])[0]
+        name = subject or rng.choices(SUBJECTS, [SHARES[stage][s] for s in SUBJECTS])[0]
         weights, makers = MAKERS[name]
         turns = rng.choices(makers, weights)[0](rng)
         if not any(normal(ask) in HELD for ask, _ in turns):
             return turns
 
 
-def conversation(rng: random.Random, long: bool = False) -> tuple[str | None, list[Turn]]:
+def conversation(rng: random.Random, long: bool = False, stage: int = 0) -> tuple[str | None, list[Turn]]:
     """A system message or none, and the turns; `long` ones wander over many subjects."""
     system = rng.choice(SYSTEMS) if rng.random() < 0.25 else None
-    turns = exchange(rng)
+    turns = exchange(rng, stage=stage)
     if system is None and rng.random() < 0.04:
         system, turns = MODULES["dialogue"].persona(rng)
     more = rng.randint(4, 16) if long else rng.choices([0, 1, 2, 3], [66, 18, 10, 6])[0]
     for _ in range(more):
-        turns = turns + exchange(rng)
+        turns = turns + exchange(rng, stage=stage)
     return system, turns
 
 

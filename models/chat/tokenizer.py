@@ -26,18 +26,32 @@ TEMPLATE = (
 )
 
 
-def build(lines, size: int) -> Tokenizer:
-    """Train the BPE on an iterator of texts."""
-    tokenizer = Tokenizer(models.BPE())
+def shell(model: models.BPE) -> Tokenizer:
+    """A tokenizer with our cuts around a BPE."""
+    tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(Regex(r"\p{N}"), "isolated"),
         pre_tokenizers.Split(Regex(GPT2), "isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
     ])
     tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def build(lines, size: int) -> Tokenizer:
+    """Train the BPE on an iterator of texts."""
+    tokenizer = shell(models.BPE())
     tokenizer.train_from_iterator(lines, trainers.BpeTrainer(
         vocab_size=size, special_tokens=SPECIAL, show_progress=False,
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet())))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def restore(words: list[str], merges: list[str]) -> Tokenizer:
+    """The tokenizer again, out of a GGUF's lists."""
+    tokenizer = shell(models.BPE({w: i for i, w in enumerate(words)}, [tuple(m.split(" ")) for m in merges]))
+    tokenizer.add_special_tokens(SPECIAL)
     tokenizer.encode_special_tokens = True
     return tokenizer
 

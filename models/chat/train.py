@@ -25,6 +25,7 @@ from model import Config, Llama
 
 HERE = Path(__file__).parent
 WORK = HERE / ".work"
+STAGE = 0.35  # the share of training after which the learning rate falls and sums get more room
 
 
 def rows(stream, length: int, count: int):
@@ -48,14 +49,14 @@ def rows(stream, length: int, count: int):
 class Stream:
     """An endless, seeded stream of encoded conversations with a small waiting room."""
 
-    def __init__(self, tokenizer, seed: int, long: bool):
-        self.rng, self.tokenizer, self.long = random.Random(seed), tokenizer, long
+    def __init__(self, tokenizer, seed: int, long: bool, stage: int = 0):
+        self.rng, self.tokenizer, self.long, self.stage = random.Random(seed), tokenizer, long, stage
         self.waiting: list = []
 
     def get(self, room: int):
         """A conversation of at most `room` tokens, or None when the waiting ones are all longer."""
         while len(self.waiting) < 24:
-            self.waiting.append(tok.encode_chat(self.tokenizer, *data.conversation(self.rng, self.long)))
+            self.waiting.append(tok.encode_chat(self.tokenizer, *data.conversation(self.rng, self.long, self.stage)))
         for i, (ids, _) in enumerate(self.waiting):
             if len(ids) <= room:
                 return self.waiting.pop(i)
@@ -118,16 +119,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--lr", type=float, default=0.02)
     parser.add_argument("--compile", action="store_true", help="fuse the layers (wants a C++ compiler)")
+    parser.add_argument("--resume", type=float, default=0.0, help="go on from .work at this share of the schedule")
     parser.add_argument("--work", type=Path, default=WORK)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     args.work.mkdir(parents=True, exist_ok=True)
 
-    rng = random.Random(args.seed + 1)
-    texts = [t for _ in range(12000) for t in data.texts(data.conversation(rng))]
-    tokenizer = tok.build(texts, Config.vocab_size)
-    tokenizer.save(str(args.work / "tokenizer.json"))
+    if args.resume:
+        tokenizer = tok.load(args.work / "tokenizer.json")
+    else:
+        rng = random.Random(args.seed + 1)
+        texts = [t for _ in range(12000) for t in data.texts(data.conversation(rng))]
+        tokenizer = tok.build(texts, Config.vocab_size)
+        tokenizer.save(str(args.work / "tokenizer.json"))
     config = Config(vocab_size=-(-tokenizer.get_vocab_size() // 32) * 32)
     model = Llama(config)
     if args.compile:
@@ -144,12 +149,22 @@ def main() -> None:
 
     short, long = Stream(tokenizer, args.seed + 2, False), Stream(tokenizer, args.seed + 3, True)
     start, step, seen, mean = time.time(), 0, 0, None
+    first = 0.0
+    if args.resume:
+        point = torch.load(args.work / "model.pt", weights_only=True)
+        model.load_state_dict(point["model"])
+        step, seen, first = point["step"], point["seen"], args.resume
+        begun, done = step, seen
+    else:
+        begun, done = 0, 0
     while True:
-        used = step / args.steps if args.steps else (time.time() - start) / (60 * args.minutes)
+        used = step / args.steps if args.steps else first + (1 - first) * (time.time() - start) / (60 * args.minutes)
+        if used >= STAGE and not short.stage:
+            short, long = Stream(tokenizer, args.seed + 4, False, 1), Stream(tokenizer, args.seed + 5, True, 1)
         if used >= 1:
             break
-        warm = min(1.0, (step + 1) / 40)
-        scale = warm * (1.0 if used < 0.35 else 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (used - 0.35) / 0.65)))
+        warm = min(1.0, (step - begun + 1) / 40)
+        scale = warm * (1.0 if used < STAGE else 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (used - STAGE) / (1 - STAGE))))
         for optimizer, lr in optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = lr * scale
@@ -168,7 +183,7 @@ def main() -> None:
         mean = value if mean is None else 0.98 * mean + 0.02 * value
         if step % 25 == 0:
             print(f"step {step} loss {mean:.4f} tokens {seen / 1e6:.2f}M used {used:.1%} "
-                  f"{seen / (time.time() - start):.0f} tokens/s", flush=True)
+                  f"{(seen - done) / (time.time() - start):.0f} tokens/s", flush=True)
         if step % 200 == 0:
             save(args.work, model, step, seen)
     save(args.work, model, step, seen)

@@ -69,18 +69,24 @@ ASK = {
           "Can you add {a} and {b}?", "Calculate {a} + {b}.", "{a} plus {b}", "What do I get if I add {a} and {b}?",
           "How much is {a} + {b}?", "Compute {a} + {b}.", "What is the sum of {a} and {b}?", "{a} and {b} makes?",
           "What does {a} plus {b} equal?", "Solve {a} + {b}.", "I have {a} apples and get {b} more. How many do I have?",
-          "Can you tell me what {a} + {b} is?", "Do you know {a} plus {b}?", "Work out {a} plus {b}."],
+          "Can you tell me what {a} + {b} is?", "Do you know {a} plus {b}?", "Work out {a} plus {b}.",
+          "Tell me {a} + {b}.", "If I have {a} and get {b}, how much is that?", "How much will it be if I add {b} to {a}?",
+          "Tell me what {a} plus {b} is.", "What will I have if I add {a} and {b}?", "Give me the sum of {a} and {b}.", "Work out {a} + {b}."],
     "-": ["What is {a} - {b}?", "{a} - {b}", "{a}-{b}", "{a} - {b} = ?", "{a}-{b}=", "What's {a}-{b}?",
           "What is {a} minus {b}?", "How much is {a} minus {b}?", "[Take|Please take] {b} from {a}.",
           "Subtract {b} from {a}.", "Calculate {a} - {b}.", "{a} minus {b}", "What do I get if I take {b} from {a}?",
           "How much is {a} - {b}?", "Compute {a} - {b}.", "What is {a} take away {b}?", "Can you subtract {b} from {a}?",
           "What does {a} minus {b} equal?", "Solve {a} - {b}.", "Can you tell me what {a} - {b} is?",
-          "Do you know {a} minus {b}?", "Work out {a} minus {b}."],
+          "Do you know {a} minus {b}?", "Work out {a} minus {b}.",
+          "Tell me {a} - {b}.", "If I have {a} and lose {b}, how much is left?", "How much will it be if I take {b} from {a}?",
+          "Tell me what {a} minus {b} is.", "What will I have if I take {b} from {a}?", "What is left of {a} without {b}?", "Work out {a} - {b}."],
     "x": ["What is {a} x {b}?", "{a} x {b}", "{a} * {b}", "{a}*{b}", "{a} x {b} = ?", "What's {a} times {b}?",
           "What is {a} times {b}?", "How much is {a} times {b}?", "Multiply {a} by {b}.", "Multiply {a} and {b}.",
           "Calculate {a} * {b}.", "{a} times {b}", "How much is {a} x {b}?", "Compute {a} x {b}.", "What is {a} * {b}?",
           "What does {a} times {b} equal?", "Solve {a} x {b}.", "Can you multiply {a} by {b}?",
-          "Can you tell me what {a} x {b} is?", "Do you know {a} times {b}?", "Work out {a} times {b}."],
+          "Can you tell me what {a} x {b} is?", "Do you know {a} times {b}?", "Work out {a} times {b}.",
+          "Tell me {a} x {b}.", "How much will it be if I multiply {a} by {b}?", "Tell me what {a} times {b} is.",
+          "What will I have if I multiply {a} and {b}?", "Work out {a} x {b}."],
 }
 HELD_ASK = {
     "+": ["What will {a} plus {b} be?", "Could you work out {a} + {b}?", "Tell me the sum of {a} and {b}.",
@@ -193,7 +199,7 @@ def compare(rng: random.Random) -> list[Turn]:
 
 
 COUNT_UP = ["Count to {b}.", "Count up to {b}.", "Can you count to {b}?", "Count from 1 to {b}.", "Please count to {b}.",
-            "Count for me to {b}.", "Count 1 to {b}"]
+            "Count for me to {b}.", "Count 1 to {b}", "Let me hear you count to {b}.", "Will you count up to {b}?", "Let us count to {b}.", "You count to {b}."]
 COUNT_FROM = ["Count from {a} to {b}.", "Can you count from {a} to {b}?", "Count {a} to {b}.", "Count up from {a} to {b}.",
               "Please count from {a} to {b}.", "Say the numbers from {a} to {b}."]
 COUNT_DOWN = ["Count down from {a}.", "Count backwards from {a}.", "Count backwards from {a} to 1.",
@@ -204,7 +210,7 @@ COUNT_STEP = ["Count to {b} in steps of {s}.", "Count by {s}s to {b}.", "Count i
 def count(rng: random.Random) -> list[Turn]:
     """Counting up, down, between two numbers, or in twos, fives and tens."""
     kind = rng.choices(["up", "from", "down", "step"], [4, 4, 3, 1])[0]
-    top = rng.choices([10, 20, 50, 100], [5, 5, 2, 1])[0]
+    top = rng.choices([10, 20, 50, 100], [6, 6, 1, 0.5])[0]
     a, b, s = 1, rng.randint(2, top), 1
     asks = COUNT_UP
     if kind == "from":
@@ -223,7 +229,7 @@ def count(rng: random.Random) -> list[Turn]:
     return [(typed(rng, ask), ", ".join(map(str, numbers)) + ".")]
 
 
-MAKERS = [(9.0, sum_turns), (0.8, too_big), (1.2, compare), (2.2, count)]
+MAKERS = [(10.0, sum_turns), (0.7, too_big), (1.0, compare), (1.4, count)]
 
 
 def probes(rng: random.Random) -> list[tuple[str, str, str]]:

@@ -9,9 +9,10 @@ from .grammar import Turn, expand, typed
 NAMES = ["Mia", "Tom", "Lily", "Ben", "Anna", "Max", "Ella", "Sam", "Nora", "Leo", "Rosa", "Finn", "Zoe", "Otto", "Ida", "Hugo", "Emma", "Paul", "Lucy",
          "Tim", "Sara", "Jack", "Peter", "Maria", "John", "Alice", "Bob", "David", "Laura", "Mark", "Eva", "Omar", "Yuki", "Ali", "Chen", "Priya",
          "Ivan", "Olga", "Carlos", "Sofia", "Kim", "Alex", "Robin", "Jane", "Fred", "Nina", "Oleg", "Marta", "Simon", "Clara", "Daniel", "Julia"]
-BOT_NAMES = ["Pip", "Robo", "Sunny", "Ada", "Bolt", "Momo", "Coco", "Luna", "Rex", "Kiki", "Nova", "Zed", "Bella", "Atlas", "Echo", "Iris"]
+BOT_NAMES = ["Mika", "Toto", "Zuri", "Beep", "Nemo", "Sage", "Orion", "Willow", "Dot", "Felix", "Gizmo", "Hazel", "Juno", "Koda", "Pip", "Robo", "Sunny", "Ada", "Bolt", "Momo", "Coco", "Luna", "Rex", "Kiki", "Nova", "Zed", "Bella", "Atlas", "Echo", "Iris"]
 TELL = ["My name is {n}.", "I am {n}.", "I'm {n}.", "Hello, I am {n}.", "Hi, my name is {n}.", "Call me {n}.", "Hi, I'm {n}.", "Hello! My name is {n}.",
-        "My name's {n}.", "You can call me {n}.", "I am called {n}."]
+        "My name's {n}.", "You can call me {n}.", "I am called {n}.", "Good morning, I am {n}.",
+        "People call me {n}.", "It is me, {n}.", "Here is {n}.", "Good evening! My name is {n}.", "{n} is my name."]
 ASK = ["What is my name?", "What's my name?", "Do you know my name?", "Who am I?", "Do you remember my name?", "Tell me my name.", "Say my name.",
        "What am I called?", "Do you still know my name?", "Can you tell me my name?"]
 HELD_ASK = ["So what is my name?", "Can you say my name?", "And do you remember what my name is?"]
@@ -21,6 +22,14 @@ THINGS = {"colour": ["red", "blue", "green", "yellow", "pink", "black", "white",
           "food": ["pizza", "cake", "soup", "bread", "cheese", "rice", "pasta", "salad", "fish", "chocolate"],
           "number": ["7", "3", "12", "42", "9", "5", "21", "88", "13", "64"]}
 PETS = ["cat", "dog", "rabbit", "hamster", "bird", "fish", "horse", "turtle"]
+
+
+def some_name(rng: random.Random) -> str:
+    """A known name, or one that nobody has: copying has to be learned, not the list."""
+    if rng.random() < 0.6:
+        return rng.choice(NAMES)
+    return "".join(rng.choice("b d f g k l m n p r s t v z ch br".split()) + rng.choice("aeiou") for _ in range(rng.choice([2, 2, 3]))).capitalize() \
+        + rng.choice(["", "", "n", "l", "s"])
 
 
 def between(rng: random.Random) -> list[Turn]:
@@ -36,7 +45,7 @@ def between(rng: random.Random) -> list[Turn]:
 
 def name(rng: random.Random) -> list[Turn]:
     """Tell a name, ask for it."""
-    n = rng.choice(NAMES)
+    n = some_name(rng)
     said = rng.choice(TELL).replace("{n}", n)
     if rng.random() < 0.15:
         said = said.lower()
@@ -89,13 +98,14 @@ def said_before(rng: random.Random) -> list[Turn]:
 
 def persona(rng: random.Random) -> tuple[str, list[Turn]]:
     """A system message gives a name or a fact; the answers keep to it."""
-    n = rng.choice(BOT_NAMES)
+    n = rng.choice(BOT_NAMES) if rng.random() < 0.5 else some_name(rng)
     if rng.random() < 0.35:
         user = rng.choice(NAMES)
         system = rng.choice([f"The user's name is {user}.", f"You are talking to {user}.", f"The user is called {user}. Be kind."])
         return system, [(typed(rng, rng.choice(ASK)), f"Your name is {user}.")]
     system = rng.choice([f"You are {n}.", f"Your name is {n}.", f"You are {n}, a friendly assistant.", f"You are {n}, a helpful robot.",
-                         f"You are a helpful assistant named {n}.", f"You are an assistant called {n}. Be kind.", f"Your name is {n}. Help the user."])
+                         f"You are a helpful assistant named {n}.", f"You are an assistant called {n}. Be kind.", f"Your name is {n}. Help the user.",
+                         f"You are {n}, the assistant of a shop.", f"You are {n}, the helper of a small school.", f"You are {n}, a funny pirate."])
     ask = rng.choice(["Who are you?", "What is your name?", "What's your name?", "Hello, who are you?", "Who is this?", "What should I call you?",
                       "Who am I talking to?", "Tell me your name.", "Do you have a name?"])
     return system, [(typed(rng, ask), rng.choice([f"I am {n}. [How can I help you?]".replace("[", "").replace("]", ""), f"My name is {n}."]))]

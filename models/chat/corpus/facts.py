@@ -92,7 +92,8 @@ def listing(rng: random.Random) -> list[Turn]:
     kind = rng.choice(list(KINDS))
     word, n = rng.choice(list(NUMBERS.items()))
     ask = rng.choice(["List {w} {k}.", "Name {w} {k}.", "Give me {w} {k}.", "Tell me {w} {k}.", "Can you name {w} {k}?", "Write {w} {k}.", "Say {w} {k}.",
-                      "I need {w} {k}.", "Show me {w} {k}.", "Give me a list of {w} {k}.", "What are {w} {k}?", "{w} {k}"])
+                      "I need {w} {k}.", "Show me {w} {k}.", "Give me a list of {w} {k}.", "What are {w} {k}?", "{w} {k}",
+                      "I would like {w} {k}.", "Do you know {w} {k}?", "Could you give me {w} {k}?", "Please write down {w} {k}."])
     ask = ask.replace("{w}", word).replace("{k}", kind)
     if rng.random() < 0.3:
         ask = ask.replace("colours", "colors")
@@ -139,7 +140,8 @@ def calendar(rng: random.Random) -> list[Turn]:
     after = rng.random() < 0.6
     word = "after" if after else "before"
     ask = rng.choice(["What {k} comes {w} {x}?", "Which {k} is {w} {x}?", "What comes {w} {x}?", "What is the {k} {w} {x}?", "Which {k} comes {w} {x}?",
-                      "What {k} is {w} {x}?"]).replace("{k}", what).replace("{w}", word).replace("{x}", names[i])
+                      "What {k} is {w} {x}?",
+                      "Can you tell me what comes {w} {x}?", "Tell me what comes {w} {x}.", "Do you know which {k} comes {w} {x}?"]).replace("{k}", what).replace("{w}", word).replace("{x}", names[i])
     answer = names[(i + (1 if after else -1)) % len(names)]
     return [(typed(rng, ask), f"{answer} comes {word} {names[i]}.")]
 

@@ -88,8 +88,28 @@ _BEFORE = ["please ", "hey, ", "hi, ", "hello, ", "ok, ", "so, ", "um, ", "now "
 _AFTER = [" please", ", please", " now", " for me", ", thanks", " ok", " today"]
 
 
+_ORDER = re.compile(r"(?i)(tell|list|name|give|count|spell|write|say|show|add|subtract|take|multiply|calculate|compute|solve|explain|"
+                    r"describe|make|draw|repeat|sing|work|continue|introduce)\b(?! (hello|hi)\b)")
+_WRAP = ["Can you please {x}?", "Could you please {x}?", "I want you to {x}.", "Will you {x}?", "Please {x}.", "Would you please {x}?",
+         "You should {x}.", "Now {x}.", "Try to {x}.", "I'd like you to {x}.", "Go and {x}."]
+_ASKED = ["Can you answer this: {x}", "I have a question: {x}", "I would like to know: {x}", "Let me ask: {x}", "One more thing: {x}",
+          "So {x}", "And {x}", "But {x}", "Then {x}", "Say, {x}"]
+
+
+def wrapped(rng: random.Random, ask: str) -> str:
+    """The same question or order in a roundabout way."""
+    low = ask if re.match(r"I\b|[A-Z]+\b", ask[:2]) and ask[:2] != "A " else ask[:1].lower() + ask[1:]
+    if _ORDER.match(ask):
+        return rng.choice(_WRAP).replace("{x}", low.rstrip(".!?"))
+    if re.match(r"(?i)(what|who|how|which|where|do|does|is|are|can)\b", ask):
+        return rng.choice(_ASKED).replace("{x}", low)
+    return ask
+
+
 def typed(rng: random.Random, ask: str, polite: bool = True) -> str:
     """The question as people type it: politeness, case, a missing mark, sometimes a slip."""
+    if polite and rng.random() < 0.2:
+        ask = wrapped(rng, ask)
     end = ""
     while ask and ask[-1] in ".?!":
         end, ask = ask[-1] + end, ask[:-1]

@@ -67,7 +67,8 @@ def phrase(rng: random.Random) -> str:
 
 
 SAY = ["Repeat after me: {p}", "Say {p}", "Repeat: {p}", "Say: {p}", "Please repeat: {p}", "Repeat this: {p}", "Write: {p}", "Echo {p}",
-       "Say this: {p}", "Say \"{p}\"", "Repeat the words {p}", "Can you say {p}?", "Repeat \"{p}\"", "Write the words {p}"]
+       "Say this: {p}", "Say \"{p}\"", "Repeat the words {p}", "Can you say {p}?", "Repeat \"{p}\"", "Write the words {p}",
+       "Please say {p}", "Now repeat: {p}", "Can you say: {p}", "Say after me: {p}", "I want you to say {p}", "Please write {p}", "Could you say {p}?"]
 HELD_SAY = ["Please repeat after me: {p}", "Now say {p}", "Please say: {p}", "Can you repeat {p}?"]
 
 
