@@ -1,24 +1,48 @@
-/** What can be said of a GGUF file before llama.cpp reads it. */
+/** What is wrong with a model file, in words. */
 import { open } from "node:fs/promises";
-import type { LlamaLibrary } from "./library.js";
+import { setTimeout } from "node:timers/promises";
 
 /**
- * Checks that the file is whole, as far as its header tells.
+ * Looks whether the file is what its name says.
  * @throws Error that says what is wrong, without the file's name
  */
-export async function checkFile(library: LlamaLibrary, path: string): Promise<void> {
-  const file = await open(path);
+export async function checkFile(path: string): Promise<void> {
+  const file = await open(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new Error(cause.code === "ENOENT" ? "no such file" : "the file can't be read", { cause });
+  });
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(8), 0, 8, 0);
-    if (bytesRead < 8 || buffer.toString("latin1", 0, 4) !== "GGUF") {
-      throw new Error("not a GGUF file");
-    }
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0).catch((cause) => {
+      throw new Error("the file can't be read", { cause });
+    });
+    if (bytesRead < 4 || buffer.toString("latin1") !== "GGUF") throw new Error("not a GGUF file");
   } finally {
     await file.close();
   }
-  try {
-    await library.readGgufFileInfo(path, { sourceType: "filesystem", logWarnings: false });
-  } catch (cause) {
-    throw new Error("the file ends early or is damaged: its header can't be read", { cause });
+}
+
+/** `llama_model_load: error loading model: …`: of what llama.cpp logs, the line that says why. */
+const reason = /error loading model: (?!.*failed to load model from)(.*)/;
+
+/** The last line that llama.cpp logs of a load that failed. */
+const lastLine = /^llama_model_load_from_file/;
+
+/**
+ * Why llama.cpp could not load a file.
+ * @param said the errors that it logged, in order; may still grow
+ * @param thrown what came of it
+ */
+export async function whyNotLoaded(said: readonly string[], thrown: unknown): Promise<string> {
+  if (!(thrown instanceof Error)) return "can't be loaded";
+  if (thrown.message !== "Failed to load model") return thrown.message;
+  // The log comes from another thread, and may come after the failure.
+  for (let turn = 0; turn < 100 && !said.some((line) => lastLine.test(line)); turn++) {
+    await setTimeout(5);
   }
+  for (const line of said) {
+    const why = reason.exec(line)?.[1];
+    if (why) return why;
+  }
+  // Errors in the header come without that: `gguf_init_from_reader: failed to read …`.
+  const first = said.find((line) => line.startsWith("gguf_"))?.replace(/^\w+: */, "");
+  return first ? `the file is damaged or incomplete: ${first}` : "can't be loaded";
 }

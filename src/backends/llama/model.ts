@@ -1,5 +1,4 @@
 /** A GGUF file, loaded: tokenizer, chat template, and sequences that share one context. */
-import { stat } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { basename } from "node:path";
 import type { LlamaContext, LlamaContextSequence, LlamaModel, Token } from "node-llama-cpp";
@@ -7,7 +6,7 @@ import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import type { Evaluation } from "./evaluation.js";
-import { checkFile } from "./file.js";
+import { checkFile, whyNotLoaded } from "./file.js";
 import { type Gpu, importLlama, type LlamaLibrary, runtime } from "./library.js";
 import { Pool } from "./pool.js";
 import { ChatTemplate, chatML } from "./template.js";
@@ -105,13 +104,10 @@ export async function loadModel(settings: LlamaSettings, log: Logger): Promise<L
   const name = basename(settings.path);
   const fail = (why: string, cause?: unknown) =>
     new LintelError("unavailable", `${name}: ${why}`, { cause });
-  await stat(settings.path).catch((cause) => {
-    throw fail(cause.code === "ENOENT" ? "no such file" : "the file can't be read", cause);
-  });
-  const library = await importLlama();
-  await checkFile(library, settings.path).catch((cause: Error) => {
+  await checkFile(settings.path).catch((cause: Error) => {
     throw fail(cause.message, cause);
   });
+  const library = await importLlama();
   const { llama, loading } = await runtime(library, settings.gpu, log);
   return loading(async (said) => {
     let model: LlamaModel | undefined;
@@ -130,10 +126,7 @@ export async function loadModel(settings: LlamaSettings, log: Logger): Promise<L
       return new LoadedModel(model, context, template, stops);
     } catch (cause) {
       await model?.dispose();
-      throw fail(
-        said.at(-1) ?? (cause instanceof Error ? cause.message : "can't be loaded"),
-        cause,
-      );
+      throw fail(await whyNotLoaded(said, cause), cause);
     }
   });
 }

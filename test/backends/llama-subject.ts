@@ -1,0 +1,84 @@
+/** A `llama` backend over a tiny model of random weights, whose tokens are bytes. */
+import { fileURLToPath } from "node:url";
+import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { llama } from "../../src/backends/llama/index.js";
+import { llamaSchema } from "../../src/backends/llama/schema.js";
+import type { Backend } from "../../src/core/backend.js";
+import { chatDefaults } from "../../src/core/defaults.js";
+import { silent } from "../../src/core/log.js";
+import { callOf } from "./subject.js";
+
+/** Path of a file beside the repository's root. */
+export const file = (path: string) =>
+  fileURLToPath(new URL(path, new URL("../../", import.meta.url)));
+
+/** Random weights; 128 tokens of context; never ends by itself. */
+export const tiny = file("test/backends/fixtures/gguf/tiny.gguf");
+
+/** The model that Lintel brings. */
+export const trained = file("models/chat/lintel-chat.gguf");
+
+/** A backend for a file; fields as in the configuration. */
+export function backendFor(path: string, config: object = {}): Backend {
+  return llama.create(llamaSchema.parse({ type: "llama", name: "test", path, ...config }), {
+    log: silent,
+  });
+}
+
+/** A request with every default filled in, but greedy and short. */
+export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LLMRequest {
+  return {
+    $typeName: "lintel.v1.LLMRequest",
+    messages: [{ $typeName: "lintel.v1.LLMMessage", role: "user", content }],
+    model: "tiny",
+    ...chatDefaults,
+    temperature: 0,
+    maxTokens: 8,
+    stop: [],
+    ...more,
+  };
+}
+
+/** The answer's messages, one after the other. */
+export function start(
+  backend: Backend,
+  request: LLMRequest,
+  signal?: AbortSignal,
+): AsyncIterator<readonly LLMResponse[]> {
+  const { chat } = backend.handlers;
+  if (!chat) throw new Error("no chat");
+  return chat(callOf("chat", request, signal))[Symbol.asyncIterator]();
+}
+
+/** A whole answer. */
+export interface Answer {
+  readonly text: string;
+  readonly pieces: readonly string[];
+  readonly finishReason: string;
+  readonly prompt: number;
+  readonly completion: number;
+}
+
+/** Runs a completion to its end. */
+export async function answer(
+  backend: Backend,
+  request: LLMRequest,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  const pieces: string[] = [];
+  let last: LLMResponse | undefined;
+  const messages = { [Symbol.asyncIterator]: () => start(backend, request, signal) };
+  for await (const batch of messages) {
+    for (const message of batch) {
+      last = message;
+      pieces.push(message.choices[0]?.delta?.content ?? "");
+    }
+  }
+  return {
+    text: pieces.join(""),
+    pieces,
+    finishReason: last?.choices[0]?.finishReason ?? "",
+    prompt: last?.usage?.promptTokens ?? -1,
+    completion: last?.usage?.completionTokens ?? -1,
+  };
+}
