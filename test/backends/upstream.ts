@@ -130,6 +130,8 @@ export function cut(bytes: Buffer, cuts: number | readonly number[]): Buffer[] {
 
 /** A scripted model server. */
 export class Upstream {
+  /** `http://127.0.0.1:port`, without a path; known also after `close`. */
+  readonly url: string;
   /** Everything that was asked, in order. */
   readonly requests: ReceivedRequest[] = [];
   readonly #server: Server;
@@ -140,24 +142,19 @@ export class Upstream {
   #connections = 0;
 
   private constructor(server: Server) {
+    const address = server.address();
+    if (address === null || typeof address === "string") throw new Error("not listening");
+    this.url = `http://127.0.0.1:${address.port}`;
     this.#server = server;
+    server.on("connection", (socket) => void this.#serve(socket));
   }
 
   /** Starts one on a free port of 127.0.0.1. */
   static async start(script?: Script): Promise<Upstream> {
     const server = createServer({ noDelay: true });
-    const upstream = new Upstream(server);
-    if (script) upstream.script(script);
-    server.on("connection", (socket) => void upstream.#serve(socket));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return upstream;
-  }
-
-  /** `http://127.0.0.1:port`, without a path. */
-  get url(): string {
-    const address = this.#server.address();
-    if (address === null || typeof address === "string") throw new Error("not listening");
-    return `http://127.0.0.1:${address.port}`;
+    const upstream = new Upstream(server);
+    return script ? upstream.script(script) : upstream;
   }
 
   /** Connections that are open now. */

@@ -3,6 +3,7 @@ import { addressOf } from "./address.js";
 import { listModels } from "./backend.js";
 import { type OpenaiConfig, openaiSchema } from "./config.js";
 import type { DialectName } from "./dialect.js";
+import { chats } from "./models.js";
 import { Transport } from "./transport.js";
 
 /** Where a server may be. */
@@ -21,7 +22,7 @@ export interface Found {
   readonly candidate: Candidate;
   /** A complete entry of the configuration for it. */
   readonly config: OpenaiConfig;
-  /** Names of the models that it listed, at least one. */
+  /** Names of the models that it listed and that chat, at least one. */
   readonly models: readonly string[];
 }
 
@@ -53,7 +54,8 @@ async function ask(candidate: Candidate, signal: AbortSignal): Promise<Found | u
   const address = addressOf(url);
   const transport = new Transport({ ...config, origin: address.origin });
   try {
-    const models = await listModels(transport, address.at("/models"), signal);
+    const listed = await listModels(transport, address.at("/models"), signal);
+    const models = listed.filter(chats);
     if (models.length === 0) return undefined;
     return { candidate, config, models: models.map(({ id }) => id) };
   } catch {

@@ -15,9 +15,12 @@ export interface Listed {
   readonly ownedBy: string;
 }
 
-/** Models that servers list beside the ones that chat. */
+/** What models are called that servers list beside the ones that chat. */
 const noChat =
   /embed|rerank|whisper|moderation|dall-e|gpt-image|(?:^|[-/_:])(?:tts|bge|clip)(?:[-_:]|$)/i;
+
+/** Whether a model chats, as far as its name tells. */
+export const chats = ({ id }: Listed): boolean => !noChat.test(id);
 
 /**
  * Reads the answer to `GET /models`.
@@ -132,7 +135,7 @@ export class Models {
     let next = refresh;
     try {
       const listed = await this.#source.list(this.#stop.signal);
-      this.#listed = listed.filter(({ id }) => !noChat.test(id));
+      this.#listed = listed.filter(chats);
       this.#failure = undefined;
       this.#retry = firstRetry;
     } catch (thrown) {

@@ -1,0 +1,226 @@
+/** Which models a server has, and which servers there are. */
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { State } from "../../gen/lintel/v1/models_pb.js";
+import { dialectOf } from "../../src/backends/openai/dialect.js";
+import { discover } from "../../src/backends/openai/discover.js";
+import { type Listed, Models, readModels } from "../../src/backends/openai/models.js";
+import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import { fixture } from "./fixture.js";
+import { backendFor, chatRequest } from "./openai-subject.js";
+import { callOf } from "./subject.js";
+import { type Script, Upstream } from "./upstream.js";
+
+const cleanups: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function serve(script: Script): Promise<Upstream> {
+  const upstream = await Upstream.start(script);
+  cleanups.push(() => upstream.close());
+  return upstream;
+}
+
+const signal = new AbortController().signal;
+
+describe("a server's list", () => {
+  it.each([
+    ["vllm/models", ["Qwen/Qwen3-8B"], "vllm"],
+    ["llamacpp/models", ["model.gguf"], "llamacpp"],
+    ["ollama/models", ["llama3.2:1b", "nomic-embed-text:latest"], "library"],
+    ["ollama/models-none", [], undefined],
+    ["sglang/models", ["meta-llama/Llama-3.1-8B-Instruct"], "sglang"],
+    [
+      "lmstudio/models",
+      ["qwen2.5-0.5b-instruct", "text-embedding-nomic-embed-text-v1.5"],
+      "organization_owner",
+    ],
+  ])("%s is read", (name, ids, ownedBy) => {
+    const listed = readModels(String(fixture(name).body));
+    expect(listed.map(({ id }) => id)).toEqual(ids);
+    expect(listed[0]?.ownedBy).toBe(ownedBy);
+  });
+
+  it.each(["", "<html>", "{}", "[]", '{"data":{}}', '{"data":[{"name":"x"}]}', '{"data":["x"]}'])(
+    "is not %j",
+    (text) => {
+      expect(() => readModels(text)).toThrowError(
+        expect.objectContaining({ code: "upstream_failed" }),
+      );
+    },
+  );
+
+  it("is what the backend serves, without the models that don't chat", async () => {
+    const upstream = await serve((exchange) => exchange.play(fixture("ollama/models")));
+    const backend = backendFor(upstream.url, { models: undefined });
+    cleanups.push(() => backend.close());
+    await backend.ready?.("llama3.2:1b", signal);
+    expect(backend.models()).toMatchObject([
+      { id: "llama3.2:1b", state: State.READY, created: 1761000000 },
+    ]);
+    expect(backend.models()[0]?.supports).not.toContain("top_k");
+    expect(backend.models()).toBe(backend.models());
+    expect(upstream.requests[0]).toMatchObject({ method: "GET", path: "/v1/models" });
+  });
+
+  it("is not asked for where the models are configured", async () => {
+    const upstream = await serve((exchange) => exchange.play(fixture("vllm/models")));
+    const backend = backendFor(upstream.url, { models: ["a", "b"] });
+    cleanups.push(() => backend.close());
+    await backend.ready?.("a", signal);
+    expect(backend.models().map(({ id }) => id)).toEqual(["a", "b"]);
+    expect(upstream.requests).toHaveLength(0);
+  });
+
+  it.each([
+    ["nothing listens", undefined, "upstream_unreachable"],
+    ["it refuses", (exchange) => exchange.play(fixture("openai/bad-key")), "upstream_failed"],
+    ["it loads", (exchange) => exchange.play(fixture("llamacpp/loading")), "unavailable"],
+    ["it is a web page", (exchange) => exchange.send(200, {}, "<html>"), "upstream_failed"],
+  ] satisfies [string, Script | undefined, string][])(
+    "fails health and ready where %s",
+    async (_, script, code) => {
+      const upstream = await serve(script ?? (() => {}));
+      if (!script) await upstream.close();
+      const backend = backendFor(upstream.url, { models: undefined });
+      cleanups.push(() => backend.close());
+      await expect(backend.health(signal)).rejects.toMatchObject({ code });
+      await expect(backend.ready?.("m", signal)).rejects.toMatchObject({ code });
+      expect(backend.models()).toEqual([]);
+    },
+  );
+
+  it("is waited for only as long as somebody wants it", async () => {
+    const upstream = await serve((exchange) => exchange.gone);
+    const backend = backendFor(upstream.url, { models: undefined });
+    cleanups.push(() => backend.close());
+    const reason = new LintelError("cancelled", "left");
+    await expect(backend.ready?.("m", AbortSignal.abort(reason))).rejects.toBe(reason);
+    const caller = new AbortController();
+    const waiting = backend.ready?.("m", caller.signal);
+    caller.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
+  });
+
+  it("is read again when a call could not reach the server", async () => {
+    const upstream = await serve((exchange) => exchange.play(fixture("vllm/models")));
+    const backend = backendFor(upstream.url, { models: undefined });
+    cleanups.push(() => backend.close());
+    await backend.ready?.("m", signal);
+    await upstream.close();
+    const call = callOf("chat", chatRequest());
+    await expect(
+      backend.handlers.chat?.(call)[Symbol.asyncIterator]().next(),
+    ).rejects.toMatchObject({ code: "upstream_unreachable" });
+    await expect
+      .poll(() => backend.models())
+      .toMatchObject([{ id: "Qwen/Qwen3-8B", state: State.FAILED }]);
+    expect(backend.models()[0]?.stateDetail).not.toMatch(/127\.0/);
+  });
+});
+
+describe("reading the list again", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+    cleanups.push(() => {
+      vi.useRealTimers();
+    });
+  });
+
+  function modelsOf(list: () => Promise<Listed[]>) {
+    const models = new Models({
+      refresh: 60_000,
+      log: silent,
+      list,
+      dialect: (ownedBy) => dialectOf("auto", new URL("http://h"), ownedBy),
+    });
+    cleanups.push(() => models.close());
+    return models;
+  }
+
+  const one = { id: "a", created: 1, ownedBy: "vllm" };
+
+  it("finds new models, and keeps the array where there are none", async () => {
+    let listed = [one];
+    const models = modelsOf(async () => listed);
+    await models.ready();
+    const before = models.list();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(models.list()).toBe(before);
+    listed = [one, { ...one, id: "b" }];
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(models.list().map(({ id }) => id)).toEqual(["a", "b"]);
+  });
+
+  it("keeps the last list while the server is away, and asks less and less often", async () => {
+    let asked = 0;
+    let away = false;
+    const models = modelsOf(async () => {
+      asked += 1;
+      if (away) throw new LintelError("upstream_unreachable", "away");
+      return [one];
+    });
+    await models.ready();
+    away = true;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(models.list()).toMatchObject([{ id: "a", state: State.FAILED, stateDetail: "away" }]);
+    await expect(models.ready()).rejects.toMatchObject({ code: "upstream_unreachable" });
+    const times: number[] = [];
+    for (let second = 1, last = asked; second <= 20; second++) {
+      await vi.advanceTimersByTimeAsync(1000);
+      if (asked !== last) times.push(second);
+      last = asked;
+    }
+    expect(times).toEqual([1, 3, 7, 15]);
+    away = false;
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(models.list()).toMatchObject([{ id: "a", state: State.READY, stateDetail: "" }]);
+  });
+
+  it("ends when it is closed", async () => {
+    let asked = 0;
+    const models = modelsOf(async () => {
+      asked += 1;
+      return [one];
+    });
+    await models.ready();
+    models.close();
+    await vi.advanceTimersByTimeAsync(600_000);
+    await models.refresh();
+    expect(asked).toBe(1);
+  });
+});
+
+describe("discovery", () => {
+  const candidate = (name: string, url: string) =>
+    ({ name, title: name, url, dialect: "auto" }) as const;
+
+  it("finds the servers that list models, and nothing else", async () => {
+    const good = await serve((exchange) => exchange.play(fixture("ollama/models")));
+    const empty = await serve((exchange) => exchange.play(fixture("ollama/models-none")));
+    const page = await serve((exchange) => exchange.send(200, {}, "<html>"));
+    const other = await serve((exchange) => exchange.sendJson(200, { data: [{ name: "x" }] }));
+    const refusing = await serve((exchange) => exchange.sendJson(401, {}));
+    const gone = await serve(() => {});
+    await gone.close();
+    const found = await discover(5000, [
+      candidate("good", good.url),
+      candidate("empty", empty.url),
+      candidate("page", page.url),
+      candidate("other", other.url),
+      candidate("refusing", refusing.url),
+      candidate("gone", gone.url),
+    ]);
+    expect(found.map(({ candidate }) => candidate.name)).toEqual(["good"]);
+    expect(found[0]?.models).toEqual(["llama3.2:1b"]);
+    expect(found[0]?.config).toMatchObject({ type: "openai", name: "good", url: good.url });
+    expect(good.requests.map(({ path }) => path)).toEqual(["/v1/models"]);
+  });
+
+  it("waits for nobody longer than it is told to, and leaves no connection", async () => {
+    const hanging = await serve((exchange) => exchange.gone);
+    expect(await discover(50, [candidate("hanging", hanging.url)])).toEqual([]);
+    await expect.poll(() => hanging.open).toBe(0);
+  });
+});
