@@ -132,7 +132,13 @@ async function build({ force, optional }) {
   const host = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (d) => report(ts, [d]) };
   const config = ts.getParsedCommandLineOfConfigFile(configFile, {}, host);
   if (!config || config.errors.length) return report(ts, config?.errors ?? []);
-  const wrong = stale.flatMap((source) => compile(ts, config.options, source));
+  // A file compiled alone does not know that package.json makes it an ES module.
+  const options = {
+    ...config.options,
+    module: ts.ModuleKind.ESNext,
+    moduleResolution: ts.ModuleResolutionKind.Bundler,
+  };
+  const wrong = stale.flatMap((source) => compile(ts, options, source));
   if (wrong.length) return report(ts, wrong);
   for (const source of gone) {
     rmSync(outputOf(source), { force: true });

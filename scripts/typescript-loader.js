@@ -5,12 +5,18 @@
  *   node --import ./scripts/typescript-loader.js src/main.ts
  *
  * An import of `x.js` finds `x.ts` where there is no `x.js`. Types are erased,
- * not checked.
+ * not checked. What was compiled is kept under node_modules/.cache: loading the
+ * compiler takes longer than most of what it is used for.
  */
-import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { register } from "node:module";
 import { fileURLToPath } from "node:url";
+import { threadId } from "node:worker_threads";
+
+const cache = new URL("../node_modules/.cache/lintel-typescript/", import.meta.url);
+const own = readFileSync(new URL(import.meta.url));
 
 // Node loads this file twice: here to register, and in the thread of the hooks to run them.
 if (!new URL(import.meta.url).searchParams.has("hooks")) {
@@ -32,9 +38,17 @@ export async function resolve(specifier, context, next) {
 /** Hook of Node: what stands in a module. */
 export async function load(url, context, next) {
   if (!url.startsWith("file:") || !new URL(url).pathname.endsWith(".ts")) return next(url, context);
-  const { default: ts } = await import("typescript");
   const path = fileURLToPath(url);
-  const { outputText } = ts.transpileModule(await readFile(path, "utf8"), {
+  const source = await readFile(path, "utf8");
+  const key = createHash("sha256").update(own).update(path).update(source).digest("hex");
+  const kept = new URL(`${key}.js`, cache);
+  const text = await readFile(kept, "utf8").catch(() => compile(path, source, kept));
+  return { format: "module", source: text, shortCircuit: true };
+}
+
+async function compile(path, source, kept) {
+  const { default: ts } = await import("typescript");
+  const { outputText } = ts.transpileModule(source, {
     fileName: path,
     compilerOptions: {
       target: ts.ScriptTarget.ES2022,
@@ -43,5 +57,10 @@ export async function load(url, context, next) {
       inlineSourceMap: true,
     },
   });
-  return { format: "module", source: outputText, shortCircuit: true };
+  // By a rename: another thread or process may read it meanwhile.
+  const draft = new URL(`${kept.href}.${process.pid}-${threadId}.tmp`);
+  await mkdir(cache, { recursive: true });
+  await writeFile(draft, outputText);
+  await rename(draft, kept);
+  return outputText;
 }

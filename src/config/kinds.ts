@@ -1,14 +1,26 @@
-/** Every kind of backend's entry in one union. */
+/** Every kind of backend's entry, in one union. */
 import { z } from "zod";
+import { embeddedSchema } from "../backends/embedded/schema.js";
+import type { kinds } from "../backends/index.js";
 import { llama } from "../backends/llama/index.js";
+import { nodeSchema } from "../backends/node/schema.js";
 import { onnxSchema } from "../backends/onnx/schema.js";
 import { openaiSchema } from "../backends/openai/config.js";
 
+/** A kind without its schema here does not compile. */
+const schemas = {
+  embedded: embeddedSchema,
+  openai: openaiSchema,
+  node: nodeSchema,
+  llama: llama.schema,
+  onnx: onnxSchema,
+} satisfies Record<keyof typeof kinds, z.ZodObject>;
+
 /** The entry of a backend; `type` says which kind. */
 export const backendSchema = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("embedded"), name: z.string().min(1) }),
-  z.strictObject({ type: z.literal("node"), name: z.string().min(1), address: z.string() }),
-  openaiSchema,
-  onnxSchema,
-  llama.schema,
+  schemas.embedded,
+  schemas.openai,
+  schemas.node,
+  schemas.llama,
+  schemas.onnx,
 ]);

@@ -1,0 +1,106 @@
+/** What `lintel serve` says once it listens. */
+import { type Model, State, Task } from "../../gen/lintel/v1/models_pb.js";
+
+/** What the banner tells. */
+export interface BannerFacts {
+  readonly version: string;
+  /** The configuration file; `undefined` without one. */
+  readonly file: string | undefined;
+  /** Addresses as they are listened on: `http://127.0.0.1:8080`, `unix:/run/lintel.sock`. */
+  readonly addresses: readonly string[];
+  readonly models: readonly ServedModel[];
+  /** Backends of which no model is known yet. */
+  readonly silent: readonly { readonly backend: string; readonly where: string }[];
+  readonly auth: "public" | "token" | "none";
+}
+
+/** A model and where it runs. */
+export interface ServedModel {
+  readonly model: Model;
+  /** Name of the backend. */
+  readonly backend: string;
+  /** `embedded`, or the backend's address. */
+  readonly where: string;
+}
+
+const tasks: Readonly<Record<Task, string>> = {
+  [Task.UNSPECIFIED]: "",
+  [Task.CHAT]: "chat",
+  [Task.TEXT_TO_IMAGE]: "image",
+};
+
+const states: Readonly<Record<State, string>> = {
+  [State.UNSPECIFIED]: "",
+  [State.LOADING]: "loading",
+  [State.READY]: "ready",
+  [State.FAILED]: "failed",
+};
+
+const authWords = {
+  public: "any bearer token will do (auth.mode public)",
+  token: "only issued tokens (auth.mode token)",
+  none: "everybody, without a token (auth.mode none)",
+};
+
+/** The banner's text. */
+export function banner(facts: BannerFacts): string {
+  const { version, file, addresses, auth } = facts;
+  return [
+    `Lintel ${version} on ${addresses.join(", ")}`,
+    "",
+    "  One port:  REST and SSE, OpenAI, gRPC, gRPC-Web, Connect; HTTP/1.1 and HTTP/2",
+    `  Settings:  ${file ?? "defaults (no lintel.yaml)"}`,
+    `  Callers:   ${authWords[auth]}`,
+    "",
+    ...modelLines(facts),
+    "",
+    ...curlLines(facts),
+  ].join("\n");
+}
+
+function modelLines({ models, silent }: BannerFacts): string[] {
+  const rows = models.map(({ model, backend, where }): string[] => [
+    tasks[model.task] ?? "",
+    model.isDefault ? `${model.id} (default)` : model.id,
+    where === backend ? where : `${backend}, ${where}`,
+    model.state === State.FAILED && model.stateDetail !== ""
+      ? `failed: ${model.stateDetail}`
+      : (states[model.state] ?? ""),
+  ]);
+  for (const { backend, where } of silent) rows.push(["?", backend, where, "does not answer yet"]);
+  if (rows.length === 0) return ["  No models: there is no backend."];
+  const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  return rows.map((row) =>
+    `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("   ")}`.trimEnd(),
+  );
+}
+
+/** A curl line for each operation that can be tried, with the address that fits. */
+function curlLines({ addresses, models, auth }: BannerFacts): string[] {
+  const address = addresses[0];
+  if (address === undefined) return [];
+  const base = address.startsWith("unix:")
+    ? `--unix-socket ${address.slice("unix:".length)} http://localhost`
+    : reachable(address);
+  const token = auth === "token" ? "$TOKEN" : "me";
+  const headers =
+    auth === "token"
+      ? `-H "Authorization: Bearer ${token}" -H 'Content-Type: application/json'`
+      : `-H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json'`;
+  const has = (task: Task) => models.some(({ model }) => model.task === task);
+  const lines: string[] = [];
+  if (has(Task.CHAT)) {
+    const body = '{"messages":[{"role":"user","content":"Hello"}],"stream":true}';
+    lines.push(`  curl ${base}/llm ${headers} \\\n       -d '${body}'`);
+  }
+  if (has(Task.TEXT_TO_IMAGE)) {
+    const body = '{"model_id":"","prompt":"a red circle on a blue background"}';
+    lines.push(`  curl ${base}/text-to-image ${headers} \\\n       -d '${body}'`);
+  }
+  return lines.length === 0 ? [] : ["Try:", ...lines];
+}
+
+/** Where every interface is listened on, this machine's own address is one of them. */
+function reachable(address: string): string {
+  return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//localhost:");
+}

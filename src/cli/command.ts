@@ -1,0 +1,120 @@
+/** What a command of the command line is, and how its arguments are read. */
+import { type ParseArgsConfig, parseArgs } from "node:util";
+import { didYouMean } from "../config/suggest.js";
+
+/** An option of a command. */
+export interface Option {
+  /** What to call its value in the help; absent: a switch. */
+  readonly value?: string;
+  /** Whether it may be given several times. */
+  readonly multiple?: boolean;
+  readonly short?: string;
+  /** One line for the help. */
+  readonly help: string;
+}
+
+/** Options as they were given, by name. */
+export interface Given {
+  /** The last value of an option. */
+  text(name: string): string | undefined;
+  /** Every value of an option. */
+  texts(name: string): string[];
+}
+
+/** A command, for example `lintel check`. */
+export interface Command {
+  /** One line for the overview. */
+  readonly summary: string;
+  /** More for `lintel help COMMAND`. */
+  readonly details?: string;
+  /** Words after the command's name, in the order they must stand; all of them are required. */
+  readonly words?: readonly string[];
+  readonly options: Readonly<Record<string, Option>>;
+  /** Runs it. Resolves with the exit code. */
+  run(given: Given): Promise<number>;
+}
+
+/** The command line was used wrongly; exit code 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/**
+ * Reads a command's arguments.
+ * @returns the options, or `"help"` if that was asked for
+ * @throws UsageError
+ */
+export function readArguments(
+  name: string,
+  command: Command,
+  args: readonly string[],
+): Given | "help" {
+  const options: ParseArgsConfig["options"] = { help: { type: "boolean", short: "h" } };
+  for (const [key, option] of Object.entries(command.options)) {
+    options[key] = {
+      type: option.value === undefined ? "boolean" : "string",
+      ...(option.short !== undefined && { short: option.short }),
+    };
+  }
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  const values = new Map<string, string[]>();
+  const words: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === "positional") words.push(token.value);
+    if (token.kind !== "option") continue;
+    if (token.name === "help") return "help";
+    const option = command.options[token.name];
+    if (!option) {
+      const hint = didYouMean(token.name, [...Object.keys(command.options), "help"]);
+      throw new UsageError(`unknown option ${token.rawName}${hint.replace('"', '"--')}`);
+    }
+    const wants = option.value !== undefined;
+    if (wants && (token.value === undefined || token.value === "")) {
+      throw new UsageError(`${token.rawName} needs a value: ${token.rawName} ${option.value}`);
+    }
+    if (!wants && token.value !== undefined) {
+      throw new UsageError(`${token.rawName} takes no value`);
+    }
+    const earlier = values.get(token.name) ?? [];
+    if (earlier.length > 0 && !option.multiple) {
+      throw new UsageError(`${token.rawName} is given twice`);
+    }
+    values.set(token.name, [...earlier, token.value ?? ""]);
+  }
+  checkWords(name, command.words ?? [], words);
+  return {
+    text: (key) => values.get(key)?.at(-1),
+    texts: (key) => values.get(key) ?? [],
+  };
+}
+
+function checkWords(name: string, expected: readonly string[], words: readonly string[]): void {
+  for (const [i, word] of words.entries()) {
+    const wanted = expected[i];
+    if (wanted === undefined) throw new UsageError(`unexpected argument "${word}"`);
+    if (word !== wanted) {
+      const known = `; there is: lintel ${name} ${expected.join(" ")}`;
+      throw new UsageError(
+        `unknown command "${name} ${word}"${didYouMean(word, [wanted]) || known}`,
+      );
+    }
+  }
+  if (words.length < expected.length) {
+    throw new UsageError(`say what to do: lintel ${name} ${expected.join(" ")}`);
+  }
+}
+
+/** The options that choose a configuration. */
+export const configOptions = {
+  config: {
+    value: "FILE",
+    short: "c",
+    help: "configuration file (default: $LINTEL_CONFIG, then lintel.yaml if there is one)",
+  },
+  listen: {
+    value: "ADDRESS",
+    short: "l",
+    multiple: true,
+    help: "listen here instead: host:port, :port, or unix:/path; may be repeated",
+  },
+} as const satisfies Record<string, Option>;

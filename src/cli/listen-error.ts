@@ -1,0 +1,27 @@
+/** Why an address can't be listened on, in one line. */
+
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another program uses this address",
+  EACCES: "not permitted (ports below 1024 need privileges)",
+  EPERM: "not permitted",
+  EADDRNOTAVAIL: "this machine has no such address",
+  ENOTFOUND: "there is no such host name",
+  EAI_AGAIN: "the host name can't be looked up",
+  ENOENT: "the socket's folder does not exist",
+};
+
+/** The line for an error of `listen`, or `undefined` if it is another error. */
+export function listenError(error: unknown): string | undefined {
+  const { code, syscall, address, hostname, port, message } = error as NodeJS.ErrnoException & {
+    address?: string;
+    hostname?: string;
+    port?: number;
+  };
+  if (code === undefined || !["listen", "bind", "getaddrinfo"].includes(syscall ?? "")) {
+    return undefined;
+  }
+  const host = address ?? hostname ?? "";
+  const where =
+    port === undefined || port < 0 ? host : `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return `can't listen on ${where}: ${reasons[code] ?? message}`;
+}

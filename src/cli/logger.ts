@@ -1,0 +1,12 @@
+/** The process's log: JSON lines on stderr. */
+import pino from "pino";
+
+/**
+ * Makes the logger. It writes in the background; what is left is written when
+ * the process ends.
+ */
+export function createLogger(level: string) {
+  const destination = pino.destination({ dest: 2, sync: false });
+  process.on("exit", () => destination.flushSync());
+  return pino({ level, base: undefined }, destination);
+}

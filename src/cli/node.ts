@@ -1,0 +1,79 @@
+/** `lintel node`: runs local models and serves them over gRPC. */
+import { listenMessage, parseListen } from "../config/quantities.js";
+import { type Command, type Given, UsageError } from "./command.js";
+import { listenError } from "./listen-error.js";
+import { createLogger } from "./logger.js";
+import { out, say } from "./output.js";
+import { untilSignal } from "./signals.js";
+
+const gpus = ["auto", "cuda", "vulkan", "metal"] as const;
+const levels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
+
+export const node: Command = {
+  summary: "runs local models for gateways, over gRPC",
+  details: `Serves the contract over gRPC, gRPC-Web and Connect. A gateway reaches it through a
+backend of type node. On a Unix socket everybody who may open it may call; on a
+port callers need a bearer token, and any will do.`,
+  options: {
+    model: {
+      value: "PATH",
+      short: "m",
+      multiple: true,
+      help: "GGUF file, folder in diffusers' layout as ONNX files, or a folder of these; may be repeated",
+    },
+    listen: {
+      value: "ADDRESS",
+      short: "l",
+      help: "host:port, :port, or unix:/path (default: 127.0.0.1:8081)",
+    },
+    gpu: { value: "KIND", help: `where chat models run: ${gpus.join(", ")} (default: the CPU)` },
+    sequences: { value: "N", help: "calls of one chat model that run at once (default: 4)" },
+    "context-size": { value: "N", help: "tokens of one conversation (default: the model's)" },
+    threads: { value: "N", help: "threads of each engine (default: each engine's own)" },
+    "log-level": { value: "LEVEL", help: `${levels.join(", ")} (default: info)` },
+  },
+  async run(given) {
+    const models = given.texts("model");
+    if (models.length === 0) throw new UsageError("node needs at least one --model PATH");
+    const listen = parseListen(given.text("listen") ?? "127.0.0.1:8081");
+    if (!listen) throw new UsageError(`--listen ${listenMessage}`);
+    const settings = {
+      models,
+      listen,
+      gpu: oneOf(given, "gpu", gpus),
+      sequences: count(given, "sequences"),
+      contextSize: count(given, "context-size"),
+      threads: count(given, "threads"),
+    };
+    const log = createLogger(oneOf(given, "log-level", levels) ?? "info");
+    const signalled = untilSignal();
+    const { attachToParent, startNode } = await import("../node.js");
+    const running = await startNode({ ...settings, log }).catch((error: unknown) => {
+      const line = listenError(error);
+      if (line === undefined) throw error;
+      say(`lintel: ${line}`);
+      return undefined;
+    });
+    if (!running) return 1;
+    const alone = attachToParent();
+    out(`Lintel node on ${running.url}: ${running.models.join(", ")}`);
+    await Promise.race([signalled, alone]);
+    await running.close();
+    process.exit(0);
+  },
+};
+
+function count(given: Given, name: string): number | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} must be a number, 1 or more`);
+  return Number(text);
+}
+
+function oneOf<T extends string>(given: Given, name: string, allowed: readonly T[]): T | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  const found = allowed.find((word) => word === text);
+  if (!found) throw new UsageError(`--${name} must be one of ${allowed.join(", ")}`);
+  return found;
+}

@@ -1,0 +1,97 @@
+/** `lintel serve`: runs the gateway. */
+import { loadConfig } from "../config/load.js";
+import type { BackendConfig } from "../config/schema.js";
+import type { Backend } from "../core/backend.js";
+import type { RunningGateway } from "../gateway.js";
+import { banner, type ServedModel } from "./banner.js";
+import { type Command, configOptions } from "./command.js";
+import { listenError } from "./listen-error.js";
+import { createLogger } from "./logger.js";
+import { out, say } from "./output.js";
+import { untilSignal } from "./signals.js";
+import { version } from "./version.js";
+
+export const serve: Command = {
+  summary: "runs the gateway",
+  details: `Without a configuration file it serves the embedded models, and those of the model
+servers that answer at the usual addresses of this machine.
+HOST and PORT in the environment replace the address to listen on. On SIGTERM and
+SIGINT running calls may end; a second signal ends the process at once.`,
+  options: configOptions,
+  async run(given) {
+    const { config, file, warnings } = await loadConfig({
+      file: given.text("config"),
+      listen: given.texts("listen"),
+    });
+    const log = createLogger(config.log.level);
+    for (const warning of warnings) log.warn({}, warning);
+    const signalled = untilSignal();
+    const { start } = await import("../gateway.js");
+    const running = await start(config, log).catch((error: unknown) => {
+      say(`lintel: ${startError(error)}`);
+      return undefined;
+    });
+    if (!running) return 1;
+    await listed(running.backends.map(({ backend }) => backend));
+    out(
+      banner({
+        version: version(),
+        file,
+        addresses: running.listeners.map(({ url }) => url),
+        ...served(running),
+        auth: config.auth.mode,
+      }),
+    );
+    const signal = await signalled;
+    log.info({ signal, graceMs: config.timeouts.shutdown }, "shutting down");
+    await running.close(config.timeouts.shutdown);
+    // Whatever a library still holds open must not keep the process.
+    process.exit(0);
+  },
+};
+
+/** How long the banner waits for servers to say which models they have, milliseconds. */
+const listMs = 250;
+
+/** Waits for backends that don't know their models yet, in so far as they answer soon. */
+async function listed(backends: readonly Backend[]): Promise<void> {
+  const unknown = backends.filter((backend) => backend.models().length === 0);
+  const signal = AbortSignal.timeout(listMs);
+  await Promise.allSettled(unknown.map((backend) => backend.health(signal)));
+}
+
+/** The models with their backends, and the backends that have none. */
+function served({ core, backends }: RunningGateway) {
+  const where = new Map(backends.map(({ config }) => [config.name, whereOf(config)]));
+  const models = core.catalogue
+    .list(() => true)
+    .map((model): ServedModel => {
+      const backend = core.catalogue.find(model.id, model.task).targets[0]?.backend.name ?? "";
+      return { model, backend, where: where.get(backend) ?? "" };
+    });
+  const silent = backends
+    .filter(({ backend }) => backend.models().length === 0)
+    .map(({ config }) => ({ backend: config.name, where: whereOf(config) }));
+  return { models, silent };
+}
+
+/** In words for the operator; a fault in Lintel itself keeps its stack. */
+function startError(error: unknown): string {
+  const line = listenError(error);
+  if (line !== undefined) return line;
+  if (!(error instanceof Error)) return String(error);
+  const expected = "code" in error || error.message.startsWith("media.directory:");
+  return expected ? error.message : (error.stack ?? error.message);
+}
+
+/** Where a backend's models run. */
+function whereOf(backend: BackendConfig): string {
+  switch (backend.type) {
+    case "openai":
+      return backend.url;
+    case "node":
+      return backend.address;
+    default:
+      return "embedded";
+  }
+}

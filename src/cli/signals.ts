@@ -1,0 +1,27 @@
+/** Leaving on SIGTERM and SIGINT. */
+
+/**
+ * A signal again within this time is the same one, milliseconds: npm hands
+ * Ctrl-C on to a process that the terminal has told already.
+ */
+const sameSignalMs = 300;
+
+/** Exit codes of a process that a signal ended, as shells report them. */
+const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/**
+ * Resolves at the first signal. A later one leaves at once.
+ * @param leave ends the process; never returns
+ */
+export function untilSignal(leave: (code: number) => void = process.exit): Promise<string> {
+  return new Promise((resolve) => {
+    let first: number | undefined;
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.on(signal, () => {
+        first ??= performance.now();
+        if (performance.now() - first > sameSignalMs) leave(exitCodes[signal]);
+        resolve(signal);
+      });
+    }
+  });
+}
