@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { chatModel } from "../support/models.js";
-import { breaksAfter, hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
+import {
+  breaksAfter,
+  hangsAfter,
+  paints,
+  piece,
+  png,
+  says,
+  scripted,
+} from "../support/scripted.js";
 import { chunks, hello, json, serve, serveChat } from "./serve.js";
 
 describe("decisions 1: POST /llm", () => {
@@ -277,6 +285,27 @@ describe("decisions 2: POST /text-to-image", () => {
     });
   });
 
+  test("`include_previews` puts a picture into progress where there is one", async () => {
+    const backend = scripted({
+      async *streamTextToImage(call) {
+        for await (const batch of paints(1)(call)) {
+          for (const { event } of batch) {
+            if (event.case === "progress") event.value.preview = png(1);
+          }
+          yield batch;
+        }
+      },
+    });
+    const server = await serve(backend);
+    const body = { prompt: "a cat", stream: true, include_previews: true };
+    const [progress] = await chunks(await server.post("/text-to-image", body));
+    expect(backend.asked[0]).toMatchObject({ includePreviews: true });
+    expect(progress).toMatchObject({
+      type: "progress",
+      preview: `data:image/png;base64,${png(1).toString("base64")}`,
+    });
+  });
+
   test("a failure in mid-stream is an error event, then [DONE]", async () => {
     const server = await serve(
       scripted({
@@ -369,6 +398,7 @@ describe("decisions 4: errors", () => {
     ["a form", { "content-type": "application/x-www-form-urlencoded" }, 415],
     ["another charset", { "content-type": "application/json; charset=latin1" }, 415],
     ["no valid type", { "content-type": "json" }, 415],
+    ["a compressed body", { "content-encoding": "gzip" }, 415],
     ["utf-8 said aloud", { "content-type": 'Application/JSON; charset="UTF-8"' }, 200],
   ])("415: media type: %s", async (_what, headers, status) => {
     const server = await serveChat(says("Hi"));

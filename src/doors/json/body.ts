@@ -1,8 +1,9 @@
 /** Bodies of the JSON doors: what is read, and what is wrong with them. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LintelError } from "../../core/errors.js";
+import type { DoorOptions } from "../door.js";
 import { isObject, type JsonObject } from "./decode.js";
-import { fromFastify, sendError } from "./error.js";
+import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
 
 /** What was parsed: an object, or why there is none. */
 export type JsonBody =
@@ -13,19 +14,25 @@ export type JsonBody =
  * Makes a door take JSON bodies, and nothing else. A broken body is no failure
  * here but a defect that the handler hands to the core, so that callers without
  * a token hear of the token.
- * @param limit most bytes of a body
  */
-export function takeJson(app: FastifyInstance, limit: number): void {
+export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOptions): void {
+  const limit = settings.bodyLimit;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     "application/json",
     { parseAs: "buffer", bodyLimit: limit },
     (request, bytes, done) => {
-      if (isUtf8(request)) done(null, parse(bytes as Buffer));
-      else done(unsupported(), undefined);
+      if (isPlainUtf8(request)) done(null, parse(bytes as Buffer));
+      else done(unsupportedMediaType(), undefined);
     },
   );
-  app.setErrorHandler((error, _request, reply) => sendError(reply, fromFastify(error, limit)));
+  app.setErrorHandler((thrown, request, reply) => {
+    const error = fromFastify(thrown, limit);
+    if (error.code === "internal") {
+      gateway.log.error({ err: thrown, id: request.id }, "a request could not be answered");
+    }
+    return sendError(reply, error);
+  });
 }
 
 /**
@@ -35,7 +42,7 @@ export function takeJson(app: FastifyInstance, limit: number): void {
 export function bodyOf(request: FastifyRequest): JsonBody {
   // Fastify reads no body where neither a length nor a type is given.
   if (request.body !== undefined) return request.body as JsonBody;
-  if (request.headers["content-type"] === undefined) throw unsupported();
+  if (request.headers["content-type"] === undefined) throw unsupportedMediaType();
   return broken("the body is empty");
 }
 
@@ -58,14 +65,12 @@ function parse(bytes: Buffer): JsonBody {
   return isObject(json) ? { json } : broken("the body must be a JSON object");
 }
 
-function isUtf8(request: FastifyRequest): boolean {
-  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(request.headers["content-type"] ?? "");
+function isPlainUtf8({ headers }: FastifyRequest): boolean {
+  if ((headers["content-encoding"] ?? "identity") !== "identity") return false;
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(headers["content-type"] ?? "");
   return charset === null || /^utf-?8$/i.test(charset[1] ?? "");
 }
 
 const broken = (message: string): JsonBody => ({
   defect: new LintelError("invalid_json", message),
 });
-
-const unsupported = () =>
-  new LintelError("unsupported_media_type", "send the header Content-Type: application/json");

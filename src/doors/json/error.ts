@@ -86,15 +86,20 @@ export function fromFastify(thrown: unknown, limit?: number): LintelError {
     }
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
     case "FST_ERR_CTP_EMPTY_TYPE":
-      return new LintelError(
-        "unsupported_media_type",
-        "send the header Content-Type: application/json",
-        cause,
-      );
+      return unsupportedMediaType(thrown);
   }
   // The body broke off, or its length is not what was announced.
   if (statusCode === 400) return new LintelError("invalid_json", "the body is incomplete", cause);
   return toLintelError(thrown);
+}
+
+/** The body is not what a JSON door reads. */
+export function unsupportedMediaType(cause?: unknown): LintelError {
+  return new LintelError(
+    "unsupported_media_type",
+    "send JSON as UTF-8, not compressed, with the header Content-Type: application/json",
+    { cause },
+  );
 }
 
 /** `messages[0].role` as `["messages", 0, "role"]`. */

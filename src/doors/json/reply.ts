@@ -19,16 +19,16 @@ export async function sendWhole<M extends MethodName>(
   encode: (message: Output<M>) => string,
   notes: readonly string[] = [],
 ): Promise<FastifyReply> {
-  let body: string;
+  let message: Output<M>;
   try {
-    body = encode(await only(running));
+    message = await only(running);
   } catch (thrown) {
     return sendError(reply, toLintelError(thrown), running.id);
   }
   return reply
     .headers(headersOf(running.id, [...notes, ...running.warnings]))
     .type("application/json; charset=utf-8")
-    .send(body);
+    .send(encode(message));
 }
 
 /** The headers that answers of every form have. */

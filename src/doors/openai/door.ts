@@ -14,8 +14,9 @@ import { renamed } from "./rename.js";
 const listRequest = { $typeName: "lintel.v1.ListModelsRequest" } as const;
 
 /** `POST /v1/chat/completions`, `POST /v1/images/generations`, `GET /v1/models` and `/v1/models/{id}`. */
-export const openai: Door = async (app, { gateway, settings }) => {
-  takeJson(app, settings.bodyLimit);
+export const openai: Door = async (app, options) => {
+  const { gateway, settings } = options;
+  takeJson(app, options);
 
   app.post("/v1/chat/completions", async (request, reply) => {
     const { json = {}, defect } = bodyOf(request);

@@ -16,8 +16,9 @@ const decodeChat = compileDecoder(LLMRequestSchema);
 const decodeImage = compileDecoder(TextToImageRequestSchema, ["loras"]);
 
 /** `POST /llm` and `POST /text-to-image`. */
-export const rest: Door = async (app, { gateway, settings }) => {
-  takeJson(app, settings.bodyLimit);
+export const rest: Door = async (app, options) => {
+  const { gateway, settings } = options;
+  takeJson(app, options);
 
   app.post("/llm", async (request, reply) => {
     const { json = {}, defect } = bodyOf(request);
