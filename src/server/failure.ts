@@ -1,6 +1,6 @@
 /** Failures outside of any door: unknown paths, wrong methods, requests that can't be read. */
 import { randomBytes } from "node:crypto";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { FastifyReply, RawRequestDefaultExpression } from "fastify";
@@ -16,18 +16,22 @@ export function requestIdOf(request: IncomingMessage | RawRequestDefaultExpressi
     : randomBytes(12).toString("base64url");
 }
 
-/** Sends an error in the caller's protocol: gRPC clients read a status out of the headers. */
+/** Sends an error in the caller's protocol: what gRPC clients want is a status in the trailers. */
 export function sendFailure(reply: FastifyReply, error: LintelError): FastifyReply {
   const type = reply.request.headers["content-type"] ?? "";
   if (!/^application\/grpc(?:[-+;]|$)/i.test(type)) return sendError(reply, error);
-  reply
-    .code(200)
-    .header("x-request-id", reply.request.id)
-    .type(type.split(";", 1)[0] ?? type);
-  for (const [name, value] of setTrailerStatus(new Headers(), toConnectError(error))) {
-    reply.header(name, value);
+  const status = Object.fromEntries(setTrailerStatus(new Headers(), toConnectError(error)));
+  const headers = { ...reply.getHeaders(), "x-request-id": reply.request.id, "content-type": type };
+  reply.hijack();
+  // gRPC-Web has no trailers; without a message they stand in the headers.
+  if (/^application\/grpc-web/i.test(type)) {
+    reply.raw.writeHead(200, { ...headers, ...status } as OutgoingHttpHeaders).end();
+    return reply;
   }
-  return reply.send();
+  reply.raw.writeHead(200, headers as OutgoingHttpHeaders);
+  reply.raw.addTrailers(status);
+  reply.raw.end();
+  return reply;
 }
 
 /**

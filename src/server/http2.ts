@@ -21,6 +21,9 @@ export interface Http2Side {
   closed(): void;
 }
 
+/** What a stream that its client resets weighs against a ping: a request was begun for it. */
+const resetCost = 10;
+
 type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 
 /** Makes the HTTP/2 side. */
@@ -91,18 +94,24 @@ function closeWhenIdle(session: ServerHttp2Session, timeout: number): void {
   arm();
 }
 
-/** Every ping and settings frame costs an answer; a leaking bucket says how many are too many. */
+/** Every ping, settings frame and reset costs work; a leaking bucket says how many are too many. */
 function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimits): void {
   let level = 0;
   let then = Date.now();
-  const count = () => {
+  const count = (cost: number) => {
     const now = Date.now();
-    level = Math.max(0, level - ((now - then) / 1000) * limits.controlFrameRate) + 1;
+    level = Math.max(0, level - ((now - then) / 1000) * limits.controlFrameRate) + cost;
     then = now;
-    if (level > limits.controlFrameBurst)
+    if (level > limits.controlFrameBurst && !session.destroyed) {
       session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    }
   };
-  session.on("ping", count).on("remoteSettings", count);
+  session.on("ping", () => count(1)).on("remoteSettings", () => count(1));
+  session.on("stream", (stream) => {
+    stream.on("close", () => {
+      if (stream.rstCode === constants.NGHTTP2_CANCEL) count(resetCost);
+    });
+  });
 }
 
 /** A body that does not come to its end ends the stream. */

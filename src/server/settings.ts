@@ -34,7 +34,7 @@ export interface ConnectionLimits {
   readonly maxConcurrentStreams: number;
   /** Bytes of a request's headers. */
   readonly maxHeaderBytes: number;
-  /** Pings and settings frames on one HTTP/2 connection: this many at once, … */
+  /** Pings, settings and (ten times dearer) resets on one HTTP/2 connection: this many at once, … */
   readonly controlFrameBurst: number;
   /** … and this many per second for long. */
   readonly controlFrameRate: number;

@@ -9,9 +9,6 @@ import { credentialOf } from "../credential.js";
 import { headersOf } from "../json/reply.js";
 import { arrivalKey } from "./context.js";
 
-/** Longest that Node's timers count, milliseconds: about 24 days. */
-const longest = 2 ** 31 - 1;
-
 /** Adds every service of the contract to the router. */
 export function addContract(router: ConnectRouter, gateway: Gateway): void {
   for (const service of services as readonly DescService[]) {
@@ -72,13 +69,12 @@ function start<M extends MethodName>(
 ): Running<M> {
   const arrival = context.values.get(arrivalKey);
   arrival.reached = true;
-  const timeout = context.timeoutMs();
   return gateway.call(method, request, {
     door: context.protocolName,
     credential: credentialOf(context.requestHeader.get("authorization")),
     defect: arrival.defect,
     signal: arrival.signal,
-    timeoutMs: timeout === undefined ? undefined : Math.min(timeout, longest),
+    timeoutMs: context.timeoutMs(),
     requestId: arrival.requestId,
   });
 }

@@ -97,9 +97,8 @@ function defectOf(error: ConnectError): LintelError | undefined {
     case Code.InvalidArgument:
       return fieldDefect(said) ?? new LintelError("invalid_json", said);
     case Code.Internal:
-      return said.startsWith("parse binary")
-        ? new LintelError("invalid_json", `${unreadable}: it is not of the method's type`)
-        : undefined;
+      // Also what could not be unpacked.
+      return new LintelError("invalid_json", unreadable);
     case Code.ResourceExhausted:
       return new LintelError("too_large", said);
     default:

@@ -14,6 +14,9 @@ import { addHealth } from "./health.js";
 import { addReflection } from "./reflection.js";
 import { writeResponse } from "./write.js";
 
+/** Longest that Node's timers count, milliseconds: about 24 days. */
+const longestTimeout = 2 ** 31 - 1;
+
 /** Every method of the contract, server reflection and health, by the three protocols. */
 export const rpc: Door = async (app, { gateway, settings }) => {
   const router = createConnectRouter({
@@ -69,6 +72,7 @@ function mount(app: FastifyInstance, handler: UniversalHandler): void {
 function incomingOf(request: FastifyRequest, reply: FastifyReply, values: ContextValues) {
   try {
     const incoming = universalRequestFromNodeRequest(request.raw, reply.raw, undefined, values);
+    dropEndlessTimeout(incoming.header);
     return { ...incoming, body: bodyOf(request) };
   } catch {
     return undefined;
@@ -80,4 +84,13 @@ function bodyOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
   return {
     [Symbol.asyncIterator]: () => request.raw.iterator({ destroyOnReturn: false }),
   };
+}
+
+/** A deadline that Node's timers can't count would pass at once. It is as good as none. */
+function dropEndlessTimeout(header: Headers): void {
+  const unit = { H: 3_600_000, M: 60_000, S: 1000 };
+  const [, count, of] = /^(\d{1,8})([HMS])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
+  if (Number(count) * unit[of as keyof typeof unit] > longestTimeout) header.delete("grpc-timeout");
+  if (Number(header.get("connect-timeout-ms")) > longestTimeout)
+    header.delete("connect-timeout-ms");
 }

@@ -29,7 +29,7 @@ export async function writeResponse(
       }
     }
     if (left.signal.aborted) return;
-    if (response.trailer) raw.addTrailers(nodeHeaders(response.trailer));
+    if (response.trailer) raw.addTrailers(readable(nodeHeaders(response.trailer)));
     raw.end();
   } finally {
     await body?.return?.();
@@ -38,4 +38,15 @@ export async function writeResponse(
 
 function nodeHeaders(init: Headers | UniversalServerResponse["header"]): Record<string, string> {
   return Object.fromEntries(new Headers(init));
+}
+
+/**
+ * The library escapes more of `grpc-message` than the protocol asks for, and
+ * grpc-js shows what need not be escaped as it came.
+ */
+export function readable(trailers: Record<string, string>): Record<string, string> {
+  const message = trailers["grpc-message"];
+  if (message === undefined) return trailers;
+  const plain = message.replace(/%(?!25)(?:[2-6][0-9A-F]|7[0-9A-E])/g, decodeURIComponent);
+  return { ...trailers, "grpc-message": plain };
 }

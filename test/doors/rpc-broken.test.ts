@@ -1,0 +1,216 @@
+/** Messages that can't be read, and requests that are no RPC. */
+import { gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import { endStreamFromJson } from "@connectrpc/connect/protocol-connect";
+import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
+import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
+import { describe, expect, it } from "vitest";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { http1, session } from "../server/serve.js";
+import { says, scripted } from "../support/scripted.js";
+import { hello, serveRpc } from "./rpc-server.js";
+
+const chat = "/lintel.v1.ChatService/Chat";
+const complete = "/lintel.v1.ChatService/Complete";
+const garbage = Buffer.from([0xff, 0xff, 0xff, 0xff, 0x01]);
+
+interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Buffer;
+  readonly trailers: Headers;
+}
+
+/** One request over HTTP/2, with trailers. */
+function post(url: string, headers: Record<string, string>, body: Uint8Array): Promise<Reply> {
+  const client = session(url);
+  const stream = client.request({ ":method": "POST", authorization: "Bearer me", ...headers });
+  const parts: Buffer[] = [];
+  let received: Record<string, unknown> = {};
+  let trailers: Record<string, unknown> = {};
+  const plain = (h: Record<string, unknown>) =>
+    new Headers(
+      Object.entries(h).flatMap(([k, v]) => (k.startsWith(":") ? [] : [[k, String(v)]])) as [
+        string,
+        string,
+      ][],
+    );
+  return new Promise((resolve, reject) => {
+    stream.on("response", (h) => {
+      received = h;
+    });
+    stream.on("trailers", (h) => {
+      trailers = h;
+    });
+    stream.on("data", (part: Buffer) => parts.push(part));
+    stream.on("error", reject);
+    stream.on("close", () =>
+      resolve({
+        status: Number(received[":status"]),
+        headers: plain(received),
+        body: Buffer.concat(parts),
+        trailers: plain(trailers),
+      }),
+    );
+    stream.end(body);
+  });
+}
+
+const message = toBinary(LLMRequestSchema, create(LLMRequestSchema, hello));
+const types = {
+  grpc: "application/grpc",
+  grpcJson: "application/grpc+json",
+  web: "application/grpc-web+proto",
+  connect: "application/connect+proto",
+  connectJson: "application/connect+json",
+  unary: "application/proto",
+  unaryJson: "application/json",
+} as const;
+
+/** The error of a reply, wherever the protocol puts it. */
+function errorOf(type: string, reply: Reply): { code: number; message: string } | undefined {
+  if (type.startsWith("application/grpc-web")) {
+    const error = findTrailerError(trailerParse(reply.body.subarray(5)));
+    return error && { code: error.code, message: error.rawMessage };
+  }
+  if (type.startsWith("application/grpc")) {
+    const error = findTrailerError(reply.trailers) ?? findTrailerError(reply.headers);
+    return error && { code: error.code, message: error.rawMessage };
+  }
+  if (type.startsWith("application/connect")) {
+    const { error } = endStreamFromJson(reply.body.subarray(5));
+    return error && { code: error.code, message: error.rawMessage };
+  }
+  const { code, message } = JSON.parse(reply.body.toString());
+  return { code: code === "invalid_argument" ? 3 : code === "unauthenticated" ? 16 : -1, message };
+}
+
+async function served() {
+  return await serveRpc([scripted({ chat: says("x") })]);
+}
+
+describe("a message that can't be read", () => {
+  const json = (text: string) => new TextEncoder().encode(text);
+  const cases: [string, string, Uint8Array, RegExp][] = [
+    ["gRPC, bytes of another type", types.grpc, encodeEnvelope(0, garbage), /can't be read/],
+    [
+      "gRPC, frame cut off",
+      types.grpc,
+      encodeEnvelope(0, message).subarray(0, 9),
+      /protocol error/,
+    ],
+    ["gRPC, no frame", types.grpc, garbage.subarray(0, 3), /protocol error/],
+    ["gRPC, not gzip", types.grpc, encodeEnvelope(1, garbage), /./],
+    ["gRPC JSON, wrong type", types.grpcJson, encodeEnvelope(0, json('{"top_p":"x"}')), /^top_p: /],
+    ["gRPC-Web", types.web, encodeEnvelope(0, garbage), /can't be read/],
+    ["Connect stream", types.connect, encodeEnvelope(0, garbage), /can't be read/],
+    ["Connect stream JSON", types.connectJson, encodeEnvelope(0, json("{")), /JSON/],
+    ["Connect, bytes", types.unary, garbage, /can't be read/],
+    ["Connect, broken JSON", types.unaryJson, json('{"messages":['), /JSON/],
+    ["Connect, an array", types.unaryJson, json("[]"), /LLMRequest/],
+    ["Connect, wrong type", types.unaryJson, json('{"max_tokens":"many"}'), /^max_tokens: /],
+    ["Connect, huge number", types.unaryJson, json('{"max_tokens":1e999}'), /max_tokens/],
+    ["Connect, inside of a list", types.unaryJson, json('{"messages":[{"role":7}]}'), /role/],
+    ["Connect, no UTF-8", types.unaryJson, Buffer.from([0x7b, 0xff, 0x7d]), /./],
+  ];
+  it.each(cases)("%s: invalid_argument, or unauthenticated first", async (_, type, body, words) => {
+    const { url } = await served();
+    const path = type === types.unary || type === types.unaryJson ? complete : chat;
+    const reply = await post(url, { ":path": path, "content-type": type }, body);
+    const error = errorOf(type, reply);
+    expect(error).toMatchObject({ code: Code.InvalidArgument });
+    expect(error?.message).toMatch(words);
+    expect(error?.message).not.toMatch(/node_modules|\bat .*:\d+/);
+    expect(reply.headers.get("x-request-id")).toBeTruthy();
+
+    const headers = { ":path": path, "content-type": type, authorization: "none" };
+    expect(errorOf(type, await post(url, headers, body))).toMatchObject({
+      code: Code.Unauthenticated,
+    });
+  });
+
+  it("a deadline that can't be read is a defect, a very long one is fine", async () => {
+    const { url } = await served();
+    const headers = { ":path": chat, "content-type": types.grpc };
+    const body = encodeEnvelope(0, message);
+    const bad = await post(url, { ...headers, "grpc-timeout": "soon" }, body);
+    expect(errorOf(types.grpc, bad)).toMatchObject({ code: Code.InvalidArgument });
+    const long = await post(url, { ...headers, "grpc-timeout": "99999999H" }, body);
+    expect(long.trailers.get("grpc-status")).toBe("0");
+  });
+
+  it("gzip is read, and held to the same limit when unpacked", async () => {
+    const { url } = await served();
+    const headers = { ":path": chat, "content-type": types.grpc, "grpc-encoding": "gzip" };
+    const good = await post(url, headers, encodeEnvelope(1, gzipSync(message)));
+    expect(good.trailers.get("grpc-status")).toBe("0");
+    const bomb = encodeEnvelope(1, gzipSync(Buffer.alloc(50 * 1024 * 1024)));
+    expect(errorOf(types.grpc, await post(url, headers, bomb))).toMatchObject({
+      code: Code.ResourceExhausted,
+    });
+    const brotli = await post(
+      url,
+      { ...headers, "grpc-encoding": "br" },
+      encodeEnvelope(1, garbage),
+    );
+    expect(errorOf(types.grpc, brotli)).toMatchObject({ code: Code.Unimplemented });
+    expect(brotli.trailers.get("grpc-accept-encoding")).toBe("gzip");
+  });
+});
+
+describe("what is no RPC", () => {
+  it("an unknown method is unimplemented to gRPC clients, 404 to others", async () => {
+    const { url, port } = await served();
+    for (const path of ["/lintel.v1.ChatService/Nope", "/nope.Service/Nope"]) {
+      const reply = await post(url, { ":path": path, "content-type": types.grpc }, garbage);
+      expect(reply.status).toBe(200);
+      expect(reply.headers.get("content-type")).toBe("application/grpc");
+      expect(errorOf(types.grpc, reply)).toMatchObject({ code: Code.Unimplemented });
+      const web = await post(url, { ":path": path, "content-type": types.web }, garbage);
+      expect(findTrailerError(web.headers)).toMatchObject({ code: Code.Unimplemented });
+      const other = await http1({ port, path, method: "POST" });
+      expect([other.status, JSON.parse(other.body).error.code]).toEqual([404, "not_found"]);
+    }
+  });
+
+  it("another method than POST is 405, another type 415", async () => {
+    const { port } = await served();
+    const get = await http1({ port, path: chat });
+    expect([get.status, get.headers.allow]).toEqual([405, "POST"]);
+    const headers = { "content-type": "text/plain", authorization: "Bearer me" };
+    const text = await http1({ port, path: complete, method: "POST", headers }, "hi");
+    expect(text.status).toBe(415);
+    expect(text.headers["x-request-id"]).toBeTruthy();
+  });
+
+  it("a large body over HTTP/1 gets its answer", async () => {
+    const { port } = await served();
+    const headers = { "content-type": "application/json", authorization: "Bearer me" };
+    const options = { port, path: complete, method: "POST", headers };
+    const answer = await http1(options, Buffer.alloc(5 * 1024 * 1024, "x"));
+    expect([answer.status, JSON.parse(answer.body).code]).toEqual([429, "resource_exhausted"]);
+  });
+
+  it("Connect JSON answers in the contract's names, and says zeros", async () => {
+    const { port } = await served();
+    const headers = { "content-type": "application/json", authorization: "Bearer me" };
+    const answer = await http1(
+      { port, path: complete, method: "POST", headers },
+      JSON.stringify({ ...hello, unknown: { deep: [] }, __proto__: { polluted: true } }),
+    );
+    expect(answer.status).toBe(200);
+    expect(JSON.parse(answer.body)).toMatchObject({
+      usage: { prompt_tokens: 7, completion_tokens: 1, total_tokens: 8 },
+      usage_estimated: false,
+      choices: [{ index: 0, finish_reason: "stop", message: { content: "x" } }],
+    });
+  });
+
+  it("a host that can't be one is refused", async () => {
+    const { port } = await served();
+    const answer = await http1({ port, path: complete, method: "POST", headers: { host: "a b[" } });
+    expect(answer.status).toBe(400);
+  });
+});

@@ -1,0 +1,93 @@
+/** The RPC door over the real core, on a listener; and clients of every protocol. */
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+  Http2SessionManager,
+} from "@connectrpc/connect-node";
+import { onTestFinished } from "vitest";
+import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
+import type { Backend } from "../../src/core/backend.js";
+import type { Core } from "../../src/core/core.js";
+import type { CoreSettings } from "../../src/core/settings.js";
+import { type DoorSettings, doorDefaults } from "../../src/doors/door.js";
+import { operations } from "../../src/doors/operations.js";
+import { rpc } from "../../src/doors/rpc/rpc.js";
+import { createApp } from "../../src/server/app.js";
+import { type Listener, listen } from "../../src/server/listen.js";
+import type { Timeouts } from "../../src/server/settings.js";
+import { coreOf } from "../support/core.js";
+
+export interface RpcServer extends Listener {
+  readonly core: Core;
+}
+
+/** Starts the door for the length of a test. */
+export async function serveRpc(
+  backends: readonly Backend[],
+  different: {
+    core?: Partial<CoreSettings>;
+    door?: Partial<DoorSettings>;
+    timeouts?: Partial<Timeouts>;
+  } = {},
+): Promise<RpcServer> {
+  const core = coreOf(backends, different.core);
+  const settings = { ...doorDefaults, ...different.door };
+  const app = await createApp({ bodyLimit: settings.bodyLimit });
+  await app.register(rpc, { gateway: core, settings });
+  await app.register(operations, { gateway: core, settings });
+  const listener = await listen(app, {
+    host: "127.0.0.1",
+    port: 0,
+    timeouts: different.timeouts,
+  });
+  onTestFinished(async () => {
+    core.abort();
+    await listener.close(0);
+    await app.close();
+  });
+  return { ...listener, core };
+}
+
+/** Every protocol, HTTP version and format that connect-node has. */
+export const wires = [
+  "gRPC, binary",
+  "gRPC, JSON",
+  "gRPC-Web on HTTP/1, binary",
+  "gRPC-Web on HTTP/2, binary",
+  "Connect on HTTP/1, binary",
+  "Connect on HTTP/1, JSON",
+  "Connect on HTTP/2, binary",
+] as const;
+export type Wire = (typeof wires)[number];
+
+/** A connection of a kind to a server; closed with the test. */
+export function transportOf(wire: Wire, baseUrl: string): Transport {
+  const useBinaryFormat = wire.endsWith("binary");
+  const common = { baseUrl, useBinaryFormat };
+  if (wire.includes("HTTP/1")) {
+    const options = { ...common, httpVersion: "1.1" } as const;
+    return wire.startsWith("Connect")
+      ? createConnectTransport(options)
+      : createGrpcWebTransport(options);
+  }
+  const sessionManager = new Http2SessionManager(baseUrl);
+  onTestFinished(() => sessionManager.abort());
+  const options = { ...common, sessionManager, httpVersion: "2" } as const;
+  if (wire.startsWith("gRPC,")) return createGrpcTransport(options);
+  return wire.startsWith("Connect")
+    ? createConnectTransport(options)
+    : createGrpcWebTransport(options);
+}
+
+/** A client of the chat service. */
+export function chatOver(wire: Wire, baseUrl: string): Client<typeof ChatService> {
+  return createClient(ChatService, transportOf(wire, baseUrl));
+}
+
+/** Headers of somebody who may call. */
+export const me = { headers: { authorization: "Bearer me" } } as const;
+
+/** A request that the contract allows. */
+export const hello = { messages: [{ role: "user", content: "Hello" }] };

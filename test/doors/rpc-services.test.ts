@@ -1,0 +1,273 @@
+/** Reflection, health, and clients that were made by others. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { create, createFileRegistry, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import { Code, createClient } from "@connectrpc/connect";
+import * as grpc from "@grpc/grpc-js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import {
+  Health,
+  type HealthCheckResponse,
+  HealthCheckResponse_ServingStatus as Status,
+} from "../../gen/grpc/health/v1/health_pb.js";
+import {
+  type ServerReflectionRequest,
+  ServerReflection as V1,
+} from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as V1Alpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { ChatService, type LLMRequest, type LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { hangsAfter, says, scripted } from "../support/scripted.js";
+import { hello, serveRpc, transportOf } from "./rpc-server.js";
+
+describe.each([
+  ["v1", V1],
+  ["v1alpha", V1Alpha],
+] as const)("reflection %s", (_, service) => {
+  async function ask(...requests: ServerReflectionRequest["messageRequest"][]) {
+    const { url } = await serveRpc([]);
+    const client = createClient(service as typeof V1, transportOf("gRPC, binary", url));
+    const answers = [];
+    const stream = client.serverReflectionInfo(
+      (async function* () {
+        for (const messageRequest of requests) yield { host: "h", messageRequest };
+      })(),
+    );
+    for await (const answer of stream) answers.push(answer);
+    return answers.map((a) => a.messageResponse);
+  }
+
+  function filesOf(answer: Awaited<ReturnType<typeof ask>>[number] | undefined) {
+    if (answer?.case !== "fileDescriptorResponse") throw new Error(`got ${answer?.case}`);
+    return answer.value.fileDescriptorProto.map(
+      (bytes): FileDescriptorProto => fromBinary(FileDescriptorProtoSchema, bytes),
+    );
+  }
+
+  it("lists the services", async () => {
+    const [answer] = await ask({ case: "listServices", value: "" });
+    if (answer?.case !== "listServicesResponse") throw new Error(`got ${answer?.case}`);
+    expect(answer.value.service.map((s) => s.name).sort()).toEqual([
+      "grpc.health.v1.Health",
+      "grpc.reflection.v1.ServerReflection",
+      "grpc.reflection.v1alpha.ServerReflection",
+      "lintel.v1.ChatService",
+      "lintel.v1.ModelsService",
+      "lintel.v1.TextToImageService",
+    ]);
+  });
+
+  it("gives a file with all that it imports, which is complete", async () => {
+    const [answer] = await ask({ case: "fileContainingSymbol", value: "lintel.v1.ChatService" });
+    const file = filesOf(answer);
+    expect(file[0]?.name).toBe("lintel/v1/chat.proto");
+    const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: file.reverse() }));
+    expect(registry.getService("lintel.v1.ChatService")?.methods.map((m) => m.name)).toEqual([
+      "Chat",
+      "Complete",
+    ]);
+  });
+
+  it.each([
+    "lintel.v1.LLMRequest",
+    "lintel.v1.LLMRequest.top_p",
+    "lintel.v1.ChatService.Chat",
+    "lintel.v1.StreamTextToImageResponse.event",
+    "lintel.v1.Task",
+    "lintel.v1.TASK_CHAT",
+    "lintel.v1.multiple_of",
+  ])("finds %s", async (value) => {
+    const [answer] = await ask({ case: "fileContainingSymbol", value });
+    expect(filesOf(answer)[0]?.name).toMatch(/^lintel\/v1\//);
+  });
+
+  it("sends an import once for each stream", async () => {
+    const answers = await ask(
+      { case: "fileByFilename", value: "lintel/v1/chat.proto" },
+      { case: "fileByFilename", value: "lintel/v1/image.proto" },
+    );
+    const names = answers.flatMap((a) => filesOf(a).map((f) => f.name));
+    expect(names.filter((n) => n === "buf/validate/validate.proto")).toHaveLength(1);
+    expect(names).toContain("lintel/v1/image.proto");
+  });
+
+  it("looks up extensions", async () => {
+    const containingType = "google.protobuf.MethodOptions";
+    const [file, numbers] = await ask(
+      {
+        case: "fileContainingExtension",
+        value: {
+          $typeName: "grpc.reflection.v1.ExtensionRequest",
+          containingType,
+          extensionNumber: 72295728,
+        },
+      },
+      { case: "allExtensionNumbersOfType", value: containingType },
+    );
+    expect(filesOf(file)[0]?.name).toBe("google/api/annotations.proto");
+    if (numbers?.case !== "allExtensionNumbersResponse") throw new Error(`got ${numbers?.case}`);
+    expect(numbers.value).toMatchObject({ baseTypeName: containingType });
+    expect(numbers.value.extensionNumber).toContain(72295728);
+  });
+
+  it("says what is not there, and goes on", async () => {
+    const answers = await ask(
+      { case: "fileContainingSymbol", value: "no.Such" },
+      { case: "fileByFilename", value: "no.proto" },
+      { case: "allExtensionNumbersOfType", value: "no.Type" },
+      { case: undefined },
+      { case: "listServices", value: "" },
+    );
+    expect(answers.map((a) => (a.case === "errorResponse" ? a.value.errorCode : a.case))).toEqual([
+      Code.NotFound,
+      Code.NotFound,
+      Code.NotFound,
+      Code.InvalidArgument,
+      "listServicesResponse",
+    ]);
+  });
+});
+
+describe("health", () => {
+  async function served() {
+    const server = await serveRpc([]);
+    return { ...server, client: createClient(Health, transportOf("gRPC, binary", server.url)) };
+  }
+
+  it("tells about the whole and each service, without a token", async () => {
+    const { client, core } = await served();
+    expect(await client.check({})).toMatchObject({ status: Status.SERVING });
+    const service = "lintel.v1.ChatService";
+    expect(await client.check({ service })).toMatchObject({ status: Status.SERVING });
+    await expect(client.check({ service: "no.Such" })).rejects.toMatchObject({
+      code: Code.NotFound,
+    });
+    expect(Object.keys((await client.list({})).statuses)).toContain(service);
+    await core.drain();
+    expect(await client.check({ service })).toMatchObject({ status: Status.NOT_SERVING });
+  });
+
+  it("a watch hears of the end, and ends", async () => {
+    const { client, core } = await served();
+    const seen: HealthCheckResponse["status"][] = [];
+    for await (const { status } of client.watch({})) {
+      seen.push(status);
+      void core.drain();
+    }
+    expect(seen).toEqual([Status.SERVING, Status.NOT_SERVING]);
+  });
+
+  it("a watch of what does not exist says so", async () => {
+    const { client } = await served();
+    for await (const { status } of client.watch({ service: "no.Such" })) {
+      expect(status).toBe(Status.SERVICE_UNKNOWN);
+      break;
+    }
+  });
+});
+
+it("healthz and readyz", async () => {
+  const { url, core } = await serveRpc([]);
+  const get = async (path: string) => {
+    const response = await fetch(url + path);
+    return [response.status, ((await response.json()) as { status: string }).status];
+  };
+  expect(await get("/healthz")).toEqual([200, "ok"]);
+  expect(await get("/readyz")).toEqual([200, "ready"]);
+  await core.drain();
+  expect(await get("/healthz")).toEqual([200, "ok"]);
+  expect(await get("/readyz")).toEqual([503, "shutting_down"]);
+});
+
+describe("buf curl", () => {
+  async function bufCurl(url: string, protocol: string, method: string, ...more: string[]) {
+    const data = JSON.stringify(hello);
+    const prior = url.startsWith("https") ? [] : ["--http2-prior-knowledge"];
+    const args = ["curl", "--protocol", protocol, ...prior, "-d", data, ...more];
+    return await promisify(execFile)("node_modules/.bin/buf", [
+      ...args,
+      `${url}/lintel.v1.ChatService/${method}`,
+    ]);
+  }
+
+  const token = ["-H", "authorization: Bearer me"];
+
+  it.each(["grpc", "grpcweb", "connect"])("learns the contract by itself over %s", async (p) => {
+    const { url } = await serveRpc([scripted({ chat: says("Hel", "lo") })]);
+    const { stdout } = await bufCurl(url, p, "Chat", ...token);
+    expect(stdout).toContain('"Hel"');
+  });
+
+  it("shows an error", async () => {
+    const { url } = await serveRpc([scripted({ chat: says("x") })]);
+    await expect(bufCurl(url, "grpc", "Complete")).rejects.toMatchObject({
+      stderr: expect.stringContaining("unauthenticated"),
+    });
+  });
+});
+
+describe("grpc-js", () => {
+  async function clientOf(...args: Parameters<typeof serveRpc>) {
+    const { port } = await serveRpc(...args);
+    const of = (path: string, responseStream: boolean) => ({
+      path,
+      requestStream: false,
+      responseStream,
+      requestSerialize: (m: LLMRequest) => Buffer.from(toBinary(ChatService.method.chat.input, m)),
+      requestDeserialize: (b: Buffer) => fromBinary(ChatService.method.chat.input, b),
+      responseSerialize: (m: LLMResponse) =>
+        Buffer.from(toBinary(ChatService.method.chat.output, m)),
+      responseDeserialize: (b: Buffer) => fromBinary(ChatService.method.chat.output, b),
+    });
+    const Client = grpc.makeGenericClientConstructor(
+      {
+        chat: of("/lintel.v1.ChatService/Chat", true),
+        complete: of("/lintel.v1.ChatService/Complete", false),
+        nope: of("/lintel.v1.ChatService/Nope", false),
+      },
+      "ChatService",
+    );
+    const client = new Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure());
+    onTestFinished(() => client.close());
+    return client;
+  }
+  const request = create(ChatService.method.chat.input, hello);
+  const metadata = new grpc.Metadata();
+  metadata.set("authorization", "Bearer me");
+
+  it("a whole completion, and its failures", async () => {
+    const client = await clientOf([scripted({ chat: says("Hel", "lo") })]);
+    const call = (method: string, m: grpc.Metadata, r = request) =>
+      new Promise((resolve, reject) => {
+        client[method]?.(r, m, (e: unknown, a: LLMResponse) => (e ? reject(e) : resolve(a)));
+      });
+    expect(await call("complete", metadata)).toMatchObject({
+      choices: [{ message: { content: "Hello" } }],
+    });
+    await expect(call("complete", new grpc.Metadata())).rejects.toMatchObject({
+      code: grpc.status.UNAUTHENTICATED,
+    });
+    await expect(call("nope", metadata)).rejects.toMatchObject({
+      code: grpc.status.UNIMPLEMENTED,
+    });
+    const wrong = create(ChatService.method.chat.input, { ...hello, topP: 2 });
+    await expect(call("complete", metadata, wrong)).rejects.toMatchObject({
+      code: grpc.status.INVALID_ARGUMENT,
+      details: "top_p: must be above 0 and at most 1",
+    });
+  });
+
+  it("a stream that the client cancels", async () => {
+    const { handle, aborted } = hangsAfter("a");
+    const client = await clientOf([scripted({ chat: handle })]);
+    const stream = client.chat?.(request, metadata) as grpc.ClientReadableStream<LLMResponse>;
+    const status = new Promise<grpc.ServiceError>((resolve) => stream.on("error", resolve));
+    stream.on("data", () => stream.cancel());
+    expect((await status).code).toBe(grpc.status.CANCELLED);
+    await aborted;
+  });
+});

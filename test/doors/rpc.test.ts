@@ -1,0 +1,220 @@
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
+import { ModelsService } from "../../gen/lintel/v1/models_pb.js";
+import { fromConnectError } from "../../src/core/connect-error.js";
+import { LintelError } from "../../src/core/errors.js";
+import { chatModel } from "../support/models.js";
+import { breaksAfter, hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
+import { chatOver, hello, me, serveRpc, transportOf, wires } from "./rpc-server.js";
+
+async function failureOf(promise: Promise<unknown>): Promise<ConnectError> {
+  const thrown = await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(thrown).toBeInstanceOf(ConnectError);
+  return thrown as ConnectError;
+}
+
+async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of stream) all.push(item);
+  return all;
+}
+
+describe.each(wires)("%s", (wire) => {
+  it("a whole completion", async () => {
+    const { url } = await serveRpc([scripted({ chat: says("Hel", "lo") })]);
+    let headers = new Headers();
+    const answer = await chatOver(wire, url).complete(hello, {
+      headers: { ...me.headers, "x-request-id": "my-own.id:1" },
+      onHeader: (h) => {
+        headers = h;
+      },
+    });
+    expect(answer.choices).toMatchObject([
+      { index: 0, finishReason: "stop", message: { role: "assistant", content: "Hello" } },
+    ]);
+    expect(answer.usage).toMatchObject({ promptTokens: 7, completionTokens: 2, totalTokens: 9 });
+    expect(headers.get("x-request-id")).toBe("my-own.id:1");
+  });
+
+  it("a stream, with what was dropped in a header", async () => {
+    const { url } = await serveRpc([
+      scripted({ chat: says("a", "b") }, [chatModel("chat-1", { supports: [] })]),
+    ]);
+    let headers = new Headers();
+    const messages = await collect(
+      chatOver(wire, url).chat({ ...hello, topK: 3 }, { ...me, onHeader: (h) => (headers = h) }),
+    );
+    expect(messages.map((m) => m.choices[0]?.delta?.content).join("")).toBe("ab");
+    expect(messages.at(-1)?.choices[0]?.finishReason).toBe("stop");
+    expect(messages.at(-1)?.usage?.totalTokens).toBe(9);
+    expect(headers.get("x-request-id")).toMatch(/^[\w-]{16}$/);
+    expect(headers.get("x-lintel-warnings")).toMatch(/top_k/);
+  });
+
+  it("images", async () => {
+    const { url } = await serveRpc([scripted({ streamTextToImage: paints(1) })]);
+    const client = createClient(TextToImageService, transportOf(wire, url));
+    const request = { prompt: "a circle", includeData: true, seed: 5n };
+    const { images } = await client.textToImage(request, me);
+    expect(images).toMatchObject([{ seed: 5, nsfw: false, mimeType: "image/png" }]);
+    expect(images[0]?.data.length).toBeGreaterThan(50);
+    const events = await collect(client.streamTextToImage(request, me));
+    expect(events.map((e) => e.event.case)).toEqual(["progress", "image", "done"]);
+  });
+
+  it("fields at fault are named", async () => {
+    const { url } = await serveRpc([scripted({ chat: says("x") })]);
+    const client = chatOver(wire, url);
+    const request = { ...hello, temperature: 3, topP: 0 };
+    for (const call of [
+      client.complete,
+      (r: typeof request, o: typeof me) => collect(client.chat(r, o)),
+    ]) {
+      const error = await failureOf(call(request, me));
+      expect(error.code).toBe(Code.InvalidArgument);
+      expect(error.findDetails(BadRequestSchema)[0]?.fieldViolations.map((v) => v.field)).toEqual([
+        "temperature",
+        "top_p",
+      ]);
+      expect(error.findDetails(ErrorInfoSchema)).toMatchObject([
+        { domain: "lintel", reason: "invalid_fields", metadata: { param: "temperature" } },
+      ]);
+    }
+  });
+
+  it("no token", async () => {
+    const { url } = await serveRpc([scripted({ chat: says("x") })]);
+    const client = chatOver(wire, url);
+    expect((await failureOf(client.complete(hello))).code).toBe(Code.Unauthenticated);
+    expect((await failureOf(collect(client.chat(hello)))).code).toBe(Code.Unauthenticated);
+    const basic = { headers: { authorization: "Basic bWU6bWU=" } };
+    expect((await failureOf(client.complete(hello, basic))).code).toBe(Code.Unauthenticated);
+    await client.complete(hello, { headers: { authorization: "bEaReR  me" } });
+  });
+
+  it("a failure after the first message ends the stream with the error, not cleanly", async () => {
+    const failing = breaksAfter(new LintelError("upstream_unreachable", "gone"), "a");
+    const { url } = await serveRpc([scripted({ chat: failing })]);
+    const seen: string[] = [];
+    const error = await failureOf(
+      (async () => {
+        for await (const m of chatOver(wire, url).chat(hello, me)) {
+          seen.push(m.choices[0]?.delta?.content ?? "");
+        }
+      })(),
+    );
+    expect(seen).toEqual(["a"]);
+    expect(fromConnectError(error).code).toBe("upstream_unreachable");
+  });
+
+  it("what nobody foresaw is internal, and keeps its words to itself", async () => {
+    const failing = breaksAfter(new Error("secret at 10.0.0.1"));
+    const { url } = await serveRpc([scripted({ chat: failing })]);
+    const error = await failureOf(chatOver(wire, url).complete(hello, me));
+    expect(error.code).toBe(Code.Internal);
+    expect(JSON.stringify(error) + error.message).not.toContain("secret");
+  });
+
+  it("a deadline reaches the backend and comes back as such", async () => {
+    const { handle, aborted } = hangsAfter("a");
+    const { url } = await serveRpc([scripted({ chat: handle })]);
+    const error = await failureOf(chatOver(wire, url).complete(hello, { ...me, timeoutMs: 150 }));
+    expect(error.code).toBe(Code.DeadlineExceeded);
+    await aborted;
+  });
+
+  it.each(["before the first message", "in the middle"])(
+    "a client that leaves %s is seen by the backend",
+    async (when) => {
+      const { handle, aborted } = hangsAfter(...(when === "in the middle" ? ["a"] : []));
+      const backend = scripted({ chat: handle });
+      const { url, core } = await serveRpc([backend]);
+      const controller = new AbortController();
+      const stream = chatOver(wire, url).chat(hello, { ...me, signal: controller.signal });
+      const done = failureOf(
+        (async () => {
+          for await (const _ of stream) controller.abort();
+        })(),
+      );
+      if (when !== "in the middle") {
+        await expect.poll(() => backend.asked.length).toBe(1);
+        controller.abort();
+      }
+      expect((await done).code).toBe(Code.Canceled);
+      await aborted;
+      await expect.poll(() => core.readiness.running).toBe(0);
+    },
+  );
+
+  it("a client that leaves a unary call is seen by the backend", async () => {
+    const { handle, aborted } = hangsAfter("a");
+    const backend = scripted({ chat: handle });
+    const { url, core } = await serveRpc([backend]);
+    const controller = new AbortController();
+    const done = failureOf(
+      chatOver(wire, url).complete(hello, { ...me, signal: controller.signal }),
+    );
+    await expect.poll(() => backend.asked.length).toBe(1);
+    controller.abort();
+    expect((await done).code).toBe(Code.Canceled);
+    await aborted;
+    await expect.poll(() => core.readiness.running).toBe(0);
+  });
+
+  it("a message that is too large", async () => {
+    const { url } = await serveRpc([scripted({ chat: says("x") })], { door: { bodyLimit: 2000 } });
+    const client = chatOver(wire, url);
+    const request = { messages: [{ role: "user", content: "x".repeat(100_000) }] };
+    for (const call of [
+      client.complete,
+      (r: typeof request, o: typeof me) => collect(client.chat(r, o)),
+    ]) {
+      const error = await failureOf(call(request, me));
+      expect(error.code).toBe(Code.ResourceExhausted);
+      expect(fromConnectError(error).code).toBe("too_large");
+    }
+    expect((await failureOf(client.complete(request))).code).toBe(Code.Unauthenticated);
+    await client.complete(hello, me);
+  });
+
+  it("refused while shutting down", async () => {
+    const { url, core } = await serveRpc([scripted({ chat: says("x") })]);
+    await core.drain();
+    const error = await failureOf(chatOver(wire, url).complete(hello, me));
+    expect(fromConnectError(error)).toMatchObject({ code: "unavailable", retryAfter: 5 });
+  });
+});
+
+it("lists models", async () => {
+  const { url } = await serveRpc([scripted({ chat: says("x") })]);
+  const client = createClient(ModelsService, transportOf("gRPC, binary", url));
+  const { models } = await client.listModels({}, me);
+  expect(models.map((m) => m.id)).toEqual(["chat-1", "image-1"]);
+});
+
+it("a client that does not read, and then leaves, holds nothing", async () => {
+  const endless = async function* () {
+    for (;;) {
+      yield [piece("x".repeat(50_000))];
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const { url, core } = await serveRpc([scripted({ chat: endless })]);
+  for (const wire of ["gRPC, binary", "Connect on HTTP/1, binary"] as const) {
+    const controller = new AbortController();
+    const stream = chatOver(wire, url).chat(hello, { ...me, signal: controller.signal });
+    const iterator = stream[Symbol.asyncIterator]();
+    await iterator.next();
+    // Long enough for every buffer between to be full: nothing more is read.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(core.readiness.running).toBe(1);
+    controller.abort();
+    await iterator.next().catch(() => {});
+    await expect.poll(() => core.readiness.running).toBe(0);
+  }
+});

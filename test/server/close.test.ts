@@ -1,0 +1,82 @@
+/** The end of a listener: nobody is cut off within the grace, and it always comes. */
+import { describe, expect, it } from "vitest";
+import { http1, serve, session, tcp } from "./serve.js";
+
+/** Longer than any test may take: a close that needs it has failed. */
+const never = 600_000;
+
+describe("close", () => {
+  it("is at once with connections that do nothing", async () => {
+    const { port, url, close } = await serve();
+    const silent = tcp(port);
+    await new Promise((resolve) => silent.once("connect", resolve));
+    const started = tcp(port);
+    started.write("PRI");
+    const idle1 = tcp(port);
+    idle1.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
+    await new Promise((resolve) => idle1.once("data", resolve));
+    const idle2 = session(url);
+    await new Promise((resolve) => idle2.once("remoteSettings", resolve));
+    const used = session(url);
+    const stream = used.request({ ":path": "/hello" }).resume();
+    await new Promise((resolve) => stream.once("close", resolve));
+    await close(never);
+    await expect(http1({ port, path: "/hello" })).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  });
+
+  it("waits for open answers of both protocols, and ends with them", async () => {
+    const { port, url, close, holding, held } = await serve();
+    const one = http1({ port, path: "/hold", headers: { connection: "keep-alive" } });
+    const client = session(url);
+    const two = client.request({ ":path": "/hold" });
+    let text = "";
+    two.setEncoding("utf8").on("data", (part) => {
+      text += part;
+    });
+    await holding(2);
+    let closed = false;
+    const done = close(never).then(() => {
+      closed = true;
+    });
+    await new Promise((resolve) => client.once("goaway", resolve));
+    await expect(http1({ port, path: "/hello" })).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    expect([closed, held.size]).toEqual([false, 2]);
+    for (const release of [...held]) release();
+    expect((await one).body).toBe("firstlast");
+    await done;
+    expect(text).toBe("firstlast");
+  });
+
+  it("cuts off after the grace what does not end", async () => {
+    const { port, url, close, holding } = await serve();
+    const one = http1({ port, path: "/hold" });
+    const two = session(url).request({ ":path": "/hold" });
+    two.on("error", () => {});
+    await holding(2);
+    const cut = expect(one).rejects.toThrow();
+    const gone = new Promise((resolve) => two.once("close", resolve));
+    await close(50);
+    await cut;
+    await gone;
+  });
+
+  it("can be hurried by a second call", async () => {
+    const { port, close, holding } = await serve();
+    const one = http1({ port, path: "/hold" });
+    await holding(1);
+    const cut = expect(one).rejects.toThrow();
+    const slow = close(never);
+    await close(0);
+    await Promise.all([slow, cut]);
+  });
+
+  it("ends a client that ignores the goodbye", async () => {
+    const { port, close } = await serve();
+    const socket = tcp(port);
+    socket.allowHalfOpen = true;
+    socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+    await new Promise((resolve) => socket.once("data", resolve));
+    await close(200);
+  });
+});

@@ -1,0 +1,130 @@
+/** HTTP/2 clients that ask for more than they should: the server lives, and serves others. */
+import { describe, expect, it } from "vitest";
+import { http1, serve, session, tcp } from "./serve.js";
+
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+const settings = frame(4, 0, 0);
+const ping = frame(6, 0, 0, Buffer.alloc(8));
+// :method GET, :scheme http, :path /hold without indexing, :authority a
+const requestHeaders = Buffer.concat([
+  Buffer.from([0x82, 0x86, 0x04, 5]),
+  Buffer.from("/hold"),
+  Buffer.from([0x01, 1, 0x61]),
+]);
+const open = (stream: number) => frame(1, 0x5, stream, requestHeaders);
+const reset = (stream: number) => frame(3, 0, stream, Buffer.from([0, 0, 0, 8]));
+
+/** Sends a flood for as long as the server takes it, reading what it answers or not. */
+async function flood(port: number, part: (i: number) => Buffer, reads = true): Promise<void> {
+  const socket = tcp(port);
+  if (reads) socket.resume();
+  let over = false;
+  socket.once("close", () => {
+    over = true;
+  });
+  socket.write(Buffer.concat([preface, settings]));
+  for (let i = 0; !over; i++) {
+    const flushed = socket.write(part(i));
+    if (flushed) await new Promise((resolve) => setImmediate(resolve));
+    else {
+      await new Promise<void>((resolve) => {
+        socket.once("drain", resolve);
+        socket.once("close", resolve);
+      });
+    }
+  }
+}
+
+const repeat = (one: Buffer) => {
+  const many = Buffer.concat(Array.from({ length: 200 }, () => one));
+  return () => many;
+};
+
+const limits = { controlFrameBurst: 1000, controlFrameRate: 1 };
+
+describe("a flood ends its connection and no other", () => {
+  const floods: [string, (i: number) => Buffer][] = [
+    ["pings", repeat(ping)],
+    ["settings", repeat(settings)],
+    [
+      "streams that are reset at once",
+      (i) =>
+        Buffer.concat(
+          Array.from({ length: 100 }, (_, n) => {
+            const id = 2 * (i * 100 + n) + 1;
+            return Buffer.concat([open(id), reset(id)]);
+          }),
+        ),
+    ],
+    [
+      "streams without end",
+      (i) => Buffer.concat(Array.from({ length: 100 }, (_, n) => open(2 * (i * 100 + n) + 1))),
+    ],
+    ["frames that mean nothing", repeat(frame(3, 0, 1, Buffer.from([0, 0, 0, 8])))],
+    [
+      "headers without end",
+      (i) => (i === 0 ? frame(1, 0, 1, requestHeaders) : frame(9, 0, 1, Buffer.alloc(1000, 0x40))),
+    ],
+  ];
+  it.each(floods)("%s", async (_, part) => {
+    const { port, url, held } = await serve({ limits });
+    const client = session(url);
+    const stream = client.request({ ":path": "/hold" });
+    await new Promise((resolve) => stream.once("response", resolve));
+
+    await flood(port, part);
+
+    expect((await http1({ port, path: "/hello" })).body).toBe("hello");
+    expect(stream.closed).toBe(false);
+    // Whatever the flood opened is gone.
+    await expect.poll(() => held.size).toBe(1);
+    for (const release of [...held]) release();
+    stream.resume();
+    await new Promise((resolve) => stream.once("close", resolve));
+    expect(stream.rstCode).toBe(0);
+  });
+
+  it("pings whose answers nobody reads", async () => {
+    const { port } = await serve();
+    await flood(port, repeat(ping), false);
+    expect((await http1({ port, path: "/hello" })).body).toBe("hello");
+  });
+});
+
+it("more streams than allowed are refused, the others go on", async () => {
+  const { url, holding, held } = await serve({ limits: { maxConcurrentStreams: 3 } });
+  const client = session(url);
+  await new Promise((resolve) => client.once("remoteSettings", resolve));
+  expect(client.remoteSettings.maxConcurrentStreams).toBe(3);
+  const streams = Array.from({ length: 5 }, () => client.request({ ":path": "/hold" }));
+  for (const stream of streams) stream.resume().on("error", () => {});
+  await holding(3);
+  expect(held.size).toBe(3);
+});
+
+it("more connections than allowed are closed at once", async () => {
+  const { port } = await serve({ limits: { maxConnections: 1 } });
+  const first = tcp(port);
+  await new Promise((resolve) => first.once("connect", resolve));
+  first.write("G");
+  const second = tcp(port);
+  await new Promise((resolve) => second.once("close", resolve));
+  expect(first.destroyed).toBe(false);
+});
+
+it("headers that are too large are refused with 431", async () => {
+  const { port } = await serve({ limits: { maxHeaderBytes: 4096 } });
+  const answer = await http1({ port, path: "/hello", headers: { "x-long": "x".repeat(6000) } });
+  expect(answer.status).toBe(431);
+  expect(JSON.parse(answer.body).error.code).toBe("too_large");
+});

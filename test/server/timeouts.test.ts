@@ -1,0 +1,151 @@
+/** Clients that say nothing, too little, or go away without a word. */
+import { describe, expect, it } from "vitest";
+import type { timeoutDefaults } from "../../src/server/settings.js";
+import { ended, http1, serve, session, tcp } from "./serve.js";
+
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const emptySettings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+
+/** All of them far away, but for those of a test: so that each shows its own effect. */
+const timeouts = (different: Partial<typeof timeoutDefaults>) => ({
+  timeouts: {
+    firstBytes: 60_000,
+    headers: 60_000,
+    request: 60_000,
+    keepAlive: 60_000,
+    idleSession: 60_000,
+    stalled: 60_000,
+    ...different,
+  },
+});
+
+describe("a connection is closed", () => {
+  it("that says nothing", async () => {
+    const { port } = await serve(timeouts({ firstBytes: 50 }));
+    expect(await ended(tcp(port))).toBe("");
+  });
+
+  it("that sends the preface byte by byte, for all of it together", async () => {
+    const { port } = await serve(timeouts({ firstBytes: 200 }));
+    const socket = tcp(port);
+    const over = ended(socket);
+    let closed = false;
+    void over.then(() => {
+      closed = true;
+    });
+    // A byte at a time keeps it alive for no longer.
+    for (let i = 0; !closed; i = Math.min(i + 1, 10)) {
+      if (i < 10) socket.write(preface[i] ?? "");
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(await over).toBe("");
+  });
+
+  it("that sends its headers too slowly, with 408", async () => {
+    const { port } = await serve(timeouts({ headers: 80 }));
+    const socket = tcp(port);
+    socket.write("GET /hello HTTP/1.1\r\nhost");
+    expect(await ended(socket)).toMatch(/^HTTP\/1.1 408 .*"request_timeout"/s);
+  });
+
+  it("that sends its body too slowly, with 408", async () => {
+    const { port } = await serve(timeouts({ headers: 80, request: 80 }));
+    const socket = tcp(port);
+    socket.write("POST /echo HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\n");
+    socket.write("content-length: 10\r\n\r\nabc");
+    expect(await ended(socket)).toMatch(/^HTTP\/1.1 408 .*x-request-id.*"request_timeout"/s);
+  });
+
+  it("that stays idle after a response", async () => {
+    const { port } = await serve(timeouts({ keepAlive: 50 }));
+    const socket = tcp(port);
+    socket.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
+    expect(await ended(socket)).toContain("hello");
+  });
+
+  it("that opens HTTP/2 and then says nothing", async () => {
+    const { port } = await serve(timeouts({ idleSession: 50 }));
+    const socket = tcp(port);
+    socket.write(Buffer.concat([Buffer.from(preface), emptySettings]));
+    await ended(socket);
+  });
+
+  it("whose client closes its half", async () => {
+    const { port } = await serve(timeouts({}));
+    const silent = tcp(port);
+    silent.end();
+    await ended(silent);
+    const started = tcp(port);
+    started.end("PRI * HT");
+    await ended(started);
+    const http = tcp(port);
+    http.end("GET /hel");
+    await ended(http);
+    const two = tcp(port);
+    two.end(Buffer.concat([Buffer.from(preface), emptySettings]));
+    await ended(two);
+  });
+
+  it("whose client takes nothing of its answer", async () => {
+    const { port } = await serve(timeouts({ stalled: 50 }));
+    const socket = tcp(port);
+    socket.write("GET /big HTTP/1.1\r\nhost: a\r\n\r\n");
+    socket.pause();
+    const server = await new Promise<void>((resolve) => {
+      socket.once("close", () => resolve());
+      // What a paused socket does not notice by reading, it does by writing.
+      const timer = setInterval(() => socket.write(" "), 20);
+      socket.once("close", () => clearInterval(timer));
+    });
+    expect(server).toBeUndefined();
+  });
+});
+
+describe("an HTTP/2 stream is ended", () => {
+  it("whose body comes too slowly; others on the connection go on", async () => {
+    const { url } = await serve(timeouts({ request: 80 }));
+    const client = session(url);
+    const slow = client.request({
+      ":method": "POST",
+      ":path": "/echo",
+      "content-type": "text/plain",
+    });
+    slow.on("error", () => {});
+    slow.write("abc");
+    const held = client.request({ ":path": "/hold" });
+    await new Promise((resolve) => slow.once("close", resolve));
+    expect(slow.rstCode).toBe(8);
+    expect([held.closed, client.closed]).toEqual([false, false]);
+  });
+
+  it("whose client opens no window", async () => {
+    const { url } = await serve(timeouts({ stalled: 50 }));
+    const stream = session(url).request({ ":path": "/big" });
+    stream.on("error", () => {});
+    await new Promise((resolve) => stream.once("response", resolve));
+    stream.pause();
+    await new Promise((resolve) => stream.once("close", resolve));
+    expect(stream.rstCode).toBe(8);
+  });
+});
+
+describe("nothing is closed", () => {
+  it("that waits for its answer, or reads one that takes long", async () => {
+    const { url, port, holding, held } = await serve(
+      timeouts({ firstBytes: 40, headers: 40, request: 40, keepAlive: 40, idleSession: 40 }),
+    );
+    const one = http1({ port, path: "/hold" });
+    const two = session(url).request({ ":path": "/hold" });
+    let text = "";
+    two.setEncoding("utf8").on("data", (part) => {
+      text += part;
+    });
+    await holding(2);
+    // Several times as long as any of the timeouts.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    for (const release of [...held]) release();
+    expect((await one).body).toBe("firstlast");
+    await new Promise((resolve) => two.once("close", resolve));
+    expect(text).toBe("firstlast");
+  });
+});
