@@ -9,7 +9,7 @@ import argparse
 import importlib
 import random
 
-from corpus.grammar import Turn, normal, typed
+from corpus.grammar import Turn, normal
 
 SUBJECTS = ["arithmetic", "identity", "smalltalk", "stories", "facts", "words", "unknown", "dialogue"]
 SHARES = [  # of the first stage of training, and of the second
@@ -70,6 +70,8 @@ def conversation(rng: random.Random, long: bool = False, stage: int = 0) -> tupl
     turns = exchange(rng, stage=stage)
     if system is None and rng.random() < 0.04:
         system, turns = MODULES["dialogue"].persona(rng)
+        while any(normal(ask) in HELD for ask, _ in turns):
+            system, turns = MODULES["dialogue"].persona(rng)
     more = rng.randint(4, 16) if long else rng.choices([0, 1, 2, 3], [66, 18, 10, 6])[0]
     for _ in range(more):
         turns = turns + exchange(rng, stage=stage)

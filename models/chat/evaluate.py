@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=HERE / "lintel-chat.gguf")
     parser.add_argument("--dry", action="store_true")
     parser.add_argument("--show", type=int, default=40, help="wrong answers to print")
-    parser.add_argument("--conversations", type=int, default=150000, help="to draw again for the leak check")
+    parser.add_argument("--conversations", type=int, default=60000, help="to draw again for the leak check")
     args = parser.parse_args()
     torch.set_num_threads(1)
     model, tokenizer = load(args.model)
@@ -178,7 +178,7 @@ def main() -> None:
     training = HERE / ".work" / "training.json"
     if training.exists():
         t = json.loads(training.read_text())
-        figures["training"] = t
+        figures["training"] = {k: t[k] for k in ("steps", "tokens", "parameters", "threads", "seed")}
         lines.append(f"- Training: {t['steps']:,} steps, {t['tokens'] / 1e6:.1f} million tokens, {t['parameters']:,} parameters.")
     size = args.model.stat().st_size
     lines.append(f"- File: {size / 1e6:.2f} MB.")
