@@ -1,10 +1,14 @@
 /** The image pipeline on small models, in the thread of the test. */
 import { readFileSync } from "node:fs";
+import { cp, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PNG } from "pngjs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { noiseOf } from "../../src/backends/onnx/noise.js";
 import { Pipeline } from "../../src/backends/onnx/pipeline.js";
+import { ModelProblem } from "../../src/backends/onnx/problem.js";
 import type { ImageEvent, ImageJob } from "../../src/backends/onnx/protocol.js";
 import { loadRuntime } from "../../src/backends/onnx/runtime.js";
 import { folderOf, jobOf } from "./onnx/support.js";
@@ -116,6 +120,87 @@ describe.each(["tiny", "half"] as const)("the pipeline with the model %s", (name
     const long = await eventsOf(pipeline, { prompt: "x".repeat(1_000_000), steps: 1 });
     expect(long.map((e) => e.type)).toEqual(["warning", "progress", "image"]);
     expect(await imagesOf(pipeline, { prompt: "", steps: 1 })).toHaveLength(1);
+  });
+});
+
+describe("a folder with something wrong", () => {
+  const swap = (a: string, b: string) => (folder: string) => cp(join(folder, a), join(folder, b));
+  const edit = (file: string, change: object) => async (folder: string) => {
+    const json = JSON.parse(await readFile(join(folder, file), "utf8"));
+    await writeFile(join(folder, file), JSON.stringify({ ...json, ...change }));
+  };
+  const remove = (file: string) => (folder: string) => rm(join(folder, file), { recursive: true });
+
+  let root: string;
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), "lintel-onnx-"));
+  });
+  afterEach(() => rm(root, { recursive: true }));
+
+  it.each([
+    ["no folder", remove(""), /^the model's folder does not exist$/],
+    ["no index", remove("model_index.json"), /^model_index.json: is missing$/],
+    ["no UNet", remove("unet/model.onnx"), /^unet\/model.onnx: is missing$/],
+    ["no tokenizer", remove("tokenizer"), /^tokenizer\/tokenizer.json: is missing$/],
+    [
+      "a cut UNet",
+      (folder: string) => truncate(join(folder, "unet/model.onnx"), 1500),
+      /^unet\/model.onnx: can't be loaded: .*/,
+    ],
+    [
+      "an empty decoder",
+      (folder: string) => truncate(join(folder, "vae_decoder/model.onnx"), 0),
+      /^vae_decoder\/model.onnx: is empty$/,
+    ],
+    [
+      "text for a model",
+      (folder: string) => writeFile(join(folder, "text_encoder/model.onnx"), "<html></html>"),
+      /^text_encoder\/model.onnx: can't be loaded: .*/,
+    ],
+    [
+      "broken JSON",
+      (folder: string) => writeFile(join(folder, "unet/config.json"), "{"),
+      /^unet\/config.json: is not valid JSON$/,
+    ],
+    [
+      "the wrong ONNX file",
+      swap("vae_decoder/model.onnx", "unet/model.onnx"),
+      /^unet\/model.onnx: has no input sample, but latent_sample$/,
+    ],
+    [
+      "another kind of pipeline",
+      edit("model_index.json", { _class_name: "FluxPipeline" }),
+      /^model_index.json: _class_name: pipeline FluxPipeline is not supported/,
+    ],
+    [
+      "an unknown scheduler",
+      edit("scheduler/scheduler_config.json", { _class_name: "FooScheduler" }),
+      /^scheduler\/scheduler_config.json: scheduler FooScheduler is not supported/,
+    ],
+    [
+      "the wrong number of channels",
+      edit("unet/config.json", { in_channels: 5 }),
+      /^unet\/model.onnx: failed: .*Got: 5 Expected: 4/,
+    ],
+    [
+      "a tokenizer of unknown kind",
+      edit("tokenizer/tokenizer.json", { pre_tokenizer: { type: "Telepathy" } }),
+      /^tokenizer\/tokenizer.json: is of a kind that is not supported$/,
+    ],
+    [
+      "the wrong factor",
+      edit("vae_decoder/config.json", { block_out_channels: [8, 8, 8, 8, 8] }),
+      /^vae_decoder\/model.onnx: gives a tensor of shape \[1,3,32,32\] for 64x64 pixels$/,
+    ],
+  ])("is refused with the file's name: %s", async (_, damage, message) => {
+    const folder = join(root, "model");
+    await cp(folderOf("tiny"), folder, { recursive: true });
+    await damage(folder);
+    const error = await Pipeline.load(await loadRuntime(), folder, 1).catch((e: Error) => e);
+    expect(error).toBeInstanceOf(ModelProblem);
+    expect((error as Error).message).toMatch(message);
+    expect((error as Error).message).not.toContain(root);
+    expect((error as Error).message).not.toMatch(/onnxruntime_src|\.cc/);
   });
 });
 
