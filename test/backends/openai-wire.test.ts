@@ -382,6 +382,18 @@ describe("an abort", () => {
   });
 });
 
+describe("closing", () => {
+  it("is the reason that running and later calls give", async () => {
+    const { upstream, backend } = await against((exchange) => exchange.gone);
+    const running = stream(backend);
+    await upstream.received(1);
+    await backend.close();
+    expect((await running).error).toEqual(failed("shutting_down"));
+    expect((await stream(backend)).error).toEqual(failed("shutting_down"));
+    expect(upstream.requests).toHaveLength(1);
+  });
+});
+
 describe("configuration", () => {
   const entry = (more: object) =>
     openaiSchema.safeParse({ type: "openai", name: "n", url: "http://h", ...more }).success;
