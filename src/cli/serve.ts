@@ -51,7 +51,7 @@ SIGINT running calls may end; a second signal ends the process at once.`,
 };
 
 /** How long the banner waits for servers to say which models they have, milliseconds. */
-const listMs = 250;
+const listMs = 1000;
 
 /** Waits for backends that don't know their models yet, in so far as they answer soon. */
 async function listed(backends: readonly Backend[]): Promise<void> {

@@ -1,0 +1,44 @@
+# Lean by default: fronts other model servers.
+#   docker build -t lintel .
+# With the engines for embedded models:
+#   docker build --build-arg ENGINES=1 -t lintel .
+#
+# HOST and PORT say where it listens, whatever the configuration says. Run it with one:
+#   docker run -p 8080:8080 -v ./lintel.yaml:/app/lintel.yaml:ro lintel
+
+FROM node:20-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=optional --ignore-scripts
+COPY tsconfig.json tsconfig.build.json ./
+COPY scripts scripts
+COPY src src
+COPY gen gen
+RUN node scripts/build.js --force
+
+FROM node:20-slim AS dependencies
+ARG ENGINES=
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --omit=dev $([ -n "$ENGINES" ] || echo --omit=optional) --ignore-scripts \
+  && npm cache clean --force
+
+FROM node:20-slim
+ENV NODE_ENV=production \
+    HOST=0.0.0.0 \
+    PORT=8080 \
+    XDG_STATE_HOME=/var/lib
+WORKDIR /app
+COPY --from=dependencies /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY package.json LICENSE lintel.schema.json ./
+COPY proto proto
+COPY models models
+RUN install -d -o node -g node /var/lib/lintel
+USER node
+VOLUME /var/lib/lintel
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# Node is process 1 here: Lintel handles SIGTERM itself.
+CMD ["node", "dist/src/main.js", "serve"]

@@ -1,0 +1,107 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, test } from "vitest";
+import { configJsonSchema } from "../../src/config/json-schema.js";
+import { valid } from "../config/text.js";
+import { build, folder, run } from "./lintel.js";
+
+beforeAll(build);
+
+const { version } = JSON.parse(
+  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
+) as { version: string };
+
+test("version, help and schema", async () => {
+  const [short, help, command, schema] = await Promise.all([
+    run(["--version"]),
+    run(["help"]),
+    run(["token", "create", "--help"]),
+    run(["schema"]),
+  ]);
+  expect(short).toMatchObject({ code: 0, stdout: `lintel ${version}\n` });
+  expect(help.code).toBe(0);
+  for (const word of ["serve", "check", "node", "token create", "schema", "version"]) {
+    expect(help.stdout).toMatch(new RegExp(`^  ${word} `, "m"));
+  }
+  expect(command).toMatchObject({ code: 0, stderr: "" });
+  expect(command.stdout).toMatch(/Usage: lintel token create .*--name NAME/s);
+  expect(schema.code).toBe(0);
+  expect(JSON.parse(schema.stdout)).toEqual(configJsonSchema());
+});
+
+describe("wrong arguments end with 2 and say what was meant", () => {
+  test.each<[string[], string]>([
+    [["sevre"], 'unknown command "sevre" (did you mean "serve"?)'],
+    [["frobnicate"], 'unknown command "frobnicate"; there are: serve, check'],
+    [["serve", "--lisen", ":1"], 'unknown option --lisen (did you mean "--listen"?)'],
+    [["--lisen=:1"], 'unknown option --lisen (did you mean "--listen"?)'],
+    [["check", "--config"], "--config needs a value: --config FILE"],
+    [["check", "extra"], 'unexpected argument "extra"'],
+    [["token"], "say what to do: lintel token create"],
+    [["token", "creat"], 'unknown command "token creat" (did you mean "create"?)'],
+    [["token", "create"], "token create needs --name NAME"],
+    [["token", "create", "--name", "a", "--name", "b"], "--name is given twice"],
+    [["node"], "node needs at least one --model PATH"],
+    [["node", "-m", "a", "--threads", "many"], "--threads must be a number, 1 or more"],
+    [["node", "-m", "a", "--listen", "x"], "--listen must be host:port"],
+  ])("%j", async (args, message) => {
+    const { code, stdout, stderr } = await run(args);
+    expect(stderr).toContain(`lintel: ${message}`);
+    expect([code, stdout]).toEqual([2, ""]);
+  });
+});
+
+describe("check", () => {
+  test("says ok", async () => {
+    const cwd = folder({ "lintel.yaml": "listen: 127.0.0.1:0\n" });
+    expect(await run(["check"], cwd)).toEqual({ code: 0, stdout: "lintel.yaml: ok\n", stderr: "" });
+    expect(await run(["check"])).toMatchObject({ code: 0, stdout: "no file, defaults: ok\n" });
+  });
+
+  test("lists every mistake with its line", async () => {
+    const cwd = folder({ "a.yaml": "lsiten: 1\nlog:\n  level: loud\n" });
+    const { code, stdout, stderr } = await run(["check", "-c", "a.yaml"], cwd);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr.trimEnd().split("\n")).toEqual([
+      'a.yaml:1:1: lsiten: unknown key (did you mean "listen"?)',
+      "a.yaml:3:10: log.level: must be one of trace, debug, info, warn, error, fatal or silent",
+    ]);
+  });
+
+  test("warns, and knows the environment", async () => {
+    const cwd = folder({ "lintel.yaml": "auth: { mode: none }\n" });
+    const open = await run(["check"], cwd, { HOST: "0.0.0.0" });
+    expect(open.code).toBe(0);
+    expect(open.stderr).toContain("warning: auth.mode is none");
+    expect(await run(["check"], cwd, { LINTEL_CONFIG: "gone.yaml" })).toMatchObject({
+      code: 1,
+      stderr: "gone.yaml: there is no such file\n",
+    });
+  });
+});
+
+test("a token is shown once, and its lines are a configuration that knows it by hash", async () => {
+  const { code, stdout } = await run([
+    "token",
+    "create",
+    "--name",
+    "yes: #1",
+    "--models",
+    "a, image-*",
+  ]);
+  expect(code).toBe(0);
+  const [token = "", ...lines] = stdout.split("\n");
+  expect(token).toMatch(/^lt_[\w-]{43}$/);
+  const yaml = lines.join("\n");
+  expect(yaml).not.toContain(token);
+  expect(valid(yaml.slice(yaml.indexOf("auth:"))).auth).toEqual({
+    mode: "token",
+    tokens: [
+      {
+        name: "yes: #1",
+        hash: `sha256:${createHash("sha256").update(token).digest("hex")}`,
+        models: ["a", "image-*"],
+      },
+    ],
+  });
+});

@@ -1,0 +1,103 @@
+/** The command line as a user runs it: the built program, in a process of its own. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const entry = join(root, "dist/src/main.js");
+
+/** Builds what is stale; for `beforeAll`. */
+export function build(): void {
+  execFileSync(process.execPath, [join(root, "scripts/build.js"), "--if-stale"]);
+}
+
+/** A folder with these files. */
+export function folder(files: Readonly<Record<string, string>> = {}): string {
+  const path = mkdtempSync(join(tmpdir(), "lintel-cli-"));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
+  return path;
+}
+
+/** How a process ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A process that runs. */
+export class Lintel {
+  stdout = "";
+  stderr = "";
+  readonly ended: Promise<Ended>;
+  readonly #child: ChildProcess;
+  #changed: () => void = () => {};
+
+  constructor(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv) {
+    const { HOST: _host, PORT: _port, LINTEL_CONFIG: _config, ...rest } = process.env;
+    this.#child = spawn(process.execPath, [entry, ...args], {
+      cwd,
+      env: { ...rest, XDG_STATE_HOME: join(cwd, "state"), ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const { stdout, stderr } = this.#child;
+    stdout?.setEncoding("utf8").on("data", (text) => {
+      this.stdout += text;
+      this.#changed();
+    });
+    stderr?.setEncoding("utf8").on("data", (text) => {
+      this.stderr += text;
+      this.#changed();
+    });
+    this.ended = new Promise((resolve, reject) => {
+      this.#child.once("error", reject);
+      // 'close' and not 'exit': the output is complete then.
+      this.#child.once("close", (code, signal) => resolve({ code, signal }));
+    });
+    this.ended.then(
+      () => this.#changed(),
+      () => {},
+    );
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Waits until stdout matches; fails if the process ends before. */
+  async until(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = pattern.exec(this.stdout);
+      if (match) return match;
+      if (!this.running) throw new Error(`ended before ${pattern}:\n${this.stdout}${this.stderr}`);
+      await new Promise<void>((resolve) => {
+        this.#changed = resolve;
+      });
+    }
+  }
+}
+
+/** Starts `lintel`. */
+export function start(
+  args: readonly string[],
+  cwd: string = folder(),
+  env: NodeJS.ProcessEnv = {},
+): Lintel {
+  return new Lintel(args, cwd, env);
+}
+
+/** Runs `lintel` to its end. */
+export async function run(
+  args: readonly string[],
+  cwd: string = folder(),
+  env: NodeJS.ProcessEnv = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const lintel = start(args, cwd, env);
+  const { code } = await lintel.ended;
+  return { code, stdout: lintel.stdout, stderr: lintel.stderr };
+}

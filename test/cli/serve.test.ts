@@ -1,0 +1,114 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { build, folder, type Lintel, run, start } from "./lintel.js";
+
+beforeAll(build);
+
+const started: Lintel[] = [];
+const servers: Server[] = [];
+afterEach(async () => {
+  for (const lintel of started.splice(0)) {
+    if (lintel.running) lintel.kill("SIGKILL");
+    await lintel.ended;
+  }
+  for (const server of servers.splice(0)) server.close().closeAllConnections();
+});
+
+/** A server that lists one model and answers no chat: calls to it stay open. */
+async function silentServer(): Promise<{ url: string; asked: Promise<void> }> {
+  let ask: () => void = () => {};
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  const server = createServer((request, response) => {
+    if (request.url !== "/v1/models") return ask();
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ object: "list", data: [{ id: "tiny", object: "model" }] }));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+}
+
+/** A gateway in front of that server, once it listens. */
+async function gateway(more = "") {
+  const server = await silentServer();
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:0
+backends: [{ type: openai, name: remote, url: "${server.url}", models: [tiny] }]
+${more}`,
+  });
+  const lintel = start([], cwd);
+  started.push(lintel);
+  const [, base = ""] = await lintel.until(/ on (http:\S+)\n[\s\S]*curl [\s\S]*\n.*-d .*\n/);
+  return { lintel, base, server };
+}
+
+const chat = (base: string) =>
+  fetch(`${base}/llm`, {
+    method: "POST",
+    headers: { authorization: "Bearer me", "content-type": "application/json" },
+    body: JSON.stringify({ messages: [{ role: "user", content: "Hello" }] }),
+  });
+
+test("the banner says what there is and what to try; SIGTERM ends with 0", async () => {
+  const { lintel, base, server } = await gateway();
+  expect(lintel.stdout).toMatch(/^Lintel \d+\.\d+\.\d+ on http:\/\/127\.0\.0\.1:\d+\n/);
+  expect(lintel.stdout).toContain("any bearer token will do");
+  expect(lintel.stdout).toMatch(/chat +tiny \(default\) +remote, http:\/\/127\.0\.0\.1:\d+ +\w+$/m);
+  expect(lintel.stdout).toContain(server.url);
+  expect(lintel.stdout).toContain(`curl ${base}/llm -H 'Authorization: Bearer me'`);
+  expect(lintel.stdout).not.toContain("/text-to-image");
+  expect((await fetch(`${base}/healthz`)).status).toBe(200);
+  lintel.kill("SIGTERM");
+  expect(await lintel.ended).toEqual({ code: 0, signal: null });
+  const logged = lintel.stderr.trimEnd().split("\n");
+  for (const line of logged) expect(JSON.parse(line)).toHaveProperty("msg");
+  expect(logged.join()).toContain("shutting down");
+});
+
+test("running calls end in their time; what they may not, is ended", async () => {
+  const { lintel, base, server } = await gateway("timeouts: { shutdown: 1ms }\n");
+  const answer = chat(base);
+  await server.asked;
+  lintel.kill("SIGINT");
+  expect((await answer).status).toBe(503);
+  expect(await lintel.ended).toEqual({ code: 0, signal: null });
+});
+
+test("the same signal handed on by npm does not count; a later one leaves at once", async () => {
+  const { lintel, base, server } = await gateway();
+  const answer = chat(base).catch(() => "cut off");
+  await server.asked;
+  lintel.kill("SIGINT");
+  lintel.kill("SIGINT");
+  const again = setInterval(() => lintel.kill("SIGINT"), 50);
+  const ended = await lintel.ended;
+  clearInterval(again);
+  expect(ended).toEqual({ code: 130, signal: null });
+  expect(await answer).toBe("cut off");
+  expect(lintel.stderr).toContain("shutting down");
+});
+
+test("an address that is in use is one line and 1", async () => {
+  const { base } = await gateway();
+  const { host } = new URL(base);
+  const cwd = folder({ "lintel.yaml": "backends: []\n" });
+  const { code, stdout, stderr } = await run(["--listen", host], cwd);
+  expect([code, stdout]).toEqual([1, ""]);
+  const lines = stderr.trimEnd().split("\n");
+  expect(lines.filter((line) => !line.startsWith("{"))).toEqual([
+    `lintel: can't listen on ${host}: another program uses this address`,
+  ]);
+});
+
+test("a folder for images that can't be written to is one line and 1", async () => {
+  const cwd = folder({
+    "lintel.yaml": "backends: []\nlisten: 127.0.0.1:0\nmedia: { directory: lintel.yaml/x }\n",
+  });
+  const { code, stderr } = await run([], cwd);
+  expect(code).toBe(1);
+  expect(stderr).toContain("lintel: media.directory:");
+  expect(stderr).not.toContain("    at ");
+});
