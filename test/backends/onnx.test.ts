@@ -15,7 +15,16 @@ import type { Call, Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { backendContract } from "./contract.js";
-import { backendOf, endless, folderOf, jobOf, requestOf } from "./onnx/support.js";
+import {
+  backendOf,
+  die,
+  endless,
+  fail,
+  faulty,
+  folderOf,
+  jobOf,
+  requestOf,
+} from "./onnx/support.js";
 import { callOf, type Subject } from "./subject.js";
 
 type Stream = Handle<"streamTextToImage">;
@@ -53,17 +62,19 @@ afterAll(() => shared?.close());
  * before its first message has such a call stand in front of it.
  */
 async function subject(): Promise<Subject> {
-  const backend = shared ?? backendOf(folderOf("tiny"));
+  const backend = shared ?? backendOf(folderOf("tiny"), faulty);
   shared = backend;
   await backend.ready?.("tiny", signal);
   const front = new AbortController();
   let begun: (() => void) | undefined;
   let ended = () => {};
+  let changes: Request = {};
 
   const held: Stream = async function* (call: Call<"streamTextToImage">) {
-    const [note, over] = [begun, ended];
+    const [note, over, more] = [begun, ended, changes];
     begun = undefined;
-    const request = note ? { ...call.request, ...endless } : call.request;
+    changes = {};
+    const request = { ...call.request, ...more };
     try {
       for await (const step of streamOf(backend)({ ...call, request })) {
         yield step;
@@ -92,6 +103,7 @@ async function subject(): Promise<Subject> {
         await errorOf(generate(backend, { numInferenceSteps: 1 }));
       });
       if (at === "middle") {
+        changes = endless;
         const reached = new Promise<void>((resolve) => {
           begun = resolve;
         });
@@ -109,6 +121,9 @@ async function subject(): Promise<Subject> {
       await reached;
       return { reached, stopped };
     },
+    provoke(failure) {
+      changes = failure === "a step that fails" ? fail : die;
+    },
     close: () => front.abort(),
   };
 }
@@ -116,9 +131,11 @@ async function subject(): Promise<Subject> {
 backendContract("onnx", {
   methods: ["streamTextToImage"],
   setup: subject,
-  skips: {
-    previews: "the engine makes no previews yet, and does not say so in `supports`",
+  failures: {
+    "a step that fails": { method: "streamTextToImage", code: "upstream_failed" },
+    "a thread that ends": { method: "streamTextToImage", code: "upstream_failed" },
   },
+  skips: { previews: "the engine makes no previews yet, and does not say so in `supports`" },
 });
 
 describe("the onnx backend", () => {
@@ -207,6 +224,24 @@ describe("the onnx backend", () => {
     await reader.next();
     controller.abort(new LintelError("cancelled", "the caller left"));
     expect((await generate(backend)).at(-1)?.case).toBe("done");
+  });
+
+  it("says what failed, and keeps the rest for the log", async () => {
+    backend = backendOf(folderOf("tiny"), faulty);
+    const error = (await errorOf(generate(backend, fail))) as LintelError;
+    expect(error).toMatchObject({ code: "upstream_failed" });
+    expect(error.message).toMatch(/^unet\/model.onnx: ran out of memory: /);
+    expect(error.message).not.toMatch(/onnxruntime_src|\.cc/);
+    expect(String((error.cause as Error).cause)).toMatch(/bfc_arena.cc/);
+  });
+
+  it("loads again after its thread ended, for those who wait too", async () => {
+    const frail = backendOf(folderOf("tiny"), faulty);
+    backend = frail;
+    const [failed, behind] = [errorOf(generate(frail, die)), generate(frail)];
+    expect(await failed).toMatchObject({ code: "upstream_failed" });
+    expect((await behind).at(-1)?.case).toBe("done");
+    expect(frail.models()).toMatchObject([{ state: State.READY }]);
   });
 
   it("refuses calls once it is closed", async () => {

@@ -2,7 +2,11 @@
 import { fileURLToPath } from "node:url";
 import type { TextToImageRequest } from "../../../gen/lintel/v1/image_pb.js";
 import { createOnnxBackend } from "../../../src/backends/onnx/backend.js";
-import type { ImageJob, Packages } from "../../../src/backends/onnx/protocol.js";
+import {
+  enginePackages,
+  type ImageJob,
+  type Packages,
+} from "../../../src/backends/onnx/protocol.js";
 import type { Backend } from "../../../src/core/backend.js";
 import { silent } from "../../../src/core/log.js";
 
@@ -15,6 +19,16 @@ export function backendOf(path: string, packages?: Packages): Backend {
   const config = { type: "onnx", name: "images", path, threads: 1, preload: true } as const;
   return createOnnxBackend(config, { log: silent }, packages);
 }
+
+/** The engine's packages with a runtime that fails to order; see there. */
+export const faulty: Packages = {
+  ...enginePackages,
+  runtime: new URL("faulty-runtime.js", import.meta.url).href,
+};
+
+/** Changes of a request that have the faulty runtime fail, or its thread end. */
+export const fail = { width: 88 } as const;
+export const die = { width: 96 } as const;
 
 /** A small request with every default filled in. */
 export function requestOf(changes: Partial<TextToImageRequest> = {}): TextToImageRequest {

@@ -1,0 +1,27 @@
+/**
+ * ONNX Runtime with faults to order: latents 11 wide make a run fail as it does
+ * when memory is short, latents 12 wide end the thread.
+ */
+import ort from "onnxruntime-node";
+
+export const { Tensor, env } = ort;
+
+export const InferenceSession = {
+  async create(...args) {
+    const session = await ort.InferenceSession.create(...args);
+    const run = session.run.bind(session);
+    session.run = async (feeds, ...rest) => {
+      const width = feeds.sample?.dims.at(-1);
+      if (width === 11) {
+        throw new Error(
+          "Non-zero status code returned while running Conv node. Status Message: " +
+            "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:376 void* " +
+            "Failed to allocate memory for requested buffer of size 150994944",
+        );
+      }
+      if (width === 12) process.exit(1);
+      return run(feeds, ...rest);
+    };
+    return session;
+  },
+};
