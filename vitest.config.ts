@@ -1,9 +1,13 @@
 import { defineConfig } from "vitest/config";
 
+/** Where CI wants a report in JSON. */
+const report = process.env.LINTEL_TEST_REPORT;
+
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
   },
 });
