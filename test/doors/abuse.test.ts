@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { hangsAfter, paints, says, scripted } from "../support/scripted.js";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Handle } from "../../src/core/call.js";
+import { hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
 import { eventsOf, hello, json, serve, serveChat } from "./serve.js";
 
 const backend = () => scripted({ chat: says("Hi"), streamTextToImage: paints() });
@@ -132,7 +133,7 @@ describe("decisions 4: bad input gets the right error, and the next call is serv
 });
 
 describe("HTTP/2", () => {
-  async function session(chat = says("Hi", " there")) {
+  async function session(chat: Handle<"chat"> = says("Hi", " there")) {
     const server = await serveChat(chat);
     const client = connect(server.url);
     onTestFinished(() => client.destroy());
@@ -161,6 +162,33 @@ describe("HTTP/2", () => {
     expect(headers).not.toHaveProperty("connection");
     expect(headers).not.toHaveProperty("transfer-encoding");
     expect(eventsOf((await request.toArray()).join("")).at(-1)).toBe("[DONE]");
+  });
+
+  test("decisions 1: a client that does not read stops the iteration", async () => {
+    let pulled = 0;
+    const text = "x".repeat(64 * 1024);
+    const { post } = await session(async function* () {
+      for (; pulled < 500; pulled++) {
+        await new Promise(setImmediate);
+        yield [piece(text)];
+      }
+      yield [piece("", "stop", [1, 1])];
+    });
+    const request = post(JSON.stringify(hello({ stream: true })));
+    await once(request, "response");
+    let last = -1;
+    await vi.waitFor(
+      () => {
+        const before = last;
+        last = pulled;
+        expect(before).toBe(pulled);
+      },
+      { timeout: 20_000, interval: 100 },
+    );
+    expect(pulled).toBeLessThan(100);
+    request.resume();
+    await once(request, "end");
+    expect(pulled).toBe(500);
   });
 
   test("errors and a body over the limit leave the connection usable", async () => {

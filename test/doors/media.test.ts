@@ -47,6 +47,30 @@ describe("decisions 2: stored images", () => {
     expect((await json(response)).error.code).toBe("not_found");
   });
 
+  test("names that no store makes do not reach it", async () => {
+    const asked: string[] = [];
+    const store = {
+      put: async () => "",
+      get: async (name: string) => {
+        asked.push(name);
+        return undefined;
+      },
+      url: () => "",
+      delete: async () => {},
+      close: async () => {},
+    };
+    const server = await serve(scripted({}), { parts: { media: store } });
+    const good = "00000000000000000000000000000001.png";
+    const bad = [
+      "..%2f..%2fetc%2fpasswd",
+      ".hidden-name-that-is-long-enough",
+      `${good}%00`,
+      "short",
+    ];
+    for (const name of [...bad, good]) await fetch(`${server.url}/media/${name}`);
+    expect(asked).toEqual([good]);
+  });
+
   test("a store that fails is a 500 that tells nothing", async () => {
     const broken = {
       put: async () => "",

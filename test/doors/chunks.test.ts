@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { type ChunkForm, chunkEncoder } from "../../src/doors/json/chat.js";
+import { piece } from "../support/scripted.js";
+import { eventsOf } from "./serve.js";
+
+const forms: [string, ChunkForm][] = [
+  ["the contract's", { fullDelta: true, usage: "every" }],
+  ["the contract's, usage asked for", { fullDelta: true, usage: "extra" }],
+  ["OpenAI's", { fullDelta: false, usage: "none" }],
+];
+const names = { id: "chatcmpl-x", model: 'a "model"' };
+
+describe.each(forms)("decisions 1: chunks in the form: %s", (_name, form) => {
+  const encode = (text: string) => eventsOf(text).map((event) => JSON.parse(event));
+
+  test("content that comes with the reason is a chunk of its own, the last one is empty", () => {
+    const encoder = chunkEncoder(form, names);
+    const all = encode(encoder.messages([piece("Hi"), piece(" there", "length", [1, 2])]));
+    expect(all.map((c) => c.choices[0].delta.content ?? "")).toEqual(["Hi", " there", ""]);
+    expect(all.map((c) => c.choices[0].finish_reason)).toEqual([null, null, "length"]);
+  });
+
+  test("any text survives", () => {
+    const text = '"\\\u0000\u2028\n\n data: x\r\n😀\ud800';
+    const encoder = chunkEncoder(form, names);
+    const [chunk] = encode(encoder.messages([piece(text)]));
+    expect(chunk.choices[0].delta.content).toBe(text);
+  });
+
+  test("no chunk has a `message`, every one has exactly one choice", () => {
+    const encoder = chunkEncoder(form, names);
+    const all = encode(encoder.messages([piece("Hi"), piece("", "stop", [1, 2])]));
+    for (const { choices } of all) {
+      expect(choices).toHaveLength(1);
+      expect(choices[0]).not.toHaveProperty("message");
+    }
+  });
+
+  test("messages without a choice make no chunk", () => {
+    const encoder = chunkEncoder(form, names);
+    expect(encoder.messages([{ ...piece("Hi"), choices: [] }])).toBe("");
+  });
+
+  test("a failure before any message still makes a whole chunk", () => {
+    const encoder = chunkEncoder(form, names);
+    const [chunk] = encode(encoder.failure(new LintelError("timeout", 'too "slow"')));
+    expect(chunk).toMatchObject({
+      ...names,
+      object: "chat.completion.chunk",
+      created: expect.any(Number),
+      choices: [{ index: 0, finish_reason: "error" }],
+      error: { message: 'too "slow"', type: "timeout_error", param: null, code: "timeout" },
+    });
+  });
+});
