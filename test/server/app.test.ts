@@ -1,0 +1,107 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createApp } from "../../src/server/app.js";
+import { Paths } from "../../src/server/paths.js";
+
+async function app(settings: Parameters<typeof createApp>[0] = {}) {
+  const instance = await createApp(settings);
+  onTestFinished(() => instance.close());
+  instance.get("/hello", () => "hello");
+  instance.post("/media/:name", (request) => request.body);
+  instance.get("/media/:name", () => "image");
+  instance.get("/broken", () => {
+    throw new Error("secret");
+  });
+  return instance;
+}
+
+describe("the app", () => {
+  it("says 404, 405 with Allow, and 400 in the contract's words", async () => {
+    const a = await app();
+    const answers = await Promise.all([
+      a.inject({ url: "/nope" }),
+      a.inject({ url: "/hello", method: "PUT" }),
+      a.inject({ url: "/media/x.png?y", method: "DELETE" }),
+      a.inject({ url: "/%zz" }),
+      a.inject({ url: "/broken" }),
+    ]);
+    expect(answers.map((r) => [r.statusCode, r.json().error.code, r.headers.allow])).toEqual([
+      [404, "not_found", undefined],
+      [405, "method_not_allowed", "GET, HEAD"],
+      [405, "method_not_allowed", "GET, HEAD, POST"],
+      [400, "invalid_value", undefined],
+      [500, "internal", undefined],
+    ]);
+    for (const answer of answers) {
+      expect(answer.headers["x-request-id"]).toMatch(/^[\w-]{16}$/);
+      expect(answer.body).not.toContain("secret");
+    }
+  });
+
+  it("takes over a request id that can stand in a header, and no other", async () => {
+    const a = await app();
+    const of = async (id: string) =>
+      (await a.inject({ url: "/hello", headers: { "x-request-id": id } })).headers["x-request-id"];
+    expect(await of("a.b:c-1_2")).toBe("a.b:c-1_2");
+    expect(await of("x".repeat(129))).toMatch(/^[\w-]{16}$/);
+    expect(await of("with blank")).toMatch(/^[\w-]{16}$/);
+  });
+
+  it("holds bodies to the limit", async () => {
+    const a = await app({ bodyLimit: 10 });
+    const payload = { payload: "x".repeat(11), headers: { "content-type": "text/plain" } };
+    const answer = await a.inject({ url: "/media/x", method: "POST", ...payload });
+    expect([answer.statusCode, answer.json().error.code]).toEqual([413, "too_large"]);
+  });
+
+  it("lets browsers in from everywhere, also over gRPC-Web and Connect", async () => {
+    const a = await app();
+    const asked =
+      "authorization,connect-protocol-version,connect-timeout-ms,x-grpc-web,grpc-timeout";
+    const preflight = await a.inject({
+      url: "/lintel.v1.ChatService/Chat",
+      method: "OPTIONS",
+      headers: {
+        origin: "https://page.example",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": asked,
+      },
+    });
+    expect(preflight.statusCode).toBe(204);
+    expect(preflight.headers).toMatchObject({
+      "access-control-allow-origin": "*",
+      "access-control-allow-headers": asked,
+      "access-control-max-age": "7200",
+    });
+    const answer = await a.inject({ url: "/hello", headers: { origin: "https://page.example" } });
+    const exposed = String(answer.headers["access-control-expose-headers"]).toLowerCase();
+    for (const name of ["x-request-id", "x-lintel-warnings", "retry-after", "grpc-status"]) {
+      expect(exposed).toContain(name);
+    }
+  });
+
+  it("lets browsers in from the configured origins only, or not at all", async () => {
+    const allowed = async (corsOrigins: readonly string[] | false, origin: string) =>
+      (await (await app({ corsOrigins })).inject({ url: "/hello", headers: { origin } })).headers[
+        "access-control-allow-origin"
+      ];
+    expect(await allowed(["https://a.example"], "https://a.example")).toBe("https://a.example");
+    expect(await allowed(["https://a.example"], "https://b.example")).toBeUndefined();
+    expect(await allowed(false, "https://a.example")).toBeUndefined();
+  });
+});
+
+it("paths", () => {
+  const paths = new Paths();
+  paths.add("/a", "GET");
+  paths.add("/a", ["POST"]);
+  paths.add("/b/:x/c", "GET");
+  paths.add("/d/*", "PUT");
+  paths.add("*", "OPTIONS");
+  expect(["/a", "/b/1/c", "/b/1/2/c", "/d/e/f", "/z"].map((p) => paths.methodsOf(p))).toEqual([
+    ["GET", "POST"],
+    ["GET"],
+    [],
+    ["PUT"],
+    [],
+  ]);
+});
