@@ -10,10 +10,9 @@ export function configJsonSchema(): object {
   };
 }
 
-/** A number or a switch may also be written as `${NAME}`, which an editor sees as text. */
+/** An editor sees `${NAME}` as it stands: as text, wherever some other value is meant. */
 function unpackReferences({ jsonSchema }: { jsonSchema: Record<string, unknown> }): void {
-  const { type } = jsonSchema;
-  if (type !== "number" && type !== "integer" && type !== "boolean") return;
+  if (!isNarrow(jsonSchema)) return;
   const { description, default: fallback, ...rest } = jsonSchema;
   for (const key of Object.keys(jsonSchema)) delete jsonSchema[key];
   Object.assign(jsonSchema, {
@@ -21,4 +20,10 @@ function unpackReferences({ jsonSchema }: { jsonSchema: Record<string, unknown> 
     ...(fallback !== undefined && { default: fallback }),
     anyOf: [rest, { type: "string", pattern: "\\$\\{" }],
   });
+}
+
+/** Whether this is a scalar that not every text is. */
+function isNarrow({ type, format, pattern, enum: words }: Record<string, unknown>): boolean {
+  if (type === "number" || type === "integer" || type === "boolean") return true;
+  return type === "string" && Boolean((format && format !== "path") || pattern || words);
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { run as runHere } from "../../src/cli/run.js";
 import { configJsonSchema } from "../../src/config/json-schema.js";
 import { valid } from "../config/text.js";
 import { build, folder, run } from "./lintel.js";
@@ -45,9 +46,23 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["node", "-m", "a", "--threads", "many"], "--threads must be a number, 1 or more"],
     [["node", "-m", "a", "--listen", "x"], "--listen must be host:port"],
   ])("%j", async (args, message) => {
-    const { code, stdout, stderr } = await run(args);
-    expect(stderr).toContain(`lintel: ${message}`);
+    const stdout = vi.spyOn(process.stdout, "write");
+    const stderr = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+    expect(await runHere(args)).toBe(2);
+    expect(stderr.mock.lastCall?.[0]).toContain(`lintel: ${message}`);
+    expect(stdout).not.toHaveBeenCalled();
+  });
+
+  test("as a process", async () => {
+    const { code, stdout, stderr } = await run(["sevre"]);
     expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toBe(
+      'lintel: unknown command "sevre" (did you mean "serve"?)\nlintel help lists the commands and their options\n',
+    );
+  });
+
+  afterEach(() => {
+    vi.restoreAllMocks();
   });
 });
 

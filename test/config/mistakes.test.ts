@@ -101,13 +101,13 @@ describe("mistakes", () => {
       "a kind of backend",
       "backends:\n  - name: a\n    type: opnai\n    url: http://a\n",
       [
-        'lintel.yaml:3:11: backends[0].type: must be one of embedded, node, openai, onnx or llama (did you mean "openai"?)',
+        'lintel.yaml:3:11: backends[0].type: must be one of embedded, openai, node, llama or onnx (did you mean "openai"?)',
       ],
     ],
     [
       "no kind of backend",
       "backends:\n  - name: a\n",
-      ["lintel.yaml:2:5: backends[0].type: is required: embedded, node, openai, onnx or llama"],
+      ["lintel.yaml:2:5: backends[0].type: is required: embedded, openai, node, llama or onnx"],
     ],
     [
       "a field of a backend",

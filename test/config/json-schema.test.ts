@@ -1,0 +1,56 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+import { z } from "zod";
+import { configJsonSchema } from "../../src/config/json-schema.js";
+import { mistakes } from "./text.js";
+
+/** What an editor thinks of a text. */
+const schema = z.fromJSONSchema(configJsonSchema() as never);
+const accepted = (text: string) => schema.safeParse(parse(text) ?? {}).success;
+
+const example = readFileSync(new URL("../../lintel.example.yaml", import.meta.url), "utf8");
+
+test.each([
+  ["the example", example],
+  ["an empty file", ""],
+  ["one address", "listen: 8080"],
+  ["several addresses", "listen: [':8080', 'unix:/a']"],
+  ["a duration as a number", "media: { ttl: 1000, max_bytes: 1GiB }"],
+  ["a kind of backend", "backends: [{ type: embedded, name: a }]"],
+  ["proxies", "trust_proxy: [10.0.0.0/8]"],
+])("the JSON Schema accepts %s, as the parser does", (_what, text) => {
+  expect(mistakes(text)).toEqual([]);
+  expect(accepted(text)).toBe(true);
+});
+
+test("it accepts a variable where a number or a switch is meant", () => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what the file says
+  const text = "trust_proxy: ${P}\nbounds:\n  width:\n    max: ${W}\n";
+  expect(mistakes(text, { P: "true", W: "512" })).toEqual([]);
+  expect(accepted(text)).toBe(true);
+});
+
+test.each([
+  ["an unknown key", "lsiten: 1"],
+  ["a wrong word", "auth: { mode: tokn }"],
+  ["a missing field", "models: [{ model: a }]"],
+  ["a wrong type", "bounds: { width: { max: wide } }"],
+  ["an unknown kind of backend", "backends: [{ type: opnai, name: a }]"],
+])("it refuses %s, as the parser does", (_what, text) => {
+  expect(mistakes(text)).not.toEqual([]);
+  expect(accepted(text)).toBe(false);
+});
+
+test("every field has a description", () => {
+  const missing: string[] = [];
+  const visit = (node: Record<string, unknown>, path: string) => {
+    for (const [key, value] of Object.entries((node.properties ?? {}) as Record<string, never>)) {
+      const field = value as Record<string, unknown>;
+      if (!field.description && !path.includes("defaults")) missing.push(`${path}${key}`);
+      visit(field, `${path}${key}.`);
+    }
+  };
+  visit(configJsonSchema() as Record<string, unknown>, "");
+  expect(missing).toEqual([]);
+});
