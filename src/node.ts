@@ -1,6 +1,7 @@
 /** A Lintel node: local models, served over gRPC. */
 import { createBackend } from "./backends/index.js";
 import { findModels } from "./backends/local.js";
+import type { Backend } from "./core/backend.js";
 import { createCore } from "./core/core.js";
 import { LintelError } from "./core/errors.js";
 import type { Logger } from "./core/log.js";
@@ -8,9 +9,8 @@ import { type AuthSettings, coreDefaults } from "./core/settings.js";
 import { doorDefaults } from "./doors/door.js";
 import { operations } from "./doors/operations.js";
 import { rpc } from "./doors/rpc/rpc.js";
-import { createApp } from "./server/app.js";
-import { listen } from "./server/listen.js";
 import type { Address } from "./server/settings.js";
+import { serve } from "./serving.js";
 
 /** What a node is started with. */
 export interface NodeSettings {
@@ -83,33 +83,31 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
       throw new LintelError("internal", "a node blurs nothing");
     },
   });
-  const app = await createApp({ corsOrigins: false });
-  const options = { gateway: core, settings: doorDefaults };
-  await app.register(operations, options);
-  await app.register(rpc, options);
-  const listener = await listen(app, settings.listen);
-  log.info({ url: listener.url, models: found.map(({ id }) => id) }, "node listens");
-  let closing: Promise<void> | undefined;
-
-  const close = async (graceMs: number) => {
-    const drained = core.drain();
-    const timer = setTimeout(() => core.abort(), graceMs);
-    const closed = listener.close(graceMs + 1000);
-    await drained;
-    clearTimeout(timer);
-    await closed;
-    await app.close();
-    await Promise.all(backends.map((backend) => backend.close()));
-  };
+  const serving = await serve({
+    core,
+    doors: [operations, rpc],
+    doorSettings: doorDefaults,
+    appSettings: { corsOrigins: false },
+    listen: [settings.listen],
+  }).catch(async (error) => {
+    await closeAll(backends);
+    throw error;
+  });
+  const url = serving.listeners[0]?.url ?? "";
+  const models = found.map(({ id }) => id);
+  log.info({ url, models }, "node listens");
   return {
-    url: listener.url,
-    models: found.map(({ id }) => id),
-    close: (graceMs = 30_000) => {
-      closing ??= close(graceMs);
-      return closing;
+    url,
+    models,
+    async close(graceMs = 30_000) {
+      await serving.close(graceMs);
+      await closeAll(backends);
     },
   };
 }
+
+const closeAll = (backends: readonly Backend[]) =>
+  Promise.all(backends.map((backend) => backend.close()));
 
 /**
  * Ties this process to the one that started it with a channel (`ipc` in

@@ -72,7 +72,8 @@ export class Child {
       // however it dies, the channel closes and the child leaves.
       const child = spawn(
         process.execPath,
-        [...execArgv, entry, "node", "--listen", address, ...args],
+        // What calls did is in this process's log already.
+        [...execArgv, entry, "node", "--listen", address, "--log-level", "warn", ...args],
         { stdio: ["ignore", "ignore", "pipe", "ipc"] },
       );
       this.#process = child;

@@ -1,9 +1,9 @@
 /** What went wrong on the way to a node. */
-import { ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { fromConnectError } from "../../core/connect-error.js";
 import { LintelError } from "../../core/errors.js";
 
-/** The error for whatever a call to a node threw. */
+/** The error for whatever a call to a node threw, other than for our own abort. */
 export function failureOf(thrown: unknown): LintelError {
   const error = fromConnectError(thrown);
   if (error.code !== "upstream_failed" || !brokeOff(thrown)) return error;
@@ -12,8 +12,15 @@ export function failureOf(thrown: unknown): LintelError {
   });
 }
 
-/** Whether the error is the connection's: of the operating system, or of HTTP/2. */
+/**
+ * Whether the connection ended under the call. It shows as an error of the
+ * operating system or of HTTP/2; as a stream that was reset, though we did not
+ * ask for it; or as an answer without its end.
+ */
 function brokeOff(thrown: unknown): boolean {
-  const cause = thrown instanceof ConnectError ? thrown.cause : thrown;
-  return cause instanceof Error && "code" in cause && typeof cause.code === "string";
+  if (!(thrown instanceof ConnectError)) return true;
+  if (thrown.details.length > 0) return false;
+  const { cause, code, rawMessage } = thrown;
+  if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return true;
+  return code === Code.Canceled || code === Code.Aborted || rawMessage.endsWith("missing status");
 }

@@ -1,0 +1,219 @@
+/** The supervisor with real child processes: the built command line's `node`. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { State, Task } from "../../gen/lintel/v1/models_pb.js";
+import { EmbeddedBackend, type EmbeddedOptions } from "../../src/backends/embedded/index.js";
+import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import { answer, chatRequest, file, start, tiny } from "./llama-subject.js";
+
+const entry = file("dist/src/main.js");
+const never = new AbortController().signal;
+
+let folder: string;
+let backend: EmbeddedBackend | undefined;
+const temporary = process.env.TMPDIR;
+
+beforeAll(async () => {
+  await promisify(execFile)(process.execPath, [file("scripts/build.js"), "--if-stale"]);
+});
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "lintel-test-"));
+  // Where the sockets go.
+  process.env.TMPDIR = folder;
+});
+
+afterEach(async () => {
+  await backend?.close();
+  backend = undefined;
+  if (temporary === undefined) delete process.env.TMPDIR;
+  else process.env.TMPDIR = temporary;
+  await rm(folder, { recursive: true });
+});
+
+function embed(models: string[], options: EmbeddedOptions = {}): EmbeddedBackend {
+  backend = new EmbeddedBackend(
+    { type: "embedded", name: "embedded", models },
+    { log: silent },
+    { entry, ...options },
+  );
+  return backend;
+}
+
+/** The tiny model with room for an answer that takes a while. */
+async function wideModel(): Promise<string> {
+  const key = "llama.context_length";
+  const bytes = await readFile(tiny);
+  // After the key stand its type and its value, four bytes each.
+  bytes.writeUInt32LE(4096, bytes.indexOf(key) + key.length + 4);
+  const path = join(folder, "wide.gguf");
+  await writeFile(path, bytes);
+  return path;
+}
+
+const isAlive = (pid: number) => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const isGone = (pid: number) =>
+  vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 20_000 });
+
+/** A running child's process id. */
+async function running(embedded: EmbeddedBackend): Promise<number> {
+  await embedded.ready("", never);
+  const { pid } = embedded;
+  if (pid === undefined) throw new Error("no child");
+  return pid;
+}
+
+describe("embedded models", () => {
+  it("are listed as loading at once; a call waits for its model", async () => {
+    const embedded = embed([tiny]);
+    expect(embedded.models()).toMatchObject([
+      { id: "tiny", task: Task.CHAT, state: State.LOADING },
+    ]);
+    expect(embedded.models()[0]?.supports).toContain("temperature");
+    const { completion, finishReason } = await answer(embedded, chatRequest("hello"));
+    expect({ completion, finishReason }).toEqual({ completion: 8, finishReason: "length" });
+    await vi.waitFor(() => expect(embedded.models()[0]?.state).toBe(State.READY), 10_000);
+    await embedded.health(never);
+  });
+
+  it("are those that Lintel brings, if none are named", async () => {
+    const embedded = new EmbeddedBackend(
+      { type: "embedded", name: "embedded" },
+      { log: silent },
+      { entry },
+    );
+    expect(embedded.models().map(({ id }) => id)).toEqual(["lintel-chat", "lintel-image"]);
+    await embedded.close();
+  });
+
+  it("answer again after their process was killed; calls that ran are told", async () => {
+    const embedded = embed([await wideModel()]);
+    const pid = await running(embedded);
+    const request = chatRequest("hello", { model: "wide", maxTokens: 4000 });
+    const stream = start(embedded, request);
+    await stream.next();
+    process.kill(pid, "SIGKILL");
+    const rest = async () => {
+      while (!(await stream.next()).done);
+    };
+    const error = await rest().catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(LintelError);
+    expect(error).toMatchObject({ code: "unavailable" });
+    expect(error.retryAfter).toBeGreaterThan(0);
+    expect((await answer(embedded, { ...request, maxTokens: 3 })).completion).toBe(3);
+    expect(embedded.pid).not.toBe(pid);
+  });
+
+  it("leave no process and no socket behind", async () => {
+    const embedded = embed([tiny]);
+    const pid = await running(embedded);
+    expect(await readdir(folder)).toHaveLength(1);
+    await embedded.close();
+    expect(isAlive(pid)).toBe(false);
+    expect(await readdir(folder)).toEqual([]);
+    await expect(answer(embedded, chatRequest("hello"))).rejects.toMatchObject({
+      code: "shutting_down",
+    });
+  });
+
+  it("can be closed while their process is being started", async () => {
+    const embedded = embed([tiny]);
+    const waiting = answer(embedded, chatRequest("hello")).catch((error) => error);
+    await embedded.close();
+    expect(await waiting).toMatchObject({ code: "shutting_down" });
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("have a process that leaves when ours is killed", async () => {
+    const script = `
+      const { EmbeddedBackend } = await import(${JSON.stringify(file("dist/src/backends/embedded/index.js"))});
+      const nothing = () => {};
+      const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+      const config = { type: "embedded", name: "embedded", models: [${JSON.stringify(tiny)}] };
+      const backend = new EmbeddedBackend(config, { log });
+      await backend.ready("", new AbortController().signal);
+      process.stdout.write(String(backend.pid));
+    `;
+    const parent = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [text] = await once(parent.stdout, "data");
+    const pid = Number(text);
+    expect(isAlive(pid)).toBe(true);
+    parent.kill("SIGKILL");
+    await isGone(pid);
+  });
+
+  it("fail with a reason when their process ends again and again", async () => {
+    const crashing = join(folder, "crash.mjs");
+    await writeFile(crashing, "process.exit(3)");
+    const times = { firstPause: 1, longestPause: 60_000, patience: 0 };
+    const embedded = embed([tiny], { entry: crashing, times: { ...times, longestPause: 2 } });
+    await vi.waitFor(
+      () => {
+        expect(embedded.models()[0]).toMatchObject({ state: State.FAILED });
+        expect(embedded.models()[0]?.stateDetail).toContain("exited with 3");
+      },
+      { timeout: 20_000 },
+    );
+    await expect(answer(embedded, chatRequest("hello"))).rejects.toMatchObject({
+      code: "unavailable",
+    });
+  });
+
+  it("have a process that is killed if it does not leave", async () => {
+    const stubborn = join(folder, "stubborn.mjs");
+    await writeFile(
+      stubborn,
+      `process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);
+       process.stderr.write("ready\\n");`,
+    );
+    let heard = () => {};
+    const said = new Promise<void>((resolve) => {
+      heard = resolve;
+    });
+    const embedded = new EmbeddedBackend(
+      { type: "embedded", name: "embedded", models: [tiny] },
+      { log: { ...silent, warn: heard } },
+      { entry: stubborn, times: { grace: 20 } },
+    );
+    await said;
+    const { pid } = embedded;
+    await embedded.close();
+    expect(isAlive(pid ?? 0)).toBe(false);
+  });
+
+  it("say what to install where the engine is missing", async () => {
+    const hooks = `export async function resolve(name, context, next) {
+      if (name === "node-llama-cpp") {
+        throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" });
+      }
+      return next(name, context);
+    }`;
+    const url = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+    const register = `import { register } from "node:module"; register(${JSON.stringify(url(hooks))});`;
+    const embedded = embed([tiny], { execArgv: ["--import", url(register)] });
+    const error = await answer(embedded, chatRequest("hello")).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: "unavailable" });
+    expect(error.message).toContain("npm install node-llama-cpp@3.21.1");
+    await vi.waitFor(() => expect(embedded.models()[0]?.state).toBe(State.FAILED), 10_000);
+  });
+});
+
+afterAll(() => {
+  expect(backend).toBeUndefined();
+});

@@ -1,0 +1,285 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type Http2Server, type Http2Session } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { ChatService, type LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
+import { ModelsService, State, Task } from "../../gen/lintel/v1/models_pb.js";
+import { node } from "../../src/backends/node/index.js";
+import { nodeSchema } from "../../src/backends/node/schema.js";
+import type { Backend } from "../../src/core/backend.js";
+import { toConnectError } from "../../src/core/connect-error.js";
+import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import { startNode } from "../../src/node.js";
+import { answer, chatRequest, start, tiny } from "./llama-subject.js";
+import { callOf } from "./subject.js";
+
+const never = new AbortController().signal;
+const cleanups: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** A gRPC server of the given services. */
+async function serve(routes: (router: ConnectRouter) => void): Promise<Peer> {
+  const server = createServer(connectNodeAdapter({ routes }));
+  const sessions = new Set<Http2Session>();
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  const cut = () => {
+    for (const session of sessions) session.destroy();
+  };
+  const peer = { server, port, address: `http://127.0.0.1:${port}`, cut };
+  cleanups.push(() => {
+    cut();
+    server.close();
+  });
+  return peer;
+}
+
+interface Peer {
+  readonly server: Http2Server;
+  readonly port: number;
+  readonly address: string;
+  /** Ends every connection. */
+  cut(): void;
+}
+
+function connectTo(address: string, config: object = {}): Backend {
+  const entry = nodeSchema.parse({ type: "node", name: "peer", address, ...config });
+  const backend = node.create(entry, { log: silent });
+  cleanups.push(() => backend.close());
+  return backend;
+}
+
+const model = { id: "m", task: Task.CHAT, state: State.READY, supports: ["temperature"] };
+const piece = (content: string, finishReason = "") => ({
+  choices: [{ finishReason, delta: { role: "assistant", content } }],
+});
+
+/** The two services that most tests want. */
+function chatting(chat: (request: LLMRequest, signal: AbortSignal) => AsyncIterable<object>) {
+  return (router: ConnectRouter) => {
+    router.service(ModelsService, { listModels: () => ({ models: [model] }) });
+    router.service(ChatService, {
+      chat: (request, context) => chat(request, context.signal) as never,
+      complete: () => ({ choices: [{ message: { role: "assistant", content: "whole" } }] }),
+    });
+  };
+}
+
+const listed = (backend: Backend) =>
+  vi.waitFor(() => expect(backend.models()[0]?.state).toBe(State.READY), 10_000);
+
+describe("a Lintel node", () => {
+  it.each(["port", "socket"])("is reached by its %s", async (way) => {
+    const folder = await mkdtemp(join(tmpdir(), "lintel-test-"));
+    cleanups.push(() => rm(folder, { recursive: true }));
+    const running = await startNode({
+      models: [tiny],
+      listen: way === "port" ? { host: "127.0.0.1", port: 0 } : { path: join(folder, "n.sock") },
+      log: silent,
+    });
+    cleanups.push(() => running.close(0));
+    expect(running.models).toEqual(["tiny"]);
+    const backend = connectTo(running.url, way === "port" ? { token: "me" } : {});
+    await backend.health(never);
+    await listed(backend);
+    expect(backend.models()).toMatchObject([{ id: "tiny", task: Task.CHAT, maxTokens: 128 }]);
+    const { prompt, completion, finishReason } = await answer(backend, chatRequest("hello"));
+    expect({ prompt, completion, finishReason }).toEqual({
+      prompt: 9,
+      completion: 8,
+      finishReason: "length",
+    });
+    const refused = answer(backend, chatRequest("x".repeat(200)));
+    await expect(refused).rejects.toMatchObject({ code: "invalid_value", param: "messages" });
+    await running.close();
+    await expect(answer(backend, chatRequest("hello"))).rejects.toMatchObject({
+      code: "upstream_unreachable",
+    });
+  });
+});
+
+describe("any server of the contract", () => {
+  it("is asked for its models, again after it was away", async () => {
+    const peer = await serve(chatting(async function* () {}));
+    const backend = connectTo(peer.address, { refresh_ms: 100 });
+    await listed(backend);
+    expect(backend.models()).toBe(backend.models());
+    peer.cut();
+    peer.server.close();
+    await vi.waitFor(() => expect(backend.models()[0]?.state).toBe(State.FAILED), 10_000);
+    const again = createServer(connectNodeAdapter({ routes: chatting(async function* () {}) }));
+    await new Promise<void>((done) => again.listen(peer.port, "127.0.0.1", done));
+    cleanups.push(() => again.close());
+    await listed(backend);
+    await backend.close();
+  });
+
+  it("may lack a list of models, if they are configured", async () => {
+    const peer = await serve((router) => {
+      router.service(ChatService, {
+        async *chat() {
+          yield piece("hi", "stop") as never;
+        },
+      });
+    });
+    const backend = connectTo(peer.address, { models: [{ id: "m", task: "chat" }] });
+    await backend.health(never);
+    expect(backend.models()).toMatchObject([{ id: "m", state: State.READY }]);
+    expect(backend.models()[0]?.supports).toEqual(
+      expect.arrayContaining(["temperature", "max_tokens", "stop"]),
+    );
+    expect((await answer(backend, chatRequest("hello"))).text).toBe("hi");
+  });
+
+  it("gets the token, the request id and the deadline", async () => {
+    let seen: { header: Headers; timeout: number | undefined } | undefined;
+    const peer = await serve((router) => {
+      router.service(ChatService, {
+        complete(_request, context) {
+          seen = { header: context.requestHeader, timeout: context.timeoutMs() };
+          return {};
+        },
+      });
+    });
+    const backend = connectTo(peer.address, { token: "secret" });
+    const call = { ...callOf("complete", chatRequest("hello")), deadline: Date.now() + 60_000 };
+    for await (const _ of backend.handlers.complete?.(call) ?? []);
+    expect(seen?.header.get("authorization")).toBe("Bearer secret");
+    expect(seen?.header.get("x-request-id")).toBe(call.id);
+    expect(seen?.timeout).toBeGreaterThan(50_000);
+    expect(seen?.timeout).toBeLessThanOrEqual(60_000);
+  });
+
+  it("hears an abort, before the first message and in the middle", async () => {
+    for (const at of ["before", "middle"]) {
+      let reached = () => {};
+      const started = new Promise<void>((resolve) => {
+        reached = resolve;
+      });
+      let stop = () => {};
+      const stopped = new Promise<void>((resolve) => {
+        stop = resolve;
+      });
+      const peer = await serve(
+        chatting(async function* (_request, signal) {
+          signal.addEventListener("abort", stop);
+          reached();
+          if (at === "middle") yield piece("one");
+          await stopped;
+        }),
+      );
+      const backend = connectTo(peer.address);
+      const controller = new AbortController();
+      const reason = new LintelError("cancelled", "the caller left");
+      const stream = start(backend, chatRequest("hello"), controller.signal);
+      const first = stream.next();
+      if (at === "middle") await first;
+      await started;
+      controller.abort(reason);
+      await expect(at === "middle" ? stream.next() : first).rejects.toBe(reason);
+      await stopped;
+    }
+  });
+
+  it("ends its calls when the backend is closed", async () => {
+    const peer = await serve(
+      chatting(async function* (_request, signal) {
+        yield piece("one");
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      }),
+    );
+    const backend = connectTo(peer.address);
+    const stream = start(backend, chatRequest("hello"));
+    await stream.next();
+    const next = stream.next();
+    await backend.close();
+    await expect(next).rejects.toBeInstanceOf(LintelError);
+  });
+
+  it("gives its errors on, as Lintel's own", async () => {
+    const errors = [
+      new LintelError("rate_limited", "slow down", { retryAfter: 7 }),
+      new LintelError("unsupported_parameter", "no seeds", { param: "seed" }),
+    ];
+    for (const error of errors) {
+      const peer = await serve(
+        // biome-ignore lint/correctness/useYield: it fails before it has anything
+        chatting(async function* () {
+          throw toConnectError(error);
+        }),
+      );
+      const thrown = await answer(connectTo(peer.address), chatRequest("hello")).catch((e) => e);
+      expect(thrown).toBeInstanceOf(LintelError);
+      expect(thrown).toMatchObject({
+        code: error.code,
+        message: error.message,
+        param: error.param,
+        retryAfter: error.retryAfter,
+      });
+    }
+  });
+
+  it("is unreachable when nobody listens, or the connection breaks", async () => {
+    const peer = await serve(
+      chatting(async function* () {
+        yield piece("one");
+        await new Promise(() => {});
+      }),
+    );
+    const backend = connectTo(peer.address);
+    const stream = start(backend, chatRequest("hello"));
+    await stream.next();
+    const next = stream.next();
+    peer.cut();
+    const error = await next.catch((e) => e);
+    expect(error).toMatchObject({ code: "upstream_unreachable" });
+    expect(error.message).not.toContain(String(peer.port));
+    peer.server.close();
+    for (const address of [peer.address, "unix:/nonexistent/lintel.sock"]) {
+      const gone = await answer(connectTo(address), chatRequest("hello")).catch((e) => e);
+      expect(gone).toMatchObject({ code: "upstream_unreachable" });
+      expect(gone.message).not.toMatch(/\d{4}|\.sock/);
+    }
+  });
+
+  it("sends images of any size, which are asked for inline", async () => {
+    const data = new Uint8Array(70 * 1024 * 1024).fill(7);
+    let asked: { includeData?: boolean; safetyCheck?: boolean | undefined } = {};
+    const peer = await serve((router) => {
+      router.service(TextToImageService, {
+        textToImage(request) {
+          asked = request;
+          return { images: [{ data, seed: 3, mimeType: "image/png" }] };
+        },
+      });
+    });
+    const backend = connectTo(peer.address);
+    const call = callOf("textToImage", {
+      $typeName: "lintel.v1.TextToImageRequest",
+      modelId: "m",
+      prompt: "a circle",
+      loras: "",
+      negativePrompt: "",
+      includeData: false,
+      includePreviews: false,
+    });
+    for await (const [message] of backend.handlers.textToImage?.(call) ?? []) {
+      expect(message?.images[0]?.data.length).toBe(data.length);
+    }
+    // No model of this node says that it checks images: so it is not asked to.
+    expect(asked).toMatchObject({ includeData: true, safetyCheck: false });
+  });
+});
