@@ -1,0 +1,90 @@
+/** What the documents say of the contract is what the code does. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { create, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
+import { chatDefaults, imageDefaults } from "../../src/core/defaults.js";
+import { errorTable, type Violation } from "../../src/core/errors.js";
+import { methods } from "../../src/core/methods.js";
+import { compileRules } from "../../src/core/rules.js";
+import { type Lintel, startLintel } from "../support/lintel.js";
+
+// The formatter pads the columns.
+const page = readFileSync(join(import.meta.dirname, "../../docs/contract.md"), "utf8").replace(
+  / +/g,
+  " ",
+);
+const rowOf = (field: string) =>
+  page.split("\n").find((line) => line.startsWith(`| \`${field}\` |`));
+
+/** The rule of a numeric field in words, found by breaking it. */
+function ruleOf(schema: DescMessage, key: string, value: unknown): string {
+  const found: Violation[] = [];
+  compileRules(schema, {})(create(schema, { [key]: value }), "", found);
+  const violation = found.find(
+    (v) => v.field === schema.fields.find((f) => f.localName === key)?.name,
+  );
+  return violation?.message.replace("must be ", "") ?? "";
+}
+
+describe("docs/contract.md", () => {
+  const defaults: Record<string, unknown> = { ...chatDefaults, ...imageDefaults };
+  const fields = [LLMRequestSchema, TextToImageRequestSchema].flatMap((schema) =>
+    schema.fields.map((field) => ({ schema, field, name: field.name })),
+  );
+  it.each(fields)("tells $name, its default and its bounds", ({ schema, field }) => {
+    const row = rowOf(field.name);
+    expect(row).toBeDefined();
+    const fallback = defaults[field.localName];
+    if (fallback !== undefined) expect(row).toContain(`| ${fallback} |`);
+    const numeric = field.fieldKind === "scalar" && typeof fallback === "number";
+    if (numeric) expect(row).toContain(ruleOf(schema, field.localName, -1000));
+  });
+
+  it.each(Object.entries(errorTable))("tells the error %s", (code, { http: status, grpc }) => {
+    const name = Code[grpc].replace(/(?<!^)([A-Z])/g, "_$1").toLowerCase();
+    expect(rowOf(code)).toContain(`| ${status} | ${name} |`);
+  });
+});
+
+describe("google.api.http in the proto", () => {
+  let lintel: Lintel;
+  beforeAll(async () => {
+    lintel = await startLintel([]);
+  });
+  afterAll(() => lintel.close());
+  const annotated = Object.values(methods).filter((method) => hasOption(method, http));
+
+  it("is there", () => expect(annotated.length).toBe(2));
+
+  it.each(annotated.map((method) => ({ method, name: method.name })))(
+    "names where REST has $name",
+    async ({ method }) => {
+      const { pattern, body } = getOption(method, http);
+      expect(pattern.case).toBe("post");
+      expect(body).toBe("*");
+      // Every field of the message is understood under its own name: all of them are wrong here.
+      const wrong = Object.fromEntries(
+        method.input.fields.map((field) => [field.name, { not: "this" }]),
+      );
+      const response = await fetch(lintel.url + pattern.value, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: "Bearer me" },
+        body: JSON.stringify(wrong),
+      });
+      expect(response.status).toBe(422);
+      const { detail } = (await response.json()) as { detail: { loc: string[] }[] };
+      const named = new Set(detail.map((d) => d.loc[1]));
+      const kindly = new Set(["loras", "include_data"]);
+      expect(
+        method.input.fields
+          .map((f) => f.name)
+          .filter((name) => !named.has(name) && !kindly.has(name)),
+      ).toEqual([]);
+    },
+  );
+});
