@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../core/backend.js";
-import type { Call } from "../../core/call.js";
+import type { Call, Handle } from "../../core/call.js";
 import { type ErrorCode, toLintelError } from "../../core/errors.js";
 import { type BackendMethod, backendServices, type Output } from "../../core/methods.js";
 import { unlessAborted } from "../abort.js";
@@ -129,17 +129,31 @@ export class EmbeddedBackend implements Backend {
     method: M,
     call: Call<M>,
   ): AsyncGenerator<readonly Output<M>[]> {
-    const node = await unlessAborted(this.#supervisor.up(), call.signal);
-    const handle = node.handlers[method] as unknown as Handlers[M];
-    try {
-      yield* (handle as (call: Call<M>) => AsyncIterable<readonly Output<M>[]>)(call);
-    } catch (thrown) {
-      const error = toLintelError(thrown);
-      if (call.signal.aborted || !lost.has(error.code)) throw error;
-      throw this.#supervisor.unavailable(error);
+    for (;;) {
+      const node = await unlessAborted(this.#supervisor.up(), call.signal);
+      const handle = node.handlers[method] as unknown as Handle<M>;
+      try {
+        yield* handle(call);
+        return;
+      } catch (thrown) {
+        const error = toLintelError(thrown);
+        if (call.signal.aborted || !lost.has(error.code)) throw error;
+        // Nobody took the call: the process has just died. The next one gets it.
+        const again = wasRefused(error) && (await this.#supervisor.gone(node));
+        if (!again) throw this.#supervisor.unavailable(error);
+      }
     }
   }
 }
 
 /** How the loss of the process shows in its calls. */
 const lost: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["upstream_unreachable", "shutting_down"]);
+
+/** Whether nobody listened, so that the call began nowhere. */
+function wasRefused(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const { code } = at as NodeJS.ErrnoException;
+    if (code === "ECONNREFUSED" || code === "ENOENT") return true;
+  }
+  return false;
+}

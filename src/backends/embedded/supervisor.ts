@@ -1,4 +1,5 @@
 /** Keeps a child process alive: starts it, and again when it dies, with growing pauses. */
+import { setTimeout } from "node:timers/promises";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { Child, type ChildSettings } from "./child.js";
@@ -53,11 +54,12 @@ export class Supervisor<T> {
   readonly #loop: Promise<void>;
   #child: Child | undefined;
   #attempt = newAttempt<T>();
-  #answers = false;
+  /** What `started` made of the child that runs, once it answers. */
+  #connection: T | undefined;
   #crashes = 0;
   /** When the child is started next, milliseconds since the epoch. */
   #due = 0;
-  #wake = () => {};
+  readonly #closing = new AbortController();
   #closed = false;
 
   constructor(settings: ChildSettings, events: Events<T>, log: Logger, times: Times) {
@@ -79,9 +81,21 @@ export class Supervisor<T> {
    */
   up(): Promise<T> {
     const soon = this.#due - Date.now() <= this.#times.patience;
-    const worthIt = this.#answers || (soon && this.#crashes < tooMany);
+    const worthIt = this.#connection !== undefined || (soon && this.#crashes < tooMany);
     if (this.#closed || !worthIt) return Promise.reject(this.unavailable());
     return this.#attempt.promise;
+  }
+
+  /** Whether the child behind a connection is gone, or ends before patience does. */
+  async gone(connection: T): Promise<boolean> {
+    if (this.#connection !== connection) return true;
+    const timer = new AbortController();
+    const tooLong = setTimeout(this.#times.patience, false, { signal: timer.signal });
+    const ended = this.#child?.ended.then(() => true) ?? true;
+    const gone = await Promise.race([ended, tooLong]);
+    tooLong.catch(() => {});
+    timer.abort();
+    return gone;
   }
 
   /** The error for calls that the child's end cut off, or that come while it is down. */
@@ -99,7 +113,7 @@ export class Supervisor<T> {
   /** Ends the child. Resolves when it is gone. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#wake();
+    this.#closing.abort();
     await this.#child?.stop(this.#times.grace);
     await this.#loop;
   }
@@ -118,7 +132,7 @@ export class Supervisor<T> {
           `its process ended ${this.#crashes} times in a row; the last time it ${ending}`,
         );
       }
-      await this.#sleep(pause);
+      await setTimeout(pause, undefined, { signal: this.#closing.signal }).catch(() => {});
     }
     this.#attempt.reject(this.unavailable());
   }
@@ -132,7 +146,7 @@ export class Supervisor<T> {
     const starting = child.listening
       .then((address) => this.#events.started(address))
       .then((connection) => {
-        this.#answers = this.#child === child;
+        if (this.#child === child) this.#connection = connection;
         attempt.resolve(connection);
         return connection;
       })
@@ -140,7 +154,7 @@ export class Supervisor<T> {
 
     const ending = await child.ended;
     this.#child = undefined;
-    this.#answers = false;
+    this.#connection = undefined;
     if (Date.now() - begin >= this.#times.healthyAfter) this.#crashes = 0;
     this.#due = Date.now() + this.#pause(this.#crashes++);
     this.#attempt = newAttempt();
@@ -155,16 +169,6 @@ export class Supervisor<T> {
     const { firstPause, longestPause } = this.#times;
     const most = Math.min(longestPause, firstPause * 2 ** crashes);
     return Math.round((most + Math.random() * most) / 2);
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }
 
