@@ -78,7 +78,7 @@ async function running(embedded: EmbeddedBackend): Promise<number> {
 }
 
 describe("embedded models", () => {
-  it("are listed as loading at once; a call waits for its model", async () => {
+  it("are listed as loading, answer, and leave no process and no socket behind", async () => {
     const embedded = embed([tiny]);
     expect(embedded.models()).toMatchObject([
       { id: "tiny", task: Task.CHAT, state: State.LOADING },
@@ -88,6 +88,15 @@ describe("embedded models", () => {
     expect({ completion, finishReason }).toEqual({ completion: 8, finishReason: "length" });
     await vi.waitFor(() => expect(embedded.models()[0]?.state).toBe(State.READY), 10_000);
     await embedded.health(never);
+
+    const pid = await running(embedded);
+    expect(await readdir(folder)).toHaveLength(1);
+    await embedded.close();
+    expect(isAlive(pid)).toBe(false);
+    expect(await readdir(folder)).toEqual([]);
+    await expect(answer(embedded, chatRequest("hello"))).rejects.toMatchObject({
+      code: "shutting_down",
+    });
   });
 
   it("are those that Lintel brings, if none are named", async () => {
@@ -116,18 +125,6 @@ describe("embedded models", () => {
     expect(error.retryAfter).toBeGreaterThan(0);
     expect((await answer(embedded, { ...request, maxTokens: 3 })).completion).toBe(3);
     expect(embedded.pid).not.toBe(pid);
-  });
-
-  it("leave no process and no socket behind", async () => {
-    const embedded = embed([tiny]);
-    const pid = await running(embedded);
-    expect(await readdir(folder)).toHaveLength(1);
-    await embedded.close();
-    expect(isAlive(pid)).toBe(false);
-    expect(await readdir(folder)).toEqual([]);
-    await expect(answer(embedded, chatRequest("hello"))).rejects.toMatchObject({
-      code: "shutting_down",
-    });
   });
 
   it("can be closed while their process is being started", async () => {
