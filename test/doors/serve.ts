@@ -1,17 +1,11 @@
-/** The JSON doors on a real port, around the real core with scripted backends. */
+/** A whole Lintel for one test, with what JSON clients need to talk to it. */
 import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import type { CoreParts } from "../../src/core/core.js";
-import type { MediaStore, StoredMedia } from "../../src/core/media.js";
 import type { CoreSettings } from "../../src/core/settings.js";
-import { type DoorSettings, doorDefaults } from "../../src/doors/door.js";
-import { media } from "../../src/doors/media.js";
-import { openai } from "../../src/doors/openai/door.js";
-import { rest } from "../../src/doors/rest/door.js";
-import { createApp } from "../../src/server/app.js";
-import { listen } from "../../src/server/listen.js";
-import { coreOf } from "../support/core.js";
+import type { DoorSettings } from "../../src/doors/door.js";
+import { startLintel } from "../support/lintel.js";
 import { type Scripted, scripted } from "../support/scripted.js";
 
 /** What a test may set. */
@@ -35,17 +29,14 @@ export interface Served {
 
 /** Serves a backend until the test is over. */
 export async function serve(backend: Backend | Scripted, setting: Setting = {}): Promise<Served> {
-  const gateway = coreOf([backend], setting.core, { media: memoryStore(), ...setting.parts });
-  const settings = { ...doorDefaults, ...setting.doors };
-  const app = await createApp({ bodyLimit: settings.bodyLimit });
-  for (const door of [rest, openai, media]) await app.register(door, { gateway, settings });
-  const listener = await listen(app, { host: "127.0.0.1", port: 0 });
-  const { url, port } = listener;
-  onTestFinished(async () => {
-    gateway.abort();
-    await listener.close(0);
-    await app.close();
+  const lintel = await startLintel([backend], {
+    ...(setting.core && { settings: setting.core }),
+    ...(setting.parts && { parts: setting.parts }),
+    ...(setting.doors && { doorSettings: setting.doors }),
   });
+  onTestFinished(() => lintel.close());
+  const { url } = lintel;
+  const port = Number(new URL(url).port);
   return {
     url,
     port,
@@ -74,23 +65,6 @@ export const serveChat = (chat: Backend["handlers"]["chat"], setting?: Setting) 
 
 const isRaw = (body: unknown): body is string | Uint8Array =>
   typeof body === "string" || body instanceof Uint8Array;
-
-/** A store that forgets with the process. */
-function memoryStore(): MediaStore {
-  const images = new Map<string, StoredMedia>();
-  let count = 0;
-  return {
-    async put(data, mimeType) {
-      const name = `${String(++count).padStart(32, "0")}.png`;
-      images.set(name, { data, mimeType });
-      return name;
-    },
-    get: async (name) => images.get(name),
-    url: (name) => `http://images.test/media/${name}`,
-    delete: async (name) => void images.delete(name),
-    close: async () => {},
-  };
-}
 
 /** The events of a finished stream, `data:` lines only; the rest must be comments and blanks. */
 export function eventsOf(text: string): string[] {
