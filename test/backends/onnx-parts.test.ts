@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { fromHalf, toHalf } from "../../src/backends/onnx/float16.js";
+import type { ModelFolder } from "../../src/backends/onnx/folder.js";
 import type { Graph } from "../../src/backends/onnx/graph.js";
 import { noiseOf, philox } from "../../src/backends/onnx/noise.js";
 import { encodePng } from "../../src/backends/onnx/png.js";
@@ -10,6 +11,7 @@ import { enginePackages } from "../../src/backends/onnx/protocol.js";
 import { installHint, loadRuntime } from "../../src/backends/onnx/runtime.js";
 import { schedulerOf } from "../../src/backends/onnx/schedulers/index.js";
 import { guided } from "../../src/backends/onnx/unet.js";
+import { latentSize } from "../../src/backends/onnx/vae.js";
 import expected from "./onnx/ddim.json" with { type: "json" };
 
 describe("noise", () => {
@@ -175,6 +177,23 @@ describe("DDIM", () => {
   it("refuses more steps than the model was trained with", () => {
     const start = schedulerOf({ _class_name: "DDIMScheduler", num_train_timesteps: 10 }, "f");
     expect(() => start(11)).toThrow(/10 steps/);
+  });
+});
+
+describe("latents", () => {
+  const vae = { latent_channels: 4, block_out_channels: [1, 1, 1, 1], scaling_factor: 1 };
+  const folder = (unet: ModelFolder["unet"]) => ({ unet, vae }) as ModelFolder;
+  const size = { width: 72, height: 60 };
+
+  it("cover the picture", () => {
+    const wanted = { channels: 4, width: 9, height: 8 };
+    expect(latentSize(folder({ in_channels: 4 }), size)).toEqual(wanted);
+  });
+
+  it("halve evenly at every level of an exported UNet", () => {
+    const down_block_types = ["a", "b", "c", "d"];
+    const wanted = { channels: 4, width: 16, height: 8 };
+    expect(latentSize(folder({ in_channels: 4, down_block_types }), size)).toEqual(wanted);
   });
 });
 

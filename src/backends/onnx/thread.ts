@@ -63,11 +63,6 @@ export class PipelineThread {
     this.loaded.catch(() => {}); // Whoever asks later still gets it.
   }
 
-  /** Whether the thread has left. */
-  get isGone(): boolean {
-    return this.#isGone;
-  }
-
   /**
    * Runs a job; only one at a time.
    * @returns when the job is over: done, or stopped after `abort`

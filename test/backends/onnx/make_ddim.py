@@ -1,6 +1,7 @@
 """Writes ddim.json: what DDIM has to do, computed with numpy from the papers' formulas.
 
     python make_ddim.py          (needs numpy; the tests themselves need no Python)
+    npx biome check --write .     (puts the JSON into the form of this repository)
 
 Timesteps, spacing and defaults are those of diffusers' DDIMScheduler with eta 0. The "model" of a
 case is output = 0.9 * cos(sample + step), so that every step depends on the one before.

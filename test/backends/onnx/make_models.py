@@ -1,6 +1,7 @@
 """Writes the model folders that the tests of the image engine run: tiny/ and half/.
 
     python make_models.py        (needs numpy and onnx; the tests themselves need no Python)
+    npx biome check --write .     (puts the JSON into the form of this repository)
 
 Both are in the layout that Hugging Face optimum exports Stable Diffusion 1.5 to, with fixed
 random weights of a few KB: 4 latent channels, factor 8, prompts of 8 tokens. The UNet is
