@@ -29,7 +29,7 @@ async function* whole(
       const choice = message.choices[0];
       if (!choice) throw cutShort();
       const content = choice.message?.content ?? "";
-      const { usage, estimated } = settle(call, message.usage, content);
+      const { usage, estimated } = settle(call, message.usage, Buffer.byteLength(content));
       yield [
         {
           ...newStamp(call)(),
@@ -59,35 +59,32 @@ async function* stream(
   const stamp = newStamp(call);
   let usage: LLMTokenUsage | undefined;
   let finishReason = "";
-  let content = "";
+  let bytes = 0;
   let usageEstimated = false;
   let warnings: readonly string[] = [];
-  try {
-    for await (const batch of next(call)) {
-      const out: LLMResponse[] = [];
-      for (const message of batch) {
-        // Usage may come with the last choice, after it, or with every piece.
-        if (message.usage) usage = message.usage;
-        if (message.usageEstimated) usageEstimated = true;
-        if (message.warnings.length > 0) warnings = message.warnings;
-        const choice = message.choices[0];
-        if (!choice) continue;
-        const text = choice.delta?.content ?? "";
-        if (text !== "") {
-          content += text;
-          out.push({ ...stamp(), usage: noUsage, choices: [piece(text, "")] });
-        }
-        if (choice.finishReason) finishReason = choice.finishReason;
+  for await (const batch of next(call)) {
+    const out: LLMResponse[] = [];
+    for (const message of batch) {
+      // Usage may come with the last choice, after it, or with every piece.
+      if (message.usage) usage = message.usage;
+      if (message.usageEstimated) usageEstimated = true;
+      if (message.warnings.length > 0) warnings = message.warnings;
+      const choice = message.choices[0];
+      if (!choice) continue;
+      const text = choice.delta?.content ?? "";
+      if (text !== "") {
+        bytes += Buffer.byteLength(text);
+        out.push({ ...stamp(), usage: noUsage, choices: [piece(text, "")] });
       }
-      if (out.length > 0) yield out;
+      if (choice.finishReason) finishReason = choice.finishReason;
     }
-    if (finishReason === "") throw cutShort();
-  } catch (thrown) {
-    // What was delivered counts, also when the caller left or upstream failed.
-    if (content !== "") settle(call, undefined, content);
-    throw thrown;
+    if (out.length === 0) continue;
+    // What was delivered counts, also if the caller leaves or upstream fails from here on.
+    settle(call, undefined, bytes);
+    yield out;
   }
-  const { usage: total, estimated } = settle(call, usage, content);
+  if (finishReason === "") throw cutShort();
+  const { usage: total, estimated } = settle(call, usage, bytes);
   yield [
     {
       ...stamp(),
@@ -135,17 +132,23 @@ const merged = (own: readonly string[], other: readonly string[]) => [
   ...new Set([...own, ...other]),
 ];
 
-/** Notes the counts down; estimates them where the model server gave none. */
+/**
+ * Notes the counts down; estimates them where the model server gave none.
+ * @param bytes of the text so far, UTF-8
+ */
 function settle(
   call: Call<"chat"> | Call<"complete">,
   reported: LLMTokenUsage | undefined,
-  content: string,
+  bytes: number,
 ): { usage: LLMTokenUsage; estimated: boolean } {
   const estimated = !reported || reported.promptTokens + reported.completionTokens === 0;
-  const promptTokens = estimated ? promptEstimate(call.request) : reported.promptTokens;
-  const completionTokens = estimated ? estimateTokens(content) : reported.completionTokens;
-  call.attributes.promptTokens = promptTokens;
-  call.attributes.completionTokens = completionTokens;
+  const { attributes, request } = call;
+  const promptTokens = estimated
+    ? (attributes.promptTokens ?? promptEstimate(request))
+    : reported.promptTokens;
+  const completionTokens = estimated ? estimateTokens(bytes) : reported.completionTokens;
+  attributes.promptTokens = promptTokens;
+  attributes.completionTokens = completionTokens;
   const usage: LLMTokenUsage = {
     $typeName: "lintel.v1.LLMTokenUsage",
     promptTokens,
@@ -157,4 +160,7 @@ function settle(
 
 /** A message costs a few tokens besides its text: the template's marks of role and end. */
 const promptEstimate = (request: LLMRequest) =>
-  request.messages.reduce((sum, message) => sum + estimateTokens(message.content) + 4, 0);
+  request.messages.reduce(
+    (sum, message) => sum + estimateTokens(Buffer.byteLength(message.content)) + 4,
+    0,
+  );

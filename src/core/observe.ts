@@ -54,6 +54,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
         ? toLintelError(this.#controller.signal.reason)
         : toLintelError(thrown);
       this.#end(error.code, error);
+      this.#release();
       throw error;
     }
   }
@@ -63,9 +64,15 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     if (this.#state === "running") {
       this.#controller.abort(new LintelError("cancelled", "the caller left"));
       this.#end("cancelled");
+      this.#release();
     }
     this.#state = "ended";
     return { done: true, value: undefined };
+  }
+
+  /** Lets what is held behind a step that nobody asks for any more be freed. */
+  #release(): void {
+    this.#source?.return?.().catch(() => {});
   }
 
   #step(): Promise<IteratorResult<T>> {

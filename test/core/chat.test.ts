@@ -1,5 +1,8 @@
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
@@ -261,6 +264,30 @@ describe("the life of a call", () => {
       await aborted;
       expect(core.readiness.running).toBe(0);
     }
+  });
+  it("what a backend holds is freed also if nobody asks for the next message", async () => {
+    let freed: () => void = () => {};
+    const released = new Promise<void>((resolve) => {
+      freed = resolve;
+    });
+    const chat = async function* () {
+      try {
+        yield [piece("a")];
+        yield [piece("b")];
+      } finally {
+        freed();
+      }
+    };
+    const lines: object[] = [];
+    const log = { ...silent, info: (fields: object) => lines.push(fields) };
+    const core = coreOf([scripted({ chat }, models)], {}, { log });
+    const request = create(LLMRequestSchema, { messages: [{ role: "user", content: "Hello" }] });
+    const { signal } = new AbortController();
+    const running = core.call("chat", request, { door: "test", credential: "me", signal });
+    for await (const _ of running.messages) break;
+    await released;
+    // Usage counts what was delivered.
+    expect(lines).toMatchObject([{ code: "cancelled", completionTokens: 1, promptTokens: 6 }]);
   });
   it("a backend that does not notice holds nobody up", async () => {
     const core = coreOf([
