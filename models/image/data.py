@@ -18,10 +18,9 @@ PLACE_NAMES = list(scenes.PLACES)
 FACTS = [len(scenes.SHAPES) + 1, len(scenes.NAMES) + 1, len(SIZE_NAMES) + 1, len(PLACE_NAMES) + 1] * 3 \
     + [3, len(scenes.NAMES) + 1, len(scenes.NAMES) + 1]
 
-# (w, h) in cells of 32 pixels with their shares, for the first part of the training and the last.
-EARLY = {(16, 9): 0.5, (10, 10): 0.14, (9, 16): 0.08, (20, 11): 0.14, (8, 5): 0.06, (13, 8): 0.08}
-LATE = {(32, 18): 0.46, (16, 16): 0.14, (16, 9): 0.14, (18, 32): 0.07, (24, 24): 0.05, (8, 8): 0.06,
-        (27, 15): 0.04, (4, 4): 0.02, (2, 2): 0.01, (4, 2): 0.01}
+# (w, h) in cells of 32 pixels with their shares.
+TABLE = {(32, 18): 0.42, (16, 9): 0.28, (16, 16): 0.09, (8, 8): 0.07, (18, 32): 0.04, (24, 24): 0.03,
+         (27, 15): 0.03, (13, 8): 0.02, (4, 4): 0.01, (4, 2): 0.01}
 
 
 def facts(s):
@@ -50,14 +49,14 @@ def encode(enc, drawn, w, h):
     out = []
     for i in range(0, len(drawn), 32):
         x = np.stack([scenes.render(s, 32 * w, 32 * h, 4) for s in drawn[i:i + 32]])
-        with torch.no_grad():
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
             out.append(enc(torch.from_numpy(x).permute(0, 3, 1, 2) * 2 - 1).half())
     return torch.cat(out)
 
 
-def serve(queue, checkpoint, seed, late, wanted):
-    """Puts (size, latents, ids, facts) of 256 scenes on the queue until the process is ended.
-    late: a shared flag, which sizes; wanted: how many scenes are to be drawn by now (shared)."""
+def serve(queue, checkpoint, seed, wanted):
+    """Puts (size, latents, ids, facts) of 128 scenes on the queue until the process is ended.
+    wanted: how many scenes are to be drawn by now (shared)."""
     torch.set_num_threads(1)
     rng = np.random.default_rng(seed)
     enc = Encoder()
@@ -69,9 +68,8 @@ def serve(queue, checkpoint, seed, late, wanted):
         if drawn_so_far >= wanted.value:
             time.sleep(0.2)
             continue
-        drawn_so_far += 256
-        table = LATE if late.value else EARLY
-        size = list(table)[int(rng.choice(len(table), p=list(table.values())))]
-        drawn, ids, what = texts(rng, 256, tok)
+        drawn_so_far += 128
+        size = list(TABLE)[int(rng.choice(len(TABLE), p=list(TABLE.values())))]
+        drawn, ids, what = texts(rng, 128, tok)
         z = encode(enc, drawn, *size)
         queue.put((size, z.numpy(), ids, what))

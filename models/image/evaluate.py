@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 import scenes
-from reference import Pipeline
+from reference import HERE, Pipeline
 
 PALETTE = np.array(list(scenes.COLOURS.values()), np.float32)
 
@@ -83,10 +83,11 @@ def main():
     ap.add_argument("--width", type=int, default=1024)
     ap.add_argument("--height", type=int, default=576)
     ap.add_argument("--threads", type=int, default=1)
+    ap.add_argument("--model", default=HERE / "lintel-image")
     ap.add_argument("--grid", help="write a sheet of the pictures here")
     ap.add_argument("--verbose", action="store_true")
     a = ap.parse_args()
-    pipe, rows, sheet, start = Pipeline(threads=a.threads), [], [], time.time()
+    pipe, rows, sheet, start = Pipeline(a.model, a.threads), [], [], time.time()
     for i, (text, shape, colour, ground) in enumerate(prompts(a.prompts)):
         picture = pipe(text, a.width, a.height, seed=i, steps=a.steps, guidance=a.guidance)[0]
         behind, front = colours_right(picture, colour, ground)

@@ -1,9 +1,10 @@
-"""Write the diffusers folder with ONNX files from the checkpoints.  python export.py
+"""Write the diffusers folder with ONNX files from the checkpoints.  python export.py [folder]
 
 Reads .work/vae.pt and .work/unet.pt (parts that are missing are exported untrained); writes
-lintel-image/.
+lintel-image/, or the folder named.
 """
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from unet import DIM, WIDTHS, TextEncoder, UNet
 from vae import LATENT, Decoder
 
 HERE = Path(__file__).parent
-OUT = HERE / "lintel-image"
+OUT = Path(sys.argv[1] if len(sys.argv) > 1 else HERE / "lintel-image")
 VERSION = "0.35.0"  # of the layout, as diffusers writes it
 
 
@@ -57,7 +58,7 @@ def onnx_file(model, args, path, inputs, output, dynamic):
     halve(m)
     onnx.checker.check_model(m)
     onnx.save(m, path)
-    print(path.relative_to(HERE), path.stat().st_size)
+    print(path, path.stat().st_size)
 
 
 def main():

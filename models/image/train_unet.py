@@ -2,7 +2,7 @@
 
 Reads .work/vae.pt, writes .work/unet.pt. Three parts:
  1. the text encoder alone learns to state a scene's facts from its caption (a minute);
- 2. both learn v-prediction, with small latents first and large ones later;
+ 2. both learn v-prediction, latents of many sizes;
  3. the same, calibrated for guidance: see `target` below.
 """
 import argparse
@@ -19,6 +19,7 @@ from torch import nn
 
 import captions
 import data
+from muon import Muon
 from schedule import alphas_cumprod
 from unet import DIM, TextEncoder, UNet
 
@@ -51,8 +52,8 @@ class Pool:
                 wait = False
                 kept = self.items.setdefault(size, [])
                 kept.append([torch.from_numpy(a) for a in arrays])
-                self.total += 256
-                if len(kept) * 256 > POOL:
+                self.total += 128
+                if len(kept) * 128 > POOL:
                     kept.pop(0)
         except queues.Empty:
             pass
@@ -63,8 +64,8 @@ class Pool:
         p = np.array([table[s] for s in sizes])
         size = sizes[int(self.rng.choice(len(sizes), p=p / p.sum()))]
         kept = self.items[size]
-        n = int(np.clip(cells // (size[0] * size[1]), 12, 96))
-        where = [(int(self.rng.integers(len(kept))), int(self.rng.integers(256))) for _ in range(n)]
+        n = int(np.clip(cells // (size[0] * size[1]), 6, 48))
+        where = [(int(self.rng.integers(len(kept))), int(self.rng.integers(128))) for _ in range(n)]
         z = torch.stack([kept[i][0][j] for i, j in where]).float()
         ids = torch.stack([kept[i][1][j, self.rng.integers(2)] for i, j in where]).long()
         return z, ids, torch.stack([kept[i][2][j] for i, j in where])
@@ -106,17 +107,17 @@ def main():
     ap.add_argument("--minutes", type=float, default=24)
     ap.add_argument("--text-minutes", type=float, default=1.2)
     ap.add_argument("--guide", type=float, default=3.75)
-    ap.add_argument("--cells", type=int, default=3600)
+    ap.add_argument("--cells", type=int, default=4000)
     ap.add_argument("--seed", type=int, default=2)
     ap.add_argument("--resume", action="store_true", help="go on from .work/unet.pt")
+    ap.add_argument("--text-only", action="store_true", help="of it, take the text encoder only")
     args = ap.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
     ctx = mp.get_context("spawn")
-    source, late = ctx.Queue(6), ctx.Value("i", 0)
-    wanted = ctx.Value("i", 4000)
-    worker = ctx.Process(target=data.serve, args=(source, WORK / "vae.pt", args.seed, late, wanted), daemon=True)
+    source, wanted = ctx.Queue(6), ctx.Value("i", 3000)
+    worker = ctx.Process(target=data.serve, args=(source, WORK / "vae.pt", args.seed, wanted), daemon=True)
     worker.start()
     text, unet, heads = TextEncoder(len(captions.vocabulary())), UNet(), Facts()
     print("parameters", sum(p.numel() for p in text.parameters()), sum(p.numel() for p in unet.parameters()))
@@ -125,14 +126,18 @@ def main():
     if args.resume:
         kept = torch.load(WORK / "unet.pt")
         text.load_state_dict(kept["ema_text"])
-        unet.load_state_dict(kept["ema_unet"])
+        if not args.text_only:
+            unet.load_state_dict(kept["ema_unet"])
         heads.load_state_dict(kept["heads"]) if "heads" in kept else None
     else:
         pretrain(text, heads, args.text_minutes, rng)
     params = [*unet.parameters(), *text.parameters(), *heads.parameters()]
-    opt = torch.optim.AdamW([{"params": list(unet.parameters()), "top": 1.2e-3},
-                             {"params": [*text.parameters(), *heads.parameters()], "top": 4e-4}],
-                            lr=1e-3, betas=(0.9, 0.98), weight_decay=1e-3)
+    inner = [p for n, p in unet.named_parameters() if p.ndim > 1 and n.split(".")[0] not in ("stem", "head")]
+    outer = [p for p in unet.parameters() if all(p is not q for q in inner)]
+    adam = torch.optim.AdamW([{"params": outer, "top": 1.5e-3},
+                              {"params": [*text.parameters(), *heads.parameters()], "top": 5e-4}],
+                             lr=1e-3, betas=(0.9, 0.98), weight_decay=1e-3)
+    muon = Muon([{"params": inner, "top": 0.012}])
     ema_text, ema_unet = copy.deepcopy(text), copy.deepcopy(unet)
     abar = torch.from_numpy(alphas_cumprod())
     empty = torch.zeros(1, captions.MAX_LENGTH, dtype=torch.long)
@@ -142,13 +147,12 @@ def main():
     pool.fill(wait=True)
     while (done := (time.time() - start) / (60 * args.minutes)) < 1:
         pool.fill()
-        late.value = int(done > 0.42)
-        wanted.value = 5000 + seen // 2 + 6000 * late.value
+        wanted.value = 3000 + seen // 3
         guide = args.guide if done > 0.72 else 1
-        rate = min(1, (step + 1) / 200) * (0.01 + 0.99 * (1 if done < 0.5 else 1 - (done - 0.5) / 0.5))
-        for g in opt.param_groups:
+        rate = min(1, (step + 1) / 60) * (0.01 + 0.99 * (1 if done < 0.5 else 1 - (done - 0.5) / 0.5))
+        for g in adam.param_groups + muon.param_groups:
             g["lr"] = g["top"] * rate
-        z, ids, what = pool.batch(data.LATE if done > 0.47 else data.EARLY, args.cells)
+        z, ids, what = pool.batch(data.TABLE, args.cells)
         n = len(z)
         cond = torch.rand(n) > (0.1 if guide == 1 else 0.2)
         ids = torch.where(cond[:, None], ids, empty)
@@ -165,20 +169,22 @@ def main():
         main_loss = F.mse_loss(out.float(), want)
         loss = main_loss
         if cond.any():
-            loss = loss + 0.02 * heads(states[:n, 0].float()[cond], what[cond])
-        opt.zero_grad()
+            loss = loss + 0.05 * heads(states[:n, 0].float()[cond], what[cond])
+        adam.zero_grad()
+        muon.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(params, 1.0)
-        opt.step()
+        adam.step()
+        muon.step()
         step, seen = step + 1, seen + n
         keep = min(0.998, 1 - 1 / (1 + step / 4))
         with torch.no_grad():
             for m, live in ((ema_text, text), (ema_unet, unet)):
                 torch._foreach_lerp_(list(m.parameters()), list(live.parameters()), 1 - keep)
         losses.append(main_loss.item())
-        if step % 200 == 0:
+        if step % 100 == 0:
             print(f"{step} {time.time() - start:.0f}s seen {seen} drawn {pool.total} loss "
-                  f"{np.mean(losses[-200:]):.4f} facts {(loss - main_loss).item() * 50:.4f}", flush=True)
+                  f"{np.mean(losses[-100:]):.4f} facts {(loss - main_loss).item() * 20:.4f}", flush=True)
         if time.time() - saved > 100:
             saved = time.time()
             torch.save({"ema_text": ema_text.state_dict(), "ema_unet": ema_unet.state_dict(),

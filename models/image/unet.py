@@ -3,7 +3,8 @@
 A scene is mostly geometry, so the UNet gets, next to the latent, four maps made from the latent's
 size alone: x and y in -1..1 and the logarithms of width and height. That is how it can place
 things at any size. Text comes in twice: its first token through scale and shift of each block,
-all tokens through cross-attention at the two lower resolutions.
+all tokens through cross-attention. It works on 2x2 cells at once: most of what it has to know
+is coarse, and the edges are the decoder's business.
 """
 import math
 
@@ -15,7 +16,7 @@ from captions import MAX_LENGTH
 from vae import LATENT
 
 DIM = 128  # of the text states
-WIDTHS = (56, 128, 192)
+WIDTHS = (128, 192)
 EMB = 256
 
 
@@ -110,16 +111,16 @@ class UNet(nn.Module):
 
     def __init__(self):
         super().__init__()
-        a, b, c = WIDTHS
+        b, c = WIDTHS
         self.time = nn.Sequential(nn.Linear(128, EMB), nn.SiLU(), nn.Linear(EMB, EMB))
         self.pool = nn.Sequential(nn.Linear(DIM, EMB), nn.SiLU(), nn.Linear(EMB, EMB))
-        self.stem = nn.Conv2d(LATENT + 4, a, 3, padding=1)
-        self.down1, self.to2 = Res(a, a), nn.Conv2d(a, b, 3, 2, 1)
+        self.register_buffer("fold", torch.eye(4 * LATENT).view(4 * LATENT, LATENT, 2, 2), persistent=False)
+        self.stem = nn.Conv2d(4 * LATENT + 4, b, 3, padding=1)
         self.down2, self.look2, self.to3 = Res(b, b), Look(b), nn.Conv2d(b, c, 3, 2, 1)
         self.mid1, self.mid_look, self.mid2 = Res(c, c), Look(c), Res(c, c)
         self.from3, self.up2, self.up_look2 = nn.Conv2d(c, b, 1), Res(b, b), Look(b, False)
-        self.from2, self.up1 = nn.Conv2d(b, a, 1), Res(a, a)
-        self.norm, self.head = nn.GroupNorm(8, a), nn.Conv2d(a, LATENT, 3, padding=1)
+        self.last, self.norm = Res(b, b), nn.GroupNorm(8, b)
+        self.head = nn.Conv2d(b, 4 * LATENT, 3, padding=1)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
@@ -129,7 +130,7 @@ class UNet(nn.Module):
         gx, gy = one.cumsum(3), one.cumsum(2)
         w, h = gx[:, :, :, -1:], gy[:, :, -1:, :]
         return torch.cat([(2 * gx - 1) / w - 1, (2 * gy - 1) / h - 1,
-                          torch.log(w / 16) * one, torch.log(h / 16) * one], 1)
+                          torch.log(w / 12) * one, torch.log(h / 12) * one], 1)
 
     def forward(self, sample, timestep, encoder_hidden_states):
         text = encoder_hidden_states
@@ -137,14 +138,15 @@ class UNet(nn.Module):
         t = timestep.to(f.dtype)[:, None] * f
         emb = self.time(torch.cat([t.sin(), t.cos()], 1)) + self.pool(text[:, 0])
         emb = F.silu(emb)
-        x1 = self.down1(self.stem(torch.cat([sample, self.grid(sample)], 1)), emb)
-        x2 = self.look2(self.down2(self.to2(x1), emb), text)
+        h, w = sample.shape[2], sample.shape[3]
+        # A pixel unshuffle that also takes odd sizes and that exports with dynamic ones.
+        x = F.conv2d(F.pad(sample, (0, 1, 0, 1)), self.fold.to(sample.dtype), stride=2)
+        x2 = self.stem(torch.cat([x, self.grid(x)], 1))
+        x2 = self.look2(self.down2(x2, emb), text)
         x = self.to3(x2)
         x = self.mid2(self.mid_look(self.mid1(x, emb), text), emb)
         x = F.interpolate(self.from3(x), scale_factor=2.0, mode="nearest")
         x = x[:, :, : x2.shape[2], : x2.shape[3]] + x2
-        x = self.up_look2(self.up2(x, emb), text)
-        x = F.interpolate(self.from2(x), scale_factor=2.0, mode="nearest")
-        x = x[:, :, : x1.shape[2], : x1.shape[3]] + x1
-        x = self.up1(x, emb)
-        return self.head(F.silu(self.norm(x)))
+        x = self.last(self.up_look2(self.up2(x, emb), text), emb)
+        x = self.head(F.silu(self.norm(x)))
+        return F.pixel_shuffle(x, 2)[:, :, :h, :w]
