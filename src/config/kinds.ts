@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { embeddedSchema } from "../backends/embedded/schema.js";
 import type { kinds } from "../backends/index.js";
-import { llama } from "../backends/llama/index.js";
+import { llamaSchema } from "../backends/llama/schema.js";
 import { nodeSchema } from "../backends/node/schema.js";
 import { onnxSchema } from "../backends/onnx/schema.js";
 import { openaiSchema } from "../backends/openai/config.js";
@@ -12,7 +12,7 @@ const schemas = {
   embedded: embeddedSchema,
   openai: openaiSchema,
   node: nodeSchema,
-  llama: llama.schema,
+  llama: llamaSchema,
   onnx: onnxSchema,
 } satisfies Record<keyof typeof kinds, z.ZodObject>;
 
