@@ -2,8 +2,8 @@
  * Checks of messages, compiled from the buf/validate options in the proto: the
  * one source of the rules for all doors. Compiled closures instead of the
  * protovalidate library, because the operator may move the bounds, and because
- * the library's first call costs about 95 ms and 25 MB; a test holds the two
- * to the same verdicts.
+ * of what the library costs at start and in every call (`npm run
+ * bench:validation`); a test holds the two to the same verdicts.
  */
 import {
   type DescField,
