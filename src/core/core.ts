@@ -1,5 +1,4 @@
 /** The core: the steps in their order, and the life of a call. */
-import { randomBytes } from "node:crypto";
 import { authenticate, mayUse } from "./authenticate.js";
 import type { Backend } from "./backend.js";
 import { type Call, compose, type Handle } from "./call.js";
@@ -13,6 +12,7 @@ import type { Logger } from "./log.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import { Observed } from "./observe.js";
+import { requestIdOf } from "./request-id.js";
 import { resolve } from "./resolve.js";
 import { route } from "./route.js";
 import type { CoreSettings } from "./settings.js";
@@ -119,7 +119,7 @@ function newCall<M extends MethodName>(
   return {
     method,
     request: request as Call["request"],
-    id: requestId(origin.requestId),
+    id: requestIdOf(origin.requestId),
     credential: origin.credential,
     defect: origin.defect,
     signal,
@@ -128,11 +128,6 @@ function newCall<M extends MethodName>(
     attributes: { door: origin.door, attempts: 0 },
     warnings: [],
   };
-}
-
-/** A caller's own id, if it can stand in a header and a log line. */
-function requestId(given: string | undefined): string {
-  return given && /^[\w.:-]{1,128}$/.test(given) ? given : randomBytes(12).toString("base64url");
 }
 
 /**

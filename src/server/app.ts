@@ -4,8 +4,9 @@ import { cors as rpcCors } from "@connectrpc/connect";
 import cors from "@fastify/cors";
 import fastify, { type FastifyInstance } from "fastify";
 import { LintelError } from "../core/errors.js";
+import { requestIdOf } from "../core/request-id.js";
 import { fromFastify } from "../doors/json/error.js";
-import { requestIdOf, sendFailure } from "./failure.js";
+import { sendFailure } from "./failure.js";
 import { Paths } from "./paths.js";
 import { type AppSettings, appDefaults } from "./settings.js";
 
@@ -32,7 +33,7 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
     logger: false,
     bodyLimit,
     trustProxy: typeof trustProxy === "boolean" ? trustProxy : [...trustProxy],
-    genReqId: requestIdOf,
+    genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
     // The URL can't be read, or a part of it is too long for any route.
     frameworkErrors: (error, _request, reply) => {
       const code = error.statusCode === 400 ? "invalid_value" : "not_found";
@@ -40,7 +41,11 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
     },
   });
   const paths = new Paths();
-  app.addHook("onRoute", ({ url, method }) => paths.add(url, method));
+  app.addHook("onRoute", (route) => {
+    const { url } = route;
+    // Doors' own hooks come after this one, and may narrow the methods.
+    queueMicrotask(() => paths.add(url, route.method));
+  });
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     done();

@@ -1,20 +1,12 @@
 /** Failures outside of any door: unknown paths, wrong methods, requests that can't be read. */
-import { randomBytes } from "node:crypto";
-import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { OutgoingHttpHeaders } from "node:http";
 import type { Duplex } from "node:stream";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import type { FastifyReply, RawRequestDefaultExpression } from "fastify";
+import type { FastifyReply } from "fastify";
 import { toConnectError } from "../core/connect-error.js";
 import { LintelError } from "../core/errors.js";
+import { requestIdOf } from "../core/request-id.js";
 import { errorBody, sendError } from "../doors/json/error.js";
-
-/** `x-request-id`: the caller's own if it can stand in a header and a log line, else a new one. */
-export function requestIdOf(request: IncomingMessage | RawRequestDefaultExpression): string {
-  const given = request.headers["x-request-id"];
-  return typeof given === "string" && /^[\w.:-]{1,128}$/.test(given)
-    ? given
-    : randomBytes(12).toString("base64url");
-}
 
 /** Sends an error in the caller's protocol: what gRPC clients want is a status in the trailers. */
 export function sendFailure(reply: FastifyReply, error: LintelError): FastifyReply {
@@ -52,7 +44,7 @@ export function refuse(
     `HTTP/1.1 ${status}`,
     "content-type: application/json; charset=utf-8",
     `content-length: ${Buffer.byteLength(body)}`,
-    `x-request-id: ${randomBytes(12).toString("base64url")}`,
+    `x-request-id: ${requestIdOf()}`,
     "connection: close",
   ];
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());

@@ -1,5 +1,6 @@
 /** What the mounting of an RPC tells the method behind it. */
 import { type ContextKey, createContextKey } from "@connectrpc/connect";
+import type { FastifyRequest } from "fastify";
 import type { LintelError } from "../../core/errors.js";
 
 /** One request, beyond what the RPC library hands on. */
@@ -19,3 +20,8 @@ export const arrivalKey: ContextKey<Arrival> = createContextKey<Arrival>(
   { signal: new AbortController().signal, requestId: "", reached: false },
   { description: "arrival" },
 );
+
+/** Where Fastify's request stands in a call's context. */
+export const requestKey: ContextKey<FastifyRequest | undefined> = createContextKey<
+  FastifyRequest | undefined
+>(undefined, { description: "request" });

@@ -1,0 +1,114 @@
+/**
+ * What the Fastify plugin leaves out between the RPC library and the
+ * connection: it waits forever on a client that left without reading, and
+ * writes what goes wrong to the console.
+ */
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import type {
+  UniversalHandler,
+  UniversalServerRequest,
+  UniversalServerResponse,
+} from "@connectrpc/connect/protocol";
+import type { FastifyRequest } from "fastify";
+import type { Logger } from "../../core/log.js";
+import { methods } from "../../core/methods.js";
+import { type Arrival, arrivalKey, requestKey } from "./context.js";
+import { answer } from "./defect.js";
+import { readable } from "./trailers.js";
+
+/** Longest that Node's timers count, milliseconds: about 24 days. */
+const longestTimeout = 2 ** 31 - 1;
+
+const contract = new Set<unknown>(Object.values(methods));
+
+/** The same handler, that ends its work when the caller leaves. */
+export function guarded(handler: UniversalHandler, log: Logger): UniversalHandler {
+  const ours = contract.has(handler.method);
+  const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
+    const { signal, contextValues = createContextValues() } = incoming;
+    const request = contextValues.get(requestKey);
+    if (!request) throw new Error("an RPC came without Fastify's request");
+    const failed = (err: unknown) => log.error({ err, requestId: request.id }, "an RPC broke off");
+
+    dropEndlessTimeout(incoming.header);
+    const arrival: Arrival = { signal, requestId: request.id, reached: false };
+    contextValues.set(arrivalKey, arrival);
+    const readTwice = { ...incoming, body: bodyOf(request), contextValues };
+    try {
+      const response = ours ? await answer(handler, readTwice, arrival) : await handler(readTwice);
+      return wanted(response, signal, (thrown) => {
+        failed(thrown);
+        cut(request);
+      });
+    } catch (thrown) {
+      if (signal.aborted) throw gone();
+      failed(thrown);
+      return { status: 500 };
+    }
+  };
+  return Object.assign(guard, handler);
+}
+
+/** The body as it comes. Who stops reading it does not close the connection: an answer follows. */
+function bodyOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]: () => request.raw.iterator({ destroyOnReturn: false }),
+  };
+}
+
+/** The response, whose body's iteration ends in any case once the caller left. */
+function wanted(
+  response: UniversalServerResponse,
+  signal: AbortSignal,
+  failed: (thrown: unknown) => void,
+): UniversalServerResponse {
+  const body = response.body && untilGone(response.body, signal, failed);
+  // After a part that nobody took, the plugin never comes back.
+  signal.addEventListener("abort", () => void body?.return().catch(() => {}), { once: true });
+  return {
+    ...response,
+    ...(body && { body }),
+    // Complete only when the body has ended.
+    get trailer() {
+      return response.trailer && readable(response.trailer);
+    },
+  };
+}
+
+async function* untilGone(
+  body: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+  failed: (thrown: unknown) => void,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    for await (const part of body) {
+      if (signal.aborted) break;
+      yield part;
+    }
+  } catch (thrown) {
+    if (!signal.aborted) failed(thrown);
+    throw gone();
+  }
+  if (signal.aborted) throw gone();
+}
+
+/** The one failure that the plugin takes without a word: there is nobody to be answered. */
+function gone(): ConnectError {
+  return new ConnectError("the caller left", Code.Aborted);
+}
+
+/** Ends a response such that no client takes it for a whole one. */
+function cut({ raw }: FastifyRequest): void {
+  // HTTP/2 has other connections' calls beside this one.
+  if ("stream" in raw) (raw as { stream: { close(code: number): void } }).stream.close(2);
+  else raw.destroy();
+}
+
+/** A deadline that Node's timers can't count would pass at once. It is as good as none. */
+function dropEndlessTimeout(header: Headers): void {
+  const unit = { H: 3_600_000, M: 60_000, S: 1000 };
+  const [, count, of] = /^(\d{1,8})([HMS])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
+  if (Number(count) * unit[of as keyof typeof unit] > longestTimeout) header.delete("grpc-timeout");
+  if (Number(header.get("connect-timeout-ms")) > longestTimeout)
+    header.delete("connect-timeout-ms");
+}
