@@ -23,7 +23,10 @@ export interface Backend {
   readonly name: string;
   /** The models that it serves now. The same array as long as nothing changed. */
   models(): readonly Model[];
-  /** Waits until a model that is being loaded can answer, or throws why it can't. */
+  /**
+   * Waits until a model that is being loaded can answer, or throws why it can't.
+   * With an empty list of models: until the list is known, whatever the name.
+   */
   ready?(model: string, signal: AbortSignal): Promise<void>;
   readonly handlers: Handlers;
   /** Resolves if the backend could take a call now, throws a `LintelError` otherwise. */

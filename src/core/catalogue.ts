@@ -44,6 +44,11 @@ export class Catalogue {
     throw new LintelError("model_not_found", message, { param });
   }
 
+  /** Backends that have not said yet which models they have, or can't be asked. */
+  silent(): readonly Backend[] {
+    return this.#backends.filter((backend) => backend.ready && backend.models().length === 0);
+  }
+
   /** Every model under its public name, by name. `allowed` leaves models out. */
   list(allowed: (name: string) => boolean): Model[] {
     const defaults = new Set([

@@ -6,12 +6,25 @@ import type { Catalogue, Found } from "./catalogue.js";
 import { LintelError } from "./errors.js";
 import { deferred } from "./iterate.js";
 
-/** Sets `call.targets` and `call.modelSettings`, having waited for a model that is being loaded. */
+/**
+ * Sets `call.targets` and `call.modelSettings`, having waited for a model that
+ * is being loaded, and for backends that don't know their models yet.
+ */
 export function resolve(catalogue: Catalogue): Middleware {
   return (next) => (call) => {
     if (call.method === "listModels") return next(call);
-    const found = lookUp(call, catalogue);
-    call.attributes.model = found.name;
+    let found: Found;
+    try {
+      found = lookUp(call, catalogue);
+    } catch (thrown) {
+      const silent = catalogue.silent();
+      if (silent.length === 0 || !isNotFound(thrown)) throw thrown;
+      return deferred(async () => {
+        const heard = await Promise.allSettled(silent.map((b) => b.ready?.("", call.signal)));
+        call.signal.throwIfAborted();
+        return next(withFound(call, lookUpAfter(call, catalogue, heard)));
+      });
+    }
     const loading = found.targets[0];
     // Another backend that has the model ready is not made to wait.
     if (
@@ -28,6 +41,29 @@ export function resolve(catalogue: Catalogue): Middleware {
   };
 }
 
+const isNotFound = (thrown: unknown) =>
+  thrown instanceof LintelError && thrown.code === "model_not_found";
+
+/** A backend that could not be asked may well have the model: that is no 404. */
+function lookUpAfter(
+  call: Call,
+  catalogue: Catalogue,
+  heard: readonly PromiseSettledResult<void>[],
+): Found {
+  try {
+    return lookUp(call, catalogue);
+  } catch (thrown) {
+    if (!isNotFound(thrown) || heard.every(({ status }) => status === "fulfilled")) throw thrown;
+    throw new LintelError(
+      "unavailable",
+      "a model server that may have this model does not answer",
+      {
+        cause: thrown,
+      },
+    );
+  }
+}
+
 function lookUp(call: Call, catalogue: Catalogue): Found {
   const chat = call.method === "chat" || call.method === "complete";
   const { model, modelId } = call.request as { model?: string; modelId?: string };
@@ -35,6 +71,7 @@ function lookUp(call: Call, catalogue: Catalogue): Found {
     (chat ? model : modelId) ?? "",
     chat ? Task.CHAT : Task.TEXT_TO_IMAGE,
   );
+  call.attributes.model = found.name;
   if (mayUse(call.caller, found.name)) return found;
   throw new LintelError(
     "model_not_allowed",

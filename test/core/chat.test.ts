@@ -238,6 +238,32 @@ describe("routing", () => {
     const good = scripted({ chat: says("x") }, models, "good");
     await expect(run(coreOf([bad, good]), "chat", hello)).rejects.toEqual(failure("invalid_value"));
   });
+  it("a backend that does not know its models yet is waited for", async () => {
+    let list: readonly ReturnType<typeof chatModel>[] = [];
+    const late = scripted({ chat: says("x") }, [], "late", {
+      models: () => list,
+      ready: async () => {
+        await new Promise(setImmediate);
+        list = models;
+      },
+    });
+    const [answer] = await run(coreOf([late]), "complete", { ...hello, model: "chat-1" });
+    expect(answer?.model).toBe("chat-1");
+    await expect(run(coreOf([late]), "complete", { ...hello, model: "nope" })).rejects.toEqual(
+      failure("model_not_found"),
+    );
+  });
+  it("a model is not called unknown while a backend that may have it can't be asked", async () => {
+    const away = scripted({ chat: says("x") }, [], "away", {
+      ready: () => Promise.reject(new LintelError("upstream_unreachable", "gone")),
+    });
+    const good = scripted({ chat: says("x") }, models, "good");
+    const core = coreOf([away, good]);
+    await expect(run(core, "complete", { ...hello, model: "nope" })).rejects.toEqual(
+      failure("unavailable"),
+    );
+    await run(core, "complete", { ...hello, model: "chat-1" });
+  });
   it("an alias leads to a backend's model and answers under its own name", async () => {
     const a = scripted({ chat: says("x") }, [chatModel("up")], "a");
     const b = scripted({ chat: says("x") }, [chatModel("up")], "b");

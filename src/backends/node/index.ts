@@ -2,6 +2,7 @@
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
+import { unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { fromConfiguration, merge, sameModels, unreachable } from "./models.js";
 import { Peer } from "./peer.js";
@@ -28,6 +29,8 @@ export class NodeBackend implements Backend {
   #timer: NodeJS.Timeout | undefined;
   #retryMs = firstRetryMs;
   #refreshing: Promise<void> | undefined;
+  /** Why the node could not be asked for its models, the last time. */
+  #failure: LintelError | undefined;
 
   constructor(config: NodeConfig, context: BackendContext) {
     this.name = config.name;
@@ -52,6 +55,13 @@ export class NodeBackend implements Backend {
 
   models(): readonly Model[] {
     return this.#models;
+  }
+
+  /** Waits for the first list; there a call waits for its model. */
+  async ready(_model: string, signal: AbortSignal): Promise<void> {
+    if (this.#models.length > 0) return;
+    await unlessAborted(this.#refreshing ?? Promise.resolve(), signal);
+    if (this.#failure) throw this.#failure;
   }
 
   async health(signal: AbortSignal): Promise<void> {
@@ -85,11 +95,13 @@ export class NodeBackend implements Backend {
       const timeout = AbortSignal.timeout(10_000);
       const { models } = await this.#peer.listModels(timeout);
       this.#retryMs = firstRetryMs;
+      this.#failure = undefined;
       this.#set(merge(this.#config.models, models));
       if (models.some(({ state }) => state === State.LOADING)) next = firstRetryMs;
     } catch (thrown) {
       if (this.#closing.signal.aborted) return;
       const error = toLintelError(thrown);
+      this.#failure = error.code === "unimplemented" ? undefined : error;
       if (error.code === "unimplemented") this.#set(merge(this.#config.models, []));
       else {
         this.#set(this.#models.map(unreachable));
