@@ -1,6 +1,7 @@
 /** The HTTP/1 side. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import { refuse } from "./failure.js";
+import { closeWaiting } from "./pipeline.js";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
 
 /** The HTTP/1 server behind a listener; it never listens itself. */
@@ -21,6 +22,7 @@ export function createHttp1Side(
     handler,
   );
   server.on("clientError", refuse);
+  closeWaiting(server);
   // Node enforces these timeouts only on a server that it takes to be listening.
   server.emit("listening");
   return server;

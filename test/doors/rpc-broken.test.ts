@@ -1,4 +1,5 @@
 /** Messages that can't be read, and requests that are no RPC. */
+import { connect } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -6,11 +7,15 @@ import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { endStreamFromJson } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
-import { http1, session } from "../server/serve.js";
+import { http1 } from "../server/serve.js";
 import { says, scripted } from "../support/scripted.js";
 import { hello, serveRpc } from "./rpc-server.js";
+
+const { url, port } = await serveRpc([scripted({ chat: says("x") })], {}, afterAll);
+const client = connect(url);
+afterAll(() => client.destroy());
 
 const chat = "/lintel.v1.ChatService/Chat";
 const complete = "/lintel.v1.ChatService/Complete";
@@ -24,8 +29,7 @@ interface Reply {
 }
 
 /** One request over HTTP/2, with trailers. */
-function post(url: string, headers: Record<string, string>, body: Uint8Array): Promise<Reply> {
-  const client = session(url);
+function post(headers: Record<string, string>, body: Uint8Array): Promise<Reply> {
   const stream = client.request({ ":method": "POST", authorization: "Bearer me", ...headers });
   const parts: Buffer[] = [];
   let received: Record<string, unknown> = {};
@@ -87,10 +91,6 @@ function errorOf(type: string, reply: Reply): { code: number; message: string } 
   return { code: code === "invalid_argument" ? 3 : code === "unauthenticated" ? 16 : -1, message };
 }
 
-async function served() {
-  return await serveRpc([scripted({ chat: says("x") })]);
-}
-
 describe("a message that can't be read", () => {
   const json = (text: string) => new TextEncoder().encode(text);
   const cases: [string, string, Uint8Array, RegExp][] = [
@@ -116,9 +116,8 @@ describe("a message that can't be read", () => {
     ["Connect, no UTF-8", types.unaryJson, Buffer.from([0x7b, 0xff, 0x7d]), /./],
   ];
   it.each(cases)("%s: invalid_argument, or unauthenticated first", async (_, type, body, words) => {
-    const { url } = await served();
     const path = type === types.unary || type === types.unaryJson ? complete : chat;
-    const reply = await post(url, { ":path": path, "content-type": type }, body);
+    const reply = await post({ ":path": path, "content-type": type }, body);
     const error = errorOf(type, reply);
     expect(error).toMatchObject({ code: Code.InvalidArgument });
     expect(error?.message).toMatch(words);
@@ -126,35 +125,29 @@ describe("a message that can't be read", () => {
     expect(reply.headers.get("x-request-id")).toBeTruthy();
 
     const headers = { ":path": path, "content-type": type, authorization: "none" };
-    expect(errorOf(type, await post(url, headers, body))).toMatchObject({
+    expect(errorOf(type, await post(headers, body))).toMatchObject({
       code: Code.Unauthenticated,
     });
   });
 
   it("a deadline that can't be read is a defect, a very long one is fine", async () => {
-    const { url } = await served();
     const headers = { ":path": chat, "content-type": types.grpc };
     const body = encodeEnvelope(0, message);
-    const bad = await post(url, { ...headers, "grpc-timeout": "soon" }, body);
+    const bad = await post({ ...headers, "grpc-timeout": "soon" }, body);
     expect(errorOf(types.grpc, bad)).toMatchObject({ code: Code.InvalidArgument });
-    const long = await post(url, { ...headers, "grpc-timeout": "99999999H" }, body);
+    const long = await post({ ...headers, "grpc-timeout": "99999999H" }, body);
     expect(long.trailers.get("grpc-status")).toBe("0");
   });
 
   it("gzip is read, and held to the same limit when unpacked", async () => {
-    const { url } = await served();
     const headers = { ":path": chat, "content-type": types.grpc, "grpc-encoding": "gzip" };
-    const good = await post(url, headers, encodeEnvelope(1, gzipSync(message)));
+    const good = await post(headers, encodeEnvelope(1, gzipSync(message)));
     expect(good.trailers.get("grpc-status")).toBe("0");
     const bomb = encodeEnvelope(1, gzipSync(Buffer.alloc(50 * 1024 * 1024)));
-    expect(errorOf(types.grpc, await post(url, headers, bomb))).toMatchObject({
+    expect(errorOf(types.grpc, await post(headers, bomb))).toMatchObject({
       code: Code.ResourceExhausted,
     });
-    const brotli = await post(
-      url,
-      { ...headers, "grpc-encoding": "br" },
-      encodeEnvelope(1, garbage),
-    );
+    const brotli = await post({ ...headers, "grpc-encoding": "br" }, encodeEnvelope(1, garbage));
     expect(errorOf(types.grpc, brotli)).toMatchObject({ code: Code.Unimplemented });
     expect(brotli.trailers.get("grpc-accept-encoding")).toBe("gzip");
   });
@@ -162,13 +155,12 @@ describe("a message that can't be read", () => {
 
 describe("what is no RPC", () => {
   it("an unknown method is unimplemented to gRPC clients, 404 to others", async () => {
-    const { url, port } = await served();
     for (const path of ["/lintel.v1.ChatService/Nope", "/nope.Service/Nope"]) {
-      const reply = await post(url, { ":path": path, "content-type": types.grpc }, garbage);
+      const reply = await post({ ":path": path, "content-type": types.grpc }, garbage);
       expect(reply.status).toBe(200);
       expect(reply.headers.get("content-type")).toBe("application/grpc");
       expect(errorOf(types.grpc, reply)).toMatchObject({ code: Code.Unimplemented });
-      const web = await post(url, { ":path": path, "content-type": types.web }, garbage);
+      const web = await post({ ":path": path, "content-type": types.web }, garbage);
       expect(findTrailerError(web.headers)).toMatchObject({ code: Code.Unimplemented });
       const other = await http1({ port, path, method: "POST" });
       expect([other.status, JSON.parse(other.body).error.code]).toEqual([404, "not_found"]);
@@ -176,7 +168,6 @@ describe("what is no RPC", () => {
   });
 
   it("another method than POST is 405, another type 415", async () => {
-    const { port } = await served();
     const get = await http1({ port, path: chat });
     expect([get.status, get.headers.allow]).toEqual([405, "POST"]);
     const headers = { "content-type": "text/plain", authorization: "Bearer me" };
@@ -185,16 +176,17 @@ describe("what is no RPC", () => {
     expect(text.headers["x-request-id"]).toBeTruthy();
   });
 
-  it("a large body over HTTP/1 gets its answer", async () => {
-    const { port } = await served();
-    const headers = { "content-type": "application/json", authorization: "Bearer me" };
+  it.each([
+    ["announced", {}],
+    ["unannounced", { "transfer-encoding": "chunked" }],
+  ])("a large body over HTTP/1 gets its answer, %s", async (_, more) => {
+    const headers = { "content-type": "application/json", authorization: "Bearer me", ...more };
     const options = { port, path: complete, method: "POST", headers };
     const answer = await http1(options, Buffer.alloc(5 * 1024 * 1024, "x"));
     expect([answer.status, JSON.parse(answer.body).code]).toEqual([429, "resource_exhausted"]);
   });
 
   it("Connect JSON answers in the contract's names, and says zeros", async () => {
-    const { port } = await served();
     const headers = { "content-type": "application/json", authorization: "Bearer me" };
     const answer = await http1(
       { port, path: complete, method: "POST", headers },
@@ -209,7 +201,6 @@ describe("what is no RPC", () => {
   });
 
   it("a host that can't be one is refused", async () => {
-    const { port } = await served();
     const answer = await http1({ port, path: complete, method: "POST", headers: { host: "a b[" } });
     expect(answer.status).toBe(400);
   });

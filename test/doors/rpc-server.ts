@@ -6,7 +6,7 @@ import {
   createGrpcWebTransport,
   Http2SessionManager,
 } from "@connectrpc/connect-node";
-import { onTestFinished } from "vitest";
+import { afterEach, expect, onTestFinished, vi } from "vitest";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { Core } from "../../src/core/core.js";
@@ -23,7 +23,14 @@ export interface RpcServer extends Listener {
   readonly core: Core;
 }
 
-/** Starts the door for the length of a test. */
+// The plugin would say there what should have been answered or logged.
+const said = vi.spyOn(console, "error");
+afterEach(() => expect(said).not.toHaveBeenCalled());
+
+/** When something is closed: `onTestFinished`, or `afterAll` for what a whole file shares. */
+export type Until = (close: () => void | Promise<void>) => void;
+
+/** Starts the door, for the length of a test if nothing else is said. */
 export async function serveRpc(
   backends: readonly Backend[],
   different: {
@@ -31,6 +38,7 @@ export async function serveRpc(
     door?: Partial<DoorSettings>;
     timeouts?: Partial<Timeouts>;
   } = {},
+  until: Until = onTestFinished,
 ): Promise<RpcServer> {
   const core = coreOf(backends, different.core);
   const settings = { ...doorDefaults, ...different.door };
@@ -42,7 +50,7 @@ export async function serveRpc(
     port: 0,
     timeouts: different.timeouts,
   });
-  onTestFinished(async () => {
+  until(async () => {
     core.abort();
     await listener.close(0);
     await app.close();
@@ -62,8 +70,8 @@ export const wires = [
 ] as const;
 export type Wire = (typeof wires)[number];
 
-/** A connection of a kind to a server; closed with the test. */
-export function transportOf(wire: Wire, baseUrl: string): Transport {
+/** A connection of a kind to a server; closed with the test if nothing else is said. */
+export function transportOf(wire: Wire, baseUrl: string, until: Until = onTestFinished): Transport {
   const useBinaryFormat = wire.endsWith("binary");
   const common = { baseUrl, useBinaryFormat };
   if (wire.includes("HTTP/1")) {
@@ -73,7 +81,7 @@ export function transportOf(wire: Wire, baseUrl: string): Transport {
       : createGrpcWebTransport(options);
   }
   const sessionManager = new Http2SessionManager(baseUrl);
-  onTestFinished(() => sessionManager.abort());
+  until(() => sessionManager.abort());
   const options = { ...common, sessionManager, httpVersion: "2" } as const;
   if (wire.startsWith("gRPC,")) return createGrpcTransport(options);
   return wire.startsWith("Connect")
@@ -81,7 +89,7 @@ export function transportOf(wire: Wire, baseUrl: string): Transport {
     : createGrpcWebTransport(options);
 }
 
-/** A client of the chat service. */
+/** A client of the chat service, on a connection of its own. */
 export function chatOver(wire: Wire, baseUrl: string): Client<typeof ChatService> {
   return createClient(ChatService, transportOf(wire, baseUrl));
 }

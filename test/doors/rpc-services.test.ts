@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import * as grpc from "@grpc/grpc-js";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import {
   Health,
   type HealthCheckResponse,
@@ -24,13 +24,16 @@ import { ChatService, type LLMRequest, type LLMResponse } from "../../gen/lintel
 import { hangsAfter, says, scripted } from "../support/scripted.js";
 import { hello, serveRpc, transportOf } from "./rpc-server.js";
 
+/** Shared by the tests that leave it as it is. */
+const shared = await serveRpc([scripted({ chat: says("Hel", "lo") })], {}, afterAll);
+const transport = transportOf("gRPC, binary", shared.url, afterAll);
+
 describe.each([
   ["v1", V1],
   ["v1alpha", V1Alpha],
 ] as const)("reflection %s", (_, service) => {
   async function ask(...requests: ServerReflectionRequest["messageRequest"][]) {
-    const { url } = await serveRpc([]);
-    const client = createClient(service as typeof V1, transportOf("gRPC, binary", url));
+    const client = createClient(service as typeof V1, transport);
     const answers = [];
     const stream = client.serverReflectionInfo(
       (async function* () {
@@ -183,28 +186,26 @@ it("healthz and readyz", async () => {
   expect(await get("/readyz")).toEqual([503, "shutting_down"]);
 });
 
-describe("buf curl", () => {
-  async function bufCurl(url: string, protocol: string, method: string, ...more: string[]) {
+describe.concurrent("buf curl", () => {
+  async function bufCurl(protocol: string, method: string, ...more: string[]) {
     const data = JSON.stringify(hello);
-    const prior = url.startsWith("https") ? [] : ["--http2-prior-knowledge"];
-    const args = ["curl", "--protocol", protocol, ...prior, "-d", data, ...more];
+    const prior = "--http2-prior-knowledge";
+    const args = ["curl", "--protocol", protocol, prior, "-d", data, ...more];
     return await promisify(execFile)("node_modules/.bin/buf", [
       ...args,
-      `${url}/lintel.v1.ChatService/${method}`,
+      `${shared.url}/lintel.v1.ChatService/${method}`,
     ]);
   }
 
   const token = ["-H", "authorization: Bearer me"];
 
   it.each(["grpc", "grpcweb", "connect"])("learns the contract by itself over %s", async (p) => {
-    const { url } = await serveRpc([scripted({ chat: says("Hel", "lo") })]);
-    const { stdout } = await bufCurl(url, p, "Chat", ...token);
+    const { stdout } = await bufCurl(p, "Chat", ...token);
     expect(stdout).toContain('"Hel"');
   });
 
   it("shows an error", async () => {
-    const { url } = await serveRpc([scripted({ chat: says("x") })]);
-    await expect(bufCurl(url, "grpc", "Complete")).rejects.toMatchObject({
+    await expect(bufCurl("grpc", "Complete")).rejects.toMatchObject({
       stderr: expect.stringContaining("unauthenticated"),
     });
   });

@@ -1,11 +1,15 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
-import { describe, expect, it } from "vitest";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import { afterAll, describe, expect, it } from "vitest";
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
 import { ModelsService } from "../../gen/lintel/v1/models_pb.js";
+import type { Handle } from "../../src/core/call.js";
 import { fromConnectError } from "../../src/core/connect-error.js";
 import { LintelError } from "../../src/core/errors.js";
-import { chatModel } from "../support/models.js";
+import { tcp } from "../server/serve.js";
+import { chatModel, imageModel } from "../support/models.js";
 import { breaksAfter, hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
 import { chatOver, hello, me, serveRpc, transportOf, wires } from "./rpc-server.js";
 
@@ -24,11 +28,25 @@ async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
+const often = { interval: 5 };
+
+/** What the shared backend does now. */
+let chat: Handle<"chat"> = says("x");
+const backend = scripted({ chat: (call) => chat(call), streamTextToImage: paints(1) }, [
+  chatModel("chat-1"),
+  chatModel("plain-1", { supports: [] }),
+  imageModel("image-1"),
+]);
+const { url, core } = await serveRpc([backend], { door: { bodyLimit: 2000 } }, afterAll);
+
 describe.each(wires)("%s", (wire) => {
+  const transport = transportOf(wire, url, afterAll);
+  const client = createClient(ChatService, transport);
+
   it("a whole completion", async () => {
-    const { url } = await serveRpc([scripted({ chat: says("Hel", "lo") })]);
+    chat = says("Hel", "lo");
     let headers = new Headers();
-    const answer = await chatOver(wire, url).complete(hello, {
+    const answer = await client.complete(hello, {
       headers: { ...me.headers, "x-request-id": "my-own.id:1" },
       onHeader: (h) => {
         headers = h;
@@ -42,12 +60,13 @@ describe.each(wires)("%s", (wire) => {
   });
 
   it("a stream, with what was dropped in a header", async () => {
-    const { url } = await serveRpc([
-      scripted({ chat: says("a", "b") }, [chatModel("chat-1", { supports: [] })]),
-    ]);
+    chat = says("a", "b");
     let headers = new Headers();
     const messages = await collect(
-      chatOver(wire, url).chat({ ...hello, topK: 3 }, { ...me, onHeader: (h) => (headers = h) }),
+      client.chat(
+        { ...hello, model: "plain-1", topK: 3 },
+        { ...me, onHeader: (h) => (headers = h) },
+      ),
     );
     expect(messages.map((m) => m.choices[0]?.delta?.content).join("")).toBe("ab");
     expect(messages.at(-1)?.choices[0]?.finishReason).toBe("stop");
@@ -57,8 +76,7 @@ describe.each(wires)("%s", (wire) => {
   });
 
   it("images", async () => {
-    const { url } = await serveRpc([scripted({ streamTextToImage: paints(1) })]);
-    const client = createClient(TextToImageService, transportOf(wire, url));
+    const client = createClient(TextToImageService, transport);
     const request = { prompt: "a circle", includeData: true, seed: 5n };
     const { images } = await client.textToImage(request, me);
     expect(images).toMatchObject([{ seed: 5, nsfw: false, mimeType: "image/png" }]);
@@ -68,8 +86,7 @@ describe.each(wires)("%s", (wire) => {
   });
 
   it("fields at fault are named", async () => {
-    const { url } = await serveRpc([scripted({ chat: says("x") })]);
-    const client = chatOver(wire, url);
+    chat = says("x");
     const request = { ...hello, temperature: 3, topP: 0 };
     for (const call of [
       client.complete,
@@ -88,8 +105,7 @@ describe.each(wires)("%s", (wire) => {
   });
 
   it("no token", async () => {
-    const { url } = await serveRpc([scripted({ chat: says("x") })]);
-    const client = chatOver(wire, url);
+    chat = says("x");
     expect((await failureOf(client.complete(hello))).code).toBe(Code.Unauthenticated);
     expect((await failureOf(collect(client.chat(hello)))).code).toBe(Code.Unauthenticated);
     const basic = { headers: { authorization: "Basic bWU6bWU=" } };
@@ -99,11 +115,11 @@ describe.each(wires)("%s", (wire) => {
 
   it("a failure after the first message ends the stream with the error, not cleanly", async () => {
     const failing = breaksAfter(new LintelError("upstream_unreachable", "gone"), "a");
-    const { url } = await serveRpc([scripted({ chat: failing })]);
+    chat = failing;
     const seen: string[] = [];
     const error = await failureOf(
       (async () => {
-        for await (const m of chatOver(wire, url).chat(hello, me)) {
+        for await (const m of client.chat(hello, me)) {
           seen.push(m.choices[0]?.delta?.content ?? "");
         }
       })(),
@@ -114,61 +130,50 @@ describe.each(wires)("%s", (wire) => {
 
   it("what nobody foresaw is internal, and keeps its words to itself", async () => {
     const failing = breaksAfter(new Error("secret at 10.0.0.1"));
-    const { url } = await serveRpc([scripted({ chat: failing })]);
-    const error = await failureOf(chatOver(wire, url).complete(hello, me));
+    chat = failing;
+    const error = await failureOf(client.complete(hello, me));
     expect(error.code).toBe(Code.Internal);
     expect(JSON.stringify(error) + error.message).not.toContain("secret");
-  });
-
-  it("a deadline reaches the backend and comes back as such", async () => {
-    const { handle, aborted } = hangsAfter("a");
-    const { url } = await serveRpc([scripted({ chat: handle })]);
-    const error = await failureOf(chatOver(wire, url).complete(hello, { ...me, timeoutMs: 150 }));
-    expect(error.code).toBe(Code.DeadlineExceeded);
-    await aborted;
   });
 
   it.each(["before the first message", "in the middle"])(
     "a client that leaves %s is seen by the backend",
     async (when) => {
       const { handle, aborted } = hangsAfter(...(when === "in the middle" ? ["a"] : []));
-      const backend = scripted({ chat: handle });
-      const { url, core } = await serveRpc([backend]);
+      chat = handle;
+      const before = backend.asked.length;
       const controller = new AbortController();
-      const stream = chatOver(wire, url).chat(hello, { ...me, signal: controller.signal });
+      const stream = client.chat(hello, { ...me, signal: controller.signal });
       const done = failureOf(
         (async () => {
           for await (const _ of stream) controller.abort();
         })(),
       );
       if (when !== "in the middle") {
-        await expect.poll(() => backend.asked.length).toBe(1);
+        await expect.poll(() => backend.asked.length, often).toBe(before + 1);
         controller.abort();
       }
       expect((await done).code).toBe(Code.Canceled);
       await aborted;
-      await expect.poll(() => core.readiness.running).toBe(0);
+      await expect.poll(() => core.readiness.running, often).toBe(0);
     },
   );
 
   it("a client that leaves a unary call is seen by the backend", async () => {
     const { handle, aborted } = hangsAfter("a");
-    const backend = scripted({ chat: handle });
-    const { url, core } = await serveRpc([backend]);
+    chat = handle;
+    const before = backend.asked.length;
     const controller = new AbortController();
-    const done = failureOf(
-      chatOver(wire, url).complete(hello, { ...me, signal: controller.signal }),
-    );
-    await expect.poll(() => backend.asked.length).toBe(1);
+    const done = failureOf(client.complete(hello, { ...me, signal: controller.signal }));
+    await expect.poll(() => backend.asked.length, often).toBe(before + 1);
     controller.abort();
     expect((await done).code).toBe(Code.Canceled);
     await aborted;
-    await expect.poll(() => core.readiness.running).toBe(0);
+    await expect.poll(() => core.readiness.running, often).toBe(0);
   });
 
   it("a message that is too large", async () => {
-    const { url } = await serveRpc([scripted({ chat: says("x") })], { door: { bodyLimit: 2000 } });
-    const client = chatOver(wire, url);
+    chat = says("x");
     const request = { messages: [{ role: "user", content: "x".repeat(100_000) }] };
     for (const call of [
       client.complete,
@@ -190,22 +195,45 @@ describe.each(wires)("%s", (wire) => {
   });
 });
 
+it.concurrent.each(wires)(
+  "%s: a deadline reaches the backend and comes back as such",
+  async (w) => {
+    const { handle, aborted } = hangsAfter("a");
+    const { url } = await serveRpc([scripted({ chat: handle })], {}, afterAll);
+    const client = createClient(ChatService, transportOf(w, url, afterAll));
+    const error = await failureOf(client.complete(hello, { ...me, timeoutMs: 300 }));
+    expect(error.code).toBe(Code.DeadlineExceeded);
+    await aborted;
+  },
+);
+
 it("lists models", async () => {
-  const { url } = await serveRpc([scripted({ chat: says("x") })]);
   const client = createClient(ModelsService, transportOf("gRPC, binary", url));
   const { models } = await client.listModels({}, me);
-  expect(models.map((m) => m.id)).toEqual(["chat-1", "image-1"]);
+  expect(models.map((m) => m.id)).toEqual(["chat-1", "image-1", "plain-1"]);
 });
 
-it("a client that does not read, and then leaves, holds nothing", async () => {
-  const endless = async function* () {
-    for (;;) {
-      yield [piece("x".repeat(50_000))];
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  };
-  const { url, core } = await serveRpc([scripted({ chat: endless })]);
-  for (const wire of ["gRPC, binary", "Connect on HTTP/1, binary"] as const) {
+describe("a client that does not read, and then leaves, holds nothing", () => {
+  /** Streams without end; tells the test what was let go of. */
+  function endless() {
+    const state = { open: 0 };
+    const handle = async function* () {
+      state.open++;
+      try {
+        for (;;) {
+          yield [piece("x".repeat(50_000))];
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      } finally {
+        state.open--;
+      }
+    };
+    return { state, handle };
+  }
+
+  it.each(["gRPC, binary", "Connect on HTTP/1, binary"] as const)("%s", async (wire) => {
+    const { state, handle } = endless();
+    const { url, core } = await serveRpc([scripted({ chat: handle })]);
     const controller = new AbortController();
     const stream = chatOver(wire, url).chat(hello, { ...me, signal: controller.signal });
     const iterator = stream[Symbol.asyncIterator]();
@@ -215,6 +243,30 @@ it("a client that does not read, and then leaves, holds nothing", async () => {
     expect(core.readiness.running).toBe(1);
     controller.abort();
     await iterator.next().catch(() => {});
-    await expect.poll(() => core.readiness.running).toBe(0);
-  }
+    await expect.poll(() => [core.readiness.running, state.open], often).toEqual([0, 0]);
+  });
+
+  it("in a pipeline, behind an answer that has not ended", async () => {
+    const { state, handle } = endless();
+    const first = hangsAfter("a");
+    const backend = scripted({
+      chat: (call) => (backend.asked.length === 1 ? first.handle(call) : handle()),
+    });
+    const { port, core } = await serveRpc([backend]);
+    const socket = tcp(port);
+    const body = encodeEnvelope(0, new TextEncoder().encode(JSON.stringify(hello)));
+    const head = [
+      "POST /lintel.v1.ChatService/Chat HTTP/1.1",
+      "host: localhost",
+      "authorization: Bearer me",
+      "content-type: application/connect+json",
+      `content-length: ${body.length}`,
+    ];
+    const request = Buffer.concat([Buffer.from(`${head.join("\r\n")}\r\n\r\n`), body]);
+    socket.write(Buffer.concat([request, request]));
+    await expect.poll(() => [core.readiness.running, state.open], often).toEqual([2, 1]);
+    socket.destroy();
+    await first.aborted;
+    await expect.poll(() => [core.readiness.running, state.open], often).toEqual([0, 0]);
+  });
 });

@@ -152,3 +152,12 @@ describe("nothing is closed", () => {
     expect(text).toBe("firstlast");
   });
 });
+
+it("a client that leaves is told to every response of its pipeline", async () => {
+  const { port, held, holding } = await serve();
+  const socket = tcp(port);
+  socket.write("GET /hold HTTP/1.1\r\nhost: a\r\n\r\n".repeat(12));
+  await holding(12);
+  socket.destroy();
+  await expect.poll(() => held.size).toBe(0);
+});

@@ -1,6 +1,7 @@
 /**
  * What the Fastify plugin leaves out between the RPC library and the
- * connection: it waits forever on a client that left without reading, and
+ * connection: it can wait forever on a client that left without reading, it
+ * closes HTTP/1 connections whose body is too large without an answer, and it
  * writes what goes wrong to the console.
  */
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
@@ -63,7 +64,7 @@ function wanted(
   failed: (thrown: unknown) => void,
 ): UniversalServerResponse {
   const body = response.body && untilGone(response.body, signal, failed);
-  // After a part that nobody took, the plugin never comes back.
+  // A write that waits in an HTTP/1 pipeline never ends, so the plugin would not come back.
   signal.addEventListener("abort", () => void body?.return().catch(() => {}), { once: true });
   return {
     ...response,

@@ -1,0 +1,24 @@
+/** Responses that wait in a pipeline: HTTP/1 clients may send requests before their answers. */
+import type { Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/**
+ * Lets responses that have not got their connection yet emit `close` when it
+ * closes. Node tells only the one that has it, so the work for the others
+ * would go on for nobody.
+ */
+export function closeWaiting(server: Server): void {
+  const waiting = new WeakMap<Socket, Set<ServerResponse>>();
+  server.prependListener("request", ({ socket }, response) => {
+    if (response.socket) return;
+    const responses = waiting.get(socket) ?? new Set();
+    if (!waiting.has(socket)) {
+      waiting.set(socket, responses);
+      socket.once("close", () => {
+        for (const left of responses) left.destroy().emit("close");
+      });
+    }
+    responses.add(response);
+    response.once("socket", () => responses.delete(response));
+  });
+}
