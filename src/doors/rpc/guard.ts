@@ -1,8 +1,7 @@
 /**
  * What the Fastify plugin leaves out between the RPC library and the
- * connection: it can wait forever on a client that left without reading, it
- * closes HTTP/1 connections whose body is too large without an answer, and it
- * writes what goes wrong to the console.
+ * connection: it can wait forever on a client that left without reading, and
+ * it writes what goes wrong to the console.
  */
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type {
@@ -50,7 +49,7 @@ export function guarded(handler: UniversalHandler, log: Logger): UniversalHandle
   return Object.assign(guard, handler);
 }
 
-/** The body as it comes. Who stops reading it does not close the connection: an answer follows. */
+/** The body as it comes. Who stops reading it does not destroy the request: an answer follows. */
 function bodyOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
   return {
     [Symbol.asyncIterator]: () => request.raw.iterator({ destroyOnReturn: false }),
