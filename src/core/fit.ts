@@ -2,7 +2,7 @@
  * Makes a request fit one model: what the model does not support is dropped or
  * refused, and every default is filled in.
  */
-import type { DescField } from "@bufbuild/protobuf";
+import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
@@ -34,7 +34,6 @@ const always = new Set([
   "safety_check",
   "num_images_per_prompt",
   "include_data",
-  "include_previews",
 ]);
 
 function parametersOf(fields: readonly DescField[], defaults: Values): Parameter[] {
@@ -43,11 +42,17 @@ function parametersOf(fields: readonly DescField[], defaults: Values): Parameter
     .map((field) => ({
       name: field.name,
       key: field.localName,
-      fallback: defaults[field.localName] ?? (field.name === "seed" ? -1n : undefined),
+      fallback: defaults[field.localName] ?? implied(field),
       // A chat's seed is a wish everywhere; a picture's seed is the picture.
       changes:
         changing.has(field.name) && !(field.name === "seed" && field.parent === LLMRequestSchema),
     }));
+}
+
+/** What a field without a default of the contract has when it is not set. */
+function implied(field: DescField): unknown {
+  if (field.name === "seed") return -1n;
+  return field.scalar === ScalarType.BOOL ? false : undefined;
 }
 
 const parameters = {

@@ -168,6 +168,20 @@ describe("decisions 2: a parameter that the model does not support", () => {
       ).rejects.toEqual(failure("unsupported_parameter", Object.keys(change)[0]));
     },
   );
+  it("previews are dropped with a warning, and only if they were asked for", async () => {
+    const request = { prompt: "a", safetyCheck: false };
+    const warnings = async (includePreviews: boolean, supports: string[]) => {
+      const core = coreOf([painter(imageModel("image-1", { supports }))]);
+      const events = await run(core, "streamTextToImage", { ...request, includePreviews });
+      const { event: last } = events.at(-1) ?? {};
+      return last?.case === "done" ? last.value.warnings : undefined;
+    };
+    expect(await warnings(false, [])).toEqual([]);
+    expect(await warnings(true, ["include_previews"])).toEqual([]);
+    expect(await warnings(true, [])).toEqual([
+      "include_previews: not supported by this model, ignored",
+    ]);
+  });
   it("as is a seed; a default value counts as not set", async () => {
     await expect(
       run(coreOf([limited()]), "textToImage", { prompt: "a", seed: 5n }),
