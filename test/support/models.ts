@@ -42,6 +42,7 @@ export function imageModel(id: string, different: Partial<Model> = {}): Model {
       "num_inference_steps",
       "num_images_per_prompt",
       "loras",
+      "include_previews",
     ],
     ...different,
   };

@@ -29,11 +29,29 @@ export async function loadRuntime(
     Tokenizer: typeof Tokenizer;
   };
   runtime.env.logLevel = "error";
+  keepHalvesAsIntegers(runtime.Tensor);
   return {
     InferenceSession: runtime.InferenceSession,
     Tensor: runtime.Tensor,
     Tokenizer: tokenizers.Tokenizer,
   };
+}
+
+/**
+ * Where Node has `Float16Array` (24 and later) the package makes half tensors of
+ * it, which its native side then takes for empty. It looks for that type once,
+ * with the first tensor: here, while the type is hidden.
+ */
+function keepHalvesAsIntegers(Tensor: Runtime["Tensor"]): void {
+  const scope = globalThis as { Float16Array?: unknown };
+  const own = Object.getOwnPropertyDescriptor(scope, "Float16Array");
+  if (!own) return;
+  delete scope.Float16Array;
+  try {
+    new Tensor("bool", [true]);
+  } finally {
+    Object.defineProperty(scope, "Float16Array", own);
+  }
 }
 
 async function required(name: string, load: (name: string) => Promise<unknown>): Promise<unknown> {
