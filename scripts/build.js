@@ -1,7 +1,7 @@
 /**
  * Compiles src/ and gen/ to dist/src/ and dist/gen/.
  *
- *   node scripts/build.js --if-stale      builds what changed since the last build (npm start)
+ *   node scripts/build.js --if-stale      builds what changed since the last build
  *   node scripts/build.js --if-possible   the same; without a compiler says so and succeeds (npm ci)
  *   node scripts/build.js --force         checks the types, then builds everything (npm run build)
  *
