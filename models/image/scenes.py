@@ -136,15 +136,15 @@ def _thing(rng, shape, colour, size, place, spot, wobble, shrink=1.0):
     return Thing(shape, colour, size, x, y, r, _jitter(rng, COLOURS[colour]), place)
 
 
-def sample(rng, counts=(0.07, 0.72, 0.14, 0.07), train=True):
+def sample(rng, counts=(0.03, 0.9, 0.05, 0.02), train=True):
     """A random scene. counts: probability of 0, 1, 2, 3 things. In training, held-out
     combinations are redrawn."""
     n = int(rng.choice(4, p=counts))
     u = rng.random()
-    if u < 0.68 or (n == 0 and u < 0.7):
+    if u < 0.86 or (n == 0 and u < 0.88):
         name = str(rng.choice(NAMES))
         ground, rgb = ("plain", name, None), (_jitter(rng, COLOURS[name]),) * 2
-    elif u < 0.84 or n == 0:
+    elif u < 0.93 or n == 0:
         a, b = (str(c) for c in rng.choice(NAMES, 2, replace=False))
         kind = "vertical" if rng.random() < 0.75 else "horizontal"
         ground, rgb = (kind, a, b), (_jitter(rng, COLOURS[a]), _jitter(rng, COLOURS[b]))

@@ -64,7 +64,7 @@ class Pool:
         p = np.array([table[s] for s in sizes])
         size = sizes[int(self.rng.choice(len(sizes), p=p / p.sum()))]
         kept = self.items[size]
-        n = int(np.clip(cells // (size[0] * size[1]), 6, 48))
+        n = int(np.clip(cells // (size[0] * size[1]), 6, 96))
         where = [(int(self.rng.integers(len(kept))), int(self.rng.integers(128))) for _ in range(n)]
         z = torch.stack([kept[i][0][j] for i, j in where]).float()
         ids = torch.stack([kept[i][1][j, self.rng.integers(2)] for i, j in where]).long()
@@ -107,12 +107,13 @@ def main():
     ap.add_argument("--minutes", type=float, default=24)
     ap.add_argument("--text-minutes", type=float, default=1.2)
     ap.add_argument("--guide", type=float, default=3.75)
-    ap.add_argument("--cells", type=int, default=4000)
+    ap.add_argument("--cells", type=int, default=12000)
     ap.add_argument("--seed", type=int, default=2)
+    ap.add_argument("--threads", type=int, default=1)
     ap.add_argument("--resume", action="store_true", help="go on from .work/unet.pt")
     ap.add_argument("--text-only", action="store_true", help="of it, take the text encoder only")
     args = ap.parse_args()
-    torch.set_num_threads(1)
+    torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
     ctx = mp.get_context("spawn")
