@@ -4,8 +4,23 @@
  */
 import { buildIfStale } from "./build.js";
 
+/** How often the shell that npm started us in is looked for, milliseconds. */
+const watchInterval = 250;
+
 process.exitCode = await buildIfStale();
 if (process.exitCode === 0) {
+  leaveWithParent();
   const { run } = await import("../dist/src/cli/run.js");
   process.exitCode = await run(["serve", ...process.argv.slice(2)]);
+}
+
+/** On SIGTERM npm ends its shell, which does not hand the signal on: we would stay behind. */
+function leaveWithParent() {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    process.kill(process.pid, "SIGTERM");
+  }, watchInterval);
+  timer.unref();
 }

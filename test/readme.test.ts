@@ -51,7 +51,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  if (server.exitCode === null && server.pid) {
+  const gone = server.exitCode !== null || server.signalCode !== null;
+  if (!gone && server.pid) {
     process.kill(-server.pid, "SIGTERM");
     await once(server, "exit");
   }
@@ -95,6 +96,16 @@ describe("the README's commands", () => {
   it("OpenAI's form", patience, async () => {
     const answer = JSON.parse(await run(block("/v1/chat/completions")));
     expect(answer.choices[0].message.content).toContain("Lintel");
+  });
+
+  it("SIGTERM to npm ends the gateway, not only npm", async () => {
+    server.kill("SIGTERM");
+    const answers = () =>
+      fetch(`${base}/healthz`).then(
+        () => true,
+        () => false,
+      );
+    while (await answers()) await new Promise((resolve) => setTimeout(resolve, 50));
   });
 
   it("lintel.yaml is a valid configuration", async () => {
