@@ -68,6 +68,7 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
     throw error;
   }
   base ||= reachableBase(serving.listeners);
+  for (const { backend } of backends) backend.start?.();
   let closed: Promise<void> | undefined;
   return {
     core,

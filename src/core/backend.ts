@@ -21,6 +21,8 @@ export type Handlers = { readonly [M in BackendMethod]?: Handle<M> };
 export interface Backend {
   /** Name in the configuration, unique. */
   readonly name: string;
+  /** Begins costly work in the background; called once callers can be answered. */
+  start?(): void;
   /** The models that it serves now. The same array as long as nothing changed. */
   models(): readonly Model[];
   /**

@@ -43,6 +43,7 @@ function embed(models: string[], options: EmbeddedOptions = {}): EmbeddedBackend
     { log: silent },
     { entry, ...options },
   );
+  backend.start();
   return backend;
 }
 
@@ -188,6 +189,7 @@ describe("embedded models", () => {
       { log: { ...silent, warn: heard } },
       { entry: stubborn, times: { grace: 20 } },
     );
+    embedded.start();
     await said;
     const { pid } = embedded;
     await embedded.close();

@@ -41,7 +41,7 @@ const ownModels = () => [
   fileURLToPath(new URL("models/image/lintel-image", packageRoot)),
 ];
 
-/** A backend over a child process, which is started at once. */
+/** A backend over a child process. */
 export class EmbeddedBackend implements Backend {
   readonly name: string;
   readonly handlers: Backend["handlers"];
@@ -84,6 +84,11 @@ export class EmbeddedBackend implements Backend {
       log,
       { ...timeDefaults, ...options.times },
     );
+  }
+
+  /** Starts the child; a call that comes earlier does so too. */
+  start(): void {
+    this.#supervisor.start();
   }
 
   /** The child's process id, while there is one. */

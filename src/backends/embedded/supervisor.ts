@@ -51,7 +51,7 @@ export class Supervisor<T> {
   readonly #events: Events<T>;
   readonly #times: Times;
   readonly #log: Logger;
-  readonly #loop: Promise<void>;
+  #loop: Promise<void> | undefined;
   #child: Child | undefined;
   #attempt = newAttempt<T>();
   /** What `started` made of the child that runs, once it answers. */
@@ -67,7 +67,11 @@ export class Supervisor<T> {
     this.#events = events;
     this.#log = log;
     this.#times = times;
-    this.#loop = this.#run();
+  }
+
+  /** Starts the child, if that was not done yet. */
+  start(): void {
+    if (!this.#closed) this.#loop ??= this.#run();
   }
 
   /** The process that runs now, if any. */
@@ -80,6 +84,7 @@ export class Supervisor<T> {
    * @throws LintelError `unavailable` if that fails, or won't be tried soon
    */
   up(): Promise<T> {
+    this.start();
     const soon = this.#due - Date.now() <= this.#times.patience;
     const worthIt = this.#connection !== undefined || (soon && this.#crashes < tooMany);
     if (this.#closed || !worthIt) return Promise.reject(this.unavailable());
