@@ -1,10 +1,9 @@
 /** Finds model servers at their usual addresses on this machine. */
+import { connect } from "node:net";
 import { addressOf } from "./address.js";
-import { listModels } from "./backend.js";
 import { type OpenaiConfig, openaiSchema } from "./config.js";
 import type { DialectName } from "./dialect.js";
 import { chats } from "./models.js";
-import { Transport } from "./transport.js";
 
 /** Where a server may be. */
 export interface Candidate {
@@ -37,23 +36,27 @@ export const usualAddresses: readonly Candidate[] = [
 /**
  * Asks all candidates at once for their models. Whoever does not answer in
  * time, or not with a list of models, is not there. Never throws.
- * @param timeoutMs how long to wait for all of them, milliseconds
+ * @param timeoutMs how long to wait for a connection, and then for the answer, milliseconds
  */
 export async function discover(
   timeoutMs = 300,
   candidates: readonly Candidate[] = usualAddresses,
 ): Promise<Found[]> {
-  const signal = AbortSignal.timeout(timeoutMs);
-  const found = await Promise.all(candidates.map((candidate) => ask(candidate, signal)));
+  const found = await Promise.all(candidates.map((candidate) => ask(candidate, timeoutMs)));
   return found.filter((entry) => entry !== undefined);
 }
 
-async function ask(candidate: Candidate, signal: AbortSignal): Promise<Found | undefined> {
+async function ask(candidate: Candidate, timeoutMs: number): Promise<Found | undefined> {
   const { name, url, dialect } = candidate;
+  if (!(await listens(new URL(url), timeoutMs))) return undefined;
+  // Loaded for those that are there: the HTTP client is a tenth of the start, and mostly nobody is.
+  const { listModels } = await import("./backend.js");
+  const { Transport } = await import("./transport.js");
   const config = openaiSchema.parse({ type: "openai", name, url, dialect });
   const address = addressOf(url);
   const transport = new Transport({ ...config, origin: address.origin });
   try {
+    const signal = AbortSignal.timeout(timeoutMs);
     const listed = await listModels(transport, address.at("/models"), signal);
     const models = listed.filter(chats);
     if (models.length === 0) return undefined;
@@ -63,4 +66,18 @@ async function ask(candidate: Candidate, signal: AbortSignal): Promise<Found | u
   } finally {
     await transport.close();
   }
+}
+
+/** Whether anything accepts connections there. */
+function listens({ hostname, port }: URL, timeoutMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, "$1"), port: Number(port) });
+    const end = (there: boolean) => {
+      socket.destroy();
+      resolve(there);
+    };
+    socket.setTimeout(timeoutMs, () => end(false));
+    socket.once("connect", () => end(true));
+    socket.once("error", () => end(false));
+  });
 }
