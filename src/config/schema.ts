@@ -221,8 +221,5 @@ export const configSchema = z.strictObject({
 /** The configuration after defaults were filled in and values were converted. */
 export type Config = z.output<typeof configSchema>;
 
-/** The configuration as it is written. */
-export type ConfigInput = z.input<typeof configSchema>;
-
 /** The entry of one backend. */
 export type BackendConfig = NonNullable<Config["backends"]>[number];

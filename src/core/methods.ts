@@ -3,7 +3,7 @@
  * to the proto shows up here by itself, and in every place that must know it
  * as a compile error.
  */
-import type { DescMethodStreaming, MessageShape } from "@bufbuild/protobuf";
+import type { MessageShape } from "@bufbuild/protobuf";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
 import { ModelsService } from "../../gen/lintel/v1/models_pb.js";
@@ -22,11 +22,6 @@ export type MethodName = keyof Methods;
 
 /** Name of a method that reaches a backend. */
 export type BackendMethod = keyof BackendMethods;
-
-/** Name of a method that answers with more than one message. */
-export type StreamingMethod = {
-  [M in MethodName]: Methods[M] extends DescMethodStreaming ? M : never;
-}[MethodName];
 
 /** Request message of a method. */
 export type Input<M extends MethodName> = MessageShape<Methods[M]["input"]>;
