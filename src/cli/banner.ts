@@ -34,6 +34,7 @@ const states: Readonly<Record<State, string>> = {
   [State.LOADING]: "loading",
   [State.READY]: "ready",
   [State.FAILED]: "failed",
+  [State.IDLE]: "idle",
 };
 
 const authWords = {

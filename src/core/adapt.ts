@@ -7,6 +7,7 @@ import type {
 import type { Backend } from "./backend.js";
 import type { Call, Handle } from "./call.js";
 import { LintelError } from "./errors.js";
+import { doneEvent, imageEvent } from "./image-events.js";
 import type { BackendMethod } from "./methods.js";
 
 /**
@@ -87,23 +88,7 @@ async function* announce(
 ): AsyncGenerator<readonly StreamTextToImageResponse[]> {
   for await (const batch of whole) {
     for (const { images, warnings } of batch) {
-      const events = images.map((media, index) =>
-        event("image", { $typeName: "lintel.v1.ImageReady", index, media }),
-      );
-      yield [...events, event("done", { $typeName: "lintel.v1.ImagesDone", warnings })];
+      yield [...images.map((media, index) => imageEvent(index, media)), doneEvent(warnings)];
     }
   }
-}
-
-type Event = StreamTextToImageResponse["event"];
-
-/** One event of a streamed generation. */
-export function event<C extends NonNullable<Event["case"]>>(
-  kind: C,
-  value: Extract<Event, { case: C }>["value"],
-): StreamTextToImageResponse {
-  return {
-    $typeName: "lintel.v1.StreamTextToImageResponse",
-    event: { case: kind, value } as Event,
-  };
 }

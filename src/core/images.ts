@@ -10,12 +10,12 @@ import type {
   TextToImageResponse,
 } from "../../gen/lintel/v1/image_pb.js";
 import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
-import { event } from "./adapt.js";
 import type { Call, Handle, Middleware } from "./call.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError } from "./errors.js";
 import type { Finish } from "./finish.js";
 import { warn } from "./fit.js";
+import { doneEvent, imageEvent, progressEvent } from "./image-events.js";
 import { type Prompt, promptsOf } from "./prompts.js";
 import type { CoreSettings } from "./settings.js";
 
@@ -65,8 +65,7 @@ async function* generate(
     yield* run(call, next, job, offset, images, finish);
     offset += job.images;
   }
-  const warnings = [...call.warnings];
-  yield [event("done", { $typeName: "lintel.v1.ImagesDone", warnings })];
+  yield [doneEvent(call.warnings)];
 }
 
 async function* run(
@@ -83,11 +82,14 @@ async function* run(
     const out: StreamTextToImageResponse[] = [];
     for (const { event: e } of batch) {
       if (e.case === "progress") {
-        out.push(event("progress", { ...e.value, index: e.value.index + offset, images }));
+        const { step, steps } = e.value;
+        const index = e.value.index + offset;
+        const percent = (100 * (index + step / Math.max(steps, 1))) / images;
+        out.push(progressEvent({ ...e.value, index, images, percent }));
       } else if (e.case === "image" && e.value.media) {
         const seed = job.seed === undefined ? e.value.media.seed : nth(job.seed, e.value.index);
         const media: Media = await finish(call, { ...e.value.media, seed });
-        out.push(event("image", { ...e.value, index: e.value.index + offset, media }));
+        out.push(imageEvent(e.value.index + offset, media));
         ready++;
         call.attributes.images = (call.attributes.images ?? 0) + 1;
       } else if (e.case === "done") {

@@ -7,6 +7,7 @@
  * That an abort arrives within 100 ms is measured in the tests of the whole
  * gateway; here it must arrive at all.
  */
+import { inspect } from "node:util";
 import { type DescMessage, equals, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ModelSchema, State, Task } from "../../gen/lintel/v1/models_pb.js";
@@ -183,5 +184,5 @@ function outcome<M extends BackendMethod>(
 export function expectShape(schema: DescMessage, message: Message): void {
   expect(message.$typeName).toBe(schema.typeName);
   const copy = fromBinary(schema, toBinary(schema, message));
-  expect(equals(schema, copy, message), JSON.stringify(message)).toBe(true);
+  expect(equals(schema, copy, message), inspect(message)).toBe(true);
 }

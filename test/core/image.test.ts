@@ -1,7 +1,7 @@
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
-import { event } from "../../src/core/adapt.js";
+import { doneEvent } from "../../src/core/image-events.js";
 import type { MediaStore } from "../../src/core/media.js";
 import { coreOf, run } from "../support/core.js";
 import { imageModel } from "../support/models.js";
@@ -355,8 +355,6 @@ describe("decisions 2: images", () => {
       safetyCheck: false,
     });
     expect(events.map((e) => e.event.case)).toEqual(["image", "done"]);
-    expect(events[1]).toEqual(
-      event("done", { $typeName: "lintel.v1.ImagesDone", warnings: ["w"] }),
-    );
+    expect(events[1]).toEqual(doneEvent(["w"]));
   });
 });

@@ -1,37 +1,23 @@
 /** Models as backends declare them, for tests. */
-import { type Model, PromptBar, State, Task } from "../../gen/lintel/v1/models_pb.js";
+import { type Model, PromptBar, Task } from "../../gen/lintel/v1/models_pb.js";
+import { modelOf } from "../../src/core/model.js";
 
-const base = {
-  $typeName: "lintel.v1.Model",
-  state: State.READY,
-  stateDetail: "",
-  maxTokens: 0,
-  isDefault: false,
-  defaults: {},
-  loras: [],
-  created: 1_700_000_000,
-} as const;
+const created = 1_700_000_000;
 
 /** A chat model that supports everything, but for what is said otherwise. */
 export function chatModel(id: string, different: Partial<Model> = {}): Model {
-  return {
-    ...base,
-    loras: [],
-    id,
-    task: Task.CHAT,
-    promptBar: PromptBar.UNSPECIFIED,
+  return modelOf(id, Task.CHAT, {
+    created,
     supports: ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
     ...different,
-  };
+  });
 }
 
 /** An image model that supports everything, but for what is said otherwise. */
 export function imageModel(id: string, different: Partial<Model> = {}): Model {
-  return {
-    ...base,
+  return modelOf(id, Task.TEXT_TO_IMAGE, {
+    created,
     loras: ["style"],
-    id,
-    task: Task.TEXT_TO_IMAGE,
     promptBar: PromptBar.BATCH,
     supports: [
       "height",
@@ -45,5 +31,5 @@ export function imageModel(id: string, different: Partial<Model> = {}): Model {
       "include_previews",
     ],
     ...different,
-  };
+  });
 }

@@ -1,14 +1,11 @@
 /** Backends in this process that do what a test says, and remember what they were asked. */
 import { PNG } from "pngjs";
 import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
-import type {
-  StreamTextToImageResponse,
-  TextToImageRequest,
-} from "../../gen/lintel/v1/image_pb.js";
+import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import { event } from "../../src/core/adapt.js";
 import type { Backend, Handlers } from "../../src/core/backend.js";
 import type { Handle } from "../../src/core/call.js";
+import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import { chatModel, imageModel } from "./models.js";
 
 /** A scripted backend. */
@@ -128,40 +125,11 @@ export function paints(steps = 2, different: { nsfw?: boolean } = {}): Handle<"s
     for (let index = 0; index < images; index++) {
       for (let step = 1; step <= steps; step++) {
         signal.throwIfAborted();
-        yield [progress(index, images, step, steps)];
+        yield [progressEvent({ index, images, step, steps })];
       }
       const seed = (Number(request.seed ?? 0n) + index) % 2 ** 32;
-      yield [
-        event("image", {
-          $typeName: "lintel.v1.ImageReady",
-          index,
-          media: {
-            $typeName: "lintel.v1.Media",
-            url: "",
-            seed,
-            nsfw: different.nsfw ?? false,
-            data: png(seed),
-            mimeType: "image/png",
-          },
-        }),
-      ];
+      yield [imageEvent(index, inlineImage(png(seed), seed, different))];
     }
-    yield [event("done", { $typeName: "lintel.v1.ImagesDone", warnings: [] })];
+    yield [doneEvent([])];
   };
-}
-
-function progress(
-  index: number,
-  images: number,
-  step: number,
-  steps: number,
-): StreamTextToImageResponse {
-  return event("progress", {
-    $typeName: "lintel.v1.Progress",
-    index,
-    images,
-    step,
-    steps,
-    preview: new Uint8Array(0),
-  });
 }

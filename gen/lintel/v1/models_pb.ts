@@ -10,7 +10,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lintel/v1/models.proto.
  */
 export const file_lintel_v1_models: GenFile = /*@__PURE__*/
-  fileDesc("ChZsaW50ZWwvdjEvbW9kZWxzLnByb3RvEglsaW50ZWwudjEiEwoRTGlzdE1vZGVsc1JlcXVlc3QiNgoSTGlzdE1vZGVsc1Jlc3BvbnNlEiAKBm1vZGVscxgBIAMoCzIQLmxpbnRlbC52MS5Nb2RlbCLQAgoFTW9kZWwSCgoCaWQYASABKAkSHQoEdGFzaxgCIAEoDjIPLmxpbnRlbC52MS5UYXNrEh8KBXN0YXRlGAMgASgOMhAubGludGVsLnYxLlN0YXRlEhQKDHN0YXRlX2RldGFpbBgEIAEoCRIQCghzdXBwb3J0cxgFIAMoCRISCgptYXhfdG9rZW5zGAYgASgNEigKCnByb21wdF9iYXIYByABKA4yFC5saW50ZWwudjEuUHJvbXB0QmFyEhIKCmlzX2RlZmF1bHQYCCABKAgSMAoIZGVmYXVsdHMYCSADKAsyHi5saW50ZWwudjEuTW9kZWwuRGVmYXVsdHNFbnRyeRINCgVsb3JhcxgKIAMoCRIPCgdjcmVhdGVkGAsgASgNGi8KDURlZmF1bHRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASpDCgRUYXNrEhQKEFRBU0tfVU5TUEVDSUZJRUQQABINCglUQVNLX0NIQVQQARIWChJUQVNLX1RFWFRfVE9fSU1BR0UQAipUCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhEKDVNUQVRFX0xPQURJTkcQARIPCgtTVEFURV9SRUFEWRACEhAKDFNUQVRFX0ZBSUxFRBADKm4KCVByb21wdEJhchIaChZQUk9NUFRfQkFSX1VOU1BFQ0lGSUVEEAASFAoQUFJPTVBUX0JBUl9CQVRDSBABEhYKElBST01QVF9CQVJfTElURVJBTBACEhcKE1BST01QVF9CQVJfRU5DT0RFUlMQAzJaCg1Nb2RlbHNTZXJ2aWNlEkkKCkxpc3RNb2RlbHMSHC5saW50ZWwudjEuTGlzdE1vZGVsc1JlcXVlc3QaHS5saW50ZWwudjEuTGlzdE1vZGVsc1Jlc3BvbnNlYgZwcm90bzM");
+  fileDesc("ChZsaW50ZWwvdjEvbW9kZWxzLnByb3RvEglsaW50ZWwudjEiEwoRTGlzdE1vZGVsc1JlcXVlc3QiNgoSTGlzdE1vZGVsc1Jlc3BvbnNlEiAKBm1vZGVscxgBIAMoCzIQLmxpbnRlbC52MS5Nb2RlbCL0AgoFTW9kZWwSCgoCaWQYASABKAkSHQoEdGFzaxgCIAEoDjIPLmxpbnRlbC52MS5UYXNrEh8KBXN0YXRlGAMgASgOMhAubGludGVsLnYxLlN0YXRlEhQKDHN0YXRlX2RldGFpbBgEIAEoCRIQCghzdXBwb3J0cxgFIAMoCRISCgptYXhfdG9rZW5zGAYgASgNEigKCnByb21wdF9iYXIYByABKA4yFC5saW50ZWwudjEuUHJvbXB0QmFyEhIKCmlzX2RlZmF1bHQYCCABKAgSMAoIZGVmYXVsdHMYCSADKAsyHi5saW50ZWwudjEuTW9kZWwuRGVmYXVsdHNFbnRyeRINCgVsb3JhcxgKIAMoCRIPCgdjcmVhdGVkGAsgASgNEg4KBnNvdXJjZRgMIAEoCRISCgpzaXplX2J5dGVzGA0gASgEGi8KDURlZmF1bHRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASpDCgRUYXNrEhQKEFRBU0tfVU5TUEVDSUZJRUQQABINCglUQVNLX0NIQVQQARIWChJUQVNLX1RFWFRfVE9fSU1BR0UQAipkCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhEKDVNUQVRFX0xPQURJTkcQARIPCgtTVEFURV9SRUFEWRACEhAKDFNUQVRFX0ZBSUxFRBADEg4KClNUQVRFX0lETEUQBCpuCglQcm9tcHRCYXISGgoWUFJPTVBUX0JBUl9VTlNQRUNJRklFRBAAEhQKEFBST01QVF9CQVJfQkFUQ0gQARIWChJQUk9NUFRfQkFSX0xJVEVSQUwQAhIXChNQUk9NUFRfQkFSX0VOQ09ERVJTEAMyWgoNTW9kZWxzU2VydmljZRJJCgpMaXN0TW9kZWxzEhwubGludGVsLnYxLkxpc3RNb2RlbHNSZXF1ZXN0Gh0ubGludGVsLnYxLkxpc3RNb2RlbHNSZXNwb25zZWIGcHJvdG8z");
 
 /**
  * @generated from message lintel.v1.ListModelsRequest
@@ -126,6 +126,21 @@ export type Model = Message<"lintel.v1.Model"> & {
    * @generated from field: uint32 created = 11;
    */
   created: number;
+
+  /**
+   * Where the model comes from: a file, a folder or a kind of model server. Only
+   * where the operator asks.
+   *
+   * @generated from field: string source = 12;
+   */
+  source: string;
+
+  /**
+   * Size of the model's files in bytes; 0 if not known.
+   *
+   * @generated from field: uint64 size_bytes = 13;
+   */
+  sizeBytes: bigint;
 };
 
 /**
@@ -205,6 +220,13 @@ export const State = {
    * @generated from enum value: STATE_FAILED = 3;
    */
   FAILED: 3,
+
+  /**
+   * Not in memory; loaded by the next call.
+   *
+   * @generated from enum value: STATE_IDLE = 4;
+   */
+  IDLE: 4,
 } as const;
 
 /**

@@ -1,11 +1,12 @@
 /** The kind `llama`: a GGUF file that runs in this process, by llama.cpp. */
 import { basename } from "node:path";
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
-import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Output } from "../../core/methods.js";
+import { modelOf } from "../../core/model.js";
 import { unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { generate } from "./generate.js";
@@ -34,20 +35,13 @@ class LlamaBackend implements Backend {
   constructor(config: LlamaConfig, { log }: BackendContext) {
     this.name = config.name;
     this.handlers = { chat: (call) => this.#chat(call) };
-    const model: Model = {
-      $typeName: "lintel.v1.Model",
-      id: config.id ?? modelIdOf(config.path),
-      task: Task.CHAT,
+    const model = modelOf(config.id ?? modelIdOf(config.path), Task.CHAT, {
       state: State.LOADING,
-      stateDetail: "",
       supports: llamaSupports,
       maxTokens: config.context_size ?? 0,
-      promptBar: PromptBar.UNSPECIFIED,
-      isDefault: false,
-      defaults: {},
-      loras: [],
       created: Math.floor(Date.now() / 1000),
-    };
+      source: config.path,
+    });
     this.#models = [model];
     const settings = { ...config, contextSize: config.context_size };
     this.#loading = loadModel(settings, log).then(

@@ -1,6 +1,8 @@
 /** What a node serves: as it says itself, and as it is configured. */
-import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import { isDeepStrictEqual } from "node:util";
+import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { methods } from "../../core/methods.js";
+import { modelOf } from "../../core/model.js";
 
 /** A model as it is configured. */
 export interface ConfiguredModel {
@@ -27,20 +29,11 @@ const every = (method: "chat" | "textToImage") =>
 /** The model that an entry of the configuration describes. */
 export function fromConfiguration(entry: ConfiguredModel, state: State): Model {
   const chat = entry.task === "chat";
-  return {
-    $typeName: "lintel.v1.Model",
-    id: entry.id,
-    task: chat ? Task.CHAT : Task.TEXT_TO_IMAGE,
+  return modelOf(entry.id, chat ? Task.CHAT : Task.TEXT_TO_IMAGE, {
     state,
-    stateDetail: "",
     supports: [...(entry.supports ?? every(chat ? "chat" : "textToImage"))],
     maxTokens: entry.max_tokens ?? 0,
-    promptBar: PromptBar.UNSPECIFIED,
-    isDefault: false,
-    defaults: {},
-    loras: [],
-    created: 0,
-  };
+  });
 }
 
 /** The same model while the node does not answer. */
@@ -52,7 +45,7 @@ export const unreachable = (model: Model): Model => ({
 
 /** Whether two lists say the same. */
 export function sameModels(a: readonly Model[], b: readonly Model[]): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
+  return isDeepStrictEqual(a, b);
 }
 
 /** What the configuration lists, with what the node says of it; without a list all of the node's. */

@@ -7,11 +7,12 @@ import type {
   TextToImageRequest,
 } from "../../../gen/lintel/v1/image_pb.js";
 import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
-import { event as message } from "../../core/adapt.js";
 import type { Backend } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
+import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { modelOf } from "../../core/model.js";
 import type { BackendContext } from "../kind.js";
 import { ImageEngine } from "./engine.js";
 import { enginePackages, type ImageEvent, type ImageJob, type Packages } from "./protocol.js";
@@ -30,8 +31,6 @@ const supports = [
   "num_images_per_prompt",
 ];
 
-const noPreview = new Uint8Array();
-
 /**
  * A backend that serves one folder.
  * @param packages the engine's packages; others only in tests
@@ -44,13 +43,22 @@ export function createOnnxBackend(
   const folder = resolve(config.path);
   const id = config.id ?? basename(folder);
   const created = Math.floor(Date.now() / 1000);
-  let models = [modelOf(id, created, "loading")];
+  const describe = (state: keyof typeof states, stateDetail = ""): Model =>
+    modelOf(id, Task.TEXT_TO_IMAGE, {
+      state: states[state],
+      stateDetail,
+      supports,
+      promptBar: PromptBar.BATCH,
+      created,
+      source: folder,
+    });
+  let models = [describe("loading")];
   let closed = false;
 
   const settings = { folder, threads: config.threads ?? availableParallelism(), packages };
   const engine = new ImageEngine(settings, (state) => {
     const detail = state.name === "failed" ? state.detail : "";
-    models = [modelOf(id, created, state.name, detail)];
+    models = [describe(state.name, detail)];
     const fields = { backend: config.name, model: id };
     if (state.name === "ready") log.info(fields, "image model is ready");
     if (state.name === "failed") {
@@ -72,7 +80,7 @@ export function createOnnxBackend(
           const messages = events.flatMap((event) => messagesOf(event, job, warnings));
           if (messages.length > 0) yield messages;
         }
-        yield [message("done", { $typeName: "lintel.v1.ImagesDone", warnings })];
+        yield [doneEvent(warnings)];
       },
     },
     /** A model that is being loaded can take a call: it waits. */
@@ -85,23 +93,6 @@ export function createOnnxBackend(
       closed = true;
       return engine.close();
     },
-  };
-}
-
-function modelOf(id: string, created: number, state: keyof typeof states, stateDetail = ""): Model {
-  return {
-    $typeName: "lintel.v1.Model",
-    id,
-    task: Task.TEXT_TO_IMAGE,
-    state: states[state],
-    stateDetail,
-    supports,
-    maxTokens: 0,
-    promptBar: PromptBar.BATCH,
-    isDefault: false,
-    defaults: {},
-    loras: [],
-    created,
   };
 }
 
@@ -128,17 +119,10 @@ function messagesOf(
     case "warning":
       warnings.push(event.text);
       return [];
-    case "progress": {
-      const { index, step } = event;
-      const $typeName = "lintel.v1.Progress";
-      return [message("progress", { $typeName, index, images, step, steps, preview: noPreview })];
-    }
-    case "image": {
-      const { index, seed, data } = event;
-      const $typeName = "lintel.v1.Media";
-      const media = { $typeName, url: "", seed, nsfw: false, data, mimeType: "image/png" } as const;
-      return [message("image", { $typeName: "lintel.v1.ImageReady", index, media })];
-    }
+    case "progress":
+      return [progressEvent({ index: event.index, images, step: event.step, steps })];
+    case "image":
+      return [imageEvent(event.index, inlineImage(event.data, event.seed))];
   }
 }
 

@@ -1,7 +1,9 @@
 /** The models of one server: configured, or read from its list and read again now and then. */
-import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import { isDeepStrictEqual } from "node:util";
+import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
+import { modelOf } from "../../core/model.js";
 import { type Dialect, supportedBy } from "./dialect.js";
 import { nonsense } from "./failure.js";
 import { isObject, parseJson, string, uint32 } from "./json.js";
@@ -156,23 +158,16 @@ export class Models {
   #build(): void {
     const { maxTokens = 0 } = this.#source;
     const supported = supportedBy(this.dialect);
-    const models = this.#listed.map(
-      ({ id, created }): Model => ({
-        $typeName: "lintel.v1.Model",
-        id,
-        task: Task.CHAT,
+    const models = this.#listed.map(({ id, created }) =>
+      modelOf(id, Task.CHAT, {
         state: this.#failure ? State.FAILED : State.READY,
         stateDetail: this.#failure?.message ?? "",
         supports: supported.filter((field) => supports(field, this.refusedFor(id))),
         maxTokens,
-        promptBar: PromptBar.UNSPECIFIED,
-        isDefault: false,
-        defaults: {},
-        loras: [],
         created,
       }),
     );
-    if (JSON.stringify(models) !== JSON.stringify(this.#models)) this.#models = models;
+    if (!isDeepStrictEqual(models, this.#models)) this.#models = models;
   }
 }
 

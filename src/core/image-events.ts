@@ -1,0 +1,48 @@
+/** The events of a streamed generation, as backends give them and as the core hands them on. */
+import type { Media, Progress, StreamTextToImageResponse } from "../../gen/lintel/v1/image_pb.js";
+
+type Event = StreamTextToImageResponse["event"];
+
+function event(it: Event): StreamTextToImageResponse {
+  return { $typeName: "lintel.v1.StreamTextToImageResponse", event: it };
+}
+
+const none = new Uint8Array(0);
+
+/** How far an image is. `percent` is of the whole request; the core fills it in for backends. */
+export function progressEvent(
+  known: Pick<Progress, "index" | "images" | "step" | "steps"> & Partial<Progress>,
+): StreamTextToImageResponse {
+  const value = { $typeName: "lintel.v1.Progress", preview: none, percent: 0, ...known } as const;
+  return event({ case: "progress", value });
+}
+
+/** An image that is ready; `index` counts from 0 within the request. */
+export function imageEvent(index: number, media: Media): StreamTextToImageResponse {
+  return event({ case: "image", value: { $typeName: "lintel.v1.ImageReady", index, media } });
+}
+
+/** The last event. */
+export function doneEvent(warnings: readonly string[]): StreamTextToImageResponse {
+  return event({
+    case: "done",
+    value: { $typeName: "lintel.v1.ImagesDone", warnings: [...warnings] },
+  });
+}
+
+/** A generated image as a backend answers it: its bytes, inline. */
+export function inlineImage(
+  data: Uint8Array,
+  seed: number,
+  known: Partial<Pick<Media, "nsfw" | "mimeType">> = {},
+): Media {
+  return {
+    $typeName: "lintel.v1.Media",
+    url: "",
+    seed,
+    nsfw: false,
+    data,
+    mimeType: "image/png",
+    ...known,
+  };
+}
