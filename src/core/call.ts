@@ -4,6 +4,7 @@
  */
 import type { Target } from "./backend.js";
 import type { LintelError } from "./errors.js";
+import type { CallerLimits } from "./limits/settings.js";
 import type { Logger } from "./log.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import type { ModelSettings } from "./settings.js";
@@ -14,6 +15,8 @@ export interface Caller {
   readonly id: string;
   /** Names or `prefix*` patterns of the models that the caller may use; absent: all. */
   readonly models?: readonly string[];
+  /** The caller's own limits; absent: those that the configuration gives to every caller. */
+  readonly limits?: CallerLimits | undefined;
 }
 
 /** What steps note down about a call; telemetry and usage read it at the end. */

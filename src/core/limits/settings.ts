@@ -1,0 +1,55 @@
+/** What an operator can limit. */
+
+/** How long a budget lasts before it is full again; calendar periods in UTC. */
+export type BudgetPeriod = "hour" | "day" | "week" | "month";
+
+/** How much may be spent. */
+export interface Budget {
+  /** In the unit that the price table is written in. 0 allows nothing that has a price. */
+  readonly amount: number;
+  readonly period: BudgetPeriod;
+}
+
+/**
+ * Limits of one caller, one model or all calls together. What is absent is not
+ * limited here. `Infinity` says so in so many words: for a caller it lifts what
+ * the configuration gives to every caller.
+ */
+export interface CallerLimits {
+  /** Calls that may begin in any 60 seconds. */
+  readonly requestsPerMinute?: number | undefined;
+  /** Tokens, of prompts and completions together, in any 60 seconds. */
+  readonly tokensPerMinute?: number | undefined;
+  /** Images in one day, UTC. */
+  readonly imagesPerDay?: number | undefined;
+  /** Calls that may run at the same time. */
+  readonly concurrent?: number | undefined;
+  readonly budget?: Budget | undefined;
+}
+
+/** Limits of the models that a name or a `prefix*` pattern fits, counted together. */
+export interface ModelLimits extends CallerLimits {
+  readonly model: string;
+}
+
+/** All limits of a configuration. */
+export interface LimitSettings {
+  /** Of all calls together. */
+  readonly global?: CallerLimits | undefined;
+  /** Of each caller, where the caller has none of its own. */
+  readonly caller?: CallerLimits | undefined;
+  /** Of models, whoever calls. All entries that fit a call apply. */
+  readonly models: readonly ModelLimits[];
+}
+
+/** What models cost. */
+export interface Price {
+  /** Name or `prefix*` pattern; the first entry that fits counts. */
+  readonly model: string;
+  /** Per million tokens of prompts. Default 0. */
+  readonly input?: number | undefined;
+  /** Per million tokens of completions. Default 0. */
+  readonly output?: number | undefined;
+  /** Per image. Default 0. */
+  readonly image?: number | undefined;
+}
