@@ -38,7 +38,7 @@ export interface Attributes {
   images?: number;
 }
 
-/** A call. Steps hand on a changed copy; `attributes` and `warnings` are shared by all copies. */
+/** A call. Steps hand on a changed copy; `attributes`, `warnings` and `metadata` are shared by all copies. */
 export interface Call<M extends MethodName = MethodName> {
   readonly method: M;
   /** The request message. */
@@ -49,6 +49,8 @@ export interface Call<M extends MethodName = MethodName> {
   readonly credential?: string | undefined;
   /** What the door found wrong while decoding. Thrown after authentication. */
   readonly defect?: LintelError | undefined;
+  /** What tells a repetition of this call from another call, as the caller sent it. */
+  readonly idempotencyKey?: string | undefined;
   /** Set by authentication. */
   readonly caller?: Caller;
   /** Where the call goes, best first. Set by resolution. */
@@ -66,6 +68,11 @@ export interface Call<M extends MethodName = MethodName> {
   readonly attributes: Attributes;
   /** What was dropped or could not be done, in words for the caller. */
   readonly warnings: string[];
+  /**
+   * What the caller is told beside the answer: doors send it as headers or RPC
+   * metadata. Names in lower case, values in printable ASCII; shared by all copies.
+   */
+  readonly metadata: Map<string, string>;
 }
 
 /**

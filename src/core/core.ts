@@ -89,9 +89,8 @@ export function createCore(parts: CoreParts): Core {
           if (running.size === 0) idle?.();
         },
       });
-      return { id: call.id, warnings: call.warnings, messages } as unknown as Running<
-        typeof method
-      >;
+      const { id, warnings, metadata } = call;
+      return { id, warnings, metadata, messages } as unknown as Running<typeof method>;
     },
     drain() {
       accepting = false;
@@ -122,11 +121,13 @@ function newCall<M extends MethodName>(
     id: requestIdOf(origin.requestId),
     credential: origin.credential,
     defect: origin.defect,
+    idempotencyKey: origin.idempotencyKey,
     signal,
     deadline: Date.now() + Math.min(own, settings.totalTimeoutMs),
     log,
     attributes: { door: origin.door, attempts: 0 },
     warnings: [],
+    metadata: new Map(),
   };
 }
 

@@ -18,6 +18,8 @@ export interface Origin {
   readonly timeoutMs?: number | undefined;
   /** `x-request-id` as the caller sent it; taken over if it is well formed. */
   readonly requestId?: string | undefined;
+  /** `Idempotency-Key` as the caller sent it. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** A call that was started. Nothing runs before `messages` is iterated. */
@@ -26,6 +28,8 @@ export interface Running<M extends MethodName> {
   readonly id: string;
   /** Grows while the call runs; complete for the header once the first message is there. */
   readonly warnings: readonly string[];
+  /** For headers or RPC metadata; complete once the first message is there, or the call failed. */
+  readonly metadata: ReadonlyMap<string, string>;
   /** The answer, to be iterated once. Failures are thrown as `LintelError`. */
   readonly messages: AsyncIterable<readonly Output<M>[]>;
 }

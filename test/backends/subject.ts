@@ -69,5 +69,6 @@ export function callOf<M extends BackendMethod>(
     log: silent,
     attributes: { door: "test", attempts: 0 },
     warnings: [],
+    metadata: new Map(),
   };
 }

@@ -4,6 +4,8 @@
  */
 import type { FastifyReply } from "fastify";
 import { LintelError, toLintelError } from "../../core/errors.js";
+import type { Running } from "../../core/gateway.js";
+import type { MethodName } from "../../core/methods.js";
 
 /** What OpenAI's clients read, at the top of a body or inside of a stream. */
 export interface ErrorObject {
@@ -53,18 +55,19 @@ export function errorBody(error: LintelError): ErrorBody {
 /**
  * Sends an error as a JSON response with the headers that its status wants.
  * Does nothing once headers went out; a caller who left gets no body.
- * @param requestId what `x-request-id` says; absent: what the reply already has, or Fastify's id
+ * @param running the call that failed, whose id and metadata go along; absent: there was none
  */
 export function sendError(
   reply: FastifyReply,
   error: LintelError,
-  requestId?: string,
+  running?: Pick<Running<MethodName>, "id" | "metadata">,
 ): FastifyReply {
   if (reply.sent || reply.raw.headersSent) return reply;
   // Fastify wants to close connections that broke; HTTP/2 has no such header.
   if (reply.request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
-  const id = requestId ?? reply.getHeader("x-request-id") ?? reply.request.id;
+  const id = running?.id ?? reply.getHeader("x-request-id") ?? reply.request.id;
   reply.code(error.http).header("x-request-id", id);
+  for (const [name, value] of running?.metadata ?? []) reply.header(name, value);
   if (error.retryAfter !== undefined) reply.header("retry-after", Math.ceil(error.retryAfter));
   if (error.http === 401) reply.header("www-authenticate", "Bearer");
   if (error.allow !== undefined) reply.header("allow", error.allow);

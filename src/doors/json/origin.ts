@@ -23,6 +23,7 @@ export function originOf(
     signal: leaving(request, reply),
     timeoutMs: timeout instanceof LintelError ? undefined : timeout,
     requestId: request.id,
+    idempotencyKey: textOf(request.headers["idempotency-key"]),
   };
 }
 
@@ -36,6 +37,10 @@ function leaving(request: FastifyRequest, reply: FastifyReply): AbortSignal {
   });
   return controller.signal;
 }
+
+/** Node joins headers that come twice, of names that it does not know, with a comma. */
+const textOf = (header: string | string[] | undefined) =>
+  Array.isArray(header) ? header.join(", ") : header;
 
 function timeoutOf(given: string | string[] | undefined): number | undefined | LintelError {
   if (given === undefined) return undefined;

@@ -23,18 +23,27 @@ export async function sendWhole<M extends MethodName>(
   try {
     message = await only(running);
   } catch (thrown) {
-    return sendError(reply, toLintelError(thrown), running.id);
+    return sendError(reply, toLintelError(thrown), running);
   }
   return reply
-    .headers(headersOf(running.id, [...notes, ...running.warnings]))
+    .headers(headersOf(running, notes))
     .type("application/json; charset=utf-8")
     .send(encode(message));
 }
 
-/** The headers that answers of every form have. */
-export function headersOf(id: string, warnings: readonly string[]): Record<string, string> {
-  if (warnings.length === 0) return { "x-request-id": id };
-  return { "x-request-id": id, "x-lintel-warnings": headerText(warnings.join("; ")) };
+/**
+ * The headers that answers of every form have.
+ * @param notes warnings of the door itself
+ */
+export function headersOf(
+  running: Running<MethodName>,
+  notes: readonly string[] = [],
+): Record<string, string> {
+  const headers: Record<string, string> = { "x-request-id": running.id };
+  const warnings = [...notes, ...running.warnings];
+  if (warnings.length > 0) headers["x-lintel-warnings"] = headerText(warnings.join("; "));
+  for (const [name, value] of running.metadata) headers[name] = value;
+  return headers;
 }
 
 /** Text as a header may carry it: printable ASCII. */

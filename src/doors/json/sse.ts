@@ -51,15 +51,10 @@ export async function sendEvents<M extends MethodName>(
   const first = iterator.next();
   const early = await outcome(first, settings.holdMs);
   if (typeof early === "object") {
-    sendError(reply, toLintelError(early.thrown), running.id);
+    sendError(reply, toLintelError(early.thrown), running);
     return;
   }
-  const writer = openWriter(
-    reply,
-    headersOf(running.id, [...notes, ...running.warnings]),
-    settings.keepAliveMs,
-    signal,
-  );
+  const writer = openWriter(reply, headersOf(running, notes), settings.keepAliveMs, signal);
   if (early === "pending") writer.flushHead();
   try {
     for (let step = await first; !step.done; step = await iterator.next()) {

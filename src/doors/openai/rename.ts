@@ -12,6 +12,7 @@ export function renamed<M extends MethodName>(running: Running<M>, names: Names)
   return {
     id: running.id,
     warnings: running.warnings,
+    metadata: running.metadata,
     messages: {
       [Symbol.asyncIterator]() {
         const iterator = running.messages[Symbol.asyncIterator]();

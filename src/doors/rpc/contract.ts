@@ -56,6 +56,7 @@ function streaming<M extends MethodName>(method: M, gateway: Gateway) {
         yield* batch;
       }
     } catch (thrown) {
+      setHeaders(context, running);
       throw toConnectError(toLintelError(thrown));
     }
   };
@@ -76,11 +77,12 @@ function start<M extends MethodName>(
     signal: arrival.signal,
     timeoutMs: context.timeoutMs(),
     requestId: arrival.requestId,
+    idempotencyKey: context.requestHeader.get("idempotency-key") ?? undefined,
   });
 }
 
-function setHeaders(context: HandlerContext, { id, warnings }: Running<MethodName>): void {
-  for (const [name, value] of Object.entries(headersOf(id, warnings))) {
+function setHeaders(context: HandlerContext, running: Running<MethodName>): void {
+  for (const [name, value] of Object.entries(headersOf(running))) {
     context.responseHeader.set(name, value);
   }
 }
