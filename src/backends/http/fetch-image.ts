@@ -1,0 +1,93 @@
+/** Fetches an image from an address that a model server answered with. */
+import { request } from "undici";
+import { LintelError } from "../../core/errors.js";
+import type { Guard } from "./guard.js";
+import { asPng, imageLimit, imageOfBase64, tooLarge } from "./image.js";
+
+/** How images are fetched. */
+export interface FetchImageOptions {
+  readonly guard: Guard;
+  /** The address that relative ones count from. */
+  readonly base: string;
+  /** Sent to the server itself only. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Longest time for one image, milliseconds. */
+  readonly timeout?: number;
+  /** Most bytes of one image. */
+  readonly limit?: number;
+}
+
+/** Redirects that are followed. */
+const mostRedirects = 5;
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * The image at an address, as PNG: absolute, relative to the server, or a
+ * `data:` URL.
+ * @throws LintelError `upstream_failed` where the guard does not let it through,
+ *   it can't be fetched, is too large or no image; `timeout`; the signal's reason
+ */
+export async function fetchImage(
+  address: string,
+  options: FetchImageOptions,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  if (/^data:image\/[\w.+-]+;base64,/i.test(address)) return imageOfBase64(address);
+  if (!URL.canParse(address, options.base)) throw failed();
+  const within = AbortSignal.any([signal, AbortSignal.timeout(options.timeout ?? 60_000)]);
+  try {
+    return await asPng(await download(new URL(address, options.base), options, within));
+  } catch (thrown) {
+    if (signal.aborted) throw signal.reason;
+    if (within.aborted) throw new LintelError("timeout", "the image took too long to fetch");
+    throw errorOf(thrown);
+  }
+}
+
+async function download(
+  first: URL,
+  { guard, headers, limit = imageLimit }: FetchImageOptions,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  let url = first;
+  for (let hops = 0; hops <= mostRedirects; hops++) {
+    const answer = await request(url, {
+      dispatcher: guard.admit(url, hops > 0),
+      headers: { accept: "image/png, image/*;q=0.5", ...(guard.isOwn(url) && headers) },
+      signal,
+    });
+    const { statusCode, headers: received, body } = answer;
+    const { location } = received;
+    if (redirects.has(statusCode) && typeof location === "string") {
+      // Whatever the body is, it is not read: its connection goes with it.
+      body.on("error", () => {}).destroy();
+      if (!URL.canParse(location, url.href)) throw failed();
+      url = new URL(location, url);
+      continue;
+    }
+    try {
+      if (statusCode !== 200) throw failed(new Error(`status ${statusCode}`));
+      if (Number(received["content-length"] ?? 0) > limit) throw tooLarge();
+      const parts: Buffer[] = [];
+      let length = 0;
+      for await (const part of body as AsyncIterable<Buffer>) {
+        length += part.length;
+        if (length > limit) throw tooLarge();
+        parts.push(part);
+      }
+      return Buffer.concat(parts, length);
+    } finally {
+      body.on("error", () => {}).destroy();
+    }
+  }
+  throw failed(new Error("too many redirects"));
+}
+
+/** The guard's own error may come wrapped by the connection. */
+function errorOf(thrown: unknown): LintelError {
+  if (thrown instanceof LintelError) return thrown;
+  return failed(thrown);
+}
+
+const failed = (cause?: unknown) =>
+  new LintelError("upstream_failed", "the model server's image could not be fetched", { cause });

@@ -1,0 +1,120 @@
+/**
+ * Which addresses may be fetched that a model server answered with. Whoever
+ * controls such a server, or what it redirects to, must not be able to read
+ * what only this machine can reach.
+ */
+import { lookup as systemLookup } from "node:dns";
+import { isIP, type LookupFunction } from "node:net";
+import { Agent, type Dispatcher } from "undici";
+import { LintelError } from "../../core/errors.js";
+import { isPublicAddress } from "./address-class.js";
+
+/**
+ * An entry of an allow list: `cdn.example.com` (over https at its usual port),
+ * `*.example.com` (every name below it), or a whole origin such as
+ * `http://10.0.0.5:9000`, which may be private, since the operator named it.
+ */
+export const allowPattern =
+  /^(?:https?:\/\/(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?|(?:\*\.)?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)$/;
+
+/** What a guard goes by. */
+export interface GuardOptions {
+  /** Origins of the server itself; they may be private. */
+  readonly own: readonly string[];
+  /** Entries that match `allowPattern`. */
+  readonly allow: readonly string[];
+  /** Longest time to connect, milliseconds. */
+  readonly connectTimeout?: number;
+  /** How names become addresses. Default: the system's way. */
+  readonly lookup?: LookupFunction;
+}
+
+/** Lets requests through to the server itself and to what is allowed, and to nothing else. */
+export class Guard {
+  readonly #own: Set<string>;
+  readonly #origins: ReadonlySet<string>;
+  readonly #hosts: readonly string[];
+  readonly #anywhere: Agent;
+  readonly #public: Agent;
+
+  constructor({ own, allow, connectTimeout = 5000, lookup = systemLookup }: GuardOptions) {
+    this.#own = new Set(own.map((text) => new URL(text).origin));
+    const [whole, hosts] = [allow.filter(isOrigin), allow.filter((entry) => !isOrigin(entry))];
+    this.#origins = new Set(whole.map((text) => new URL(text).origin));
+    this.#hosts = hosts.map((host) => host.toLowerCase());
+    const options = { timeout: connectTimeout };
+    this.#anywhere = new Agent({ connect: { ...options, lookup } });
+    this.#public = new Agent({ connect: { ...options, lookup: publicOnly(lookup) } });
+  }
+
+  /** From now on an origin is the server's own. */
+  trust(origin: string): void {
+    this.#own.add(origin);
+  }
+
+  /** Whether an address is on one of the server's own origins. */
+  isOwn(url: URL): boolean {
+    return this.#own.has(url.origin);
+  }
+
+  /**
+   * How to reach an address.
+   * @param redirected whether a redirect led there: then only the server itself may be private
+   * @throws LintelError `upstream_failed` if it may not be fetched
+   */
+  admit(url: URL, redirected: boolean): Dispatcher {
+    if (url.protocol !== "http:" && url.protocol !== "https:") throw refused(url, "its scheme");
+    if (url.username !== "" || url.password !== "") throw refused(url, "a password in it");
+    if (this.isOwn(url)) return this.#anywhere;
+    const named = this.#origins.has(url.origin);
+    if (!named && !this.#allowsHost(url)) throw refused(url, "not the server's, nor allowed");
+    if (named && !redirected) return this.#anywhere;
+    const literal = url.hostname.replace(/^\[(.*)\]$/, "$1");
+    // No name is looked up for an address: what the lookup would refuse is refused here.
+    if (isIP(literal) !== 0 && !isPublicAddress(literal)) throw refused(url, "not public");
+    return this.#public;
+  }
+
+  /** Ends every connection. */
+  async close(): Promise<void> {
+    await Promise.all([this.#anywhere.destroy(), this.#public.destroy()]);
+  }
+
+  #allowsHost({ protocol, port, hostname }: URL): boolean {
+    if (protocol !== "https:" || port !== "") return false;
+    return this.#hosts.some((entry) =>
+      entry.startsWith("*.") ? hostname.endsWith(entry.slice(1)) : hostname === entry,
+    );
+  }
+}
+
+const isOrigin = (entry: string) => entry.includes("://");
+
+/**
+ * A lookup that knows public addresses only. The connection is made to the
+ * address that was checked, so a name can't become another one in between.
+ */
+function publicOnly(lookup: LookupFunction): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, found) => {
+      if (error) return callback(error, "");
+      const all = Array.isArray(found) ? found : [{ address: found, family: isIP(found) }];
+      const fit = all.filter(({ address }) => isPublicAddress(address));
+      const [first] = fit;
+      // One private address among public ones is no accident.
+      if (!first || fit.length < all.length) {
+        return callback(refused(new URL(`https://${hostname}`), "not public"), "");
+      }
+      if (options.all) callback(null, fit);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+function refused(url: URL, why: string): LintelError {
+  return new LintelError(
+    "upstream_failed",
+    "the model server answered with the address of an image that may not be fetched",
+    { cause: new Error(`${url.origin} may not be fetched: ${why}. See allow_hosts.`) },
+  );
+}

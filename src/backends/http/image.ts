@@ -1,0 +1,83 @@
+/** Images as servers send them, made into the contract's: PNG. */
+import { LintelError } from "../../core/errors.js";
+
+/** Most bytes of one image as a server sends it. */
+export const imageLimit = 64 * 1024 * 1024;
+
+/** Most pixels of an image that is converted: what a picture says of itself may be a lie. */
+const pixelLimit = 64 * 1024 * 1024;
+
+/** The formats that servers answer with, by their first bytes. */
+const formats: readonly (readonly [string, (bytes: Buffer) => boolean])[] = [
+  ["PNG", (bytes) => bytes.subarray(0, 8).equals(pngSignature)],
+  ["JPEG", (bytes) => bytes[0] === 0xff && bytes[1] === 0xd8 && bytes[2] === 0xff],
+  ["WebP", (bytes) => latin1(bytes, 0, 4) === "RIFF" && latin1(bytes, 8, 12) === "WEBP"],
+  ["AVIF", (bytes) => latin1(bytes, 4, 8) === "ftyp" && /^avi[fs]$/.test(latin1(bytes, 8, 12))],
+];
+
+const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const latin1 = (bytes: Buffer, from: number, to: number) => bytes.toString("latin1", from, to);
+
+/** The little of `sharp` that is used here. */
+export type Converter = (
+  bytes: Buffer,
+  options: { limitInputPixels: number },
+) => { png(): { toBuffer(): Promise<Buffer> } };
+
+/** `sharp`, if it is installed. */
+async function sharp(): Promise<Converter | undefined> {
+  // Not a literal: it is not among Lintel's own dependencies.
+  const name = "sharp";
+  try {
+    const { default: converter } = (await import(name)) as { default: Converter };
+    return converter;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The image as PNG. PNG stays as it is; other formats are converted where
+ * `sharp` is installed.
+ * @param load how to get the converter
+ * @throws LintelError `upstream_failed` if it is no image, or can't be converted
+ */
+export async function asPng(
+  data: Uint8Array,
+  load: () => Promise<Converter | undefined> = sharp,
+): Promise<Uint8Array> {
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  const format = formats.find(([, matches]) => matches(bytes))?.[0];
+  if (format === "PNG") return data;
+  if (!format) throw failed("answered with something that is not an image");
+  const convert = await load();
+  if (!convert) {
+    throw failed(
+      `answered with an image in ${format}, not PNG`,
+      new Error("to have other formats converted to PNG: npm install sharp"),
+    );
+  }
+  try {
+    return await convert(bytes, { limitInputPixels: pixelLimit }).png().toBuffer();
+  } catch (cause) {
+    throw failed("answered with a broken image", cause);
+  }
+}
+
+/**
+ * An image in base64, as JSON carries it.
+ * @param text base64, or a `data:` URL of it
+ * @throws LintelError `upstream_failed` if it is no image, or too large
+ */
+export async function imageOfBase64(text: string): Promise<Uint8Array> {
+  const comma = text.startsWith("data:") ? text.indexOf(",") + 1 : 0;
+  if (text.length - comma > Math.ceil(imageLimit / 3) * 4) throw tooLarge();
+  return asPng(Buffer.from(comma > 0 ? text.slice(comma) : text, "base64"));
+}
+
+/** The error for an image above `imageLimit`. */
+export const tooLarge = () => failed("answered with an image that is too large");
+
+function failed(what: string, cause?: unknown): LintelError {
+  return new LintelError("upstream_failed", `the model server ${what}`, { cause });
+}

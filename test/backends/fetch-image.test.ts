@@ -1,0 +1,304 @@
+import type { LookupFunction } from "node:net";
+import { PNG } from "pngjs";
+import { afterEach, describe, expect, it } from "vitest";
+import { isPublicAddress } from "../../src/backends/http/address-class.js";
+import { type FetchImageOptions, fetchImage } from "../../src/backends/http/fetch-image.js";
+import { allowPattern, Guard } from "../../src/backends/http/guard.js";
+import { asPng } from "../../src/backends/http/image.js";
+import { LintelError } from "../../src/core/errors.js";
+import { type Script, Upstream } from "./upstream.js";
+
+const never = new AbortController().signal;
+const cleanups: (() => Promise<void>)[] = [];
+const png = (() => {
+  const image = new PNG({ width: 2, height: 1 });
+  image.data.set([255, 0, 0, 255, 0, 0, 255, 255]);
+  return PNG.sync.write(image);
+})();
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function serve(script: Script): Promise<Upstream> {
+  const upstream = await Upstream.start(script);
+  cleanups.push(() => upstream.close());
+  return upstream;
+}
+
+const picture: Script = (exchange) => exchange.send(200, { "content-type": "image/png" }, png);
+const redirectTo =
+  (location: string): Script =>
+  (exchange) =>
+    exchange.send(302, { location }, "");
+
+/** Options for a server of one's own; a lookup that nobody expects fails the test. */
+function options(
+  own: string,
+  { allow = [], lookup, ...more }: Partial<FetchImageOptions> & Rules = {},
+): FetchImageOptions {
+  const nobody: LookupFunction = (hostname) => {
+    throw new Error(`${hostname} was looked up`);
+  };
+  const guard = new Guard({ own: [own], allow, lookup: lookup ?? nobody });
+  cleanups.push(() => guard.close());
+  return { guard, base: own, ...more };
+}
+
+interface Rules {
+  readonly allow?: readonly string[];
+  readonly lookup?: LookupFunction;
+}
+
+/** A lookup that answers the same to everything, and counts. */
+function answering(...addresses: string[]): LookupFunction & { asked: string[] } {
+  const asked: string[] = [];
+  const lookup: LookupFunction = (hostname, _options, callback) => {
+    asked.push(hostname);
+    callback(
+      null,
+      addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),
+    );
+  };
+  return Object.assign(lookup, { asked });
+}
+
+async function refusal(promise: Promise<unknown>): Promise<LintelError> {
+  const error = await promise.then(
+    () => "it was fetched",
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(LintelError);
+  expect((error as LintelError).message).not.toMatch(/127\.0|169\.254|localhost|example|:\d{4,5}/);
+  return error as LintelError;
+}
+
+describe("an image of the server's own", () => {
+  it("is fetched, private or not, by absolute and by relative addresses", async () => {
+    const server = await serve(picture);
+    for (const address of [`${server.url}/a.png`, "/a.png", "a.png"]) {
+      const headers = { authorization: "Bearer secret" };
+      const data = await fetchImage(address, options(server.url, { headers }), never);
+      expect(Buffer.from(data)).toEqual(png);
+    }
+    for (const { path, headers } of server.requests) {
+      expect(path).toBe("/a.png");
+      expect(headers.authorization).toBe("Bearer secret");
+    }
+  });
+
+  it("may be inside the address", async () => {
+    const inline = `data:image/png;base64,${png.toString("base64")}`;
+    const data = await fetchImage(inline, options("http://127.0.0.1:9"), never);
+    expect(Buffer.from(data)).toEqual(png);
+  });
+
+  it("may be behind a redirect of the server to itself", async () => {
+    const server = await serve(picture);
+    server.route("/first", redirectTo("/second"));
+    const data = await fetchImage("/first", options(server.url), never);
+    expect(Buffer.from(data)).toEqual(png);
+    expect(server.requests.map(({ path }) => path)).toEqual(["/first", "/second"]);
+  });
+});
+
+describe("an image elsewhere", () => {
+  it("is not fetched", async () => {
+    const [own, other] = [await serve(picture), await serve(picture)];
+    for (const address of [
+      `${other.url}/a.png`,
+      "http://169.254.169.254/latest/meta-data/",
+      "https://cdn.example.com/a.png",
+      own.url.replace("127.0.0.1", "localhost"),
+      own.url.replace("http://", "http://user:password@"),
+      "file:///etc/passwd",
+      "ftp://127.0.0.1/a.png",
+      "http://",
+      "data:text/html,hello",
+    ]) {
+      expect(await refusal(fetchImage(address, options(own.url), never))).toMatchObject({
+        code: "upstream_failed",
+      });
+    }
+    expect(other.requests).toEqual([]);
+    expect(own.requests).toEqual([]);
+  });
+
+  it("is fetched from an origin that is allowed, without our token", async () => {
+    const [own, other] = [await serve(picture), await serve(picture)];
+    const rules = options(own.url, { allow: [other.url], headers: { authorization: "Bearer s" } });
+    expect(Buffer.from(await fetchImage(`${other.url}/a.png`, rules, never))).toEqual(png);
+    expect(other.requests[0]?.headers).not.toHaveProperty("authorization");
+    const port = new URL(other.url).port;
+    const wrong = options(own.url, { allow: [`https://127.0.0.1:${port}`] });
+    await refusal(fetchImage(`${other.url}/a.png`, wrong, never));
+  });
+
+  it("may have an allowed name, over https at its usual port only", () => {
+    const { guard } = options("http://127.0.0.1:9", {
+      allow: ["cdn.example.com", "*.Example.org"],
+    });
+    const admitted = (address: string) => {
+      try {
+        return Boolean(guard.admit(new URL(address), false));
+      } catch {
+        return false;
+      }
+    };
+    expect(admitted("https://cdn.example.com/a")).toBe(true);
+    expect(admitted("https://CDN.example.com:443/a")).toBe(true);
+    expect(admitted("https://a.b.example.org/a")).toBe(true);
+    for (const address of [
+      "http://cdn.example.com/a",
+      "https://cdn.example.com:8443/a",
+      "https://x.cdn.example.com/a",
+      "https://cdn.example.com.evil.net/a",
+      "https://example.org/a",
+      "https://evilexample.org/a",
+    ]) {
+      expect(admitted(address), address).toBe(false);
+    }
+  });
+});
+
+describe("private addresses", () => {
+  it.each([
+    "http://169.254.169.254/latest/meta-data/",
+    "http://[fd00:ec2::254]/latest/meta-data/",
+    "http://0x7f000001/",
+    "https://allowed.example.com/",
+  ])("are not what a redirect leads to: %s", async (location) => {
+    const server = await serve(redirectTo(location));
+    const lookup = answering("10.0.0.8");
+    // Even where the operator allows the origin for direct use.
+    const allow = [new URL(location).origin, "allowed.example.com"];
+    await refusal(fetchImage("/a.png", options(server.url, { allow, lookup }), never));
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it("are not what a redirect to an allowed server on this machine leads to", async () => {
+    const [own, other] = [await serve(picture), await serve(picture)];
+    own.route("/a.png", redirectTo(`${other.url}/b.png`));
+    await refusal(fetchImage("/a.png", options(own.url, { allow: [other.url] }), never));
+    expect(other.requests).toEqual([]);
+  });
+
+  it.each([
+    [["127.0.0.1"]],
+    [["169.254.169.254"]],
+    [["::1"]],
+    [["::ffff:127.0.0.1"]],
+    [["8.8.8.8", "127.0.0.1"]],
+  ])("are not what an allowed name may become: %s", async (addresses) => {
+    const lookup = answering(...addresses);
+    const rules = options("http://127.0.0.1:9", { allow: ["cdn.example.com"], lookup });
+    const error = await refusal(fetchImage("https://cdn.example.com/a.png", rules, never));
+    expect(error.message).toContain("may not be fetched");
+    // One lookup, whose answer is the one that counts: nothing to rebind in between.
+    expect(lookup.asked).toEqual(["cdn.example.com"]);
+  });
+
+  it("are told from public ones", () => {
+    for (const address of ["8.8.8.8", "1.1.1.1", "172.32.0.1", "2606:4700::1111"]) {
+      expect(isPublicAddress(address), address).toBe(true);
+    }
+    for (const address of [
+      ...["0.0.0.0", "10.1.2.3", "100.64.0.1", "127.9.9.9", "169.254.169.254", "172.31.255.255"],
+      ...["192.168.0.1", "198.19.0.1", "224.0.0.1", "255.255.255.255", "192.0.0.8"],
+      ...["::", "::1", "fe80::1", "fc00::1", "ff02::1", "::ffff:10.0.0.1", "::ffff:8.8.8.8"],
+      ...["64:ff9b::a00:1", "2002:a00:1::", "2001:db8::1", "2001::1", "localhost", ""],
+    ]) {
+      expect(isPublicAddress(address), address).toBe(false);
+    }
+  });
+});
+
+describe("what comes back", () => {
+  it("must be small enough, by what it says and by what it is", async () => {
+    const server = await serve(picture);
+    const large = Buffer.concat([png, Buffer.alloc(500)]);
+    server.route("/said", (exchange) =>
+      exchange.send(200, { "content-type": "image/png" }, Buffer.concat([png, large])),
+    );
+    server.route("/chunked", async (exchange) => {
+      await exchange.head(200);
+      // Without an end: only a reader that stops by itself comes back.
+      for (let i = 0; i < 100; i++) await exchange.chunk(large);
+      await exchange.gone;
+    });
+    for (const path of ["/said", "/chunked"]) {
+      const error = await refusal(fetchImage(path, options(server.url, { limit: 600 }), never));
+      expect(error.message).toContain("too large");
+    }
+  });
+
+  it("must be an image", async () => {
+    const server = await serve((exchange) =>
+      exchange.send(200, { "content-type": "image/png" }, "<html>"),
+    );
+    expect((await refusal(fetchImage("/a.png", options(server.url), never))).message).toContain(
+      "not an image",
+    );
+  });
+
+  it("is converted to PNG where sharp is there, and else said", async () => {
+    const jpeg = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 0]);
+    const without = await refusal(asPng(jpeg, async () => undefined));
+    expect(without.message).toContain("JPEG");
+    expect(String(without.cause)).toContain("npm install sharp");
+    const convert = () => ({ png: () => ({ toBuffer: async () => png }) });
+    expect(await asPng(jpeg, async () => convert)).toBe(png);
+    const fail = () => ({ png: () => ({ toBuffer: () => Promise.reject(new Error("no")) }) });
+    expect((await refusal(asPng(jpeg, async () => fail))).message).toContain("broken");
+  });
+
+  it("must come with status 200, and after few redirects", async () => {
+    const server = await serve((exchange) => exchange.send(404, {}, png));
+    server.route("/loop", redirectTo("/loop"));
+    for (const path of ["/a.png", "/loop"]) {
+      await refusal(fetchImage(path, options(server.url), never));
+    }
+    expect(server.requests).toHaveLength(7);
+  });
+
+  it("must come in time", async () => {
+    const server = await serve(async (exchange) => {
+      await exchange.head(200);
+      await exchange.chunk(png.subarray(0, 10));
+      await exchange.gone;
+    });
+    const error = await refusal(fetchImage("/a.png", options(server.url, { timeout: 50 }), never));
+    expect(error.code).toBe("timeout");
+  });
+
+  it("is not waited for when the caller has left", async () => {
+    const controller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    let gone: Promise<void> | undefined;
+    const server = await serve(async (exchange) => {
+      gone = exchange.gone;
+      controller.abort(reason);
+      await exchange.gone;
+    });
+    const fetching = fetchImage("/a.png", options(server.url), controller.signal);
+    await expect(fetching).rejects.toBe(reason);
+    await gone;
+  });
+
+  it("can't be had from a server that is not there", async () => {
+    const server = await serve(picture);
+    await server.close();
+    await refusal(fetchImage("/a.png", options(server.url), never));
+  });
+});
+
+describe("entries of an allow list", () => {
+  it("are names, patterns and origins", () => {
+    for (const entry of ["cdn.example.com", "*.example.com", "http://10.0.0.5:9000"]) {
+      expect(allowPattern.test(entry), entry).toBe(true);
+    }
+    for (const entry of ["*", "https://*.example.com", "http://a/b", "a.*.com", "ftp://a", ""]) {
+      expect(allowPattern.test(entry), entry).toBe(false);
+    }
+  });
+});
