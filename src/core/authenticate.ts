@@ -1,6 +1,7 @@
 /** Who calls? The first question, on every door. */
 import type { Call, Caller, Middleware } from "./call.js";
 import { LintelError } from "./errors.js";
+import { fits } from "./pattern.js";
 import type { AuthSettings } from "./settings.js";
 import { anonymousName, TokenTable } from "./tokens.js";
 
@@ -42,7 +43,5 @@ function presented(call: Call): string {
 /** Whether a caller may use a model. */
 export function mayUse(caller: Caller | undefined, model: string): boolean {
   if (!caller?.models) return true;
-  return caller.models.some((pattern) =>
-    pattern.endsWith("*") ? model.startsWith(pattern.slice(0, -1)) : pattern === model,
-  );
+  return caller.models.some((pattern) => fits(pattern, model));
 }
