@@ -6,12 +6,10 @@ import { appSettings, coreSettings, doorSettings, listenOptions } from "./config
 import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";
 import type { Logger } from "./core/log.js";
-import type { MediaStore } from "./core/media.js";
 import { doors } from "./doors/index.js";
-import { filesystemMedia } from "./media/filesystem.js";
-import { inlineMedia } from "./media/inline.js";
+import { openMedia } from "./media/open.js";
 import { sanitizePng } from "./media/png.js";
-import type { Listener } from "./server/listen.js";
+import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve } from "./serving.js";
 
 /** A gateway that runs. */
@@ -37,7 +35,7 @@ export interface RunningGateway {
 export async function start(config: Config, log: Logger): Promise<RunningGateway> {
   const entries = await resolveBackends(config);
   let base = config.public_url ?? "";
-  const media = await openMedia(config, () => base, log);
+  const media = await openMedia(config.media, () => base, log);
   const backends = await Promise.all(
     entries.map(async (entry) => ({ config: entry, backend: await createBackend(entry, { log }) })),
   );
@@ -67,7 +65,7 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
     await release();
     throw error;
   }
-  base ||= reachableBase(serving.listeners);
+  base ||= localUrl(serving.listeners.find(({ port }) => port > 0)?.url ?? "http://localhost");
   for (const { backend } of backends) backend.start?.();
   let closed: Promise<void> | undefined;
   return {
@@ -79,16 +77,4 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
       return closed;
     },
   };
-}
-
-async function openMedia(config: Config, baseUrl: () => string, log: Logger): Promise<MediaStore> {
-  const { delivery, directory, ttl, max_bytes } = config.media;
-  if (delivery === "data") return inlineMedia();
-  return filesystemMedia({ directory, ttlMs: ttl, maxBytes: max_bytes, baseUrl, log });
-}
-
-/** Where callers on this machine reach the gateway: what images are addressed by without `public_url`. */
-function reachableBase(listeners: readonly Listener[]): string {
-  const url = listeners.find(({ port }) => port > 0)?.url ?? "http://localhost";
-  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }

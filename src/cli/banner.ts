@@ -1,5 +1,6 @@
 /** What `lintel serve` says once it listens. */
 import { type Model, State, Task } from "../../gen/lintel/v1/models_pb.js";
+import { localUrl } from "../server/listen.js";
 
 /** What the banner tells. */
 export interface BannerFacts {
@@ -82,7 +83,7 @@ function curlLines({ addresses, models, auth }: BannerFacts): string[] {
   if (address === undefined) return [];
   const base = address.startsWith("unix:")
     ? `--unix-socket ${address.slice("unix:".length)} http://localhost`
-    : reachable(address);
+    : localUrl(address);
   const token = auth === "token" ? "$TOKEN" : "me";
   const headers =
     auth === "token"
@@ -99,9 +100,4 @@ function curlLines({ addresses, models, auth }: BannerFacts): string[] {
     lines.push(`  curl ${base}/text-to-image ${headers} \\\n       -d '${body}'`);
   }
   return lines.length === 0 ? [] : ["Try:", ...lines];
-}
-
-/** Where every interface is listened on, this machine's own address is one of them. */
-function reachable(address: string): string {
-  return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//localhost:");
 }

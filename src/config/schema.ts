@@ -4,11 +4,10 @@
  * of it.
  */
 import { z } from "zod";
+import { httpUrl, path } from "./fields.js";
 import { backendSchema } from "./kinds.js";
+import { mediaSchema } from "./media.js";
 import { duration, listenMessage, parseListen, size } from "./quantities.js";
-
-/** A file or folder; relative paths count from the configuration file's folder. */
-const path = () => z.string().min(1).meta({ format: "path" });
 
 const name = () => z.string().min(1);
 
@@ -20,11 +19,6 @@ const listenAddress = z
     context.addIssue({ code: "custom", message: listenMessage });
     return z.NEVER;
   });
-
-const httpUrl = z
-  .url({ protocol: /^https?$/, error: "must be an http:// or https:// address" })
-  .refine((text) => !/[?#]/.test(text), { error: "must have no query and no fragment" })
-  .transform((text) => text.replace(/\/+$/, ""));
 
 const bound = (what: string) =>
   z
@@ -182,22 +176,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe("How long things may take."),
-  media: z
-    .strictObject({
-      directory: path()
-        .optional()
-        .describe("Folder for generated images. Default: lintel/media in the user's state folder."),
-      ttl: duration().prefault("24h").describe("How long an image is kept."),
-      max_bytes: size()
-        .prefault("1GiB")
-        .describe("Size of all images together; the oldest go first."),
-      delivery: z
-        .enum(["url", "data"])
-        .default("url")
-        .describe("Whether responses carry an address of the image, or the image in a data: URL."),
-    })
-    .prefault({})
-    .describe("Generated images."),
+  media: mediaSchema.prefault({}).describe("Generated images."),
   safety: z
     .strictObject({
       action: z

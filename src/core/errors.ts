@@ -45,6 +45,8 @@ export const errorTable = {
   too_large: row(413, Code.ResourceExhausted, "invalid_request_error"),
   /** The body has a media type that is not understood. */
   unsupported_media_type: row(415, Code.InvalidArgument, "invalid_request_error"),
+  /** The range that was asked for lies outside of the image. */
+  range_not_satisfiable: row(416, Code.OutOfRange, "invalid_request_error"),
   /** A limit of this gateway or of the model server was reached. */
   rate_limited: row(429, Code.ResourceExhausted, "rate_limit_error"),
   /** The caller left. Nobody reads the status. */

@@ -34,7 +34,7 @@ export function finisher({ store, checker, sanitize, blur, action }: FinishTools
     const mimeType = "image/png";
     const media: Media = { ...made, url: "", nsfw, data, mimeType };
     if (!store) return media;
-    media.url = store.url(await store.put(data, mimeType), { data, mimeType });
+    media.url = await store.put(data, mimeType);
     if (!call.request.includeData) media.data = new Uint8Array(0);
     return media;
   };

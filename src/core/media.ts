@@ -1,25 +1,36 @@
-/** Where generated images live until they are fetched. */
+/** Where generated images live until they are fetched, and who looks at them first. */
+import type { Readable } from "node:stream";
 
-/** An image in the store. */
+/** Bytes of an image, counted from 0; both ends are meant. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** An image in the store, open to be read. */
 export interface StoredMedia {
-  /** The bytes, whole. */
-  readonly data: Uint8Array;
   /** Media type, for example `image/png`. */
   readonly mimeType: string;
+  /** Bytes. */
+  readonly size: number;
+  /** When the store forgets it, milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** Its bytes, or some of them. Once at most; the stream's end frees what was open. */
+  read(range?: ByteRange): Readable;
+  /** Frees what was open; for who does not read. */
+  close(): Promise<void>;
 }
 
 /** A place for images. */
 export interface MediaStore {
   /**
    * Keeps an image under a random name of at least 128 bits.
-   * @returns the name, for example `3f…a1.png`
+   * @returns its address for callers: absolute, or a `data:` URL
    * @throws LintelError `internal` if it can't be written
    */
   put(data: Uint8Array, mimeType: string): Promise<string>;
   /** The image, or `undefined` if there is none of that name or it expired. */
   get(name: string): Promise<StoredMedia | undefined>;
-  /** Address of the image for callers, absolute, or a `data:` URL. */
-  url(name: string, image: StoredMedia): string;
   /** Forgets an image; nothing happens if it is not there. */
   delete(name: string): Promise<void>;
   /** Stops its housekeeping. */

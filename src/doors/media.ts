@@ -1,41 +1,98 @@
 /** Generated images, for whoever has their address. */
+
+import type { FastifyReply } from "fastify";
+import parseRange from "range-parser";
 import { LintelError } from "../core/errors.js";
+import type { ByteRange, StoredMedia } from "../core/media.js";
 import type { Door } from "./door.js";
 import { sendError } from "./json/error.js";
 
 /** Names as a store makes them: no path, no dot in front, an extension at most. */
 const namePattern = /^[A-Za-z0-9_-]{16,128}(?:\.[a-z0-9]{1,5})?$/;
 
-/**
- * An image never changes and lives for a day unless the operator says otherwise;
- * only who asked for it should keep it, so that no shared cache does.
- */
+/** `X-Content-Type-Options` and the policy keep a browser from running what a model server sent. */
 const headers = {
-  "cache-control": "private, max-age=86400, immutable",
+  "accept-ranges": "bytes",
   "x-content-type-options": "nosniff",
   "content-security-policy": "default-src 'none'; sandbox",
   "cross-origin-resource-policy": "cross-origin",
   "access-control-allow-origin": "*",
+  "access-control-expose-headers": "accept-ranges, content-length, content-range, etag",
 };
 
 /** `GET` and `HEAD /media/:name`. The random name is the only secret: no token is asked for. */
 export const media: Door = async (app, { gateway }) => {
   app.get<{ Params: { name: string } }>(
     "/media/:name",
-    { exposeHeadRoute: true },
-    async (request, reply) => {
-      const { name } = request.params;
-      const image = namePattern.test(name) ? await gateway.media?.get(name) : undefined;
-      if (!image) return sendError(reply, new LintelError("not_found", "no such image"));
-      const { buffer, byteOffset, byteLength } = image.data;
-      return reply
-        .headers(headers)
-        .type(image.mimeType)
-        .send(Buffer.from(buffer, byteOffset, byteLength));
-    },
+    { exposeHeadRoute: false },
+    (request, reply) => answer(request.params.name, request.headers, reply, true),
+  );
+  app.head<{ Params: { name: string } }>("/media/:name", (request, reply) =>
+    answer(request.params.name, {}, reply, false),
   );
   app.setErrorHandler((error, request, reply) => {
     gateway.log.error({ err: error, id: request.id }, "an image could not be read");
     return sendError(reply, new LintelError("internal", "internal error", { cause: error }));
   });
+
+  async function answer(
+    name: string,
+    asked: {
+      readonly range?: string;
+      readonly "if-none-match"?: string;
+      readonly "if-range"?: string;
+    },
+    reply: FastifyReply,
+    withBody: boolean,
+  ): Promise<FastifyReply> {
+    const image = namePattern.test(name) ? await gateway.media?.get(name) : undefined;
+    if (!image) return sendError(reply, new LintelError("not_found", "no such image"));
+    // What stands under a name never changes.
+    const etag = `"${name}"`;
+    reply.headers({ ...headers, etag, "cache-control": cacheControl(image, Date.now()) });
+    if (withBody && tagsOf(asked["if-none-match"]).some((tag) => tag === etag || tag === "*")) {
+      await image.close();
+      return reply.code(304).send();
+    }
+    const whole = asked["if-range"] !== undefined && asked["if-range"] !== etag;
+    const range = whole ? undefined : rangeOf(asked.range, image.size);
+    if (range === "unsatisfiable") {
+      await image.close();
+      reply.header("content-range", `bytes */${image.size}`);
+      return sendError(
+        reply,
+        new LintelError("range_not_satisfiable", "the range is outside of the image"),
+      );
+    }
+    reply.type(image.mimeType).header("content-length", lengthOf(range, image.size));
+    if (range)
+      reply.code(206).header("content-range", `bytes ${range.start}-${range.end}/${image.size}`);
+    if (withBody) return reply.send(image.read(range));
+    await image.close();
+    return reply.send();
+  }
 };
+
+/** Only who asked for an image should keep it, so that no shared cache does, and not for longer than we do. */
+function cacheControl({ expiresAt }: StoredMedia, now: number): string {
+  const seconds = Math.max(0, Math.floor((expiresAt - now) / 1000));
+  return `private, max-age=${seconds}, immutable`;
+}
+
+const lengthOf = (range: ByteRange | undefined, size: number): number =>
+  range ? range.end - range.start + 1 : size;
+
+/** One range; several at once, other units and nonsense get the whole image, as RFC 9110 allows. */
+function rangeOf(
+  header: string | undefined,
+  size: number,
+): ByteRange | "unsatisfiable" | undefined {
+  if (header === undefined) return undefined;
+  const ranges = parseRange(size, header);
+  if (ranges === -1) return "unsatisfiable";
+  if (ranges === -2 || ranges.type !== "bytes" || ranges.length !== 1) return undefined;
+  return ranges[0];
+}
+
+const tagsOf = (header: string | undefined): string[] =>
+  (header ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));

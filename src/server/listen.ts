@@ -194,3 +194,8 @@ function describe(
   const name = host.includes(":") ? `[${host}]` : host;
   return { address: host, port, url: `${tls ? "https" : "http"}://${name}:${port}` };
 }
+
+/** A listener's address as this machine reaches it: where every interface is meant, its own. */
+export function localUrl(url: string): string {
+  return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//localhost:");
+}

@@ -269,10 +269,9 @@ describe("decisions 2: images", () => {
       kept,
       put: async (data) => {
         kept.set(`${kept.size}.png`, data);
-        return `${kept.size - 1}.png`;
+        return `http://media.test/${kept.size - 1}.png`;
       },
       get: async () => undefined,
-      url: (name) => `http://media.test/${name}`,
       delete: async () => {},
       close: async () => {},
     };

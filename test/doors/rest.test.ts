@@ -269,7 +269,7 @@ describe("decisions 2: POST /text-to-image", () => {
           images: 2,
           step,
           steps: 2,
-          percent: 50 * step,
+          percent: 50 * index + 25 * step,
         })),
       ),
     );

@@ -1,7 +1,10 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PNG } from "pngjs";
 import { afterEach, describe, expect, test } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { defaultDirectory, openDirectory } from "../../src/media/directory.js";
@@ -11,6 +14,7 @@ import {
   filesystemMedia,
 } from "../../src/media/filesystem.js";
 import { inlineMedia } from "../../src/media/inline.js";
+import { bytesOf, nameIn, storeContract } from "./contract.js";
 
 const hour = 3_600_000;
 const open: FilesystemMedia[] = [];
@@ -39,48 +43,14 @@ async function storeOf(settings: Partial<FilesystemSettings> = {}) {
 
 const bytes = (size: number) => Buffer.alloc(size, 7);
 
-describe("images", () => {
-  test("come back as they were put, under a name of 128 random bits", async () => {
-    const { store } = await storeOf();
-    const names = await Promise.all([1, 2, 3].map((size) => store.put(bytes(size), "image/png")));
-    expect(new Set(names).size).toBe(3);
-    for (const [i, name] of names.entries()) {
-      expect(name).toMatch(/^[0-9a-f]{32}\.png$/);
-      expect(await store.get(name)).toEqual({ data: bytes(i + 1), mimeType: "image/png" });
-      expect(store.url(name, { data: bytes(1), mimeType: "image/png" })).toBe(
-        `https://ai.example.com/lintel/media/${name}`,
-      );
-    }
-  });
-
-  test("outlive the process", async () => {
-    const { store, clock } = await storeOf();
-    const name = await store.put(bytes(3), "image/webp");
-    const again = await storeOf({ directory: store.directory, now: () => clock.now });
-    expect(await again.store.get(name)).toEqual({ data: bytes(3), mimeType: "image/webp" });
-  });
-
-  test("are gone once they are deleted", async () => {
-    const { store, files } = await storeOf();
-    const name = await store.put(bytes(3), "image/png");
-    await store.delete(name);
-    await store.delete(name);
-    expect(await store.get(name)).toBeUndefined();
-    expect(files()).toEqual([]);
-  });
-
-  test("must be images", async () => {
-    const { store } = await storeOf();
-    await expect(store.put(bytes(3), "text/html")).rejects.toMatchObject({ code: "internal" });
-  });
-});
+storeContract("filesystem", async () => (await storeOf()).store);
 
 describe("age", () => {
   test("an image is served until it is as old as allowed, swept or not", async () => {
-    const { store, clock, files } = await storeOf();
-    const name = await store.put(bytes(3), "image/png");
-    clock.now += 24 * hour - 1;
-    expect(await store.get(name)).toBeDefined();
+    const { store, clock, files } = await storeOf({ ttlMs: 2 * hour });
+    const name = nameIn(await store.put(bytes(3), "image/png"));
+    clock.now += 2 * hour - 1;
+    expect(await bytesOf(store, name)).toEqual(bytes(3));
     clock.now += 1;
     expect(await store.get(name)).toBeUndefined();
     expect(files()).toEqual([name]);
@@ -105,7 +75,7 @@ describe("total size", () => {
     const names: string[] = [];
     for (let i = 0; i < 8; i++) {
       clock.now += 1000;
-      names.push(await store.put(bytes(300), "image/png"));
+      names.push(nameIn(await store.put(bytes(300), "image/png")));
       expect(files().length * 300).toBeLessThanOrEqual(1000);
       expect(files()).toContain(names.at(-1));
     }
@@ -205,9 +175,24 @@ describe("the folder", () => {
 
 test("images inside of the response are not kept", async () => {
   const store = inlineMedia();
-  const name = await store.put(Buffer.from("abc"), "image/png");
-  expect(store.url(name, { data: Buffer.from("abc"), mimeType: "image/png" })).toBe(
-    "data:image/png;base64,YWJj",
-  );
-  expect(await store.get(name)).toBeUndefined();
+  expect(await store.put(Buffer.from("abc"), "image/png")).toBe("data:image/png;base64,YWJj");
+});
+
+test("a process that is killed while it writes leaves no broken image to be served", async () => {
+  const directory = folder();
+  const child = spawn(process.execPath, ["--import", "tsx", "test/media/writer.ts", directory], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await once(child.stdout, "data");
+  child.kill("SIGKILL");
+  await once(child, "close");
+  const { store } = await storeOf({ directory, now: Date.now, maxBytes: 1e9 });
+  const names = readdirSync(directory);
+  const served = await Promise.all(names.map((name) => bytesOf(store, name)));
+  const images = served.filter((image) => image !== undefined);
+  expect(images.length).toBeGreaterThan(0);
+  for (const image of images) expect(PNG.sync.read(image)).toMatchObject({ width: 256 });
+  // What was under way has no name that is served.
+  for (const [i, name] of names.entries())
+    expect(served[i] === undefined).toBe(name.startsWith("."));
 });

@@ -1,18 +1,30 @@
 /** Images in memory, for tests that are not about the store. */
 import { randomBytes } from "node:crypto";
-import type { MediaStore, StoredMedia } from "../../src/core/media.js";
+import { Readable } from "node:stream";
+import type { MediaStore } from "../../src/core/media.js";
 
 /** @param base the address that URLs begin with, asked for when it is known */
 export function memoryStore(base: () => string): MediaStore {
-  const kept = new Map<string, StoredMedia>();
+  const kept = new Map<string, { data: Uint8Array; mimeType: string }>();
   return {
     async put(data, mimeType) {
       const name = `${randomBytes(16).toString("hex")}.png`;
       kept.set(name, { data, mimeType });
-      return name;
+      return `${base()}/media/${name}`;
     },
-    get: async (name) => kept.get(name),
-    url: (name) => `${base()}/media/${name}`,
+    async get(name) {
+      const image = kept.get(name);
+      return (
+        image && {
+          mimeType: image.mimeType,
+          size: image.data.byteLength,
+          expiresAt: Date.now() + 86_400_000,
+          read: ({ start, end } = { start: 0, end: image.data.byteLength - 1 }) =>
+            Readable.from([image.data.subarray(start, end + 1)]),
+          close: async () => {},
+        }
+      );
+    },
     async delete(name) {
       kept.delete(name);
     },

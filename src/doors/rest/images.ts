@@ -22,10 +22,19 @@ export function imageEncoder(): EventEncoder<"streamTextToImage"> {
   const encode = ({ event: { case: type, value } }: StreamTextToImageResponse): string => {
     switch (type) {
       case "progress": {
-        const { index, images, step, steps, preview } = value;
-        const percent = steps === 0 ? 0 : Math.floor((100 * step) / steps);
+        const { index, images, step, steps, percent, preview, queuePosition } = value;
+        const queue = queuePosition !== undefined && { queue_position: queuePosition };
         const picture = preview.length > 0 && { preview: pngUrl(preview) };
-        return object({ type, index, images, step, steps, percent, ...picture });
+        return object({
+          type,
+          index,
+          images,
+          step,
+          steps,
+          percent: Math.floor(percent),
+          ...queue,
+          ...picture,
+        });
       }
       case "image": {
         if (!value.media) return "";

@@ -1,0 +1,199 @@
+/** Images in a bucket of any store that speaks S3. */
+import { Readable } from "node:stream";
+import type { S3Client } from "@aws-sdk/client-s3";
+import { LintelError } from "../core/errors.js";
+import type { MediaStore, StoredMedia } from "../core/media.js";
+import { newName, typeOfName } from "./name.js";
+import { type Listed, Retention, type RetentionSettings } from "./retention.js";
+
+/** Settings of the store. */
+export interface S3Settings extends RetentionSettings {
+  readonly bucket: string;
+  /** What names of objects begin with, for example `lintel/`. */
+  readonly prefix: string;
+  /** Address of the store; absent: Amazon's, by the region. */
+  readonly endpoint?: string | undefined;
+  /** Absent: from the environment. */
+  readonly region?: string | undefined;
+  /** Whether the bucket stands in the path instead of the host's name. */
+  readonly pathStyle: boolean;
+  /** Absent: from the environment, the shared files, or the machine's role. */
+  readonly credentials?:
+    | { readonly accessKeyId: string; readonly secretAccessKey: string }
+    | undefined;
+  /** How callers reach an image: a signed address, a public one, or through the gateway. */
+  readonly address:
+    | { readonly by: "presigned" }
+    | { readonly by: "public"; readonly baseUrl: string }
+    | { readonly by: "gateway"; readonly baseUrl: () => string };
+}
+
+/** A store, and its housekeeping by hand. */
+export interface S3Media extends MediaStore {
+  /** Removes what is too old, and then the oldest until the rest fits. */
+  sweep(): Promise<void>;
+}
+
+/** The longest that S3 lets a signed address live, seconds. */
+const longestSigned = 7 * 24 * 3600;
+
+const install = "npm install @aws-sdk/client-s3 @aws-sdk/s3-request-presigner";
+
+/**
+ * Opens the store.
+ * @throws Error if the packages are not installed, or the bucket can't be reached
+ */
+export async function s3Media(settings: S3Settings): Promise<S3Media> {
+  const sdk = await load();
+  const client = new sdk.S3Client({
+    forcePathStyle: settings.pathStyle,
+    // Checksums in trailers are newer than many stores.
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+    ...(settings.endpoint !== undefined && { endpoint: settings.endpoint }),
+    ...(settings.region !== undefined && { region: settings.region }),
+    ...(settings.credentials && { credentials: settings.credentials }),
+  });
+  try {
+    await client.send(new sdk.HeadBucketCommand({ Bucket: settings.bucket }));
+  } catch (cause) {
+    client.destroy();
+    throw new Error(`media.s3.bucket: ${settings.bucket} can't be reached (${reasonOf(cause)})`, {
+      cause,
+    });
+  }
+  return new S3Store(client, sdk, settings);
+}
+
+type Sdk = Awaited<ReturnType<typeof load>>;
+
+async function load() {
+  try {
+    const [s3, presigner] = await Promise.all([
+      import("@aws-sdk/client-s3"),
+      import("@aws-sdk/s3-request-presigner"),
+    ]);
+    return { ...s3, getSignedUrl: presigner.getSignedUrl };
+  } catch (cause) {
+    throw new Error(`media.store: s3 needs a package that is not installed: ${install}`, { cause });
+  }
+}
+
+class S3Store implements S3Media {
+  readonly #client: S3Client;
+  readonly #sdk: Sdk;
+  readonly #settings: S3Settings;
+  readonly #retention: Retention;
+
+  constructor(client: S3Client, sdk: Sdk, settings: S3Settings) {
+    this.#client = client;
+    this.#sdk = sdk;
+    this.#settings = settings;
+    this.#retention = new Retention(
+      { list: () => this.#list(), delete: (name) => this.delete(name) },
+      settings,
+    );
+  }
+
+  async put(data: Uint8Array, mimeType: string): Promise<string> {
+    const name = newName(mimeType);
+    const seconds = Math.floor(this.#settings.ttlMs / 1000);
+    const object = new this.#sdk.PutObjectCommand({
+      ...this.#object(name),
+      Body: data,
+      ContentType: mimeType,
+      CacheControl: `private, max-age=${seconds}, immutable`,
+    });
+    try {
+      await this.#retention.store(data.byteLength, async () => {
+        await this.#client.send(object);
+      });
+      return await this.#url(name);
+    } catch (cause) {
+      throw new LintelError("internal", "the image could not be stored", { cause });
+    }
+  }
+
+  async #url(name: string): Promise<string> {
+    const { address, prefix, ttlMs } = this.#settings;
+    if (address.by === "public") return `${address.baseUrl}/${prefix}${name}`;
+    if (address.by === "gateway") return `${address.baseUrl()}/media/${name}`;
+    const expiresIn = Math.max(1, Math.min(longestSigned, Math.floor(ttlMs / 1000)));
+    const get = new this.#sdk.GetObjectCommand(this.#object(name));
+    return this.#sdk.getSignedUrl(this.#client, get, { expiresIn });
+  }
+
+  async get(name: string): Promise<StoredMedia | undefined> {
+    const mimeType = typeOfName(name);
+    if (!mimeType) return undefined;
+    const head = await this.#client
+      .send(new this.#sdk.HeadObjectCommand(this.#object(name)))
+      .catch(ifMissing);
+    if (!head) return undefined;
+    const storedAt = head.LastModified?.getTime() ?? 0;
+    if (this.#retention.expired(storedAt)) return undefined;
+    return {
+      mimeType,
+      size: head.ContentLength ?? 0,
+      expiresAt: this.#retention.expiresAt(storedAt),
+      read: (range) => Readable.from(this.#read(name, range)),
+      close: async () => {},
+    };
+  }
+
+  async *#read(name: string, range?: { start: number; end: number }): AsyncGenerator<Uint8Array> {
+    const Range = range && `bytes=${range.start}-${range.end}`;
+    const { Body } = await this.#client.send(
+      new this.#sdk.GetObjectCommand({ ...this.#object(name), Range }),
+    );
+    if (Body) yield* Body as Readable;
+  }
+
+  async delete(name: string): Promise<void> {
+    if (!typeOfName(name)) return;
+    await this.#client.send(new this.#sdk.DeleteObjectCommand(this.#object(name)));
+  }
+
+  sweep(): Promise<void> {
+    return this.#retention.sweep();
+  }
+
+  async close(): Promise<void> {
+    await this.#retention.close();
+    this.#client.destroy();
+  }
+
+  /** Our objects; what else lies under the prefix is left alone. */
+  async #list(): Promise<Listed[]> {
+    const { bucket: Bucket, prefix: Prefix } = this.#settings;
+    const images: Listed[] = [];
+    const pages = this.#sdk.paginateListObjectsV2({ client: this.#client }, { Bucket, Prefix });
+    for await (const { Contents = [] } of pages) {
+      for (const { Key = "", Size = 0, LastModified } of Contents) {
+        const name = Key.slice(Prefix.length);
+        if (!typeOfName(name)) continue;
+        images.push({ name, bytes: Size, storedAt: LastModified?.getTime() ?? 0 });
+      }
+    }
+    return images;
+  }
+
+  #object(name: string) {
+    return { Bucket: this.#settings.bucket, Key: this.#settings.prefix + name };
+  }
+}
+
+function reasonOf(thrown: unknown): string {
+  const { name, code, $metadata } = thrown as {
+    name?: string;
+    code?: string;
+    $metadata?: { httpStatusCode?: number };
+  };
+  const status = $metadata?.httpStatusCode;
+  return code ?? (status === undefined ? (name ?? "unknown") : `status ${status}`);
+}
+
+/** Nothing, for an object that is not there. */
+function ifMissing(error: { readonly name?: string }): undefined {
+  if (error.name !== "NotFound" && error.name !== "NoSuchKey") throw error;
+}

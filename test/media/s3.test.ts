@@ -1,0 +1,124 @@
+import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { silent } from "../../src/core/log.js";
+import { type S3Media, type S3Settings, s3Media } from "../../src/media/s3.js";
+import { bytesOf, nameIn, storeContract } from "./contract.js";
+import { type S3Server, startS3, versitygw } from "./s3-server.js";
+
+const hour = 3_600_000;
+
+test.runIf(versitygw === undefined)("S3: skipped, versitygw is not installed", ({ skip }) => {
+  if (process.env.LINTEL_REQUIRE_SERVERS) throw new Error("versitygw is not installed");
+  skip();
+});
+
+describe.runIf(versitygw)("S3", () => {
+  let server: S3Server;
+  const opened: S3Media[] = [];
+  beforeAll(async () => {
+    server = await startS3();
+  });
+  afterEach(async () => {
+    for (const store of opened.splice(0)) await store.close();
+    rmSync(join(server.directory, "made"), { recursive: true, force: true });
+  });
+  afterAll(() => server.close());
+
+  async function open(settings: Partial<S3Settings> = {}): Promise<S3Media> {
+    const { endpoint, bucket, accessKeyId, secretAccessKey } = server;
+    const store = await s3Media({
+      bucket,
+      prefix: "made/",
+      endpoint,
+      region: "us-east-1",
+      pathStyle: true,
+      credentials: { accessKeyId, secretAccessKey },
+      address: { by: "presigned" },
+      ttlMs: 24 * hour,
+      maxBytes: 10_000,
+      log: silent,
+      ...settings,
+    });
+    opened.push(store);
+    return store;
+  }
+
+  storeContract("S3", open);
+
+  test("a signed address is good for who has no key, with its type and how long to keep it", async () => {
+    const store = await open();
+    const url = await store.put(Buffer.from("picture"), "image/png");
+    const response = await fetch(url);
+    expect(response.status).toBe(200);
+    expect(await response.text()).toBe("picture");
+    expect(response.headers.get("content-type")).toBe("image/png");
+    expect(response.headers.get("cache-control")).toBe("private, max-age=86400, immutable");
+    expect((await fetch(url.replace(/\?.*/, ""))).status).toBe(403);
+    expect((await fetch(url.replace(nameIn(url), `${"0".repeat(32)}.png`))).status).toBe(403);
+  });
+
+  test("a signature lives as long as the image, and never longer than S3 allows", async () => {
+    const expires = async (ttlMs: number) => {
+      const url = await (await open({ ttlMs })).put(Buffer.from("x"), "image/png");
+      return new URL(url).searchParams.get("X-Amz-Expires");
+    };
+    expect(await expires(2 * hour)).toBe("7200");
+    expect(await expires(1000 * 24 * hour)).toBe("604800");
+  });
+
+  test("addresses can be public ones, or the gateway's", async () => {
+    const pub = await open({ address: { by: "public", baseUrl: "https://cdn.example.com" } });
+    const url = await pub.put(Buffer.from("x"), "image/png");
+    expect(url).toMatch(/^https:\/\/cdn\.example\.com\/made\/[0-9a-f]{32}\.png$/);
+    const own = await open({ address: { by: "gateway", baseUrl: () => "https://ai.example.com" } });
+    const mine = await own.put(Buffer.from("y"), "image/png");
+    expect(mine).toMatch(/^https:\/\/ai\.example\.com\/media\/[0-9a-f]{32}\.png$/);
+    expect(String(await bytesOf(own, nameIn(mine)))).toBe("y");
+  });
+
+  test("an image is gone once it is too old; what is not ours stays", async () => {
+    let now = Date.now();
+    const store = await open({ ttlMs: 2 * hour, now: () => now });
+    const name = nameIn(await store.put(Buffer.from("x"), "image/png"));
+    writeFileSync(join(server.directory, "made", "notes.txt"), "mine");
+    utimesSync(join(server.directory, "made", "notes.txt"), 1, 1);
+    now += hour;
+    await store.sweep();
+    expect(String(await bytesOf(store, name))).toBe("x");
+    now += hour + 1000;
+    expect(await store.get(name)).toBeUndefined();
+    await store.sweep();
+    expect(existsSync(join(server.directory, "made", name))).toBe(false);
+    expect(existsSync(join(server.directory, "made", "notes.txt"))).toBe(true);
+  });
+
+  test("all together stay within the size", async () => {
+    const store = await open({ maxBytes: 1000 });
+    for (let i = 0; i < 8; i++) await store.put(Buffer.alloc(300), "image/png");
+    await store.sweep();
+    const files = readdirSync(join(server.directory, "made")).filter((it) => it.endsWith(".png"));
+    expect(files.length).toBeGreaterThan(0);
+    expect(files.length * 300).toBeLessThanOrEqual(1000);
+  });
+
+  test("a bucket that is not there is an error at the start that names the setting", async () => {
+    await expect(open({ bucket: "absent" })).rejects.toThrow(
+      "media.s3.bucket: absent can't be reached (status 404)",
+    );
+  });
+
+  test("a store that went away is an error without its address", async () => {
+    const other = await startS3();
+    const store = await open({
+      endpoint: other.endpoint,
+      credentials: { accessKeyId: other.accessKeyId, secretAccessKey: other.secretAccessKey },
+    });
+    await store.sweep();
+    await other.close();
+    await expect(store.put(Buffer.from("x"), "image/png")).rejects.toMatchObject({
+      code: "internal",
+      message: "the image could not be stored",
+    });
+  });
+});
