@@ -13,9 +13,14 @@ import type { ModelSettings } from "./settings.js";
 export interface Caller {
   /** Stable name for limits, usage and logs; never the token itself. */
   readonly id: string;
+  /**
+   * Id of the token that was issued, or name of the issuer that vouches for the
+   * caller; absent for callers that nobody knows.
+   */
+  readonly token?: string | undefined;
   /** Names or `prefix*` patterns of the models that the caller may use; absent: all. */
   readonly models?: readonly string[];
-  /** The caller's own limits; absent: those that the configuration gives to every caller. */
+  /** The caller's own limits; they replace those of every caller, one by one. */
   readonly limits?: CallerLimits | undefined;
 }
 
@@ -34,6 +39,8 @@ export interface Attributes {
   /** Token counts as delivered. */
   promptTokens?: number;
   completionTokens?: number;
+  /** Whether these counts are estimates. */
+  estimated?: boolean;
   /** Images delivered. */
   images?: number;
 }

@@ -1,5 +1,7 @@
 /** What an operator can set about the core. Defaults stand in `coreDefaults`. */
 
+import type { CallerLimits } from "./limits/settings.js";
+
 /** A token that the operator issued. */
 export interface IssuedToken {
   /** Who it was issued to; names the caller in logs and limits. */
@@ -8,6 +10,9 @@ export interface IssuedToken {
   readonly hash: string;
   /** Names or `prefix*` patterns of the models it may use; absent: all. */
   readonly models?: readonly string[] | undefined;
+  readonly limits?: CallerLimits | undefined;
+  /** Until when it counts, milliseconds since the epoch; absent: for ever. */
+  readonly expiresAt?: number | undefined;
 }
 
 /** Who may call: anybody with some bearer token, only issued tokens, or really anybody. */

@@ -1,0 +1,35 @@
+/** From a token that is known to its caller, if it still counts. */
+import type { Caller } from "../call.js";
+import { LintelError } from "../errors.js";
+import type { CallerLimits } from "../limits/settings.js";
+
+/** What is known of a token. */
+export interface KnownToken {
+  readonly caller: Caller;
+  /** Milliseconds since the epoch; absent: for ever. */
+  readonly expiresAt?: number | undefined;
+  readonly revoked?: boolean | undefined;
+}
+
+/**
+ * The caller of a token.
+ * @throws LintelError `invalid_token` if it expired or was revoked
+ */
+export function admit({ caller, expiresAt, revoked }: KnownToken, now = Date.now()): Caller {
+  if (revoked) throw new LintelError("invalid_token", "the bearer token was revoked");
+  if (expiresAt !== undefined && now >= expiresAt) {
+    const when = new Date(expiresAt).toISOString();
+    throw new LintelError("invalid_token", `the bearer token expired at ${when}`);
+  }
+  return caller;
+}
+
+/** A caller without the keys that would say nothing. */
+export function callerOf(
+  id: string,
+  token: string,
+  models: readonly string[] | undefined,
+  limits: CallerLimits | undefined,
+): Caller {
+  return { id, token, ...(models && { models }), ...(limits && { limits }) };
+}

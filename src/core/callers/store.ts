@@ -1,0 +1,36 @@
+/** Tokens that are kept in a database, as the gateway reads them. */
+import type { CallerLimits } from "../limits/settings.js";
+
+/** A token as it is stored: nothing of it leads back to the token itself. */
+export interface StoredToken {
+  /** Names the token in usage; stays the same when it is rotated. */
+  readonly id: string;
+  /** Who it was issued to; the caller's id. */
+  readonly name: string;
+  /** As `hashToken` makes it. */
+  readonly hash: string;
+  /** The token before the last rotation, which counts a while longer. */
+  readonly previous?: { readonly hash: string; readonly until: number } | undefined;
+  readonly models?: readonly string[] | undefined;
+  readonly limits?: CallerLimits | undefined;
+  /** These times in milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly expiresAt?: number | undefined;
+  readonly revokedAt?: number | undefined;
+}
+
+/** What changed in the store. */
+export interface TokenChanges {
+  /** Grows with every change. */
+  readonly version: number;
+  /** The tokens that were changed since, as they are now. */
+  readonly tokens: readonly StoredToken[];
+}
+
+/** Where the gateway looks tokens up. Everything throws an Error while the store is away. */
+export interface TokenStore {
+  /** The tokens with one of these hashes, now or before the last rotation; revoked ones too. */
+  find(hashes: readonly string[]): Promise<readonly StoredToken[]>;
+  /** @param since a version; absent: no tokens, only the version */
+  changes(since?: number): Promise<TokenChanges>;
+}

@@ -1,0 +1,211 @@
+/**
+ * Tokens of a database, remembered in memory: a token that was seen costs no
+ * I/O, and goes on working while the database is away. Changes, revocations
+ * among them, arrive by asking for what changed, every `refreshMs`.
+ */
+import type { Caller } from "../call.js";
+import { LintelError } from "../errors.js";
+import type { Logger } from "../log.js";
+import { anonymousName, hashToken, isToken } from "../tokens.js";
+import { admit, callerOf, type KnownToken } from "./admit.js";
+import { Recent } from "./recent.js";
+import type { CallerSource } from "./source.js";
+import type { StoredToken, TokenStore } from "./store.js";
+
+/** How tokens of a database are looked up. */
+export interface StoredTokensSettings {
+  /** Within which changes arrive, milliseconds. Default 5000. */
+  readonly refreshMs?: number | undefined;
+  /** While the store is away, tokens that were not seen before are refused, or let in nameless. */
+  readonly whenAway?: "refuse" | "allow" | undefined;
+  /** Most tokens that are remembered. Default 10000. */
+  readonly capacity?: number | undefined;
+  readonly log: Logger;
+}
+
+/** How long a token that is not in the store is refused without asking again, milliseconds. */
+const unknownMs = 1000;
+
+/** Most tokens in one question. */
+const batchSize = 500;
+
+/** Most calls that wait for an answer of the store; beyond, calls are refused. */
+const queueSize = 5000;
+
+/** How soon a store that is away is asked again, milliseconds. */
+const retryMs = 1000;
+
+interface Waiting {
+  readonly resolve: (known: Entry | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Entry extends KnownToken {
+  /** Of the token in the store. */
+  readonly id: string;
+}
+
+/** A source of callers over a store of tokens. `close` it when done. */
+export class StoredTokens implements CallerSource {
+  readonly #store: TokenStore;
+  readonly #settings: Required<StoredTokensSettings>;
+  readonly #known: Recent<string, Entry>;
+  /** Hashes that are not in the store, and until when that is believed. */
+  readonly #unknown: Recent<string, number>;
+  #queue = new Map<string, Waiting[]>();
+  #asking = false;
+  #version: number | undefined;
+  #away = false;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(store: TokenStore, settings: StoredTokensSettings) {
+    this.#store = store;
+    this.#settings = {
+      refreshMs: settings.refreshMs ?? 5000,
+      whenAway: settings.whenAway ?? "refuse",
+      capacity: settings.capacity ?? 10_000,
+      log: settings.log,
+    };
+    this.#known = new Recent(this.#settings.capacity);
+    this.#unknown = new Recent(this.#settings.capacity);
+  }
+
+  /** Whether the store did not answer when it was asked last. */
+  get away(): boolean {
+    return this.#away;
+  }
+
+  /** Begins to follow changes. */
+  start(): void {
+    void this.#refresh();
+  }
+
+  /** Stops following changes. The store is its owner's to close. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  find(token: string): Caller | undefined | Promise<Caller | undefined> {
+    if (!isToken(token)) return undefined;
+    const hash = hashToken(token);
+    const entry = this.#known.get(hash);
+    if (entry) return admit(entry);
+    if ((this.#unknown.get(hash) ?? 0) > Date.now()) return undefined;
+    if (this.#away) return this.#unseen(token);
+    return this.#ask(hash).then(
+      (found) => found && admit(found),
+      (error) => {
+        if (error instanceof LintelError) throw error;
+        this.#lost(error);
+        return this.#unseen(token);
+      },
+    );
+  }
+
+  /** What becomes of a token that was not seen before while nobody can be asked. */
+  #unseen(token: string): Caller {
+    if (this.#settings.whenAway === "allow") return { id: anonymousName(token) };
+    throw new LintelError("unavailable", "the bearer token can't be checked now");
+  }
+
+  #ask(hash: string): Promise<Entry | undefined> {
+    return new Promise((resolve, reject) => {
+      const waiting = this.#queue.get(hash);
+      if (waiting) waiting.push({ resolve, reject });
+      else if (this.#queue.size < queueSize) this.#queue.set(hash, [{ resolve, reject }]);
+      else throw new LintelError("unavailable", "too many bearer tokens wait to be checked");
+      void this.#drain();
+    });
+  }
+
+  /** Asks for all that wait, one question after the other: a flood of tokens is few questions. */
+  async #drain(): Promise<void> {
+    if (this.#asking) return;
+    this.#asking = true;
+    while (this.#queue.size > 0) {
+      const batch = [...this.#queue].slice(0, batchSize);
+      for (const [hash] of batch) this.#queue.delete(hash);
+      try {
+        const version = this.#version;
+        const tokens = await this.#store.find(batch.map(([hash]) => hash));
+        if (version !== this.#version) {
+          // A change that came in between may be one of these tokens': what was read is stale.
+          for (const [hash, waiting] of batch) {
+            this.#queue.set(hash, [...(this.#queue.get(hash) ?? []), ...waiting]);
+          }
+          continue;
+        }
+        const found = new Map(tokens.flatMap(entriesOf));
+        for (const [hash, waiting] of batch) {
+          const entry = found.get(hash);
+          if (entry) this.#known.set(hash, entry);
+          else this.#unknown.set(hash, Date.now() + unknownMs);
+          for (const { resolve } of waiting) resolve(entry);
+        }
+      } catch (error) {
+        for (const [, waiting] of batch) for (const { reject } of waiting) reject(error);
+      }
+    }
+    this.#asking = false;
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      const { version, tokens } = await this.#store.changes(this.#version);
+      if (this.#closed) return;
+      if (version !== this.#version) this.#unknown.clear();
+      // What was read before the first version, or in a database that was since put back, proves nothing.
+      if (this.#version === undefined || version < this.#version) this.#known.clear();
+      this.#version = version;
+      for (const token of tokens) this.#update(token);
+      if (this.#away) this.#settings.log.info({}, "the database of tokens is back");
+      this.#away = false;
+    } catch (error) {
+      if (this.#closed) return;
+      this.#lost(error);
+    }
+    const { refreshMs } = this.#settings;
+    const soon = this.#away ? Math.min(refreshMs, retryMs) : refreshMs;
+    this.#timer = setTimeout(() => void this.#refresh(), soon);
+    this.#timer.unref();
+  }
+
+  /** Brings what is remembered of a token up to date. Tokens that were not seen are not added. */
+  #update(token: StoredToken): void {
+    const now = new Map(entriesOf(token));
+    let seen = false;
+    for (const [hash, { id }] of [...this.#known.entries()]) {
+      if (id !== token.id) continue;
+      seen = true;
+      if (!now.has(hash)) this.#known.delete(hash);
+    }
+    if (seen) for (const [hash, entry] of now) this.#known.set(hash, entry);
+  }
+
+  #lost(error: unknown): void {
+    if (this.#away) return;
+    this.#away = true;
+    const { log, whenAway } = this.#settings;
+    const unseen = whenAway === "allow" ? "let in without a name" : "refused";
+    log.warn(
+      { error: String((error as Error).cause ?? error) },
+      `the database of tokens is away; tokens not seen before are ${unseen} until it is back`,
+    );
+  }
+}
+
+/** What is remembered of a stored token, by each hash that leads to it. */
+function entriesOf(token: StoredToken): [string, Entry][] {
+  const { id, previous, expiresAt = Number.POSITIVE_INFINITY } = token;
+  const caller = callerOf(token.name, id, token.models, token.limits);
+  const revoked = token.revokedAt !== undefined;
+  const entry: Entry = { id, caller, revoked, expiresAt: token.expiresAt };
+  if (!previous) return [[token.hash, entry]];
+  const old = { ...entry, expiresAt: Math.min(previous.until, expiresAt) };
+  return [
+    [token.hash, entry],
+    [previous.hash, old],
+  ];
+}

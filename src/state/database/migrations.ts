@@ -1,0 +1,68 @@
+/** The tables, and how they came to be. A migration that was released never changes. */
+
+/** Each brings the database one version further; the first makes version 1. */
+export const migrations: readonly (readonly string[])[] = [
+  [
+    `CREATE TABLE lintel_tokens (
+      id TEXT PRIMARY KEY,
+      name TEXT NOT NULL,
+      hash TEXT NOT NULL UNIQUE,
+      previous_hash TEXT UNIQUE,
+      previous_until BIGINT,
+      models TEXT,
+      limits TEXT,
+      created_at BIGINT NOT NULL,
+      expires_at BIGINT,
+      revoked_at BIGINT,
+      version BIGINT NOT NULL
+    )`,
+    "CREATE UNIQUE INDEX lintel_tokens_name ON lintel_tokens (name) WHERE revoked_at IS NULL",
+    "CREATE INDEX lintel_tokens_version ON lintel_tokens (version)",
+    "CREATE TABLE lintel_counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL)",
+    "INSERT INTO lintel_counters (name, value) VALUES ('tokens', 0)",
+    `CREATE TABLE lintel_usage (
+      id TEXT PRIMARY KEY,
+      at BIGINT NOT NULL,
+      request_id TEXT NOT NULL,
+      caller TEXT NOT NULL,
+      token TEXT,
+      door TEXT NOT NULL,
+      method TEXT NOT NULL,
+      model TEXT,
+      backend TEXT,
+      attempts INTEGER NOT NULL,
+      prompt_tokens BIGINT NOT NULL,
+      completion_tokens BIGINT NOT NULL,
+      images INTEGER NOT NULL,
+      estimated INTEGER NOT NULL,
+      duration_ms DOUBLE PRECISION NOT NULL,
+      first_ms DOUBLE PRECISION,
+      outcome TEXT NOT NULL,
+      spend DOUBLE PRECISION
+    )`,
+    "CREATE INDEX lintel_usage_at ON lintel_usage (at)",
+    "CREATE INDEX lintel_usage_caller ON lintel_usage (caller, at)",
+  ],
+];
+
+/** Where the version stands. Made before everything else. */
+export const versionTable =
+  "CREATE TABLE IF NOT EXISTS lintel_migrations (version INTEGER PRIMARY KEY, applied_at BIGINT NOT NULL)";
+
+export const readVersion = "SELECT COALESCE(MAX(version), 0) AS version FROM lintel_migrations";
+
+export const writeVersion = "INSERT INTO lintel_migrations (version, applied_at) VALUES (?, ?)";
+
+/**
+ * The migrations that a database of this version still lacks, each with the
+ * version that it makes.
+ * @throws Error if a newer Lintel made the database
+ */
+export function missing(version: number) {
+  if (version > migrations.length) {
+    throw new Error(
+      `the database is of version ${version}, made by a newer Lintel; this one knows version ${migrations.length}`,
+    );
+  }
+  return migrations.map((statements, i) => ({ statements, version: i + 1 })).slice(version);
+}

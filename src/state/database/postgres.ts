@@ -1,0 +1,153 @@
+/** PostgreSQL, through a pool of connections. */
+import type { Pool, PoolClient } from "pg";
+import { missing, readVersion, versionTable, writeVersion } from "./migrations.js";
+import { DatabaseAway, type Row, type Sql, type Statement, ValueRefused } from "./sql.js";
+
+/** Most connections of one gateway. */
+const connections = 4;
+
+/** How long a connection may take to be made, milliseconds. */
+const connectMs = 5000;
+
+/** How long a statement may take before the connection counts as dead, milliseconds. */
+const statementMs = 15_000;
+
+/** Key of the lock under which gateways that start at the same time migrate one after the other. */
+const lockKey = 7_203_421_175;
+
+/** A PostgreSQL database. Connects with the first question, and again after each failure. */
+export class PostgresSql implements Sql {
+  readonly kind = "postgres";
+  readonly #url: string;
+  #ready: Promise<Pool> | undefined;
+  #pool: Pool | undefined;
+  #closed = false;
+
+  /** @param url as libpq takes it: `postgres://user:password@host:5432/name?sslmode=…` */
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  async run(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+    if (this.#closed) throw new DatabaseAway("the database is closed");
+    this.#ready ??= this.#begin().catch((error: unknown) => {
+      this.#ready = undefined;
+      throw error;
+    });
+    const pool = await this.#ready.catch(rethrow);
+    return withClient(pool, async (client) => {
+      const [only] = statements;
+      if (statements.length === 1 && only) return [await query(client, only)];
+      return transaction(client, async () => {
+        const rows: (readonly Row[])[] = [];
+        for (const statement of statements) rows.push(await query(client, statement));
+        return rows;
+      });
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#ready?.catch(() => {});
+    await this.#pool?.end();
+  }
+
+  async #begin(): Promise<Pool> {
+    this.#pool ??= await createPool(this.#url);
+    await withClient(this.#pool, migrate);
+    return this.#pool;
+  }
+}
+
+async function createPool(url: string): Promise<Pool> {
+  const { default: pg } = await import("pg");
+  const { types } = pg;
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: connections,
+    connectionTimeoutMillis: connectMs,
+    query_timeout: statementMs,
+    application_name: "lintel",
+    keepAlive: true,
+    allowExitOnIdle: true,
+    types: {
+      // 64-bit integers and sums come as text otherwise; ours stay far below 2^53.
+      getTypeParser: ((oid: number, format: "text") =>
+        oid === types.builtins.INT8 || oid === types.builtins.NUMERIC
+          ? Number
+          : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
+    },
+  });
+  // A connection that breaks while nobody uses it: the pool drops it, the next question makes one.
+  pool.on("error", () => {});
+  return pool;
+}
+
+async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  let client: PoolClient;
+  try {
+    client = await pool.connect();
+  } catch (error) {
+    throw translate(error);
+  }
+  try {
+    const result = await work(client);
+    client.release();
+    return result;
+  } catch (error) {
+    const translated = translate(error);
+    // A connection in an unknown state is not used again.
+    client.release(translated instanceof DatabaseAway);
+    throw translated;
+  }
+}
+
+async function migrate(client: PoolClient): Promise<void> {
+  await transaction(client, async () => {
+    // Held until the transaction ends, so it works behind poolers of connections too.
+    await client.query("SELECT pg_advisory_xact_lock($1)", [lockKey]);
+    await client.query(versionTable);
+    const { rows } = await client.query<{ version: number }>(readVersion);
+    for (const step of missing(rows[0]?.version ?? 0)) {
+      for (const statement of step.statements) await client.query(statement);
+      await query(client, { text: writeVersion, values: [step.version, Date.now()] });
+    }
+  });
+}
+
+async function transaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
+  await client.query("BEGIN");
+  try {
+    const result = await work();
+    await client.query("COMMIT");
+    return result;
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => {});
+    throw error;
+  }
+}
+
+async function query(client: PoolClient, { text, values = [] }: Statement) {
+  let n = 0;
+  const numbered = text.replaceAll("?", () => `$${++n}`);
+  // PostgreSQL's text has no zero character.
+  const clean = values.map((v) => (typeof v === "string" ? v.replaceAll("\0", "") : v));
+  const { rows } = await client.query<Record<string, string | number | null>>(numbered, clean);
+  return rows;
+}
+
+const rethrow = (error: unknown): never => {
+  throw translate(error);
+};
+
+/** SQLSTATE's classes of values that are wrong, and of constraints. */
+const refusal = /^(22|23)[0-9A-Z]{3}$/;
+
+function translate(error: unknown): Error {
+  if (error instanceof DatabaseAway || error instanceof ValueRefused) return error;
+  const { message, code } = error as Error & { code?: string };
+  if (typeof code === "string" && refusal.test(code)) {
+    return new ValueRefused(message, { cause: error });
+  }
+  return new DatabaseAway("PostgreSQL can't be used", { cause: error });
+}

@@ -1,0 +1,57 @@
+/**
+ * A database as the stores of tokens and usage see it: SQL that SQLite and
+ * PostgreSQL both understand, with `?` for values. Transactions are lists of
+ * statements, so that they are one message to a thread and never stay open.
+ */
+
+/** What stands in a column. Times are milliseconds since the epoch. */
+export type Value = string | number | null;
+
+/** A row by column name. */
+export type Row = Readonly<Record<string, Value>>;
+
+/** One statement. */
+export interface Statement {
+  /** With `?` for each value. */
+  readonly text: string;
+  readonly values?: readonly Value[];
+}
+
+/** A database that is opened, and brought to the newest form, when it is first asked. */
+export interface Sql {
+  /** Name in messages: `sqlite` or `postgres`. */
+  readonly kind: "sqlite" | "postgres";
+  /**
+   * Runs statements in one transaction.
+   * @returns the rows of each
+   * @throws DatabaseAway if it can't be used now, ValueRefused if it does not take the values
+   */
+  run(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>;
+  /** Lets go of it. Statements that run are finished first. */
+  close(): Promise<void>;
+}
+
+/**
+ * The database can't be used now: not reachable, full, locked, refused to us.
+ * What was asked may or may not have been done. The cause is for the log.
+ */
+export class DatabaseAway extends Error {
+  override readonly name = "DatabaseAway";
+}
+
+/** The database does not take these values. Asking the same again does not help. */
+export class ValueRefused extends Error {
+  override readonly name = "ValueRefused";
+}
+
+/** The words for the log: the cause's where there is one. */
+export function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+}
+
+/** Runs one statement; answers its rows. */
+export async function rowsOf(sql: Sql, text: string, values: readonly Value[] = []) {
+  const [rows = []] = await sql.run([{ text, values }]);
+  return rows;
+}
