@@ -3,10 +3,10 @@
  * name, one choice, a last message that says why it ended, and token counts.
  */
 import { randomBytes } from "node:crypto";
-import type { LLMRequest, LLMResponse, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
 import { cutShort } from "./adapt.js";
 import type { Call, Handle, Middleware } from "./call.js";
-import { estimateTokens } from "./estimate.js";
+import { estimatePrompt, estimateTokens } from "./estimate.js";
 
 /** Shapes the messages of `chat` and `complete`; other methods pass. */
 export const completion: Middleware = (next) => (call) => {
@@ -144,11 +144,12 @@ function settle(
   const estimated = !reported || reported.promptTokens + reported.completionTokens === 0;
   const { attributes, request } = call;
   const promptTokens = estimated
-    ? (attributes.promptTokens ?? promptEstimate(request))
+    ? (attributes.promptTokens ?? estimatePrompt(request))
     : reported.promptTokens;
   const completionTokens = estimated ? estimateTokens(bytes) : reported.completionTokens;
   attributes.promptTokens = promptTokens;
   attributes.completionTokens = completionTokens;
+  attributes.estimated = estimated;
   const usage: LLMTokenUsage = {
     $typeName: "lintel.v1.LLMTokenUsage",
     promptTokens,
@@ -157,10 +158,3 @@ function settle(
   };
   return { usage, estimated };
 }
-
-/** A message costs a few tokens besides its text: the template's marks of role and end. */
-const promptEstimate = (request: LLMRequest) =>
-  request.messages.reduce(
-    (sum, message) => sum + estimateTokens(Buffer.byteLength(message.content)) + 4,
-    0,
-  );

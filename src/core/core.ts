@@ -7,7 +7,8 @@ import { completion } from "./completion.js";
 import { LintelError } from "./errors.js";
 import { finisher } from "./finish.js";
 import type { Gateway, Origin, Running } from "./gateway.js";
-import { images } from "./images.js";
+import { images, mostPrompts } from "./images.js";
+import { type LimitParts, limit } from "./limits/step.js";
 import type { Logger } from "./log.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
 import type { Input, MethodName, Output } from "./methods.js";
@@ -31,6 +32,8 @@ export interface CoreParts {
   readonly sanitize: (png: Uint8Array) => Uint8Array;
   /** Makes a PNG unrecognisable. */
   readonly blur: (png: Uint8Array) => Promise<Uint8Array>;
+  /** Absent: nothing is limited, also not by callers' own limits. */
+  readonly limits?: Omit<LimitParts, "mostPrompts"> | undefined;
 }
 
 /** The gateway, with what its owner does to it besides calling. */
@@ -55,6 +58,7 @@ export function createCore(parts: CoreParts): Core {
       authenticate(settings.auth),
       validate(settings),
       resolve(catalogue),
+      ...(parts.limits ? [limit({ ...parts.limits, mostPrompts: mostPrompts(settings) })] : []),
       completion,
       images(settings, finisher({ ...parts, store: media, action: settings.safetyAction })),
     ],

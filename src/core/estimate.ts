@@ -1,4 +1,5 @@
-/** Token counts where a model server reports none. */
+/** Token counts where a model server reports none, or none yet. */
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 
 /**
  * About how many tokens a text has: one for every four bytes of UTF-8, which is
@@ -8,4 +9,14 @@
  */
 export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 4);
+}
+
+/**
+ * About how many tokens a prompt has. A message costs a few besides its text:
+ * the template's marks of role and end.
+ */
+export function estimatePrompt(request: LLMRequest): number {
+  let sum = 0;
+  for (const { content } of request.messages) sum += estimateTokens(Buffer.byteLength(content)) + 4;
+  return sum;
 }

@@ -22,6 +22,11 @@ import type { CoreSettings } from "./settings.js";
 /** Events of `streamTextToImage`, in batches. */
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
 
+/** How many prompts one request may have. */
+export const mostPrompts = (settings: CoreSettings): number => settings.bounds.prompts?.max ?? 4;
+
+type ImageCall = Call<"textToImage"> | Call<"streamTextToImage">;
+
 /** One call to a model: one prompt, some images. */
 interface Job extends Prompt {
   /** Of the first image; absent for a model that takes no seed and was not asked for one. */
@@ -34,7 +39,7 @@ interface Job extends Prompt {
  * @param finish what is done to each image before the caller gets it
  */
 export function images(settings: CoreSettings, finish: Finish): Middleware {
-  const most = settings.bounds.prompts?.max ?? 4;
+  const most = mostPrompts(settings);
   return (next) => (call) => {
     if (call.method === "streamTextToImage") {
       return generate(
@@ -104,16 +109,15 @@ async function* run(
 }
 
 function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
-  const { request, targets } = call;
-  const model = targets?.[0]?.model;
-  const bar = barOf(call.modelSettings?.prompt) ?? model?.promptBar ?? PromptBar.BATCH;
+  const { request } = call;
+  const model = call.targets?.[0]?.model;
   const each = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
   const several = model?.supports.includes("num_images_per_prompt") ?? false;
   const perJob = several ? each : 1;
   const first = firstSeed(request.seed, model?.supports.includes("seed") ?? false);
   const jobs: Job[] = [];
   let made = 0;
-  for (const prompt of promptsOf(request, bar, most)) {
+  for (const prompt of promptsFor(call, most)) {
     for (let left = each; left > 0; left -= perJob) {
       const seed = first === undefined ? undefined : nth(first, made);
       jobs.push({ ...prompt, seed, images: perJob });
@@ -121,6 +125,25 @@ function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
     }
   }
   return jobs;
+}
+
+/**
+ * The prompts of a request, as its model reads them.
+ * @throws LintelError as `promptsOf` does
+ */
+function promptsFor({ request, modelSettings, targets }: ImageCall, most: number): Prompt[] {
+  const bar = barOf(modelSettings?.prompt) ?? targets?.[0]?.model.promptBar ?? PromptBar.BATCH;
+  return promptsOf(request, bar, most);
+}
+
+/**
+ * How many images a request asks for.
+ * @param most the most prompts that are allowed
+ * @throws LintelError as `promptsOf` does
+ */
+export function imagesAsked(call: ImageCall, most: number): number {
+  const each = call.request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
+  return promptsFor(call, most).length * each;
 }
 
 /** Seed of image `i` of a response. */

@@ -36,7 +36,7 @@ export interface ModelLimits extends CallerLimits {
 export interface LimitSettings {
   /** Of all calls together. */
   readonly global?: CallerLimits | undefined;
-  /** Of each caller, where the caller has none of its own. */
+  /** Of each caller; a caller's own replace these, one by one. */
   readonly caller?: CallerLimits | undefined;
   /** Of models, whoever calls. All entries that fit a call apply. */
   readonly models: readonly ModelLimits[];

@@ -1,0 +1,111 @@
+/** Which limits a call has to keep. */
+import type { Caller } from "../call.js";
+import { fits } from "../pattern.js";
+import { unit } from "./prices.js";
+import type { CallerLimits, LimitSettings } from "./settings.js";
+import type { Counter } from "./store.js";
+
+/** What is counted. Spend in billionths of the price table's unit. */
+export type Quantity = "requests" | "tokens" | "images" | "concurrent" | "spend";
+
+/** One limit. */
+export interface Rule {
+  readonly quantity: Quantity;
+  readonly counter: Counter;
+  /** The limit and its scope in words: `600 requests per minute for this caller`. */
+  readonly words: string;
+}
+
+/** Callers and models whose rules are remembered. Those of others are made anew each time. */
+const mostRemembered = 10_000;
+
+/** The limits of a configuration, and of the callers who bring their own. */
+export class Rules {
+  readonly #settings: LimitSettings;
+  readonly #global: readonly Rule[];
+  readonly #models = new Map<string, readonly Rule[]>();
+  readonly #callers = new Map<
+    string,
+    { limits: CallerLimits | undefined; rules: readonly Rule[] }
+  >();
+
+  constructor(settings: LimitSettings) {
+    this.#settings = settings;
+    this.#global = rulesOf(settings.global, "global", "for this gateway");
+  }
+
+  /** The rules for a call; empty: nothing limits it. */
+  for(caller: Caller | undefined, model: string): readonly Rule[] {
+    const own = caller ? this.#ofCaller(caller) : [];
+    const ofModel = this.#settings.models.length === 0 ? [] : this.#ofModel(model);
+    if (ofModel.length + this.#global.length === 0) return own;
+    return [...own, ...ofModel, ...this.#global];
+  }
+
+  #ofCaller({ id, limits }: Caller): readonly Rule[] {
+    const everyone = this.#settings.caller;
+    if (!limits && !everyone) return [];
+    const known = this.#callers.get(id);
+    if (known && known.limits === limits) return known.rules;
+    const rules = rulesOf(merged(everyone, limits), `caller:${id}`, "for this caller");
+    remember(this.#callers, id, { limits, rules });
+    return rules;
+  }
+
+  #ofModel(model: string): readonly Rule[] {
+    const known = this.#models.get(model);
+    if (known) return known;
+    const rules = this.#settings.models
+      .filter((entry) => fits(entry.model, model))
+      .flatMap((entry) => {
+        const name = JSON.stringify(entry.model);
+        const words = entry.model.endsWith("*")
+          ? `for the models ${name}`
+          : `for the model ${name}`;
+        return rulesOf(entry, `model:${entry.model}`, words);
+      });
+    remember(this.#models, model, rules);
+    return rules;
+  }
+}
+
+function remember<T>(into: Map<string, T>, key: string, value: T): void {
+  if (into.size >= mostRemembered) into.clear();
+  into.set(key, value);
+}
+
+function merged(everyone: CallerLimits = {}, own: CallerLimits = {}): CallerLimits {
+  const said = Object.entries(own).filter(([, value]) => value !== undefined);
+  return { ...everyone, ...Object.fromEntries(said) };
+}
+
+const minute = { type: "sliding", ms: 60_000 } as const;
+const day = { type: "calendar", period: "day" } as const;
+const running = { type: "running" } as const;
+
+function rulesOf(limits: CallerLimits | undefined, prefix: string, whose: string): Rule[] {
+  if (!limits) return [];
+  const { requestsPerMinute, tokensPerMinute, imagesPerDay, concurrent, budget } = limits;
+  const rules: Rule[] = [];
+  const add = (
+    quantity: Quantity,
+    span: Counter["span"],
+    limit: number | undefined,
+    what: string,
+  ) => {
+    if (limit === undefined || limit === Number.POSITIVE_INFINITY) return;
+    // A budget of another period is another counter.
+    const key = `${prefix}:${quantity === "spend" && span.type === "calendar" ? `${quantity}-${span.period}` : quantity}`;
+    rules.push({ quantity, counter: { key, span, limit }, words: `${what} ${whose}` });
+  };
+  add("requests", minute, requestsPerMinute, `${requestsPerMinute} requests per minute`);
+  add("tokens", minute, tokensPerMinute, `${tokensPerMinute} tokens per minute`);
+  add("images", day, imagesPerDay, `${imagesPerDay} images per day`);
+  add("concurrent", running, concurrent, `${concurrent} calls at a time`);
+  if (budget) {
+    const { amount, period } = budget;
+    const limit = Math.round(amount * unit);
+    add("spend", { type: "calendar", period }, limit, `a budget of ${amount} per ${period}`);
+  }
+  return rules;
+}

@@ -1,0 +1,136 @@
+/** Lets a call through as long as its caller, its model and the gateway keep their limits. */
+import type { Attributes, Call, Handle, Middleware } from "../call.js";
+import { LintelError } from "../errors.js";
+import { deferred, ending } from "../iterate.js";
+import { demandOf } from "./demand.js";
+import { tellStandings } from "./headers.js";
+import { type Amounts, costOf, priceOf } from "./prices.js";
+import { type Rule, Rules } from "./rules.js";
+import type { LimitSettings, Price } from "./settings.js";
+import type { Claim, LimitStore, Verdict } from "./store.js";
+
+/** What limiting needs. */
+export interface LimitParts {
+  readonly settings: LimitSettings;
+  /** First match counts; a model without an entry costs nothing. */
+  readonly prices: readonly Price[];
+  readonly store: LimitStore;
+  /** How many prompts an image request may have. */
+  readonly mostPrompts: number;
+}
+
+/** A wait longer than this is told to clients as not worth it, milliseconds. */
+const longestRetry = 60_000;
+
+/**
+ * Counts each call when it begins, by an estimate where it has to be, and puts
+ * the count right when it ends, however it ends. Stands after the resolution of
+ * the model and outside of whatever counts tokens and images.
+ * @throws LintelError `rate_limited`, with the limit and its scope
+ */
+export function limit({ settings, prices, store, mostPrompts }: LimitParts): Middleware {
+  const rules = new Rules(settings);
+
+  const admit = (next: Handle, call: Call, plan: Plan, verdict: Verdict) => {
+    tellStandings(plan.rules, verdict.standings, call.metadata);
+    if (!verdict.granted) throw refusal(call, plan, verdict);
+    const { reservation } = verdict;
+    if (call.signal.aborted) {
+      store.settle(reservation, plan.none());
+      throw call.signal.reason;
+    }
+    if (!plan.open) return next(call);
+    const settle = () => store.settle(reservation, plan.actual(call.attributes));
+    try {
+      return ending(next(call), settle);
+    } catch (thrown) {
+      settle();
+      throw thrown;
+    }
+  };
+
+  return (next) => (call) => {
+    if (call.method === "listModels") return next(call);
+    const model = call.attributes.model ?? "";
+    const applying = rules.for(call.caller, model);
+    if (applying.length === 0) return next(call);
+    const price = priceOf(prices, model) ?? { model };
+    const plan = new Plan(applying, price, demandOf(call, mostPrompts));
+    if (plan.claims.length === 0) return next(call);
+    const verdict = store.reserve(plan.claims);
+    if (!(verdict instanceof Promise)) return admit(next, call, plan, verdict);
+    return deferred(async () => admit(next, call, plan, await verdict));
+  };
+}
+
+/** What a call claims of its limits, and what it comes to in the end. */
+class Plan {
+  /** One for each claim. */
+  readonly rules: readonly Rule[];
+  readonly claims: readonly Claim[];
+  /** Whether there is anything to put right at the end. */
+  readonly open: boolean;
+  readonly #price: Price;
+
+  constructor(rules: readonly Rule[], price: Price, demand: Amounts) {
+    this.#price = price;
+    const claims: Claim[] = [];
+    const claiming: Rule[] = [];
+    let open = false;
+    for (const rule of rules) {
+      const amount = this.#amountOf(rule, demand);
+      if (amount === 0) continue;
+      claims.push({ counter: rule.counter, amount });
+      claiming.push(rule);
+      if (rule.quantity !== "requests") open = true;
+    }
+    this.rules = claiming;
+    this.claims = claims;
+    this.open = open;
+  }
+
+  /** What the call took, as far as it got. */
+  actual(attributes: Attributes): number[] {
+    return this.rules.map((rule) => this.#amountOf(rule, attributes));
+  }
+
+  /** What a call took that never ran. */
+  none(): number[] {
+    return this.rules.map(() => 0);
+  }
+
+  #amountOf({ quantity }: Rule, amounts: Amounts): number {
+    switch (quantity) {
+      case "requests":
+      case "concurrent":
+        return 1;
+      case "tokens":
+        return (amounts.promptTokens ?? 0) + (amounts.completionTokens ?? 0);
+      case "images":
+        return amounts.images ?? 0;
+      case "spend":
+        return costOf(this.#price, amounts);
+    }
+  }
+}
+
+function refusal(
+  call: Call,
+  plan: Plan,
+  { refused, waitMs }: Extract<Verdict, { granted: false }>,
+): LintelError {
+  const rule = plan.rules[refused];
+  const words = rule?.words ?? "";
+  // OpenAI's clients would come again by themselves, to no purpose.
+  if (waitMs > longestRetry) call.metadata.set("x-should-retry", "false");
+  if (waitMs === Number.POSITIVE_INFINITY) {
+    const chat = call.method === "chat" || call.method === "complete";
+    const message = `limit reached: this request alone may take more than ${words}; ask for less`;
+    const param = chat ? "max_tokens" : "num_images_per_prompt";
+    return new LintelError("rate_limited", message, { param, retryAfter: 3600 });
+  }
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  return new LintelError("rate_limited", `limit reached: ${words}; try again in ${seconds} s`, {
+    retryAfter: seconds,
+  });
+}

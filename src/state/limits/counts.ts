@@ -1,0 +1,190 @@
+/** How the counts of one counter are kept in memory. Times are milliseconds since the epoch. */
+import { type Period, periodAt } from "../../core/limits/period.js";
+import type { BudgetPeriod } from "../../core/limits/settings.js";
+import type { Counter, Span, Standing } from "../../core/limits/store.js";
+
+/** Steps of a sliding window: what was counted leaves it at most one step late, never early. */
+export const stepsPerWindow = 60;
+
+/** The counts of one counter. */
+export interface Count {
+  /** Makes the state that of `now`, before anything is asked. */
+  advance(now: number): void;
+  /** Wait until an amount fits, milliseconds; 0: it fits now; `Infinity`: never. */
+  waitFor(amount: number, limit: number, now: number): number;
+  /** Adds an amount at `now`. */
+  add(amount: number, now: number): void;
+  /** Puts right by `more` (or less) what was counted at `then`. */
+  correct(more: number, then: number, now: number): void;
+  standing(limit: number, now: number): Standing;
+  /** Whether it is as if nothing had ever been counted. */
+  readonly idle: boolean;
+}
+
+/** A new count, with nothing counted. */
+export function countFor(span: Span): Count {
+  switch (span.type) {
+    case "sliding":
+      return new SlidingCount(span.ms);
+    case "calendar":
+      return new CalendarCount(span.period);
+    case "running":
+      return new RunningCount();
+  }
+}
+
+/** What counts in a window that slides by steps; only steps in which something happened are kept. */
+class SlidingCount implements Count {
+  readonly #stepMs: number;
+  /** Numbers of steps since the epoch, ascending, and what was counted in each. */
+  #steps: number[] = [];
+  #amounts: number[] = [];
+  #total = 0;
+
+  constructor(windowMs: number) {
+    this.#stepMs = windowMs / stepsPerWindow;
+  }
+
+  get idle(): boolean {
+    return this.#steps.length === 0;
+  }
+
+  advance(now: number): void {
+    const first = Math.floor(now / this.#stepMs) - stepsPerWindow;
+    let gone = 0;
+    for (; gone < this.#steps.length && (this.#steps[gone] as number) < first; gone++) {
+      this.#total -= this.#amounts[gone] as number;
+    }
+    if (gone === 0) return;
+    this.#steps.splice(0, gone);
+    this.#amounts.splice(0, gone);
+  }
+
+  waitFor(amount: number, limit: number, now: number): number {
+    let excess = this.#total + amount - limit;
+    if (excess <= 0) return 0;
+    if (amount > limit) return Number.POSITIVE_INFINITY;
+    for (const [i, step] of this.#steps.entries()) {
+      excess -= this.#amounts[i] as number;
+      if (excess <= 0) return this.#leavesAt(step) - now;
+    }
+    return 0;
+  }
+
+  add(amount: number, now: number): void {
+    this.#total += amount;
+    const step = Math.floor(now / this.#stepMs);
+    const last = this.#steps.length - 1;
+    // The clock may have been set back: then it counts for longer.
+    if (last >= 0 && (this.#steps[last] as number) >= step) {
+      this.#amounts[last] = (this.#amounts[last] as number) + amount;
+    } else {
+      this.#steps.push(step);
+      this.#amounts.push(amount);
+    }
+  }
+
+  correct(more: number, then: number, now: number): void {
+    if (more > 0) {
+      this.add(more, now);
+      return;
+    }
+    const step = Math.floor(then / this.#stepMs);
+    const i = this.#steps.findLastIndex((s) => s <= step);
+    if (this.#steps[i] !== step) return;
+    const less = Math.min(-more, this.#amounts[i] as number);
+    this.#amounts[i] = (this.#amounts[i] as number) - less;
+    this.#total -= less;
+  }
+
+  standing(limit: number, now: number): Standing {
+    const last = this.#steps.at(-1);
+    const resetMs = this.#total === 0 || last === undefined ? 0 : this.#leavesAt(last) - now;
+    return { remaining: Math.max(0, limit - this.#total), resetMs };
+  }
+
+  #leavesAt(step: number): number {
+    return (step + stepsPerWindow + 1) * this.#stepMs;
+  }
+}
+
+/** What counts in a period of the calendar. */
+export class CalendarCount implements Count {
+  readonly #kind: BudgetPeriod;
+  #period: Period = { start: 0, end: 0 };
+  #used = 0;
+
+  constructor(kind: BudgetPeriod) {
+    this.#kind = kind;
+  }
+
+  get idle(): boolean {
+    return this.#used === 0;
+  }
+
+  /** What was counted in the period that began at `start`. */
+  get counted(): { readonly start: number; readonly used: number } {
+    return { start: this.#period.start, used: this.#used };
+  }
+
+  advance(now: number): void {
+    // A clock that was set back does not bring a new period.
+    if (now < this.#period.end) return;
+    this.#period = periodAt(this.#kind, now);
+    this.#used = 0;
+  }
+
+  waitFor(amount: number, limit: number, now: number): number {
+    if (this.#used + amount <= limit) return 0;
+    return amount > limit ? Number.POSITIVE_INFINITY : this.#period.end - now;
+  }
+
+  add(amount: number): void {
+    this.#used += amount;
+  }
+
+  correct(more: number, then: number): void {
+    if (more > 0 || then >= this.#period.start) this.#used = Math.max(0, this.#used + more);
+  }
+
+  standing(limit: number, now: number): Standing {
+    const resetMs = this.#used === 0 ? 0 : this.#period.end - now;
+    return { remaining: Math.max(0, limit - this.#used), resetMs };
+  }
+}
+
+/** When a caller at its most concurrent calls may come again: nobody knows, milliseconds. */
+export const runningWaitMs = 1000;
+
+/** What runs. */
+class RunningCount implements Count {
+  #running = 0;
+
+  get idle(): boolean {
+    return this.#running === 0;
+  }
+
+  advance(): void {}
+
+  waitFor(amount: number, limit: number): number {
+    if (this.#running + amount <= limit) return 0;
+    return amount > limit ? Number.POSITIVE_INFINITY : runningWaitMs;
+  }
+
+  add(amount: number): void {
+    this.#running += amount;
+  }
+
+  correct(more: number): void {
+    this.#running += more;
+  }
+
+  standing(limit: number): Standing {
+    return { remaining: Math.max(0, limit - this.#running), resetMs: 0 };
+  }
+}
+
+/** A counter's limit for one of several replicas that can't ask each other; 1 at least. */
+export function shareOf({ limit }: Counter, replicas: number): number {
+  return replicas === 1 || limit < 1 ? limit : Math.max(1, Math.floor(limit / replicas));
+}

@@ -1,0 +1,140 @@
+/** Limits counted in this process. */
+import type {
+  Claim,
+  LimitStore,
+  Reservation,
+  Standing,
+  StoreState,
+  Verdict,
+} from "../../core/limits/store.js";
+import { CalendarCount, type Count, countFor, shareOf } from "./counts.js";
+
+/** What can be set about it. */
+export interface MemoryLimitOptions {
+  /** Milliseconds since the epoch. Default: the system's. */
+  readonly clock?: () => number;
+  /** Each counter's limit is divided by this. Default 1. */
+  readonly replicas?: number;
+}
+
+/** What a calendar counter had counted in a period. */
+export interface CalendarEntry {
+  readonly key: string;
+  /** Start of the period, milliseconds since the epoch. */
+  readonly start: number;
+  readonly used: number;
+}
+
+/** A store without anything around it: exact in one process, forgotten with it. */
+export interface MemoryLimitStore extends LimitStore {
+  // Nothing has to be asked, and all is known at once.
+  reserve(claims: readonly Claim[]): Verdict;
+  /** Everything that calendar counters have counted, for who keeps it over a restart. */
+  entries(): CalendarEntry[];
+  /** Adds what was counted before. What belongs to another period is passed over. */
+  restore(counter: Claim["counter"], entry: Omit<CalendarEntry, "key">): void;
+  /** How many counters are in memory. */
+  readonly size: number;
+}
+
+interface MemoryReservation extends Reservation {
+  readonly at: number;
+  settled: boolean;
+}
+
+/** Counters that are looked at for being idle whenever a new one is made. */
+const looked = 2;
+
+/** Makes an empty store. */
+export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore {
+  const { clock = Date.now, replicas = 1 } = options;
+  const counts = new Map<string, Count>();
+
+  const countOf = (counter: Claim["counter"], now: number): Count => {
+    let count = counts.get(counter.key);
+    if (!count) {
+      count = countFor(counter.span);
+      counts.set(counter.key, count);
+    }
+    count.advance(now);
+    return count;
+  };
+
+  return {
+    reserve(claims) {
+      const now = clock();
+      const known = counts.size;
+      const found: Count[] = [];
+      let refused = -1;
+      let waitMs = 0;
+      for (let i = 0; i < claims.length; i++) {
+        const { counter, amount } = claims[i] as Claim;
+        const count = countOf(counter, now);
+        found.push(count);
+        const wait = count.waitFor(amount, shareOf(counter, replicas), now);
+        if (wait > waitMs) {
+          waitMs = wait;
+          refused = i;
+        }
+      }
+      const standings: Standing[] = [];
+      for (let i = 0; i < found.length; i++) {
+        const { counter, amount } = claims[i] as Claim;
+        const count = found[i] as Count;
+        if (refused < 0) count.add(amount, now);
+        standings.push(count.standing(shareOf(counter, replicas), now));
+      }
+      // Not before the new ones have counted something: they would be forgotten as idle.
+      for (let made = counts.size - known; made > 0; made--) tidy(counts, now);
+      if (refused >= 0) return { granted: false, standings, refused, waitMs };
+      const reservation: MemoryReservation = { claims, at: now, settled: false };
+      return { granted: true, standings, reservation };
+    },
+    settle(given, amounts) {
+      const reservation = given as MemoryReservation;
+      if (reservation.settled) return;
+      reservation.settled = true;
+      const now = clock();
+      for (const [i, { counter, amount }] of reservation.claims.entries()) {
+        const took = counter.span.type === "running" ? 0 : (amounts[i] ?? amount);
+        if (took !== amount) countOf(counter, now).correct(took - amount, reservation.at, now);
+      }
+    },
+    entries() {
+      const now = clock();
+      const all: CalendarEntry[] = [];
+      for (const [key, count] of counts) {
+        if (!(count instanceof CalendarCount)) continue;
+        count.advance(now);
+        if (!count.idle) all.push({ key, ...count.counted });
+      }
+      return all;
+    },
+    restore(counter, { start, used }) {
+      const count = countOf(counter, clock());
+      if (count instanceof CalendarCount && count.counted.start === start) count.add(used);
+    },
+    get size() {
+      return counts.size;
+    },
+    get state(): StoreState {
+      return { kind: "memory", available: true, outages: 0, decidedWithout: 0 };
+    },
+    async close() {},
+  };
+}
+
+/**
+ * Forgets a few counters where nothing counts any more, the longest unlooked at
+ * first: as many at least as are made, so that callers who never come back do
+ * not fill the memory.
+ */
+function tidy(counts: Map<string, Count>, now: number): void {
+  let left = looked;
+  for (const [key, count] of counts) {
+    if (left-- === 0) return;
+    counts.delete(key);
+    count.advance(now);
+    if (!count.idle) counts.set(key, count);
+  }
+}
