@@ -1,6 +1,8 @@
 /** A core behind its doors, at its addresses. */
 import type { Core } from "./core/core.js";
 import type { Door, DoorSettings } from "./doors/door.js";
+import { contractMethods } from "./doors/rpc/contract.js";
+import { grpcEdge } from "./doors/rpc/edge/edge.js";
 import { createApp } from "./server/app.js";
 import { type Listener, listen } from "./server/listen.js";
 import type { AppSettings, ListenOptions } from "./server/settings.js";
@@ -39,9 +41,10 @@ export async function serve(options: ServingOptions): Promise<Serving> {
   const { core, doors, doorSettings: settings } = options;
   const app = await createApp(options.appSettings);
   for (const door of doors) await app.register(door, { gateway: core, settings });
+  const plainGrpc = grpcEdge(contractMethods(core), settings.bodyLimit);
   const listeners: Listener[] = [];
   try {
-    for (const address of options.listen) listeners.push(await listen(app, address));
+    for (const address of options.listen) listeners.push(await listen(app, address, plainGrpc));
   } catch (error) {
     await Promise.all(listeners.map((listener) => listener.close(0)));
     await app.close();

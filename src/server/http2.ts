@@ -5,6 +5,7 @@ import {
   type Http2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
+  type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
@@ -26,9 +27,16 @@ const resetCost = 10;
 
 type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 
-/** Makes the HTTP/2 side. */
+/** Takes a stream before a request is made of it, or leaves it alone and says `false`. */
+export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean;
+
+/**
+ * Makes the HTTP/2 side.
+ * @param handler answers what `takes` leaves
+ */
 export function createHttp2Side(
   handler: Handler,
+  takes: StreamHandler,
   timeouts: Timeouts,
   limits: ConnectionLimits,
 ): Http2Side {
@@ -54,10 +62,18 @@ export function createHttp2Side(
     session.on("stream", (stream) => streams.watch(stream));
     if (closing) session.close();
   });
-  server.on("request", (request, response) => {
-    limitBody(request, timeouts.request);
-    handler(request, response);
-  });
+  server.on("request", handler);
+  // Node makes a request and a response of every stream as soon as anybody listens for
+  // requests. A stream that is taken here is spared that.
+  const emit = server.emit.bind(server) as (...args: unknown[]) => boolean;
+  server.emit = (name: string, ...args: unknown[]) => {
+    if (name === "stream") {
+      const [stream, headers] = args as [ServerHttp2Stream, IncomingHttpHeaders];
+      limitBody(stream, timeouts.request);
+      if (takes(stream, headers)) return true;
+    }
+    return emit(name, ...args);
+  };
   server.on("sessionError", () => {});
   return {
     server,
@@ -115,8 +131,7 @@ function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimit
 }
 
 /** A body that does not come to its end ends the stream. */
-function limitBody(request: Http2ServerRequest, timeout: number): void {
-  const { stream } = request;
+function limitBody(stream: ServerHttp2Stream, timeout: number): void {
   if (stream.readableEnded || stream.endAfterHeaders) return;
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
   stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));

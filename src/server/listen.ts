@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from "node:tls";
 import type { FastifyInstance } from "fastify";
 import { createHttp1Side } from "./http1.js";
-import { createHttp2Side } from "./http2.js";
+import { createHttp2Side, type StreamHandler } from "./http2.js";
 import {
   type ListenOptions,
   limitDefaults,
@@ -36,9 +36,14 @@ export interface Listener {
 
 /**
  * Serves an app at an address.
+ * @param takes HTTP/2 streams that it takes do not reach the app
  * @throws as Node does if the address is in use or not allowed (`error.code`)
  */
-export async function listen(app: FastifyInstance, options: ListenOptions): Promise<Listener> {
+export async function listen(
+  app: FastifyInstance,
+  options: ListenOptions,
+  takes: StreamHandler = () => false,
+): Promise<Listener> {
   await app.ready();
   const timeouts = { ...timeoutDefaults, ...options.timeouts };
   const limits = { ...limitDefaults, ...options.limits };
@@ -48,7 +53,7 @@ export async function listen(app: FastifyInstance, options: ListenOptions): Prom
     limits,
   );
   // Fastify's types know one kind of request at a time; its router takes both.
-  const http2 = createHttp2Side(app.routing as never, timeouts, limits);
+  const http2 = createHttp2Side(app.routing as never, takes, timeouts, limits);
 
   const sockets = new Set<Socket>();
   /** Those that have not said yet which protocol they speak. */

@@ -1,6 +1,7 @@
 /** The RPC door over the real core, on a listener; and clients of every protocol. */
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import {
+  compressionGzip,
   createConnectTransport,
   createGrpcTransport,
   createGrpcWebTransport,
@@ -13,6 +14,8 @@ import type { Core } from "../../src/core/core.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { type DoorSettings, doorDefaults } from "../../src/doors/door.js";
 import { operations } from "../../src/doors/operations.js";
+import { contractMethods } from "../../src/doors/rpc/contract.js";
+import { grpcEdge } from "../../src/doors/rpc/edge/edge.js";
 import { rpc } from "../../src/doors/rpc/rpc.js";
 import { createApp } from "../../src/server/app.js";
 import { type Listener, listen } from "../../src/server/listen.js";
@@ -45,11 +48,11 @@ export async function serveRpc(
   const app = await createApp({ bodyLimit: settings.bodyLimit });
   await app.register(rpc, { gateway: core, settings });
   await app.register(operations, { gateway: core, settings });
-  const listener = await listen(app, {
-    host: "127.0.0.1",
-    port: 0,
-    timeouts: different.timeouts,
-  });
+  const listener = await listen(
+    app,
+    { host: "127.0.0.1", port: 0, timeouts: different.timeouts },
+    grpcEdge(contractMethods(core), settings.bodyLimit),
+  );
   until(async () => {
     core.abort();
     await listener.close(0);
@@ -61,6 +64,8 @@ export async function serveRpc(
 /** Every protocol, HTTP version and format that connect-node has. */
 export const wires = [
   "gRPC, binary",
+  // The RPC library serves what is compressed.
+  "gRPC with gzip, binary",
   "gRPC, JSON",
   "gRPC-Web on HTTP/1, binary",
   "gRPC-Web on HTTP/2, binary",
@@ -83,6 +88,13 @@ export function transportOf(wire: Wire, baseUrl: string, until: Until = onTestFi
   const sessionManager = new Http2SessionManager(baseUrl);
   until(() => sessionManager.abort());
   const options = { ...common, sessionManager, httpVersion: "2" } as const;
+  if (wire.startsWith("gRPC with gzip")) {
+    return createGrpcTransport({
+      ...options,
+      sendCompression: compressionGzip,
+      compressMinBytes: 0,
+    });
+  }
   if (wire.startsWith("gRPC,")) return createGrpcTransport(options);
   return wire.startsWith("Connect")
     ? createConnectTransport(options)

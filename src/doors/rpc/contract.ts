@@ -8,6 +8,35 @@ import { type Input, type MethodName, type Output, services } from "../../core/m
 import { credentialOf } from "../credential.js";
 import { headersOf } from "../json/reply.js";
 import { arrivalKey } from "./context.js";
+import type { EdgeMethod } from "./edge/edge.js";
+
+/** Every method of the contract, for plain gRPC. */
+export function contractMethods(gateway: Gateway): Map<DescMethod, EdgeMethod> {
+  const all = (services as readonly DescService[]).flatMap(({ methods }) => methods);
+  return new Map(
+    all.map((method) => [method, edgeMethod(method.localName as MethodName, gateway)]),
+  );
+}
+
+function edgeMethod(method: MethodName, gateway: Gateway): EdgeMethod {
+  return ({ request, headers, defect, timeoutMs, signal }) => {
+    const running = gateway.call(method, request as Input<MethodName>, {
+      door: "grpc",
+      credential: credentialOf(headers.authorization),
+      defect,
+      signal,
+      timeoutMs,
+      requestId: headers["x-request-id"] as string | undefined,
+      idempotencyKey: headers["idempotency-key"] as string | undefined,
+    });
+    return {
+      messages: running.messages,
+      headers: () => headersOf(running),
+      trailers: () => ({}),
+      error: (thrown) => toConnectError(toLintelError(thrown)),
+    };
+  };
+}
 
 /** Adds every service of the contract to the router. */
 export function addContract(router: ConnectRouter, gateway: Gateway): void {

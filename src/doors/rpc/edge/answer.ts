@@ -1,0 +1,94 @@
+/** Writes what a gRPC server sends: headers, messages in their envelopes, trailers. */
+import type { ServerHttp2Stream } from "node:http2";
+import { type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { readable } from "../trailers.js";
+
+/** Names in lower case; a list where a name comes more than once. */
+export type Metadata = Record<string, string | string[]>;
+
+/** The answer to one call. */
+export class GrpcAnswer {
+  readonly #stream: ServerHttp2Stream;
+  readonly #type: string;
+  readonly #output: DescMessage;
+  #begun = false;
+
+  /** @param type the request's content type, which is the answer's too */
+  constructor(stream: ServerHttp2Stream, type: string, output: DescMessage) {
+    this.#stream = stream;
+    this.#type = type;
+    this.#output = output;
+  }
+
+  /** Whether nobody can be answered any more. */
+  get gone(): boolean {
+    return this.#stream.destroyed || this.#stream.closed;
+  }
+
+  /**
+   * Sends messages, the first time after the headers.
+   * @param headers asked for once
+   * @returns if the client has to read first: resolves when it did, or left
+   */
+  send(messages: readonly Message[], headers: () => Metadata): Promise<void> | undefined {
+    if (this.gone) return undefined;
+    this.#begin(headers);
+    if (messages.length === 0 || this.#stream.write(this.#envelopes(messages))) return undefined;
+    const stream = this.#stream;
+    return new Promise((resolve) => {
+      const go = () => {
+        stream.off("drain", go);
+        stream.off("close", go);
+        resolve();
+      };
+      stream.on("drain", go);
+      stream.on("close", go);
+    });
+  }
+
+  /** Ends a call that went well, with its last messages. */
+  end(messages: readonly Message[], headers: () => Metadata, trailers: Metadata): void {
+    if (this.gone) return;
+    this.#begin(headers);
+    this.#stream.once("wantTrailers", () =>
+      this.#stream.sendTrailers({ ...trailers, "grpc-status": "0" }),
+    );
+    if (messages.length === 0) this.#stream.end();
+    else this.#stream.end(this.#envelopes(messages));
+  }
+
+  /** Ends a call that went wrong. */
+  fail(error: ConnectError, headers: () => Metadata, trailers: Metadata): void {
+    if (this.gone) return;
+    const status = new Headers();
+    setTrailerStatus(status, error);
+    const all = { ...Object.fromEntries(readable(status)), ...trailers };
+    this.#begin(headers);
+    this.#stream.once("wantTrailers", () => this.#stream.sendTrailers(all));
+    this.#stream.end();
+  }
+
+  #begin(headers: () => Metadata): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.#stream.respond(
+      { ...headers(), ":status": 200, "content-type": this.#type },
+      { waitForTrailers: true },
+    );
+  }
+
+  /** Each message after five bytes: not compressed, and its length. One write for all of them. */
+  #envelopes(messages: readonly Message[]): Buffer {
+    const parts: Uint8Array[] = [];
+    for (const message of messages) {
+      const bytes = toBinary(this.#output, message);
+      const prefix = Buffer.allocUnsafe(5);
+      prefix[0] = 0;
+      prefix.writeUInt32BE(bytes.length, 1);
+      parts.push(prefix, bytes);
+    }
+    return Buffer.concat(parts);
+  }
+}

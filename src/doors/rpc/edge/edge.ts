@@ -1,0 +1,141 @@
+/**
+ * Plain gRPC straight on HTTP/2 streams. The RPC library costs several times
+ * more for each call; here go the calls that nearly all gRPC clients make:
+ * protobuf, not compressed, one request message. Whatever is asked otherwise is
+ * left to the library, which serves the same methods.
+ */
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import { LintelError } from "../../../core/errors.js";
+import { GrpcAnswer, type Metadata } from "./answer.js";
+import { isPlain, type Malformed, readMessage, timeoutOf } from "./request.js";
+
+/** One call as a method sees it. */
+export interface EdgeCall {
+  readonly headers: IncomingHttpHeaders;
+  /** The message; an empty one if it could not be read. */
+  readonly request: Message;
+  /** What was wrong with the request. */
+  readonly defect: LintelError | undefined;
+  /** The client's deadline, milliseconds from now. */
+  readonly timeoutMs: number | undefined;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+}
+
+/** A call that was started. */
+export interface EdgeRunning {
+  /** The messages, in batches; one of them if the method is unary. */
+  readonly messages: AsyncIterable<readonly Message[]>;
+  /** Asked for once, when the first message is there or the call failed. */
+  headers(): Metadata;
+  /** Asked for once, at the end. */
+  trailers(): Metadata;
+  /** What callers get to see of what was thrown. */
+  error(thrown: unknown): ConnectError;
+}
+
+/** A method. Never throws: everything that goes wrong comes through `messages`. */
+export type EdgeMethod = (call: EdgeCall) => EdgeRunning;
+
+/** Takes a stream, or leaves it alone and says `false`. */
+type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean;
+
+interface Entry {
+  readonly method: DescMethod;
+  readonly start: EdgeMethod;
+}
+
+/**
+ * Serves methods.
+ * @param methods unary and server-streaming ones; others are left to the library
+ * @param bodyLimit largest request message, bytes
+ */
+export function grpcEdge(
+  methods: ReadonlyMap<DescMethod, EdgeMethod>,
+  bodyLimit: number,
+): StreamHandler {
+  const entries = new Map<string, Entry>();
+  for (const [method, start] of methods) {
+    entries.set(`/${method.parent.typeName}/${method.name}`, { method, start });
+  }
+  return (stream, headers) => {
+    const entry = entries.get(headers[":path"] ?? "");
+    if (!entry || !isPlain(headers)) return false;
+    serve(stream, headers, entry, bodyLimit);
+    return true;
+  };
+}
+
+function serve(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  { method, start }: Entry,
+  bodyLimit: number,
+): void {
+  const controller = new AbortController();
+  const answer = new GrpcAnswer(stream, headers["content-type"] ?? "", method.output);
+  // The stream closes when the answer is complete, too; then nobody listens any more.
+  stream.on("close", () => controller.abort(new LintelError("cancelled", "the caller left")));
+  stream.on("error", () => {});
+  readMessage(stream, bodyLimit, (message) => {
+    const read = requestOf(message, method, bodyLimit);
+    const call = { headers, ...withTimeout(read, headers), signal: controller.signal };
+    void send(start(call), answer, method.methodKind === "unary");
+  });
+}
+
+async function send(running: EdgeRunning, answer: GrpcAnswer, unary: boolean): Promise<void> {
+  try {
+    let last: readonly Message[] = [];
+    for await (const batch of running.messages) {
+      if (unary) last = batch;
+      else await answer.send(batch, () => running.headers());
+    }
+    answer.end(last, () => running.headers(), running.trailers());
+  } catch (thrown) {
+    answer.fail(running.error(thrown), () => running.headers(), running.trailers());
+  }
+}
+
+type Read = Pick<EdgeCall, "request" | "defect">;
+
+function requestOf(message: Buffer | Malformed, { input }: DescMethod, limit: number): Read {
+  if (typeof message !== "string") {
+    try {
+      return { request: fromBinary(input, message), defect: undefined };
+    } catch (cause) {
+      const defect = new LintelError("invalid_json", "the message can't be read", { cause });
+      return { request: empty(input), defect };
+    }
+  }
+  return { request: empty(input), defect: defects[message](limit) };
+}
+
+const empty = (input: DescMessage) => fromBinary(input, new Uint8Array(0));
+
+/** The core throws these once it knows the caller, as it does with what other doors find. */
+const defects: Readonly<Record<Malformed, (limit: number) => LintelError>> = {
+  none: () => new LintelError("unimplemented", "the call has no request message"),
+  several: () => new LintelError("unimplemented", "the call has more than one request message"),
+  compressed: () =>
+    new LintelError(
+      "invalid_json",
+      "protocol error: a message is compressed without grpc-encoding",
+    ),
+  incomplete: () => new LintelError("invalid_json", "protocol error: the message is incomplete"),
+  too_large: (limit) =>
+    new LintelError("too_large", `the message is too large: at most ${limit} bytes are allowed`),
+};
+
+function withTimeout(
+  read: Read,
+  headers: IncomingHttpHeaders,
+): Omit<EdgeCall, "headers" | "signal"> {
+  try {
+    return { ...read, timeoutMs: timeoutOf(headers["grpc-timeout"]) };
+  } catch (thrown) {
+    return { ...read, defect: read.defect ?? (thrown as LintelError), timeoutMs: undefined };
+  }
+}

@@ -1,0 +1,85 @@
+/** Reads what a gRPC client sends: who is asked, for how long, and the one message. */
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { LintelError } from "../../../core/errors.js";
+
+/** Bytes before each message: one of flags, four of length. */
+const prefixLength = 5;
+
+/**
+ * Whether a request is plain gRPC as the edge takes it: protobuf, and no
+ * compression. Everything else is the RPC library's.
+ */
+export function isPlain(headers: IncomingHttpHeaders): boolean {
+  const type = headers["content-type"];
+  if (type !== "application/grpc" && type !== "application/grpc+proto") return false;
+  const encoding = headers["grpc-encoding"];
+  return headers[":method"] === "POST" && (encoding === undefined || encoding === "identity");
+}
+
+/** Why there is no message: the stream has none or several, or one that is not as announced. */
+export type Malformed = "none" | "several" | "compressed" | "incomplete" | "too_large";
+
+/**
+ * Collects the bytes of the one message that a request has.
+ * @param limit most bytes of the message
+ * @param done called once, also with what was wrong; not if the client left before
+ */
+export function readMessage(
+  stream: ServerHttp2Stream,
+  limit: number,
+  done: (message: Buffer | Malformed) => void,
+): void {
+  let parts: Buffer[] = [];
+  let length = 0;
+  let tooLarge = false;
+  stream.on("data", (part: Buffer) => {
+    length += part.length;
+    // What is too much is still read to its end, so that the client reads our answer.
+    if (length > prefixLength + limit) tooLarge = true;
+    if (!tooLarge) parts.push(part);
+    else parts = [];
+  });
+  stream.on("end", () => {
+    if (tooLarge) return done("too_large");
+    const [only] = parts;
+    return done(messageIn(parts.length === 1 && only ? only : Buffer.concat(parts, length)));
+  });
+}
+
+function messageIn(bytes: Buffer): Buffer | Malformed {
+  if (bytes.length === 0) return "none";
+  if (bytes.length < prefixLength) return "incomplete";
+  const end = prefixLength + bytes.readUInt32BE(1);
+  if (((bytes[0] ?? 0) & 1) === 1) return "compressed";
+  if (bytes.length < end) return "incomplete";
+  return bytes.length > end ? "several" : bytes.subarray(prefixLength, end);
+}
+
+const unitMs: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1000,
+  m: 1,
+  u: 1e-3,
+  n: 1e-6,
+};
+
+/** Longest that Node's timers count, milliseconds: about 24 days. */
+const longestTimeout = 2 ** 31 - 1;
+
+/**
+ * The client's deadline, milliseconds from now; absent if there is none, or one
+ * so far off that no timer counts it.
+ * @throws LintelError `invalid_value` if it is not in gRPC's form
+ */
+export function timeoutOf(header: string | string[] | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const [, count, unit] = /^(\d{1,8})([HMSmun])$/.exec(String(header)) ?? [];
+  if (unit === undefined) {
+    throw new LintelError("invalid_value", "grpc-timeout: must be up to 8 digits and a unit", {
+      param: "grpc-timeout",
+    });
+  }
+  const ms = Number(count) * (unitMs[unit] ?? 0);
+  return ms > longestTimeout ? undefined : ms;
+}
