@@ -1,18 +1,17 @@
 /** The backend for OpenAI-compatible model servers. */
 import type { Backend } from "../../core/backend.js";
+import { unlessAborted } from "../abort.js";
+import { ask } from "../http/ask.js";
+import { Transport } from "../http/transport.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { addressOf } from "./address.js";
 import { chat, complete, type Server } from "./chat.js";
 import { type OpenaiConfig, openaiSchema } from "./config.js";
 import { dialectOf } from "./dialect.js";
-import { failureOf } from "./failure.js";
 import { type Listed, Models, readModels } from "./models.js";
-import { Transport } from "./transport.js";
 
 /** Longest time that a server may take to list its models, milliseconds. */
 const listTimeout = 10_000;
-/** Most bytes of a list of models. */
-const listLimit = 16 * 1024 * 1024;
 
 /** The kind `openai`: any server that speaks OpenAI's chat completions. */
 export const openaiKind: BackendKind<typeof openaiSchema> = {
@@ -30,7 +29,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
       ...(config.api_key && { authorization: `Bearer ${config.api_key}` }),
       ...Object.fromEntries(Object.entries(config.headers).map(([k, v]) => [k.toLowerCase(), v])),
     },
-    timeouts: config.timeouts,
+    timeouts: { ...config.timeouts, first: config.timeouts.first_token },
     connections: config.connections,
   });
   const list = (signal: AbortSignal) => listModels(transport, address.at("/models"), signal);
@@ -47,7 +46,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
   return {
     name: config.name,
     models: () => models.list(),
-    ready: (_model, signal) => whileWanted(models.ready(), signal),
+    ready: (_model, signal) => unlessAborted(models.ready(), signal),
     handlers: {
       chat: (call) => chat(server, call),
       complete: (call) => complete(server, call),
@@ -71,19 +70,6 @@ export async function listModels(
   path: string,
   signal: AbortSignal,
 ): Promise<Listed[]> {
-  const answer = await transport.send({ method: "GET", path, signal, timeout: listTimeout });
-  const text = await answer.text(listLimit);
-  const { status } = answer;
-  if (status < 200 || status >= 300) throw failureOf(status, text, undefined);
-  return readModels(text);
-}
-
-/** Waits for something as long as somebody wants it. */
-function whileWanted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
-    void wait.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
-    if (signal.aborted) leave();
-  });
+  const text = await ask(transport, { method: "GET", path, signal, timeout: listTimeout });
+  return readModels(text.toString("utf8"));
 }

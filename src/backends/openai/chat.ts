@@ -3,16 +3,16 @@ import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js"
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
+import type { Answer } from "../http/exchange.js";
+import { failureOf, messageOf, retryAfterOf } from "../http/failure.js";
+import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
 import { readCompletion } from "./completion.js";
 import { EventSplitter } from "./events.js";
-import type { Answer } from "./exchange.js";
-import { failureOf, messageOf, retryAfterOf } from "./failure.js";
 import type { Models } from "./models.js";
 import { refusedField } from "./refusal.js";
 import { type Optional, writeRequest } from "./request.js";
 import { asStream, CompletionStream } from "./stream.js";
-import type { Request, Transport } from "./transport.js";
 
 /** Most bytes of a whole answer. */
 const answerLimit = 32 * 1024 * 1024;

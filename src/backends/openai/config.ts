@@ -1,21 +1,8 @@
 /** The entry of an OpenAI-compatible model server in the configuration. */
 import { z } from "zod";
 import { duration } from "../../config/quantities.js";
+import { headerName, headerValue, serverUrl } from "../http/fields.js";
 import { dialectNames } from "./dialect.js";
-
-const headerName = z
-  .string()
-  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of an HTTP header" });
-
-const headerValue = z
-  .string()
-  .regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "must be a header's value on one line" });
-
-const serverUrl = z
-  .url({ protocol: /^https?$/, error: "must be an http:// or https:// address" })
-  .refine((text) => !/^\w+:\/\/[^/]*@/.test(text), {
-    error: "must carry no user and password: put them into api_key or headers",
-  });
 
 const timeouts = z.strictObject({
   connect: duration().prefault("5s").describe("Longest time to connect."),
@@ -29,12 +16,12 @@ const timeouts = z.strictObject({
 export const openaiSchema = z.strictObject({
   type: z.literal("openai"),
   name: z.string().min(1).describe("Name of the backend, unique."),
-  url: serverUrl.describe("Address of the API. Without a path, /v1 is added."),
-  api_key: headerValue
+  url: serverUrl().describe("Address of the API. Without a path, /v1 is added."),
+  api_key: headerValue()
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),
   headers: z
-    .record(headerName, headerValue)
+    .record(headerName(), headerValue())
     .default({})
     .describe("Further headers of every request to it."),
   models: z

@@ -51,10 +51,14 @@ async function ask(candidate: Candidate, timeoutMs: number): Promise<Found | und
   if (!(await listens(new URL(url), timeoutMs))) return undefined;
   // Loaded for those that are there: the HTTP client is a tenth of the start, and mostly nobody is.
   const { listModels } = await import("./backend.js");
-  const { Transport } = await import("./transport.js");
+  const { Transport } = await import("../http/transport.js");
   const config = openaiSchema.parse({ type: "openai", name, url, dialect });
   const address = addressOf(url);
-  const transport = new Transport({ ...config, origin: address.origin });
+  const transport = new Transport({
+    ...config,
+    origin: address.origin,
+    timeouts: { ...config.timeouts, first: config.timeouts.first_token },
+  });
   try {
     const signal = AbortSignal.timeout(timeoutMs);
     const listed = await listModels(transport, address.at("/models"), signal);

@@ -1,5 +1,5 @@
 /** Splits the bytes of an event stream into events. */
-import { nonsense } from "./failure.js";
+import { nonsense } from "../http/failure.js";
 
 /** What an event carries. */
 export interface ServerEvent {

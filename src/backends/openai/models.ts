@@ -1,12 +1,12 @@
 /** The models of one server: configured, or read from its list and read again now and then. */
 import { isDeepStrictEqual } from "node:util";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
-import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
+import { nonsense } from "../http/failure.js";
+import { isObject, parseJson, string, uint32 } from "../http/json.js";
+import { Listing } from "../http/listing.js";
 import { type Dialect, supportedBy } from "./dialect.js";
-import { nonsense } from "./failure.js";
-import { isObject, parseJson, string, uint32 } from "./json.js";
 import type { Optional } from "./request.js";
 
 /** An entry of a server's list. */
@@ -60,27 +60,24 @@ export interface ModelSource {
   dialect(ownedBy?: string): Dialect;
 }
 
-/** Milliseconds after which a server that did not answer is asked again, at first. */
-const firstRetry = 1000;
-
 /** Keeps the list of models. */
 export class Models {
   readonly #source: ModelSource;
-  readonly #stop = new AbortController();
+  readonly #listing: Listing<readonly Listed[]>;
   readonly #refused = new Map<string, Set<Optional>>();
-  #listed: readonly Listed[];
-  #failure: LintelError | undefined;
   #models: readonly Model[] = [];
-  #reading: Promise<void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #retry = firstRetry;
-  #read = false;
 
   constructor(source: ModelSource) {
     this.#source = source;
-    this.#listed = (source.names ?? []).map((id) => ({ id, created: 0, ownedBy: "" }));
+    this.#listing = new Listing({
+      read: async (signal) => (await source.list(signal)).filter(chats),
+      changed: () => this.#build(),
+      refresh: source.refresh,
+      log: source.log,
+    });
+    this.#listing.value = (source.names ?? []).map((id) => ({ id, created: 0, ownedBy: "" }));
     this.#build();
-    if (!source.names) void this.refresh();
+    if (!source.names) void this.#listing.refresh();
   }
 
   /** The same array as long as nothing changed. */
@@ -90,7 +87,7 @@ export class Models {
 
   /** The dialect to speak. */
   get dialect(): Dialect {
-    return this.#source.dialect(this.#listed[0]?.ownedBy || undefined);
+    return this.#source.dialect(this.#listing.value?.[0]?.ownedBy || undefined);
   }
 
   /** What the server has refused for a model. */
@@ -106,9 +103,8 @@ export class Models {
   }
 
   /** Waits for the first reading of the list. @throws LintelError as it failed */
-  async ready(): Promise<void> {
-    if (!this.#read) await this.#reading;
-    if (this.#failure) throw this.#failure;
+  ready(): Promise<void> {
+    return this.#listing.ready();
   }
 
   /** A call could not reach the server: whether it is still there is found out soon. */
@@ -118,50 +114,22 @@ export class Models {
 
   /** Reads the server's list now. Never throws: `state` of the models says how it went. */
   refresh(): Promise<void> {
-    if (this.#stop.signal.aborted) return Promise.resolve();
-    this.#reading ??= this.#update().finally(() => {
-      this.#reading = undefined;
-    });
-    return this.#reading;
+    return this.#listing.refresh();
   }
 
   /** Stops reading. */
   close(): void {
-    clearTimeout(this.#timer);
-    this.#stop.abort(new LintelError("shutting_down", "the backend was closed"));
-  }
-
-  async #update(): Promise<void> {
-    clearTimeout(this.#timer);
-    const { refresh, log } = this.#source;
-    let next = refresh;
-    try {
-      const listed = await this.#source.list(this.#stop.signal);
-      this.#listed = listed.filter(chats);
-      this.#failure = undefined;
-      this.#retry = firstRetry;
-    } catch (thrown) {
-      if (this.#stop.signal.aborted) return;
-      const failure = toLintelError(thrown);
-      if (!this.#failure) log.warn({ err: failure }, "the list of models can't be read");
-      this.#failure = failure;
-      next = refresh > 0 ? Math.min(this.#retry, refresh) : 0;
-      this.#retry *= 2;
-    }
-    this.#read = true;
-    this.#build();
-    if (next > 0 && !this.#stop.signal.aborted) {
-      this.#timer = setTimeout(() => void this.refresh(), next).unref();
-    }
+    this.#listing.close();
   }
 
   #build(): void {
     const { maxTokens = 0 } = this.#source;
+    const { value: listed = [], failure } = this.#listing;
     const supported = supportedBy(this.dialect);
-    const models = this.#listed.map(({ id, created }) =>
+    const models = listed.map(({ id, created }) =>
       modelOf(id, Task.CHAT, {
-        state: this.#failure ? State.FAILED : State.READY,
-        stateDetail: this.#failure?.message ?? "",
+        state: failure ? State.FAILED : State.READY,
+        stateDetail: failure?.message ?? "",
         supports: supported.filter((field) => supports(field, this.refusedFor(id))),
         maxTokens,
         created,

@@ -1,7 +1,7 @@
 /** Finds out which optional field a server refused, so that it can be asked again without. */
 
-import { messageOf } from "./failure.js";
-import { isObject, parseJson, string } from "./json.js";
+import { messageOf } from "../http/failure.js";
+import { isObject, parseJson, string } from "../http/json.js";
 import type { Optional } from "./request.js";
 
 const optional = ["stream_options", "temperature", "top_p", "top_k", "max_tokens"] as const;

@@ -1,5 +1,7 @@
 /** Reads the events of a streamed completion. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import { failureIn, nonsense } from "../http/failure.js";
+import { isObject } from "../http/json.js";
 import {
   firstChoice,
   readContent,
@@ -9,8 +11,6 @@ import {
   stampOf,
 } from "./completion.js";
 import type { ServerEvent } from "./events.js";
-import { failureIn, nonsense } from "./failure.js";
-import { isObject } from "./json.js";
 
 /**
  * Makes the contract's stream out of a server's: a message for each piece of

@@ -11,7 +11,9 @@ export interface TransportOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly timeouts: {
     readonly connect: number;
-    readonly first_token: number;
+    /** From the request to the first byte of the answer's body; 0: any time. */
+    readonly first: number;
+    /** Between two reads after it; 0: any time. */
     readonly idle: number;
   };
   /** Most connections at once. */
@@ -21,12 +23,18 @@ export interface TransportOptions {
 /** A request. */
 export interface Request {
   readonly method: "GET" | "POST";
+  /** With its query. */
   readonly path: string;
+  /** JSON. */
   readonly body?: string;
+  /** Media types that are understood. Default: JSON and event streams. */
+  readonly accept?: string;
   readonly signal: AbortSignal;
   /** Overrides the time to the first byte, milliseconds. */
   readonly timeout?: number;
 }
+
+const json = "application/json, text/event-stream";
 
 /** Speaks to one origin. Redirects are not followed: an operator names the server that is meant. */
 export class Transport {
@@ -56,18 +64,18 @@ export class Transport {
    * Sends a request; resolves with the head of the answer.
    * @throws LintelError `upstream_unreachable`, `timeout`, `upstream_failed`; the signal's reason
    */
-  async send({ method, path, body, signal, timeout }: Request): Promise<Answer> {
+  async send({ method, path, body, accept = json, signal, timeout }: Request): Promise<Answer> {
     signal.throwIfAborted();
     if (this.#closed) throw this.#closed;
     const { timeouts, headers } = this.#options;
-    const exchange = new Exchange(signal, timeout ?? timeouts.first_token, timeouts.idle);
+    const exchange = new Exchange(signal, timeout ?? timeouts.first, timeouts.idle);
     this.#running.add(exchange);
     void exchange.over.then(() => this.#running.delete(exchange));
     const request: Dispatcher.DispatchOptions = {
       origin: this.#options.origin,
       method,
       path,
-      headers: { accept: "application/json, text/event-stream", ...headers },
+      headers: { accept, ...headers },
     };
     if (body !== undefined) {
       request.headers = { ...(request.headers as object), "content-type": "application/json" };

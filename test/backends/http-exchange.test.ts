@@ -1,6 +1,6 @@
 /** The clock of an exchange, and how it holds a fast server back. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Exchange } from "../../src/backends/openai/exchange.js";
+import { Exchange } from "../../src/backends/http/exchange.js";
 import { LintelError } from "../../src/core/errors.js";
 
 /** Stands where undici stands: takes orders for the connection. */

@@ -22,6 +22,8 @@ export interface Answer {
    * @throws LintelError as `read`, and `upstream_failed` for a larger body
    */
   text(limit: number): Promise<string>;
+  /** The whole body, as `text`. */
+  bytes(limit: number): Promise<Buffer>;
   /** Nobody reads on, but the rest is about to come: the connection stays usable if it does. */
   drain(): void;
   /** Nobody reads on: the connection is closed, unless the answer has ended. */
@@ -134,6 +136,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer {
   }
 
   async text(limit: number): Promise<string> {
+    return (await this.bytes(limit)).toString("utf8");
+  }
+
+  async bytes(limit: number): Promise<Buffer> {
     const whole: Buffer[] = [];
     let length = 0;
     for (let bytes = await this.read(); bytes; bytes = await this.read()) {
@@ -144,7 +150,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer {
       }
       whole.push(...bytes);
     }
-    return Buffer.concat(whole).toString("utf8");
+    return Buffer.concat(whole, length);
   }
 
   drain(): void {

@@ -1,0 +1,40 @@
+/** Requests with one whole answer. */
+import { failureOf, nonsense, retryAfterOf } from "./failure.js";
+import { parseJson } from "./json.js";
+import type { Request, Transport } from "./transport.js";
+
+/** Most bytes of an answer that is not an image, unless said otherwise. */
+const usualLimit = 16 * 1024 * 1024;
+
+/**
+ * Asks for JSON.
+ * @param limit most bytes of the answer
+ * @throws LintelError as `Transport.send`, as the server refuses, and
+ *   `upstream_failed` if the answer is not JSON
+ */
+export async function askJson(
+  transport: Transport,
+  request: Request,
+  limit = usualLimit,
+): Promise<unknown> {
+  const value = parseJson((await ask(transport, request, limit)).toString("utf8"));
+  if (value === undefined) throw nonsense("answered with something that is not JSON");
+  return value;
+}
+
+/**
+ * Asks for bytes.
+ * @param limit most bytes of the answer
+ * @throws LintelError as `Transport.send`, and as the server refuses
+ */
+export async function ask(
+  transport: Transport,
+  request: Request,
+  limit = usualLimit,
+): Promise<Buffer> {
+  const answer = await transport.send(request);
+  const body = await answer.bytes(limit);
+  const { status, headers } = answer;
+  if (status >= 200 && status < 300) return body;
+  throw failureOf(status, body.toString("utf8"), retryAfterOf(headers["retry-after"], Date.now()));
+}

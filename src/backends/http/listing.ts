@@ -1,0 +1,79 @@
+/** What a server lists, read now and then, and sooner where it could not be read. */
+import { LintelError, toLintelError } from "../../core/errors.js";
+import type { Logger } from "../../core/log.js";
+
+/** What is read, and how often. */
+export interface ListingOptions<T> {
+  /** Asks the server. */
+  read(signal: AbortSignal): Promise<T>;
+  /** Called after each reading, however it went. */
+  changed(): void;
+  /** Milliseconds between two readings; 0: only one. */
+  readonly refresh: number;
+  readonly log: Logger;
+}
+
+/** Milliseconds after which a server that did not answer is asked again, at first. */
+const firstRetry = 1000;
+
+/** Keeps what a server listed last. Nothing is read before the first `refresh`. */
+export class Listing<T> {
+  /** What was read last; absent until then. */
+  value: T | undefined;
+  /** Why the last reading failed, if it did. */
+  failure: LintelError | undefined;
+  readonly #options: ListingOptions<T>;
+  readonly #stop = new AbortController();
+  #reading: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #retry = firstRetry;
+  #read = false;
+
+  constructor(options: ListingOptions<T>) {
+    this.#options = options;
+  }
+
+  /** Waits for the first reading. @throws LintelError as the last one failed */
+  async ready(): Promise<void> {
+    if (!this.#read) await this.#reading;
+    if (this.failure) throw this.failure;
+  }
+
+  /** Reads now; one reading at a time. Never throws: `failure` says how it went. */
+  refresh(): Promise<void> {
+    if (this.#stop.signal.aborted) return Promise.resolve();
+    this.#reading ??= this.#update().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  /** Stops reading. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#stop.abort(new LintelError("shutting_down", "the backend was closed"));
+  }
+
+  async #update(): Promise<void> {
+    clearTimeout(this.#timer);
+    const { refresh, log, read, changed } = this.#options;
+    let next = refresh;
+    try {
+      this.value = await read(this.#stop.signal);
+      this.failure = undefined;
+      this.#retry = firstRetry;
+    } catch (thrown) {
+      if (this.#stop.signal.aborted) return;
+      const failure = toLintelError(thrown);
+      if (!this.failure) log.warn({ err: failure }, "the list of models can't be read");
+      this.failure = failure;
+      next = refresh > 0 ? Math.min(this.#retry, refresh) : 0;
+      this.#retry *= 2;
+    }
+    this.#read = true;
+    changed();
+    if (next > 0 && !this.#stop.signal.aborted) {
+      this.#timer = setTimeout(() => void this.refresh(), next).unref();
+    }
+  }
+}
