@@ -1,5 +1,6 @@
 /** Every kind of backend's entry, in one union. */
 import { z } from "zod";
+import { aiSdkSchema } from "../backends/ai-sdk/schema.js";
 import { embeddedSchema } from "../backends/embedded/schema.js";
 import type { kinds } from "../backends/index.js";
 import { llamaSchema } from "../backends/llama/schema.js";
@@ -14,6 +15,7 @@ const schemas = {
   node: nodeSchema,
   llama: llamaSchema,
   onnx: onnxSchema,
+  "ai-sdk": aiSdkSchema,
 } satisfies Record<keyof typeof kinds, z.ZodObject>;
 
 /** The entry of a backend; `type` says which kind. */
@@ -23,4 +25,5 @@ export const backendSchema = z.discriminatedUnion("type", [
   schemas.node,
   schemas.llama,
   schemas.onnx,
+  schemas["ai-sdk"],
 ]);

@@ -1,0 +1,172 @@
+/** Completions by a provider of the AI SDK. */
+import type {
+  LanguageModelV3,
+  LanguageModelV3CallOptions,
+  LanguageModelV3FinishReason,
+  LanguageModelV3Message,
+  LanguageModelV3StreamPart,
+  LanguageModelV3Usage,
+  SharedV3Warning,
+} from "@ai-sdk/provider";
+import type { LLMMessage, LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import type { Call } from "../../core/call.js";
+import { chatDefaults } from "../../core/defaults.js";
+import { LintelError } from "../../core/errors.js";
+import { warn } from "../../core/fit.js";
+import { nonsense } from "../http/failure.js";
+import { piece } from "../openai/stream.js";
+import { failureOf } from "./failure.js";
+import type { AiSdkModel } from "./schema.js";
+import { readWarning } from "./warnings.js";
+
+/** A chat model with what is configured for it. */
+export interface ChatModel {
+  readonly model: LanguageModelV3;
+  readonly providerOptions: Record<string, Record<string, unknown>>;
+  readonly config: AiSdkModel;
+}
+
+type ChatCall = Call<"chat"> | Call<"complete">;
+
+/** Streams a completion. `signal` is the call's, or aborts with it. */
+export async function* chat(
+  { model, ...known }: ChatModel,
+  call: Call<"chat">,
+  signal: AbortSignal,
+): AsyncGenerator<readonly LLMResponse[]> {
+  const { stream } = await asked(signal, model.doStream(optionsOf(call, known, signal)));
+  const reader = stream.getReader();
+  try {
+    let stamp = stampOf(call.request.model);
+    for (;;) {
+      const { done, value } = await asked(signal, reader.read());
+      if (done) throw nonsense("broke off its answer: no finish reason");
+      const part: LanguageModelV3StreamPart = value;
+      if (part.type === "stream-start") warnAbout(call, part.warnings);
+      else if (part.type === "error") throw failureOf(part.error);
+      else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
+      else if (part.type === "text-delta" && part.delta !== "") yield [piece(stamp, part.delta)];
+      else if (part.type === "finish") {
+        yield [piece(stamp, "", finishReasonOf(part.finishReason), usageOf(part.usage))];
+        return;
+      }
+    }
+  } finally {
+    // After a failure cancelling fails too, and there is nothing left to say.
+    void reader.cancel().catch(() => {});
+  }
+}
+
+/** Runs a completion to its end. */
+export async function* complete(
+  { model, ...known }: ChatModel,
+  call: Call<"complete">,
+  signal: AbortSignal,
+): AsyncGenerator<readonly LLMResponse[]> {
+  const result = await asked(signal, model.doGenerate(optionsOf(call, known, signal)));
+  warnAbout(call, result.warnings);
+  const content = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  yield [
+    {
+      ...stampOf(call.request.model, result.response),
+      usage: usageOf(result.usage),
+      choices: [
+        {
+          $typeName: "lintel.v1.LLMChoice",
+          index: 0,
+          finishReason: finishReasonOf(result.finishReason),
+          message: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+        },
+      ],
+    },
+  ];
+}
+
+/** What a provider answers, its errors as Lintel's. */
+export async function asked<T>(signal: AbortSignal, answer: PromiseLike<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    throw signal.aborted ? signal.reason : failureOf(thrown);
+  }
+}
+
+function optionsOf(
+  { request, id }: ChatCall,
+  { providerOptions }: Pick<ChatModel, "providerOptions">,
+  signal: AbortSignal,
+): LanguageModelV3CallOptions {
+  const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
+  return {
+    prompt: request.messages.map(promptOf),
+    ...(temperature !== undefined && { temperature }),
+    // Some models refuse top_p beside temperature; at 1 it changes nothing.
+    ...(topP !== undefined && topP < 1 && { topP }),
+    ...(topK >= 1 && { topK }),
+    ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
+    ...(seed !== undefined && seed >= 0n && { seed: Number(seed) }),
+    ...(stop.length > 0 && { stopSequences: stop }),
+    headers: { "x-request-id": id },
+    abortSignal: signal,
+    providerOptions: providerOptions as NonNullable<LanguageModelV3CallOptions["providerOptions"]>,
+  };
+}
+
+/** The contract's messages carry text only: what a tool said is told as the user's. */
+function promptOf({ role, content }: LLMMessage): LanguageModelV3Message {
+  if (role === "system" || role === "developer") return { role: "system", content };
+  return {
+    role: role === "assistant" ? "assistant" : "user",
+    content: [{ type: "text", text: content }],
+  };
+}
+
+function stampOf(
+  model: string,
+  said: { id?: string; modelId?: string; timestamp?: Date } = {},
+): Omit<LLMResponse, "usage" | "choices"> {
+  return {
+    $typeName: "lintel.v1.LLMResponse",
+    id: said.id ?? "",
+    model: said.modelId ?? model,
+    created: Math.floor((said.timestamp?.getTime() ?? Date.now()) / 1000),
+    usageEstimated: false,
+    warnings: [],
+  };
+}
+
+const finishReasons: Readonly<Record<string, string>> = {
+  length: "length",
+  "content-filter": "content_filter",
+  "tool-calls": "tool_calls",
+};
+
+function finishReasonOf({ unified }: LanguageModelV3FinishReason): string {
+  if (unified === "error") {
+    throw new LintelError("upstream_failed", "the model server gave up on the completion");
+  }
+  return finishReasons[unified] ?? "stop";
+}
+
+function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): LLMTokenUsage | undefined {
+  const promptTokens = inputTokens.total ?? 0;
+  const completionTokens = outputTokens.total ?? 0;
+  if (promptTokens + completionTokens === 0) return undefined;
+  return {
+    $typeName: "lintel.v1.LLMTokenUsage",
+    promptTokens,
+    completionTokens,
+    totalTokens: promptTokens + completionTokens,
+  };
+}
+
+/** Warns of what the provider left out, unless it is a default that nobody asked for. */
+function warnAbout({ request, warnings }: ChatCall, said: readonly SharedV3Warning[]): void {
+  const values: Readonly<Record<string, boolean>> = {
+    temperature: request.temperature === chatDefaults.temperature,
+    max_tokens: request.maxTokens === chatDefaults.maxTokens,
+  };
+  for (const { fields, text } of said.map(readWarning)) {
+    if (!fields.some((field) => values[field])) warn(warnings, text);
+  }
+}

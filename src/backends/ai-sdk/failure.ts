@@ -1,0 +1,75 @@
+/** What went wrong at a provider, in Lintel's terms. */
+import type { APICallError } from "@ai-sdk/provider";
+import { fromUpstreamStatus, LintelError, withoutAddresses } from "../../core/errors.js";
+import { failureIn, nonsense, retryAfterOf } from "../http/failure.js";
+
+/** Providers mark their errors, so that those of another copy of the package are known too. */
+const isNamed = (error: object, name: string) => Symbol.for(`vercel.ai.error.${name}`) in error;
+
+/** Causes that tell of time running out. */
+const timeouts = new Set([
+  "UND_ERR_CONNECT_TIMEOUT",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_BODY_TIMEOUT",
+]);
+
+/** Errors about the request, and what they say of it. */
+const requestErrors = [
+  "AI_UnsupportedFunctionalityError",
+  "AI_InvalidPromptError",
+  "AI_InvalidArgumentError",
+  "AI_TooManyEmbeddingValuesForCallError",
+];
+
+/** The error for whatever a provider threw or reported inside a stream, other than for our own abort. */
+export function failureOf(thrown: unknown): LintelError {
+  const own = causes(thrown).find((cause) => cause instanceof LintelError);
+  if (own) return own as LintelError;
+  if (typeof thrown === "string") return failureIn({ error: thrown }) ?? nonsense("failed");
+  if (typeof thrown !== "object" || thrown === null) return nonsense("failed", thrown);
+  if (causes(thrown).some(({ code }) => timeouts.has(String(code)))) {
+    return new LintelError("timeout", "the model server took too long", { cause: thrown });
+  }
+  if (isNamed(thrown, "AI_APICallError")) return ofApiCall(thrown as APICallError);
+  if (isNamed(thrown, "AI_LoadAPIKeyError") || isNamed(thrown, "AI_LoadSettingError")) {
+    return new LintelError("unavailable", "the model server's credentials are not configured", {
+      cause: thrown,
+    });
+  }
+  if (requestErrors.some((name) => isNamed(thrown, name))) {
+    const said = withoutAddresses((thrown as Error).message);
+    return new LintelError("invalid_value", `the model server refused the request: ${said}`, {
+      cause: thrown,
+    });
+  }
+  // Streams report the vendor's own error object.
+  if (!(thrown instanceof Error)) return failureIn({ error: thrown }) ?? nonsense("failed", thrown);
+  if (isConnection(thrown)) return unreachable(thrown);
+  return nonsense("answered with something that its provider does not understand", thrown);
+}
+
+function ofApiCall(error: APICallError): LintelError {
+  const { statusCode, message, responseHeaders } = error;
+  if (statusCode === undefined) return unreachable(error);
+  if (statusCode < 300) return nonsense("answered with something that can't be read", error);
+  const failure = fromUpstreamStatus(
+    statusCode,
+    message,
+    retryAfterOf(responseHeaders?.["retry-after"], Date.now()),
+  );
+  failure.cause = error;
+  return failure;
+}
+
+const isConnection = (error: Error) =>
+  causes(error).some(({ code }) => /^(?:E[A-Z]+|UND_ERR_)/.test(String(code ?? "")));
+
+const unreachable = (cause: unknown) =>
+  new LintelError("upstream_unreachable", "the model server can't be reached", { cause });
+
+/** An error, and what is behind it. */
+function causes(thrown: unknown): (Error & { code?: unknown })[] {
+  const found: (Error & { code?: unknown })[] = [];
+  for (let at = thrown; at instanceof Error && found.length < 8; at = at.cause) found.push(at);
+  return found;
+}

@@ -1,0 +1,161 @@
+/** Images by a provider of the AI SDK. */
+import { randomInt } from "node:crypto";
+import type { ImageModelV3, ImageModelV3CallOptions } from "@ai-sdk/provider";
+import type { Media, TextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
+import type { Call } from "../../core/call.js";
+import { imageDefaults } from "../../core/defaults.js";
+import { LintelError } from "../../core/errors.js";
+import { warn } from "../../core/fit.js";
+import { inlineImage } from "../../core/image-events.js";
+import { nonsense } from "../http/failure.js";
+import { asPng, imageOfBase64 } from "../http/image.js";
+import { asked } from "./chat.js";
+import { imagePackage } from "./packages.js";
+import { type Dropped, readWarning } from "./warnings.js";
+
+/** An image model with what is known of it. */
+export interface ImageModel {
+  readonly model: ImageModelV3;
+  readonly package: string;
+  readonly providerOptions: Record<string, Record<string, unknown>>;
+  /** Request fields that it honours. */
+  readonly supports: readonly string[];
+  /** The provider said that it ignores a field. */
+  learn(field: string): void;
+}
+
+type Options = Omit<ImageModelV3CallOptions, "n" | "seed" | "abortSignal">;
+
+/** Some images of one prompt. `signal` is the call's, or aborts with it. */
+export async function* textToImage(
+  known: ImageModel,
+  call: Call<"textToImage">,
+  signal: AbortSignal,
+): AsyncGenerator<readonly TextToImageResponse[]> {
+  const { request } = call;
+  const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
+  const seeded = known.supports.includes("seed");
+  // A seed is of one request: so that image i has seed + i, each has its own.
+  const most = seeded ? 1 : ((await maxImages(known.model)) ?? 1);
+  const first = seeded ? Number(seedOf(request)) : undefined;
+  const options = optionsOf(known, call);
+  const failed = new AbortController();
+  const within = AbortSignal.any([signal, failed.signal]);
+  const parts: Promise<Media[]>[] = [];
+  for (let made = 0; made < images; made += most) {
+    const seed = first === undefined ? undefined : (first + made) % seeds;
+    parts.push(ask(known, call, { ...options, n: Math.min(most, images - made), seed }, within));
+  }
+  try {
+    const media = (await Promise.all(parts)).flat();
+    yield [{ $typeName: "lintel.v1.TextToImageResponse", images: media, warnings: [] }];
+  } catch (thrown) {
+    // There is no half an answer: what still runs is not paid for.
+    failed.abort(thrown);
+    throw thrown;
+  }
+}
+
+/** Seeds count modulo this. */
+const seeds = 2 ** 32;
+
+/** As asked, or a random one. */
+const seedOf = ({ seed }: { readonly seed?: bigint | undefined }) =>
+  seed !== undefined && seed >= 0n ? seed : randomInt(seeds);
+
+async function ask(
+  known: ImageModel,
+  call: Call<"textToImage">,
+  options: Omit<ImageModelV3CallOptions, "abortSignal">,
+  signal: AbortSignal,
+): Promise<Media[]> {
+  const result = await asked(
+    signal,
+    known.model.doGenerate({ ...options, ...sentSeed(known, options.seed), abortSignal: signal }),
+  );
+  for (const dropped of result.warnings.map(readWarning)) heed(known, call, dropped);
+  if (result.images.length !== options.n) {
+    throw nonsense(`made ${result.images.length} images instead of ${options.n}`);
+  }
+  return Promise.all(
+    result.images.map(async (image) =>
+      inlineImage(
+        typeof image === "string" ? await imageOfBase64(image) : await asPng(image),
+        options.seed ?? 0,
+      ),
+    ),
+  );
+}
+
+/** A provider with fewer seeds gets the rest of the division: the same picture for the same seed. */
+function sentSeed(known: ImageModel, seed: number | undefined): { seed: number | undefined } {
+  const { seeds: most = seeds } = imagePackage(known.package);
+  return { seed: seed === undefined ? undefined : seed % most };
+}
+
+/** Fields that change the picture: a caller who set one is not served without it. */
+const changing = { width: "width", height: "height", seed: "seed" } as const;
+
+/**
+ * The core drops or refuses what a model does not support before it is asked.
+ * What only the provider knows comes too late for that: the call that finds it
+ * out follows the same rule, and from the next one on the core does.
+ */
+function heed(
+  { learn }: ImageModel,
+  { request, modelSettings, warnings }: Call<"textToImage">,
+  { fields, ignored, text }: Dropped,
+): void {
+  if (!ignored || fields.length === 0) {
+    warn(warnings, text);
+    return;
+  }
+  for (const field of fields) {
+    learn(field);
+    const key = changing[field as keyof typeof changing];
+    const value = key && request[key];
+    const fallback = key === undefined || key === "seed" ? undefined : imageDefaults[key];
+    if (value === undefined || value === fallback) continue;
+    if (key === "seed" || modelSettings?.unsupported === "ignore") {
+      warn(warnings, `${field}: not supported by this model, ignored`);
+      continue;
+    }
+    throw new LintelError("unsupported_parameter", `${field}: this model does not support it`, {
+      param: field,
+    });
+  }
+}
+
+function optionsOf(known: ImageModel, { request, id }: Call<"textToImage">): Options {
+  const { supports, providerOptions } = known;
+  const { width, height } = request;
+  const { key, options, tuning = {} } = imagePackage(known.package);
+  const size = supports.includes("width") && width && height ? `${width}x${height}` : undefined;
+  const tuned = {
+    guidance_scale: [request.guidanceScale, imageDefaults.guidanceScale],
+    num_inference_steps: [request.numInferenceSteps, imageDefaults.numInferenceSteps],
+    negative_prompt: [request.negativePrompt, ""],
+  } as const;
+  const sent: Record<string, unknown> = { ...options };
+  for (const [field, name] of Object.entries(tuning)) {
+    // At the contract's default it is not set: then the model's own default is better.
+    const [value, fallback] = tuned[field as keyof typeof tuned];
+    if (value !== undefined && value !== fallback) sent[name] = value;
+  }
+  return {
+    prompt: request.prompt,
+    size: size as Options["size"],
+    aspectRatio: undefined,
+    files: undefined,
+    mask: undefined,
+    headers: { "x-request-id": id },
+    providerOptions: {
+      ...providerOptions,
+      ...(key && { [key]: { ...sent, ...providerOptions[key] } }),
+    } as Options["providerOptions"],
+  };
+}
+
+async function maxImages({ maxImagesPerCall, modelId }: ImageModelV3): Promise<number | undefined> {
+  return typeof maxImagesPerCall === "function" ? maxImagesPerCall({ modelId }) : maxImagesPerCall;
+}

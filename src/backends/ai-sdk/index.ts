@@ -1,0 +1,199 @@
+/** The kind `ai-sdk`: providers of the Vercel AI SDK, for what has no kind of its own. */
+import { isDeepStrictEqual } from "node:util";
+import { Agent } from "undici";
+import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import type { Backend } from "../../core/backend.js";
+import type { Call, Handle } from "../../core/call.js";
+import { LintelError, toLintelError } from "../../core/errors.js";
+import { modelOf } from "../../core/model.js";
+import { unlessAborted } from "../abort.js";
+import { Guard } from "../http/guard.js";
+import type { BackendContext, BackendKind } from "../kind.js";
+import { chat, complete } from "./chat.js";
+import { guardedFetch } from "./fetch.js";
+import { textToImage } from "./images.js";
+import { type Loaded, loadModel, loadProvider } from "./load.js";
+import { imagePackage, supportedBy } from "./packages.js";
+import { type AiSdkConfig, type AiSdkModel, aiSdkSchema } from "./schema.js";
+
+/** The kind `ai-sdk`. */
+export const aiSdk: BackendKind<typeof aiSdkSchema> = {
+  schema: aiSdkSchema,
+  create: (config, context) => new AiSdkBackend(config, context),
+};
+
+/** A model of the entry, and what became of it. */
+interface Entry {
+  readonly config: AiSdkModel;
+  loaded?: Loaded;
+  failure?: LintelError;
+  /** Fields that the provider ignored. */
+  readonly ignored: Set<string>;
+}
+
+/** A backend on one provider. Its package is loaded in the background. */
+export class AiSdkBackend implements Backend {
+  readonly name: string;
+  readonly handlers: Backend["handlers"];
+  readonly #config: AiSdkConfig;
+  readonly #entries: ReadonlyMap<string, Entry>;
+  readonly #guard: Guard;
+  readonly #agent: Agent;
+  readonly #running = new Set<AbortController>();
+  readonly #loading: Promise<void>;
+  #models: readonly Model[] = [];
+  #closed: LintelError | undefined;
+
+  constructor(config: AiSdkConfig, { log }: BackendContext) {
+    this.name = config.name;
+    this.#config = config;
+    this.#entries = new Map(config.models.map((m) => [m.id, { config: m, ignored: new Set() }]));
+    const { connect, first_token, idle } = config.timeouts;
+    const { baseURL } = config.options;
+    this.#agent = new Agent({
+      connect: { timeout: connect },
+      headersTimeout: first_token,
+      bodyTimeout: idle,
+    });
+    this.#guard = new Guard({
+      own: typeof baseURL === "string" && URL.canParse(baseURL) ? [baseURL] : [],
+      allow: [...config.allow_hosts, ...(imagePackage(config.package).hosts ?? [])],
+      connectTimeout: connect,
+    });
+    this.handlers = this.#handlers();
+    this.#build();
+    this.#loading = this.#load(log);
+  }
+
+  models(): readonly Model[] {
+    return this.#models;
+  }
+
+  async ready(model: string, signal: AbortSignal): Promise<void> {
+    await unlessAborted(this.#loading, signal);
+    const failure = this.#entries.get(model)?.failure;
+    if (failure) throw failure;
+  }
+
+  /** Providers have nothing to ask: healthy is what could be loaded. */
+  async health(signal: AbortSignal): Promise<void> {
+    await unlessAborted(this.#loading, signal);
+    const entries = [...this.#entries.values()];
+    const failure = entries.find((entry) => entry.failure)?.failure;
+    if (failure && entries.every((entry) => entry.failure)) throw failure;
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= new LintelError("shutting_down", "the backend was closed");
+    for (const controller of this.#running) controller.abort(this.#closed);
+    await Promise.all([this.#guard.close(), this.#agent.destroy()]);
+  }
+
+  #handlers(): Backend["handlers"] {
+    const has = (task: AiSdkModel["task"]) => this.#config.models.some((m) => m.task === task);
+    const chats: Backend["handlers"] = {
+      chat: (call) =>
+        this.#run(call, (entry, signal) => chat(this.#chatModel(entry), call, signal)),
+      complete: (call) =>
+        this.#run(call, (entry, signal) => complete(this.#chatModel(entry), call, signal)),
+    };
+    const draws: Backend["handlers"] = {
+      textToImage: (call) =>
+        this.#run(call, (entry, signal) => textToImage(this.#imageModel(entry), call, signal)),
+    };
+    return { ...(has("chat") && chats), ...(has("image") && draws) };
+  }
+
+  /** Runs a call under a signal that also aborts when the backend is closed. */
+  async *#run<M extends "chat" | "complete" | "textToImage">(
+    call: Call<M>,
+    run: (entry: Entry, signal: AbortSignal) => ReturnType<Handle<M>>,
+  ): ReturnType<Handle<M>> & AsyncGenerator {
+    call.signal.throwIfAborted();
+    if (this.#closed) throw this.#closed;
+    const controller = new AbortController();
+    const abort = () => controller.abort(call.signal.reason);
+    call.signal.addEventListener("abort", abort, { once: true });
+    this.#running.add(controller);
+    try {
+      await unlessAborted(this.#loading, controller.signal);
+      const { request } = call as Call;
+      const id = "modelId" in request ? request.modelId : (request as { model: string }).model;
+      const entry = this.#entries.get(id);
+      if (!entry) throw new LintelError("model_not_found", "the provider has no such model");
+      if (entry.failure) throw entry.failure;
+      yield* run(entry, controller.signal);
+    } finally {
+      this.#running.delete(controller);
+      call.signal.removeEventListener("abort", abort);
+    }
+  }
+
+  #chatModel({ loaded, config }: Entry) {
+    if (loaded?.task !== "chat") throw wrongTask();
+    return { model: loaded.model, config, providerOptions: this.#options(config) };
+  }
+
+  #imageModel(entry: Entry) {
+    const { loaded, config, ignored } = entry;
+    if (loaded?.task !== "image") throw wrongTask();
+    return {
+      model: loaded.model,
+      package: this.#config.package,
+      providerOptions: this.#options(config),
+      supports: this.#supported(entry),
+      learn: (field: string) => {
+        ignored.add(field);
+        this.#build();
+      },
+    };
+  }
+
+  /** What is configured for all models, and above it for this one. */
+  #options({ provider_options: own = {} }: AiSdkModel) {
+    const { provider_options: all } = this.#config;
+    const keys = new Set([...Object.keys(all), ...Object.keys(own)]);
+    return Object.fromEntries([...keys].map((key) => [key, { ...all[key], ...own[key] }]));
+  }
+
+  #supported({ config, ignored }: Entry): string[] {
+    const fields = config.supports ?? supportedBy(this.#config.package, config.task);
+    return fields.filter((field) => !ignored.has(field));
+  }
+
+  async #load(log: BackendContext["log"]): Promise<void> {
+    try {
+      const fetch = guardedFetch({ guard: this.#guard, dispatcher: this.#agent });
+      const provider = await loadProvider(this.#config, fetch);
+      for (const entry of this.#entries.values()) {
+        try {
+          entry.loaded = loadModel(provider, entry.config);
+        } catch (thrown) {
+          entry.failure = toLintelError(thrown);
+        }
+      }
+    } catch (thrown) {
+      for (const entry of this.#entries.values()) entry.failure = toLintelError(thrown);
+    }
+    for (const failure of new Set([...this.#entries.values()].map((entry) => entry.failure))) {
+      if (failure) log.error({ backend: this.name, err: failure }, failure.message);
+    }
+    this.#build();
+  }
+
+  #build(): void {
+    const models = [...this.#entries.values()].map((entry) => {
+      const { config, loaded, failure } = entry;
+      const state = failure ? State.FAILED : loaded ? State.READY : State.LOADING;
+      return modelOf(config.id, config.task === "chat" ? Task.CHAT : Task.TEXT_TO_IMAGE, {
+        state,
+        stateDetail: failure?.message ?? "",
+        supports: this.#supported(entry),
+        maxTokens: config.max_tokens ?? 0,
+      });
+    });
+    if (!isDeepStrictEqual(models, this.#models)) this.#models = models;
+  }
+}
+
+const wrongTask = () => new LintelError("unimplemented", "the model can't do this operation");

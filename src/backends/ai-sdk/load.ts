@@ -1,0 +1,111 @@
+/** Loads a provider of the AI SDK, which the operator installs. */
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { ImageModelV3, LanguageModelV3, ProviderV3 } from "@ai-sdk/provider";
+import { LintelError } from "../../core/errors.js";
+import type { AiSdkConfig, AiSdkModel } from "./schema.js";
+
+/** A function that makes a provider. */
+type Create = (options: Readonly<Record<string, unknown>>) => ProviderV3;
+
+/** `fetch`, as providers take it. */
+export type Fetch = typeof globalThis.fetch;
+
+/** A model, ready to be called. */
+export type Loaded =
+  | { readonly task: "chat"; readonly model: LanguageModelV3 }
+  | { readonly task: "image"; readonly model: ImageModelV3 };
+
+/** The versions of the interface whose calls, as made here, are the same. */
+const versions: ReadonlySet<string> = new Set(["v3", "v4"]);
+
+/**
+ * Imports the provider's package and makes the provider.
+ * @throws LintelError `unavailable` that says what to install or to change
+ */
+export async function loadProvider(config: AiSdkConfig, fetch: Fetch): Promise<ProviderV3> {
+  const create = creatorIn(await importPackage(config.package), config);
+  try {
+    return create({ ...config.options, fetch });
+  } catch (cause) {
+    throw unusable(`${config.package} does not take these options`, cause);
+  }
+}
+
+/**
+ * A model of the provider.
+ * @throws LintelError `unavailable` if it has no such models, or speaks another version
+ */
+export function loadModel(provider: ProviderV3, { id, task }: AiSdkModel): Loaded {
+  const loaded = modelOf(provider, id, task);
+  if (versions.has(loaded.model.specificationVersion)) return loaded;
+  throw unusable(
+    `this version of the provider speaks ${loaded.model.specificationVersion} of the AI SDK's interface, not v3 or v4: update it`,
+  );
+}
+
+function modelOf(provider: ProviderV3, id: string, task: AiSdkModel["task"]): Loaded {
+  try {
+    return task === "chat"
+      ? { task, model: provider.languageModel(id) }
+      : { task, model: provider.imageModel(id) };
+  } catch (cause) {
+    throw unusable(
+      task === "chat"
+        ? "the provider has no such chat model"
+        : "the provider has no such image model",
+      cause,
+    );
+  }
+}
+
+async function importPackage(name: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(name).catch((cause) => importNearby(name, cause))) as never;
+  } catch (cause) {
+    if (!isMissing(name, cause)) throw unusable(`the package ${name} can't be loaded`, cause);
+    throw unusable(`the package ${name} is not installed: npm install ${packageOf(name)}`, cause);
+  }
+}
+
+/** A package that is not beside Lintel may be in the folder where it was started. */
+function importNearby(name: string, cause: unknown): Promise<unknown> {
+  if (!isMissing(name, cause)) throw cause;
+  const path = createRequire(join(process.cwd(), "package.json")).resolve(name);
+  return import(pathToFileURL(path).href);
+}
+
+/** Whether it is the package itself that is missing, not something that it needs. */
+function isMissing(name: string, cause: unknown): boolean {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const missing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+  return missing && message.includes(`'${packageOf(name)}`);
+}
+
+/** `@scope/name` of `@scope/name/part`. */
+const packageOf = (name: string) =>
+  name
+    .split("/")
+    .slice(0, name.startsWith("@") ? 2 : 1)
+    .join("/");
+
+function creatorIn(module: Record<string, unknown>, config: AiSdkConfig): Create {
+  const names = Object.keys(module).filter(
+    (name) => /^create[A-Z]/.test(name) && typeof module[name] === "function",
+  );
+  const wanted = config.export ?? (names.length === 1 ? names[0] : undefined);
+  const create = wanted === undefined ? undefined : module[wanted];
+  if (typeof create === "function") return create as Create;
+  if (config.export !== undefined) {
+    throw unusable(`the package ${config.package} has no function ${config.export}`);
+  }
+  throw unusable(
+    names.length === 0
+      ? `the package ${config.package} is no provider of the AI SDK: it has no create function`
+      : `the package ${config.package} has several create functions: set export to one of ${names.join(", ")}`,
+  );
+}
+
+const unusable = (message: string, cause?: unknown) =>
+  new LintelError("unavailable", message, { cause });

@@ -1,0 +1,95 @@
+/** What is known of the providers' packages besides their common interface. */
+
+/** How an image provider takes what the common interface has no field for. */
+export interface ImagePackage {
+  /** Key of its options in `providerOptions`. */
+  readonly key: string;
+  /** Options that are always sent: PNG where another format is the default. */
+  readonly options?: Readonly<Record<string, unknown>>;
+  /** Our fields by the names of its options. */
+  readonly tuning?: Readonly<Record<string, string>>;
+  /** Whether it takes a size in pixels. */
+  readonly size: boolean;
+  /** Whether it takes a seed. */
+  readonly seed: boolean;
+  /** How many seeds it knows, where fewer than 2^32. */
+  readonly seeds?: number;
+  /** Hosts that its answers point to. */
+  readonly hosts?: readonly string[];
+}
+
+const steps = "num_inference_steps";
+const guidance = "guidance_scale";
+
+/** By package; of those that are not here the common interface is expected to do. */
+const imagePackages: Readonly<Record<string, ImagePackage>> = {
+  "@ai-sdk/fal": {
+    key: "fal",
+    options: { outputFormat: "png" },
+    tuning: { [guidance]: "guidanceScale", [steps]: "numInferenceSteps" },
+    size: true,
+    seed: true,
+    hosts: ["fal.media", "*.fal.media", "*.fal.ai", "*.fal.run"],
+  },
+  "@ai-sdk/replicate": {
+    key: "replicate",
+    options: { output_format: "png" },
+    tuning: { [guidance]: guidance, [steps]: steps, negative_prompt: "negative_prompt" },
+    size: true,
+    seed: true,
+    hosts: ["replicate.delivery", "*.replicate.delivery", "*.replicate.com"],
+  },
+  "@ai-sdk/black-forest-labs": {
+    key: "blackForestLabs",
+    options: { outputFormat: "png" },
+    tuning: { [guidance]: "guidance", [steps]: "steps" },
+    size: true,
+    seed: true,
+    hosts: ["*.bfl.ai"],
+  },
+  "@ai-sdk/amazon-bedrock": {
+    key: "bedrock",
+    tuning: { [guidance]: "cfgScale", negative_prompt: "negativeText" },
+    size: true,
+    seed: true,
+    // Nova Canvas's, the lesser of the two families'.
+    seeds: 858_993_460,
+  },
+  "@ai-sdk/openai": { key: "openai", size: true, seed: false },
+  "@ai-sdk/azure": { key: "openai", size: true, seed: false },
+  "@ai-sdk/google": { key: "google", size: false, seed: false },
+  "@ai-sdk/google-vertex": {
+    key: "vertex",
+    tuning: { negative_prompt: "negativePrompt" },
+    size: false,
+    // Imagen takes one only where its watermark is turned off.
+    seed: false,
+  },
+  "@ai-sdk/xai": { key: "xai", size: false, seed: false, hosts: ["*.x.ai"] },
+  "@ai-sdk/luma": {
+    key: "luma",
+    size: false,
+    seed: false,
+    hosts: ["*.lumalabs.ai", "*.cdn-luma.com"],
+  },
+};
+
+/** What is known of a package's images. */
+export function imagePackage(name: string): ImagePackage {
+  return imagePackages[name] ?? { key: "", size: true, seed: true };
+}
+
+/** Fields of chat requests that the common interface has. */
+const chatFields = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
+
+/** Request fields that a package can honour, by their names. */
+export function supportedBy(name: string, task: "chat" | "image"): string[] {
+  if (task === "chat") return chatFields;
+  const { size, seed, tuning = {} } = imagePackage(name);
+  return [
+    ...(size ? ["width", "height"] : []),
+    ...(seed ? ["seed"] : []),
+    ...Object.keys(tuning),
+    "num_images_per_prompt",
+  ];
+}
