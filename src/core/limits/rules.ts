@@ -79,6 +79,8 @@ function merged(everyone: CallerLimits = {}, own: CallerLimits = {}): CallerLimi
   return { ...everyone, ...Object.fromEntries(said) };
 }
 
+const estimates: ReadonlySet<Quantity> = new Set<Quantity>(["tokens", "images", "spend"]);
+
 const minute = { type: "sliding", ms: 60_000 } as const;
 const day = { type: "calendar", period: "day" } as const;
 const running = { type: "running" } as const;
@@ -96,7 +98,11 @@ function rulesOf(limits: CallerLimits | undefined, prefix: string, whose: string
     if (limit === undefined || limit === Number.POSITIVE_INFINITY) return;
     // A budget of another period is another counter.
     const key = `${prefix}:${quantity === "spend" && span.type === "calendar" ? `${quantity}-${span.period}` : quantity}`;
-    rules.push({ quantity, counter: { key, span, limit }, words: `${what} ${whose}` });
+    rules.push({
+      quantity,
+      counter: { key, span, limit, estimated: estimates.has(quantity) },
+      words: `${what} ${whose}`,
+    });
   };
   add("requests", minute, requestsPerMinute, `${requestsPerMinute} requests per minute`);
   add("tokens", minute, tokensPerMinute, `${tokensPerMinute} tokens per minute`);

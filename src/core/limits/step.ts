@@ -82,7 +82,7 @@ class Plan {
       if (amount === 0) continue;
       claims.push({ counter: rule.counter, amount });
       claiming.push(rule);
-      if (rule.quantity !== "requests") open = true;
+      if (rule.counter.estimated || rule.quantity === "concurrent") open = true;
     }
     this.rules = claiming;
     this.claims = claims;

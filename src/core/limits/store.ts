@@ -15,8 +15,10 @@ export interface Counter {
   /** The same in all replicas, for example `caller:alice:requests`. */
   readonly key: string;
   readonly span: Span;
-  /** A whole number, or `Infinity`. */
+  /** A whole number. */
   readonly limit: number;
+  /** Whether claims are estimates, put right when the call ended. */
+  readonly estimated: boolean;
 }
 
 /** What a call wants of a counter: a whole number, 1 or more. */

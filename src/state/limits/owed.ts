@@ -1,0 +1,126 @@
+/** What the store has still to be told: kept while it is away, and sent when it is back. */
+import { randomBytes } from "node:crypto";
+import { periodAt } from "../../core/limits/period.js";
+import type { Claim } from "../../core/limits/store.js";
+import type { RedisConnection } from "../redis/connection.js";
+import { runScript } from "../redis/script.js";
+import { chargeScript } from "./scripts.js";
+
+/** Most corrections, and most counters, that are kept; the oldest are given up. */
+const mostKept = 10_000;
+/** How many are on their way at once. */
+const chunk = 100;
+
+interface Charge {
+  readonly key: string;
+  readonly start: number;
+  readonly end: number;
+  amount: number;
+}
+
+/** The debts of this process to the store. Everything sent may be sent again and counts once. */
+export class Owed {
+  readonly #connection: RedisConnection;
+  readonly #prefix: string;
+  readonly #time: () => number;
+  readonly #waiting = new Set<() => Promise<void>>();
+  readonly #charges = new Map<string, Charge>();
+  readonly #sending = new Set<Promise<void>>();
+  #flushing: Promise<void> | undefined;
+
+  /**
+   * @param prefix of all keys
+   * @param time first argument of scripts
+   */
+  constructor(connection: RedisConnection, prefix: string, time: () => number) {
+    this.#connection = connection;
+    this.#prefix = prefix;
+    this.#time = time;
+    connection.onAvailable(() => this.#flush());
+  }
+
+  /** Does something at the store now, or else when it is back. Doing it twice must count once. */
+  send(task: () => Promise<void>): void {
+    if (!this.#connection.available) {
+      this.#keep(task);
+      return;
+    }
+    const sent: Promise<void> = task()
+      .catch(() => this.#keep(task))
+      .finally(() => this.#sending.delete(sent));
+    this.#sending.add(sent);
+  }
+
+  /** Notes what a call took that the store never heard of. */
+  charge(claims: readonly Claim[], amounts: readonly number[], now: number): void {
+    for (const [i, { counter, amount }] of claims.entries()) {
+      const { key, span } = counter;
+      const took = amounts[i] ?? amount;
+      if (span.type !== "calendar" || took === 0) continue;
+      const { start, end } = periodAt(span.period, now);
+      const name = `${start}:${key}`;
+      const charge = this.#charges.get(name);
+      if (charge) charge.amount += took;
+      else {
+        if (this.#charges.size >= mostKept) dropFirst(this.#charges);
+        this.#charges.set(name, { key, start, end, amount: took });
+      }
+    }
+    if (this.#connection.available) this.#flush();
+  }
+
+  /** Waits for what is on its way. */
+  async close(): Promise<void> {
+    if (this.#connection.available) this.#flush();
+    await Promise.all([...this.#sending, this.#flushing]);
+  }
+
+  #keep(task: () => Promise<void>): void {
+    if (this.#waiting.size >= mostKept) dropFirst(this.#waiting);
+    this.#waiting.add(task);
+  }
+
+  #flush(): void {
+    this.#flushing ??= this.#sendAll().finally(() => {
+      this.#flushing = undefined;
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    try {
+      while (this.#waiting.size > 0) {
+        const tasks = [...this.#waiting].slice(0, chunk);
+        await Promise.all(tasks.map((task) => task().then(() => this.#waiting.delete(task))));
+      }
+      while (this.#charges.size > 0) await this.#sendCharges();
+    } catch {
+      // It went away again. What was not sent stays for the next time.
+    }
+  }
+
+  async #sendCharges(): Promise<void> {
+    const charges = [...this.#charges].slice(0, chunk);
+    for (const [name] of charges) this.#charges.delete(name);
+    const keys = [`${this.#prefix}charge:${randomBytes(12).toString("base64url")}`];
+    const args: (string | number)[] = [this.#time()];
+    for (const [, { key, start, end, amount }] of charges) {
+      keys.push(this.#prefix + key);
+      args.push(amount, start, end);
+    }
+    const send = async () => {
+      await this.#connection.ask((client) => runScript(client, chargeScript, keys, args));
+    };
+    // From here on it is one addition with a name: if it has to be sent again, as it is.
+    await send().catch((error: unknown) => {
+      this.#keep(send);
+      throw error;
+    });
+  }
+}
+
+function dropFirst(from: Map<unknown, unknown> | Set<unknown>): void {
+  for (const key of from.keys()) {
+    from.delete(key);
+    return;
+  }
+}

@@ -1,0 +1,189 @@
+/** The connection to Redis or Valkey, and whether it can be counted on. */
+import { Cluster, Redis, type RedisOptions } from "ioredis";
+import type { Logger } from "../../core/log.js";
+
+/** Where the store is, and how long anybody waits for it. */
+export interface RedisSettings {
+  /** `redis://` or `rediss://` address; several are nodes of one cluster. */
+  readonly url: string | readonly string[];
+  /** What all keys begin with. Default `lintel:`. */
+  readonly keyPrefix?: string | undefined;
+  /** Longest wait for one answer, milliseconds. Default 250. */
+  readonly timeoutMs?: number | undefined;
+  /** PEM, for `rediss://`. Default: the system's certificate authorities, no certificate of our own. */
+  readonly tls?: {
+    readonly ca?: string | undefined;
+    readonly cert?: string | undefined;
+    readonly key?: string | undefined;
+  };
+}
+
+/** What the stores ask: one server, or a cluster. */
+export type RedisClient = Redis | Cluster;
+
+/** The store is away, and was not asked. */
+export class StoreAway extends Error {
+  override readonly name = "StoreAway";
+}
+
+const firstProbeMs = 50;
+const longestProbeMs = 1000;
+/** After this long without an outage the next one is probed for as quickly as the first. */
+const calmMs = 30_000;
+
+/**
+ * A connection that nobody waits for: after one failure it counts as away, and
+ * whoever asks hears so at once, until a probe in the background succeeded. Said
+ * in the log when it goes and when it comes back.
+ */
+export class RedisConnection {
+  readonly client: RedisClient;
+  readonly keyPrefix: string;
+  readonly #log: Logger;
+  readonly #back: (() => void)[] = [];
+  #available = false;
+  #said = false;
+  #outages = 0;
+  #probeMs = firstProbeMs;
+  #cameBackAt = 0;
+  #probe: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(settings: RedisSettings, log: Logger) {
+    this.keyPrefix = settings.keyPrefix ?? "lintel:";
+    this.#log = log;
+    this.client = connect(settings);
+    // Without a listener the library writes to the console.
+    this.client.on("error", (error: Error) => this.#fail(error));
+    this.client.on("close", () => this.#fail(new Error("the connection was closed")));
+    this.client.on("ready", () => void this.#try());
+  }
+
+  /** Whether the store answered when it was asked last. */
+  get available(): boolean {
+    return this.#available;
+  }
+
+  /** How often it went away, a start without it included. */
+  get outages(): number {
+    return this.#outages;
+  }
+
+  /** Calls `listener` whenever the store is there, also for the first time. */
+  onAvailable(listener: () => void): void {
+    this.#back.push(listener);
+    if (this.#available) listener();
+  }
+
+  /** Resolves once the store is there, or after `ms`. */
+  async settled(ms: number): Promise<void> {
+    if (this.#available) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.onAvailable(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+    if (!this.#available) this.#fail(new Error("it can't be reached"));
+  }
+
+  /**
+   * Asks the store.
+   * @throws StoreAway at once if it is away, and what the client threw if it just went
+   */
+  async ask<T>(command: (client: RedisClient) => Promise<T>): Promise<T> {
+    if (!this.#available) throw new StoreAway("the store is away");
+    try {
+      return await command(this.client);
+    } catch (error) {
+      this.#fail(error as Error);
+      throw error;
+    }
+  }
+
+  /** Ends the connection, once what was asked is answered. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#probe);
+    if (this.#available) await this.client.quit().catch(() => {});
+    this.client.disconnect();
+    this.#available = false;
+  }
+
+  #fail(error: Error): void {
+    if (this.#closed) return;
+    if (this.#available || !this.#said) {
+      this.#outages++;
+      this.#said = true;
+      this.#log.warn(
+        { store: "redis", reason: error.message },
+        "the store is away: deciding without it until it is back",
+      );
+    }
+    if (this.#available && Date.now() - this.#cameBackAt > calmMs) this.#probeMs = firstProbeMs;
+    this.#available = false;
+    this.#probe ??= this.#probeLater();
+  }
+
+  #probeLater(): NodeJS.Timeout {
+    const wait = this.#probeMs;
+    this.#probeMs = Math.min(2 * wait, longestProbeMs);
+    return setTimeout(() => {
+      this.#probe = undefined;
+      void this.#try();
+    }, wait).unref();
+  }
+
+  /** A write, since a server without memory or without a primary still answers pings. */
+  async #try(): Promise<void> {
+    if (this.#available || this.#closed) return;
+    try {
+      await this.client.set(`${this.keyPrefix}probe`, "1", "PX", 1000);
+    } catch (error) {
+      this.#fail(error as Error);
+      return;
+    }
+    if (this.#available || this.#closed) return;
+    this.#available = true;
+    this.#cameBackAt = Date.now();
+    if (this.#said) this.#log.info({ store: "redis" }, "the store is back");
+    for (const listener of this.#back) listener();
+  }
+}
+
+function connect(settings: RedisSettings): RedisClient {
+  const { url, timeoutMs = 250, tls } = settings;
+  const options: RedisOptions = {
+    commandTimeout: timeoutMs,
+    connectTimeout: Math.max(timeoutMs, 1000),
+    // A peer that is gone without a word: the connection is given up.
+    socketTimeout: 4 * timeoutMs,
+    // Nobody waits for a connection: a command fails at once where there is none.
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: (times) => Math.min(50 * times, longestProbeMs),
+    // A primary that became a replica.
+    reconnectOnError: (error) => error.message.startsWith("READONLY"),
+    ...(tls && { tls }),
+  };
+  if (typeof url === "string") return new Redis(url, options);
+  const { retryStrategy: clusterRetryStrategy, enableOfflineQueue, ...redisOptions } = options;
+  return new Cluster([...url], {
+    redisOptions: { ...redisOptions, ...credentialsOf(url[0] ?? "") },
+    enableOfflineQueue: enableOfflineQueue ?? false,
+    clusterRetryStrategy,
+    slotsRefreshTimeout: Math.max(timeoutMs, 1000),
+  });
+}
+
+/** Further nodes of a cluster are found without an address, so they need these apart. */
+function credentialsOf(address: string): Partial<RedisOptions> {
+  const { protocol, username, password } = new URL(address);
+  return {
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+    ...(protocol === "rediss:" && { tls: {} }),
+  };
+}

@@ -1,0 +1,41 @@
+/** Lua scripts: what happens in one step at the store. */
+import { createHash } from "node:crypto";
+import type { RedisClient, RedisConnection } from "./connection.js";
+
+/** A script with the name under which the store keeps it. */
+export interface Script {
+  readonly source: string;
+  readonly sha: string;
+}
+
+/** Names a script. */
+export function script(source: string): Script {
+  return { source, sha: createHash("sha1").update(source).digest("hex") };
+}
+
+/** Sends scripts whenever the store is there, ahead of those who want to run them. */
+export function preload(connection: RedisConnection, scripts: readonly Script[]): void {
+  connection.onAvailable(() => {
+    for (const { source } of scripts) {
+      connection.ask((client) => client.script("LOAD", source)).catch(() => {});
+    }
+  });
+}
+
+/**
+ * Runs a script, and brings it along where the store does not have it (any more).
+ * @param keys all of one slot, where the store is a cluster
+ */
+export async function runScript(
+  client: RedisClient,
+  { source, sha }: Script,
+  keys: readonly string[],
+  args: readonly (string | number | Buffer)[],
+): Promise<unknown> {
+  try {
+    return await client.evalsha(sha, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+    return client.eval(source, keys.length, ...keys, ...args);
+  }
+}

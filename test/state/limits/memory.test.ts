@@ -1,0 +1,57 @@
+import { expect, it } from "vitest";
+import type { Counter } from "../../../src/core/limits/store.js";
+import { memoryLimits } from "../../../src/state/limits/memory.js";
+import { limitContract } from "./contract.js";
+
+limitContract("limits in memory", async (clock) => {
+  const store = memoryLimits({ clock: () => clock.now });
+  return { replica: () => store, arrived: async () => {}, close: () => store.close() };
+});
+
+const perMinute = (key: string, limit = 10): Counter => ({
+  key,
+  span: { type: "sliding", ms: 60_000 },
+  limit,
+  estimated: false,
+});
+
+it("forgets callers who do not come back", () => {
+  let now = 0;
+  const store = memoryLimits({ clock: () => now });
+  for (let i = 0; i < 20_000; i++) {
+    now += 100;
+    store.reserve([{ counter: perMinute(`caller:${i}`), amount: 1 }]);
+  }
+  // About 600 of them were there within the last minute.
+  expect(store.size).toBeLessThan(1400);
+});
+
+it("divides limits among replicas that can't ask each other", () => {
+  const store = memoryLimits({ clock: () => 0, replicas: 3 });
+  const count = (limit: number) => {
+    const counter = perMinute(`limit-${limit}`, limit);
+    return Array.from({ length: 20 }, () => store.reserve([{ counter, amount: 1 }])).filter(
+      (verdict) => verdict.granted,
+    ).length;
+  };
+  expect([count(10), count(2), count(0)]).toEqual([3, 1, 0]);
+});
+
+it("goes on with what was counted before a restart", () => {
+  const now = Date.UTC(2026, 4, 5, 6);
+  const images: Counter = {
+    key: "caller:alice:images",
+    span: { type: "calendar", period: "day" },
+    limit: 10,
+    estimated: true,
+  };
+  const before = memoryLimits({ clock: () => now });
+  before.reserve([{ counter: images, amount: 7 }]);
+  const after = memoryLimits({ clock: () => now });
+  for (const entry of before.entries()) after.restore(images, entry);
+  expect(after.reserve([{ counter: images, amount: 4 }]).granted).toBe(false);
+  expect(after.reserve([{ counter: images, amount: 3 }]).granted).toBe(true);
+  const nextDay = memoryLimits({ clock: () => now + 86_400_000 });
+  for (const entry of before.entries()) nextDay.restore(images, entry);
+  expect(nextDay.reserve([{ counter: images, amount: 10 }]).granted).toBe(true);
+});
