@@ -1,0 +1,179 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { chatted, opened, played, serve, thrownBy } from "./ai-sdk-calls.js";
+import { aiSdkBackend, anthropicAt } from "./ai-sdk-subject.js";
+import { text } from "./contract-chat.js";
+import { fixture } from "./fixture.js";
+import { chatRequest } from "./openai-subject.js";
+import { callOf } from "./subject.js";
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe("Anthropic", () => {
+  it("streams text, the reason of its end and usage", async () => {
+    const server = await serve(played("anthropic/stream"));
+    const { text, last, warnings } = await chatted(opened(anthropicAt(server.url)));
+    expect(text).toBe("Hello there, wörld");
+    expect(last).toMatchObject({
+      id: "msg_01XkZq",
+      model: "claude-sonnet-4-5-20250929",
+      usage: { promptTokens: 12, completionTokens: 5, totalTokens: 17 },
+      choices: [{ finishReason: "stop" }],
+    });
+    expect(warnings).toEqual([]);
+  });
+
+  it("answers whole", async () => {
+    const server = await serve(played("anthropic/whole"));
+    const call = callOf("complete", chatRequest());
+    const backend = opened(anthropicAt(server.url));
+    for await (const [message] of backend.handlers.complete?.(call) ?? []) {
+      expect(message).toMatchObject({
+        usage: { promptTokens: 12, completionTokens: 5, totalTokens: 17 },
+        choices: [{ finishReason: "length", message: { content: "Hello there, wörld" } }],
+      });
+    }
+  });
+
+  it("is sent the request, its key, and headers of the configuration", async () => {
+    const server = await serve(played("anthropic/stream"));
+    const options = { apiKey: "k", baseURL: `${server.url}/v1`, headers: { "x-team": "a" } };
+    const messages = [
+      { $typeName: "lintel.v1.LLMMessage", role: "developer", content: "be brief" },
+      { $typeName: "lintel.v1.LLMMessage", role: "user", content: "hello" },
+      { $typeName: "lintel.v1.LLMMessage", role: "assistant", content: "hi" },
+      { $typeName: "lintel.v1.LLMMessage", role: "tool", content: "42" },
+    ];
+    const more = { messages, temperature: 0.2, topP: 1, topK: 40, stop: ["END"], maxTokens: 9 };
+    await chatted(opened(anthropicAt(server.url, { options })), more);
+    const [request] = server.requests;
+    expect(request).toMatchObject({ method: "POST", path: "/v1/messages" });
+    expect(request?.headers).toMatchObject({
+      "x-api-key": "k",
+      "x-team": "a",
+      "x-request-id": "req-contract",
+      "anthropic-version": "2023-06-01",
+    });
+    expect(JSON.parse(String(request?.body))).toEqual({
+      model: "m",
+      max_tokens: 9,
+      temperature: 0.2,
+      top_k: 40,
+      stop_sequences: ["END"],
+      system: [{ type: "text", text: "be brief" }],
+      messages: [
+        { role: "user", content: [{ type: "text", text: "hello" }] },
+        { role: "assistant", content: [{ type: "text", text: "hi" }] },
+        { role: "user", content: [{ type: "text", text: "42" }] },
+      ],
+      stream: true,
+    });
+  });
+
+  it("takes its key from where the provider looks for it", async () => {
+    vi.stubEnv("ANTHROPIC_API_KEY", "from-environment");
+    const server = await serve(played("anthropic/stream"));
+    await chatted(opened(anthropicAt(server.url, { options: { baseURL: server.url } })));
+    expect(server.requests[0]?.headers["x-api-key"]).toBe("from-environment");
+  });
+
+  it("can't be asked without a key", async () => {
+    vi.stubEnv("ANTHROPIC_API_KEY", undefined);
+    const backend = opened(anthropicAt("", { options: {} }));
+    expect(await thrownBy(chatted(backend))).toMatchObject({ code: "unavailable" });
+  });
+
+  it("warns of what the provider leaves out or bends, once", async () => {
+    const server = await serve(played("anthropic/stream"));
+    const backend = opened(anthropicAt(server.url));
+    const { warnings } = await chatted(backend, { seed: 7n, temperature: 1.5 });
+    expect(warnings).toEqual([
+      "seed: not supported by this model, ignored",
+      expect.stringMatching(/^temperature: 1\.5 exceeds .*clamped/),
+    ]);
+    expect(JSON.parse(String(server.requests[0]?.body))).toMatchObject({ temperature: 1 });
+  });
+
+  it("does not warn of a default that nobody asked for", async () => {
+    const server = await serve(played("anthropic/stream"));
+    const config = {
+      models: [{ id: "claude-opus-4-7" }],
+      provider_options: { anthropic: { thinking: { type: "adaptive" } } },
+    };
+    const backend = opened(anthropicAt(server.url, config));
+    const model = "claude-opus-4-7";
+    const quiet = await chatted(backend, { model });
+    expect(quiet.warnings.filter((warning) => warning.startsWith("temperature"))).toEqual([]);
+    const { warnings } = await chatted(backend, { model, temperature: 0.3 });
+    expect(warnings).toContain("temperature: not supported by this model, ignored");
+    const bodies = server.requests.map(({ body }) => JSON.parse(String(body)));
+    for (const body of bodies) expect(body).toMatchObject({ thinking: { type: "adaptive" } });
+    for (const body of bodies) expect(body).not.toHaveProperty("temperature");
+  });
+
+  it("may fail in the middle: what came counts, and then the error", async () => {
+    const server = await serve(played("anthropic/stream-error"));
+    const backend = opened(anthropicAt(server.url));
+    const stream = backend.handlers.chat?.(callOf("chat", chatRequest()));
+    const pieces: string[] = [];
+    const reading = (async () => {
+      for await (const step of stream ?? []) pieces.push(text([...step]));
+    })();
+    expect(await thrownBy(reading)).toMatchObject({ code: "unavailable" });
+    expect(pieces.join("")).toBe("Hello there, wörld");
+  });
+
+  it("may break off: that is no end", async () => {
+    const server = await serve(async (exchange) => {
+      const { status, headers, body } = fixture("anthropic/stream");
+      await exchange.head(status, headers);
+      await exchange.chunk(body.subarray(0, body.indexOf("event: message_delta")));
+      await exchange.end();
+    });
+    expect(await thrownBy(chatted(opened(anthropicAt(server.url))))).toMatchObject({
+      code: "upstream_failed",
+    });
+  });
+
+  it("says when to come again", async () => {
+    const server = await serve(played("anthropic/rate-limited"));
+    expect(await thrownBy(chatted(opened(anthropicAt(server.url))))).toMatchObject({
+      code: "rate_limited",
+      retryAfter: 21,
+    });
+  });
+
+  it("may be out of reach, or too slow", async () => {
+    const gone = await serve(() => {});
+    await gone.close();
+    expect(await thrownBy(chatted(opened(anthropicAt(gone.url))))).toMatchObject({
+      code: "upstream_unreachable",
+    });
+    const slow = await serve((exchange) => exchange.gone);
+    const timeouts = { first_token: 50 };
+    expect(await thrownBy(chatted(opened(anthropicAt(slow.url, { timeouts }))))).toMatchObject({
+      code: "timeout",
+    });
+  });
+});
+
+describe("OpenAI by its provider", () => {
+  it("streams responses", async () => {
+    const server = await serve(played("openai/responses-stream"));
+    const backend = opened(
+      aiSdkBackend({
+        package: "@ai-sdk/openai",
+        options: { apiKey: "sk-secret", baseURL: `${server.url}/v1` },
+        models: [{ id: "gpt-4o-mini" }],
+      }),
+    );
+    const { text, last } = await chatted(backend, { model: "gpt-4o-mini" });
+    expect(text).toBe("Hello there");
+    expect(last).toMatchObject({
+      usage: { promptTokens: 8, completionTokens: 2 },
+      choices: [{ finishReason: "length" }],
+    });
+    expect(server.requests[0]?.path).toBe("/v1/responses");
+  });
+});

@@ -1,0 +1,195 @@
+import type { ImageModelV3 } from "@ai-sdk/provider";
+import { describe, expect, it } from "vitest";
+import { textToImage } from "../../src/backends/ai-sdk/images.js";
+import { drawn, never, opened, serve, thrownBy } from "./ai-sdk-calls.js";
+import { aiSdkBackend, drawing, falAnswer, falAt } from "./ai-sdk-subject.js";
+import { imageRequest, picture, pixels } from "./picture.js";
+import { callOf } from "./subject.js";
+import type { Exchange, Upstream } from "./upstream.js";
+
+describe("OpenAI by its provider", () => {
+  const openaiAt = (url: string, models: object[]) =>
+    opened(
+      aiSdkBackend({
+        package: "@ai-sdk/openai",
+        options: { apiKey: "sk-secret", baseURL: `${url}/v1` },
+        models,
+      }),
+    );
+
+  it("makes images several at a time, without seeds", async () => {
+    const png = picture(64, 48, 1);
+    const b64_json = png.toString("base64");
+    const server = await serve((exchange) =>
+      exchange.sendJson(200, {
+        created: 1,
+        data: Array(exchange.json().n).fill({ b64_json }),
+        usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+      }),
+    );
+    const backend = openaiAt(server.url, [{ id: "gpt-image-1", task: "image" }]);
+    await backend.ready?.("gpt-image-1", never);
+    expect(backend.models()[0]?.supports).toEqual(["width", "height", "num_images_per_prompt"]);
+    const { images } = await drawn(backend, { modelId: "gpt-image-1", numImagesPerPrompt: 3 });
+    expect(images.map(({ data }) => pixels(data))).toEqual(Array(3).fill(pixels(png)));
+    expect(server.requests).toHaveLength(1);
+    expect(JSON.parse(String(server.requests[0]?.body))).toMatchObject({ n: 3, size: "64x48" });
+  });
+});
+
+describe("fal", () => {
+  const posts = ({ requests }: Upstream) => requests.filter(({ method }) => method === "POST");
+
+  it("makes an image per seed, and each arrives as it was made", async () => {
+    const server = await serve(drawing);
+    const { images, warnings } = await drawn(opened(falAt(server.url)), {
+      numImagesPerPrompt: 3,
+      seed: 4294967295n,
+    });
+    expect(images.map(({ seed }) => seed)).toEqual([4294967295, 0, 1]);
+    for (const { seed, data } of images) {
+      expect(pixels(data)).toEqual(pixels(picture(64, 48, seed, "a red circle")));
+    }
+    expect(warnings).toEqual([]);
+    expect(posts(server)).toHaveLength(3);
+  });
+
+  it("is asked for PNG, for what is configured, and for no default that nobody set", async () => {
+    const server = await serve(drawing);
+    const config = {
+      models: [{ id: "m", task: "image", provider_options: { fal: { acceleration: "high" } } }],
+      provider_options: { fal: { enableSafetyChecker: false, acceleration: "none" } },
+    };
+    const backend = opened(falAt(server.url, config));
+    await drawn(backend);
+    await drawn(backend, { numInferenceSteps: 4, guidanceScale: 3.5 });
+    const [usual, tuned] = posts(server).map(({ body }) => JSON.parse(String(body)));
+    expect(usual).toEqual({
+      prompt: "a red circle",
+      seed: 7,
+      image_size: { width: 64, height: 48 },
+      num_images: 1,
+      output_format: "png",
+      enable_safety_checker: false,
+      acceleration: "high",
+    });
+    expect(tuned).toMatchObject({ num_inference_steps: 4, guidance_scale: 3.5 });
+    expect(posts(server)[0]?.headers).toMatchObject({
+      authorization: "Key fal-secret",
+      "x-request-id": "req-contract",
+    });
+  });
+
+  it("keeps its key to itself when its files are elsewhere", async () => {
+    const files = await serve(drawing);
+    const server = await serve(drawing);
+    server.script((exchange) => {
+      const { status, headers, body } = falAnswer(exchange);
+      return exchange.send(status, headers, body.toString().replace(server.url, files.url));
+    });
+    const refused = await thrownBy(drawn(opened(falAt(server.url))));
+    expect(refused.code).toBe("upstream_failed");
+    expect(files.requests).toEqual([]);
+    const backend = opened(falAt(server.url, { allow_hosts: [files.url] }));
+    expect((await drawn(backend)).images).toHaveLength(1);
+    expect(files.requests[0]?.headers).not.toHaveProperty("authorization");
+  });
+
+  it.each(["http://169.254.169.254/latest/meta-data/", "http://127.0.0.1:9/a.png"])(
+    "does not lead us to %s",
+    async (location) => {
+      const server = await serve((exchange) =>
+        exchange.request.method === "POST"
+          ? exchange.play(falAnswer(exchange))
+          : exchange.send(302, { location }, ""),
+      );
+      const error = await thrownBy(drawn(opened(falAt(server.url))));
+      expect(error.message).toContain("may not be fetched");
+    },
+  );
+
+  it("may redirect to its own files", async () => {
+    const server = await serve((exchange) => {
+      const { method, path } = exchange.request;
+      return method === "GET" && !path.startsWith("/moved")
+        ? exchange.send(302, { location: `/moved${path}` }, "")
+        : drawing(exchange);
+    });
+    expect((await drawn(opened(falAt(server.url)))).images).toHaveLength(1);
+  });
+
+  it("is left alone once one image of several has failed", async () => {
+    let slow: Exchange | undefined;
+    const server = await serve(async (exchange) => {
+      if (exchange.json().seed === 7) {
+        slow = exchange;
+        await exchange.gone;
+      } else if (slow) await exchange.sendJson(500, {});
+      else {
+        await server.received(2);
+        await exchange.sendJson(500, {});
+      }
+    });
+    const both = drawn(opened(falAt(server.url)), { numImagesPerPrompt: 2 });
+    expect(await thrownBy(both)).toMatchObject({ code: "upstream_failed" });
+    await slow?.gone;
+  });
+});
+
+describe("a provider that ignores fields", () => {
+  it("teaches the backend, which serves nobody something else than was asked for", async () => {
+    const png = picture(64, 64, 1);
+    const learned: string[] = [];
+    const sizes: (string | undefined)[] = [];
+    const ignoring = (supports: string[]) => ({
+      model: {
+        specificationVersion: "v3",
+        provider: "p",
+        modelId: "m",
+        maxImagesPerCall: 4,
+        async doGenerate({ size, n }) {
+          sizes.push(size);
+          const warnings = [{ type: "unsupported", feature: "size", details: "Use aspectRatio." }];
+          const response = { timestamp: new Date(), modelId: "m", headers: {} };
+          return { images: Array(n).fill(png), warnings: size ? warnings : [], response };
+        },
+      } as ImageModelV3,
+      package: "some-provider",
+      providerOptions: {},
+      supports,
+      learn: (field: string) => void learned.push(field),
+    });
+    const run = async (more: object, supports = ["width", "height"], settings: object = {}) => {
+      const call = { ...callOf("textToImage", imageRequest(more)), ...settings };
+      for await (const _ of textToImage(ignoring(supports), call, never));
+      return call.warnings;
+    };
+    expect(await thrownBy(run({ width: 512 }))).toMatchObject({
+      code: "unsupported_parameter",
+      param: "width",
+    });
+    expect(learned).toEqual(["width"]);
+    expect(await run({}), "a default is not set").toEqual([]);
+    const modelSettings = { name: "m", unsupported: "ignore" };
+    expect(await run({ height: 512 }, undefined, { modelSettings })).toEqual([
+      "height: not supported by this model, ignored",
+    ]);
+    expect(await run({ height: 512 }, [])).toEqual([]);
+    expect(sizes).toEqual(["512x576", "1024x576", "1024x512", undefined]);
+  });
+
+  it("does not list them any more", async () => {
+    const b64_json = picture(64, 48, 1).toString("base64");
+    const server = await serve((exchange) => exchange.sendJson(200, { data: [{ b64_json }] }));
+    const backend = opened(
+      aiSdkBackend({
+        package: "@ai-sdk/openai",
+        options: { apiKey: "sk-secret", baseURL: server.url },
+        models: [{ id: "m", task: "image", supports: ["width", "height", "seed"] }],
+      }),
+    );
+    const { warnings } = await drawn(backend);
+    expect(warnings).toEqual(["seed: not supported by this model, ignored"]);
+    expect(backend.models()[0]?.supports).toEqual(["width", "height"]);
+  });
+});

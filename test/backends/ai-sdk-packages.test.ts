@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { State } from "../../gen/lintel/v1/models_pb.js";
+import { failureOf } from "../../src/backends/ai-sdk/failure.js";
+import { aiSdkSchema } from "../../src/backends/ai-sdk/schema.js";
+import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import { never, opened, thrownBy } from "./ai-sdk-calls.js";
+import { aiSdkBackend } from "./ai-sdk-subject.js";
+
+describe("a package", () => {
+  const stateOf = async (config: object) => {
+    const said: string[] = [];
+    const log = { ...silent, error: (_: object, message: string) => void said.push(message) };
+    const backend = opened(aiSdkBackend({ models: [{ id: "m" }], ...config }, log));
+    await backend.ready?.("m", never).catch(() => {});
+    const { state, stateDetail } = backend.models()[0] ?? {};
+    expect(state).toBe(State.FAILED);
+    expect(said).toEqual([stateDetail]);
+    expect(await thrownBy(backend.health(never))).toMatchObject({ message: stateDetail });
+    return stateDetail;
+  };
+
+  it("that is not installed says how to", async () => {
+    expect(await stateOf({ package: "@ai-sdk/no-such-provider" })).toBe(
+      "the package @ai-sdk/no-such-provider is not installed: npm install @ai-sdk/no-such-provider",
+    );
+    expect(await stateOf({ package: "@ai-sdk/no-such-provider/part" })).toMatch(
+      /npm install @ai-sdk\/no-such-provider$/,
+    );
+  });
+
+  it("that is no provider, or has no such models, says so", async () => {
+    expect(await stateOf({ package: "pngjs" })).toContain("no create function");
+    expect(await stateOf({ package: "fastify", export: "nothing" })).toContain(
+      "no function nothing",
+    );
+    expect(await stateOf({ package: "@ai-sdk/fal", options: { apiKey: "k" } })).toContain(
+      "no such chat model",
+    );
+  });
+});
+
+describe("errors of providers", () => {
+  it("come out as Lintel's, whatever they are", () => {
+    const marked = (name: string, more: object = {}) =>
+      Object.assign(new Error("said"), { [Symbol.for(`vercel.ai.error.${name}`)]: true }, more);
+    const own = new LintelError("upstream_failed", "guarded");
+    for (const [thrown, code] of [
+      [marked("AI_UnsupportedFunctionalityError"), "invalid_value"],
+      [marked("AI_InvalidPromptError"), "invalid_value"],
+      [marked("AI_LoadAPIKeyError"), "unavailable"],
+      [marked("AI_APICallError", { statusCode: 200 }), "upstream_failed"],
+      [marked("AI_APICallError", { statusCode: 503 }), "unavailable"],
+      [marked("AI_APICallError"), "upstream_unreachable"],
+      [
+        marked("AI_APICallError", { cause: { code: "UND_ERR_HEADERS_TIMEOUT" } }),
+        "upstream_unreachable",
+      ],
+      [Object.assign(new Error("x"), { code: "ECONNRESET" }), "upstream_unreachable"],
+      [new Error("fetch failed", { cause: own }), "upstream_failed"],
+      [{ type: "overloaded_error", message: "Overloaded" }, "unavailable"],
+      [{ type: "rate_limit_error", message: "slow" }, "rate_limited"],
+      ["something", "upstream_failed"],
+      [undefined, "upstream_failed"],
+    ] as const) {
+      expect(failureOf(thrown)).toMatchObject({ code });
+    }
+  });
+});
+
+describe("the entry", () => {
+  it("is checked", () => {
+    const entry = (more: object) =>
+      aiSdkSchema.safeParse({
+        type: "ai-sdk",
+        name: "a",
+        package: "p",
+        models: [{ id: "m" }],
+        ...more,
+      }).success;
+    expect(entry({})).toBe(true);
+    expect(entry({ options: { region: "eu-central-1", nested: { a: 1 } } })).toBe(true);
+    expect(entry({ models: [] })).toBe(false);
+    expect(entry({ package: "../file.js" })).toBe(false);
+    expect(entry({ package: "/etc/x.js" })).toBe(false);
+    expect(entry({ models: [{ id: "m", supports: ["sized"] }] })).toBe(false);
+    expect(entry({ allow_hosts: ["https://*"] })).toBe(false);
+  });
+});
