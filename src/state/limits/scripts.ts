@@ -67,7 +67,9 @@ end
  * and for each counter what remains and when it is reset.
  */
 export const reserveScript = script(`${common}
-local refused, wait, granted = 0, 0, {}
+-- The question comes late, its call has ended without the answer.
+if ARGV[2] ~= '0' and redis.call('EXISTS', KEYS[1]) == 1 then return { 0, 0 } end
+local refused, wait = 0, 0
 local function refuse(i, ms)
   if wait >= 0 and (ms < 0 or ms > wait) then refused, wait = i, ms end
 end

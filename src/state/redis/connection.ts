@@ -41,6 +41,7 @@ export class RedisConnection {
   readonly keyPrefix: string;
   readonly #log: Logger;
   readonly #back: (() => void)[] = [];
+  #decided: (() => void) | undefined;
   #available = false;
   #said = false;
   #outages = 0;
@@ -75,17 +76,14 @@ export class RedisConnection {
     if (this.#available) listener();
   }
 
-  /** Resolves once the store is there, or after `ms`. */
+  /** Resolves once it is known whether the store is there; after `ms` it counts as away. */
   async settled(ms: number): Promise<void> {
-    if (this.#available) return;
+    if (this.#available || this.#said) return;
+    const timer = setTimeout(() => this.#fail(new Error("it can't be reached")), ms);
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.onAvailable(() => {
-        clearTimeout(timer);
-        resolve();
-      });
+      this.#decided = resolve;
     });
-    if (!this.#available) this.#fail(new Error("it can't be reached"));
+    clearTimeout(timer);
   }
 
   /**
@@ -123,6 +121,7 @@ export class RedisConnection {
     }
     if (this.#available && Date.now() - this.#cameBackAt > calmMs) this.#probeMs = firstProbeMs;
     this.#available = false;
+    this.#decided?.();
     this.#probe ??= this.#probeLater();
   }
 
@@ -149,6 +148,7 @@ export class RedisConnection {
     this.#cameBackAt = Date.now();
     if (this.#said) this.#log.info({ store: "redis" }, "the store is back");
     for (const listener of this.#back) listener();
+    this.#decided?.();
   }
 }
 
