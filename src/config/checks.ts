@@ -56,18 +56,20 @@ function duplicates(items: readonly Fields[], at: string, key: string): Finding[
 
 function checkAuth(auth: Fields): Finding[] {
   const tokens = list(auth.tokens);
-  const found = [
+  const issuers = list(auth.oidc);
+  return [
     ...duplicates(tokens, "auth.tokens", "name"),
     ...duplicates(tokens, "auth.tokens", "hash"),
+    ...duplicates(issuers, "auth.oidc", "name"),
+    ...duplicates(issuers, "auth.oidc", "issuer"),
+    ...tokens.flatMap((token, i) => {
+      const name = String(token.name);
+      const issuer = issuers.find((issuer) => name.startsWith(`${issuer.name}:`));
+      const message = `begins like the callers of the issuer "${issuer?.name}"; must be told apart from them`;
+      return issuer ? [{ path: ["auth", "tokens", i, "name"], message }] : [];
+    }),
   ];
-  if (auth.mode === "token" && (auth.tokens === undefined || isEmpty(auth.tokens))) {
-    const message = 'mode token needs at least one token; make one with "lintel token create"';
-    found.push({ path: ["auth", "mode"], message });
-  }
-  return found;
 }
-
-const isEmpty = (value: unknown) => Array.isArray(value) && value.length === 0;
 
 function checkTls(tls: unknown, directory: string): Finding[] {
   return ["cert", "key"].flatMap((key) => {

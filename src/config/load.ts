@@ -136,6 +136,9 @@ function warningsOf(config: Config): string[] {
   if (auth.mode !== "token" && auth.tokens.length > 0) {
     warnings.push(`auth.tokens are not looked at, because auth.mode is ${auth.mode}`);
   }
+  if (auth.mode !== "token" && auth.oidc.length > 0) {
+    warnings.push(`auth.oidc is not looked at, because auth.mode is ${auth.mode}`);
+  }
   if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
   return warnings;
 }

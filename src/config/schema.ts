@@ -4,10 +4,12 @@
  * of it.
  */
 import { z } from "zod";
+import { authSchema } from "./auth.js";
 import { httpUrl, path } from "./fields.js";
 import { backendSchema } from "./kinds.js";
 import { mediaSchema } from "./media.js";
 import { duration, listenMessage, parseListen, size } from "./quantities.js";
+import { stateSchema, usageSchema } from "./state.js";
 
 const name = () => z.string().min(1);
 
@@ -80,31 +82,6 @@ const model = z.strictObject({
     ),
 });
 
-const token = z.strictObject({
-  name: name().describe("Who it was issued to; names the caller in logs and limits."),
-  hash: z
-    .string()
-    .regex(/^sha256:[0-9a-f]{64}$/, {
-      error: 'must be "sha256:" and 64 hex digits, as "lintel token create" prints it',
-    })
-    .describe("Hash of the token; the token itself is never stored."),
-  models: z
-    .array(name())
-    .min(1)
-    .optional()
-    .describe("Names or prefix* patterns of the models that it may use. Default: all."),
-});
-
-const auth = z.strictObject({
-  mode: z
-    .enum(["public", "token", "none"])
-    .default("public")
-    .describe(
-      "public: any bearer token will do, it names the caller. token: only the tokens below. none: everybody, without a token; for a trusted network only.",
-    ),
-  tokens: z.array(token).default([]).describe("Tokens that were issued."),
-});
-
 /** The configuration. */
 export const configSchema = z.strictObject({
   listen: z
@@ -124,7 +101,7 @@ export const configSchema = z.strictObject({
     })
     .optional()
     .describe("Serves TLS on every address that is listened on."),
-  auth: auth.prefault({}).describe("Who may call."),
+  auth: authSchema.prefault({}).describe("Who may call."),
   cors: z
     .strictObject({
       origins: z
@@ -176,6 +153,8 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe("How long things may take."),
+  state: stateSchema.prefault({}).describe("Where tokens and usage are kept."),
+  usage: usageSchema.prefault({}).describe("Records of calls, for bills and questions."),
   media: mediaSchema.prefault({}).describe("Generated images."),
   safety: z
     .strictObject({

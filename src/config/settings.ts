@@ -3,13 +3,14 @@ import { readFileSync } from "node:fs";
 import type { CoreSettings } from "../core/settings.js";
 import { type DoorSettings, doorDefaults } from "../doors/door.js";
 import type { AppSettings, ListenOptions } from "../server/settings.js";
+import { authSettings } from "./auth.js";
 import type { Config } from "./schema.js";
 
 /** The core's part of the configuration. */
 export function coreSettings(config: Config): CoreSettings {
   const { auth, bounds, models, timeouts, safety } = config;
   return {
-    auth: auth.mode === "token" ? { mode: "token", tokens: auth.tokens } : { mode: auth.mode },
+    auth: authSettings(auth),
     bounds: Object.fromEntries(Object.entries(bounds).filter((entry) => entry[1] !== undefined)),
     defaultModels: config.default_models,
     models: models.map(({ max_tokens, ...model }) => ({ ...model, maxTokens: max_tokens })),

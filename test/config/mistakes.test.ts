@@ -140,17 +140,42 @@ describe("mistakes", () => {
       ['lintel.yaml:1:25: default_models.chat: there is no model "gpt" (did you mean "gtp"?)'],
     ],
     [
-      "mode token without tokens",
-      "auth:\n  mode: token\n",
+      "an issuer's name twice, and a token that is called like its callers",
+      `auth:\n  mode: token\n  tokens: [{ name: "corp:al", hash: "${hash}" }]\n  oidc:\n    - { name: corp, issuer: "https://a", audience: l }\n    - { name: corp, issuer: "https://b", audience: l }\n`,
       [
-        'lintel.yaml:2:9: auth.mode: mode token needs at least one token; make one with "lintel token create"',
+        'lintel.yaml:3:20: auth.tokens[0].name: begins like the callers of the issuer "corp"; must be told apart from them',
+        "lintel.yaml:6:15: auth.oidc[1].name: is the same as that of auth.oidc[0]; must be unique",
+      ],
+    ],
+    [
+      "an algorithm that needs no key, and one whose key is a secret",
+      `auth:\n  oidc:\n    - name: corp\n      issuer: https://a\n      audience: l\n      algorithms: [none, HS256]\n`,
+      [
+        "lintel.yaml:6:20: auth.oidc[0].algorithms[0]: must be one of RS256",
+        'lintel.yaml:6:26: auth.oidc[0].algorithms[1]: must be one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519 (did you mean "RS256"?)',
+      ],
+    ],
+    [
+      "limits and times of a token",
+      `auth:\n  mode: token\n  tokens:\n    - name: a\n      hash: "${hash}"\n      limits: { requests_per_minute: lots, budget: { amount: -1 } }\n      expires: soon\n`,
+      [
+        "lintel.yaml:6:38: auth.tokens[0].limits.requests_per_minute: must be a whole number, 0 or more, or unlimited",
+        "lintel.yaml:6:62: auth.tokens[0].limits.budget.amount: must be at least 0",
+        "lintel.yaml:7:16: auth.tokens[0].expires: must be a date or a time such as 2027-01-31 or 2027-01-31T18:00:00Z",
+      ],
+    ],
+    [
+      "a database that there is no driver for",
+      "state: { database: mysql://a }",
+      [
+        "lintel.yaml:1:20: state.database: must be sqlite, or an address such as postgres://user@host/name",
       ],
     ],
     [
       "a token itself instead of its hash",
       "auth:\n  mode: token\n  tokens: [{ name: a, hash: lt_secret }]\n",
       [
-        'lintel.yaml:3:29: auth.tokens[0].hash: must be "sha256:" and 64 hex digits, as "lintel token create" prints it',
+        'lintel.yaml:3:29: auth.tokens[0].hash: must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml" prints it',
       ],
     ],
     [
@@ -188,7 +213,7 @@ describe("mistakes", () => {
   test("all at once, in the order of their lines", () => {
     const text = `listen: nowhere
 auth:
-  mode: token
+  mode: tokn
 tls:
   cert: missing.pem
   key: missing.pem

@@ -38,7 +38,7 @@ export const migrations: readonly (readonly string[])[] = [
       duration_ms DOUBLE PRECISION NOT NULL,
       first_ms DOUBLE PRECISION,
       outcome TEXT NOT NULL,
-      spend DOUBLE PRECISION
+      spend BIGINT
     )`,
     "CREATE INDEX lintel_usage_at ON lintel_usage (at)",
     "CREATE INDEX lintel_usage_caller ON lintel_usage (caller, at)",

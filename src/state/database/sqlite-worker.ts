@@ -55,9 +55,8 @@ function migrate(db: SqliteDatabase): void {
   });
 }
 
-function transaction<T>(db: SqliteDatabase, work: () => T): T {
-  // At once a writer's: a reader that becomes one would fail when another wrote meanwhile.
-  db.exec("BEGIN IMMEDIATE");
+function transaction<T>(db: SqliteDatabase, work: () => T, begin = "BEGIN IMMEDIATE"): T {
+  db.exec(begin);
   try {
     const result = work();
     db.exec("COMMIT");
@@ -79,9 +78,10 @@ function run(db: SqliteDatabase, { text, values = [] }: Statement): readonly Row
 async function answer(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
   database ??= await open();
   const db = database;
-  const [first] = statements;
-  if (statements.length === 1 && first && /^\s*SELECT/i.test(first.text)) return [run(db, first)];
-  return transaction(db, () => statements.map((statement) => run(db, statement)));
+  const reading = statements.every(({ text }) => text.startsWith("SELECT"));
+  // A writer's is one from its begin: a reader that becomes one fails when another wrote meanwhile.
+  const begin = reading ? "BEGIN" : "BEGIN IMMEDIATE";
+  return transaction(db, () => statements.map((statement) => run(db, statement)), begin);
 }
 
 /** One after the other: a question must not run inside another's opening. */

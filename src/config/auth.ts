@@ -1,0 +1,161 @@
+/** Who may call, as it is written in the configuration. */
+import { z } from "zod";
+import type { AuthSettings } from "../core/settings.js";
+import { algorithms, type IssuerSettings } from "../oidc/settings.js";
+import { limitsOf, limitsSchema } from "./caller-limits.js";
+import { httpUrl } from "./fields.js";
+import { duration } from "./quantities.js";
+
+const name = () => z.string().min(1);
+
+const models = () =>
+  z
+    .array(name())
+    .min(1)
+    .optional()
+    .describe("Names or prefix* patterns of the models that it may use. Default: all.");
+
+const timeMessage = "must be a date or a time such as 2027-01-31 or 2027-01-31T18:00:00Z";
+
+/** A time; a date alone is its beginning in UTC. Comes out in milliseconds since the epoch. */
+const time = () =>
+  z
+    .string({ error: timeMessage })
+    .regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/, {
+      error: timeMessage,
+      abort: true,
+    })
+    .refine((text) => !Number.isNaN(Date.parse(text)), { error: timeMessage })
+    .transform((text) => Date.parse(text));
+
+const token = z.strictObject({
+  name: name().describe("Who it was issued to; names the caller in logs and limits."),
+  hash: z
+    .string()
+    .regex(/^sha256:[0-9a-f]{64}$/, {
+      error: 'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml" prints it',
+    })
+    .describe("Hash of the token; the token itself is never stored."),
+  models: models(),
+  limits: limitsSchema.optional().describe("Limits of this caller."),
+  expires: time().optional().describe("Until when it counts. Default: for ever."),
+});
+
+const claim = (what: string) =>
+  name().optional().describe(`Claim with ${what}; its name, or the way to it: realm_access.roles.`);
+
+const claims = z.strictObject({
+  id: name().default("sub").describe("Claim that says who calls."),
+  models: claim("the models that the caller may use: a list, or a text"),
+  requests_per_minute: claim("the caller's requests per minute"),
+  tokens_per_minute: claim("the caller's tokens per minute"),
+  images_per_day: claim("the caller's images per day"),
+  concurrent: claim("how many of the caller's calls may run at the same time"),
+});
+
+const rule = z.strictObject({
+  claim: name().describe("Claim that is looked at, for example groups."),
+  value: name().describe("What the claim must be, or hold as one of several."),
+  models: models(),
+  limits: limitsSchema.optional(),
+});
+
+const oidc = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][\w-]*$/, { error: "must be letters, digits, _ and -" })
+    .describe("Names the issuer; its callers are called NAME:ID in logs, limits and usage."),
+  issuer: z
+    .url({ protocol: /^https?$/, error: "must be an http:// or https:// address" })
+    .describe("What its tokens have in iss, letter by letter."),
+  audience: z
+    .union([name(), z.array(name()).min(1)], { error: "must be a text or a list of texts" })
+    .transform((value) => (Array.isArray(value) ? value : [value]))
+    .describe("What its tokens must have in aud: one of these."),
+  jwks_url: httpUrl
+    .optional()
+    .describe("Address of its keys. Default: what its discovery document says."),
+  algorithms: z
+    .array(z.enum(algorithms))
+    .min(1)
+    .default([...algorithms])
+    .describe("Signatures that count."),
+  clock_tolerance: duration().prefault("30s").describe("How far clocks may be apart."),
+  refresh: duration().prefault("10m").describe("How often its keys are read again."),
+  claims: claims.prefault({}).describe("Which claims say what."),
+  rules: z
+    .array(rule)
+    .default([])
+    .describe("What callers may do by what a claim says; the first rule that fits counts."),
+  models: models(),
+  limits: limitsSchema.optional().describe("Limits of callers that no rule fits."),
+  otherwise: z
+    .enum(["allow", "refuse"])
+    .default("allow")
+    .describe("What becomes of callers that no rule fits."),
+});
+
+export const authSchema = z.strictObject({
+  mode: z
+    .enum(["public", "token", "none"])
+    .default("public")
+    .describe(
+      "public: any bearer token will do, it names the caller. token: only tokens that were issued, here, in the database, or by an OIDC issuer. none: everybody, without a token; for a trusted network only.",
+    ),
+  tokens: z
+    .array(token)
+    .default([])
+    .describe("Tokens that were issued, besides those of the database."),
+  oidc: z.array(oidc).default([]).describe("Issuers whose JWTs count."),
+  database_away: z
+    .enum(["refuse", "allow"])
+    .default("refuse")
+    .describe(
+      "What becomes of tokens that were not seen before while the database is away: refused, or let in as strangers. Tokens that were seen go on working.",
+    ),
+});
+
+type Auth = z.output<typeof authSchema>;
+
+/** The core's part. */
+export function authSettings({ mode, tokens }: Auth): AuthSettings {
+  if (mode !== "token") return { mode };
+  return {
+    mode,
+    tokens: tokens.map(({ name, hash, models, limits, expires }) => ({
+      name,
+      hash,
+      models,
+      limits: limits && limitsOf(limits),
+      expiresAt: expires,
+    })),
+  };
+}
+
+/** The issuers. */
+export function issuerSettings({ oidc }: Auth): IssuerSettings[] {
+  return oidc.map(({ claims, rules, otherwise, ...issuer }) => ({
+    name: issuer.name,
+    issuer: issuer.issuer,
+    audience: issuer.audience,
+    jwksUrl: issuer.jwks_url,
+    algorithms: issuer.algorithms,
+    clockToleranceMs: issuer.clock_tolerance,
+    refreshMs: issuer.refresh,
+    claims: {
+      id: claims.id,
+      models: claims.models,
+      limits: {
+        requestsPerMinute: claims.requests_per_minute,
+        tokensPerMinute: claims.tokens_per_minute,
+        imagesPerDay: claims.images_per_day,
+        concurrent: claims.concurrent,
+      },
+    },
+    rules: rules.map(({ limits, ...rest }) => ({ ...rest, limits: limits && limitsOf(limits) })),
+    otherwise:
+      otherwise === "refuse"
+        ? undefined
+        : { models: issuer.models, limits: issuer.limits && limitsOf(issuer.limits) },
+  }));
+}

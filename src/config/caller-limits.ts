@@ -1,0 +1,46 @@
+/** Limits of a caller, as they are written in the configuration. */
+import { z } from "zod";
+import type { CallerLimits } from "../core/limits/settings.js";
+
+/** A whole number, or `unlimited`. */
+const amount = (least: number) => {
+  const message = `must be a whole number, ${least} or more, or unlimited`;
+  return z
+    .union([z.int().min(least), z.literal("unlimited")], { error: message })
+    .transform((value) => (value === "unlimited" ? Number.POSITIVE_INFINITY : value));
+};
+
+const budget = z.strictObject({
+  amount: z
+    .union([z.number().min(0), z.literal("unlimited")], {
+      error: "must be a number, 0 or more, or unlimited",
+    })
+    .transform((value) => (value === "unlimited" ? Number.POSITIVE_INFINITY : value))
+    .describe("In the unit that prices are written in."),
+  period: z
+    .enum(["hour", "day", "week", "month"])
+    .default("month")
+    .describe("How long it lasts before it is full again; calendar periods in UTC."),
+});
+
+/** The fields of limits; what is left out is not limited here. */
+export const limitsSchema = z.strictObject({
+  requests_per_minute: amount(0).optional().describe("Calls that may begin in any 60 seconds."),
+  tokens_per_minute: amount(0)
+    .optional()
+    .describe("Tokens, of prompts and completions together, in any 60 seconds."),
+  images_per_day: amount(0).optional().describe("Images in one day, UTC."),
+  concurrent: amount(0).optional().describe("Calls that may run at the same time."),
+  budget: budget.optional().describe("How much may be spent, by the price table."),
+});
+
+/** Limits as the core knows them. */
+export function limitsOf(limits: z.output<typeof limitsSchema>): CallerLimits {
+  return {
+    requestsPerMinute: limits.requests_per_minute,
+    tokensPerMinute: limits.tokens_per_minute,
+    imagesPerDay: limits.images_per_day,
+    concurrent: limits.concurrent,
+    budget: limits.budget,
+  };
+}

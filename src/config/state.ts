@@ -1,0 +1,32 @@
+/** Where a gateway keeps tokens and usage. */
+import { z } from "zod";
+import { path } from "./fields.js";
+import { duration, size } from "./quantities.js";
+
+const databaseMessage = "must be sqlite, or an address such as postgres://user@host/name";
+
+export const stateSchema = z.strictObject({
+  directory: path()
+    .optional()
+    .describe(
+      "Folder for the database and for usage on its way there. Default: lintel in the user's state folder.",
+    ),
+  database: z
+    .string()
+    .regex(/^(sqlite|postgres(ql)?:\/\/.+)$/, { error: databaseMessage })
+    .default("sqlite")
+    .describe(
+      "Where tokens and usage are kept: sqlite, a file in the folder, for one machine; or the address of a PostgreSQL database, for any number of gateways.",
+    ),
+  refresh: duration()
+    .prefault("5s")
+    .describe("Within which changes of tokens, such as a revocation, reach every gateway."),
+});
+
+export const usageSchema = z.strictObject({
+  enabled: z.boolean().default(true).describe("Whether a record of each call is kept."),
+  retention: duration().prefault("90d").describe("How long records are kept."),
+  max_waiting: size()
+    .prefault("1GiB")
+    .describe("Most room for records that wait on the disk while the database is away."),
+});

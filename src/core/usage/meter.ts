@@ -1,0 +1,139 @@
+/**
+ * Writes a record of each call. It stands right after authentication: what is
+ * refused later is recorded too, and a call counts once however many backends
+ * were asked for it.
+ */
+import { randomBytes } from "node:crypto";
+import { performance } from "node:perf_hooks";
+import type { Call, Handle, Middleware } from "../call.js";
+import { type ErrorCode, toLintelError } from "../errors.js";
+import { costOf, priceOf } from "../limits/prices.js";
+import type { Price } from "../limits/settings.js";
+import type { MethodName, Output } from "../methods.js";
+import type { UsageRecord, UsageSink } from "./record.js";
+
+/** What metering needs. */
+export interface UsageParts {
+  readonly sink: UsageSink;
+  /** First match counts; a model without an entry has no spend. */
+  readonly prices: readonly Price[];
+}
+
+type Batch = readonly Output<MethodName>[];
+
+/**
+ * Records calls. The last message of an answer is handed on only when the record
+ * is safe, so that no answer is complete without one.
+ */
+export function meter(parts: UsageParts): Middleware {
+  return (next) => (call) =>
+    // A list of models uses nothing.
+    call.method === "listModels"
+      ? next(call)
+      : { [Symbol.asyncIterator]: () => new Metered(call, next, parts) };
+}
+
+class Metered implements AsyncIterator<Batch> {
+  readonly #call: Call;
+  readonly #next: Handle;
+  readonly #parts: UsageParts;
+  readonly #at = Date.now();
+  readonly #startedAt = performance.now();
+  #source: AsyncIterator<Batch> | undefined;
+  #firstMs: number | undefined;
+  #kept = false;
+
+  constructor(call: Call, next: Handle, parts: UsageParts) {
+    this.#call = call;
+    this.#next = next;
+    this.#parts = parts;
+  }
+
+  async next(): Promise<IteratorResult<Batch>> {
+    let result: IteratorResult<Batch>;
+    try {
+      this.#source ??= this.#next(this.#call)[Symbol.asyncIterator]();
+      result = await this.#source.next();
+    } catch (thrown) {
+      await this.#keep(toLintelError(this.#reason() ?? thrown).code);
+      throw thrown;
+    }
+    if (result.done) {
+      await this.#keep("ok");
+      return result;
+    }
+    this.#firstMs ??= performance.now() - this.#startedAt;
+    if (isLast(this.#call.method, result.value)) await this.#keep("ok");
+    return result;
+  }
+
+  /** The caller left, the deadline passed, or the gateway shuts down. */
+  async return(): Promise<IteratorResult<Batch>> {
+    const reason = this.#reason();
+    const left = this.#keep(reason === undefined ? "cancelled" : toLintelError(reason).code);
+    await this.#source?.return?.();
+    await left;
+    return { done: true, value: undefined };
+  }
+
+  #reason(): unknown {
+    const { signal } = this.#call;
+    return signal.aborted ? signal.reason : undefined;
+  }
+
+  #keep(outcome: "ok" | ErrorCode): Promise<void> | undefined {
+    if (this.#kept) return undefined;
+    this.#kept = true;
+    // Of strangers only calls that reached a model: others cost nothing, and could fill the disk.
+    const { caller, attributes } = this.#call;
+    const stranger = caller?.token === undefined;
+    if (stranger && outcome !== "ok" && attributes.attempts === 0) return undefined;
+    return this.#parts.sink.keep(this.#record(outcome));
+  }
+
+  #record(outcome: "ok" | ErrorCode): UsageRecord {
+    const { id, method, caller, attributes } = this.#call;
+    const { door, model, backend, attempts } = attributes;
+    const price = model === undefined ? undefined : priceOf(this.#parts.prices, model);
+    return {
+      id: newId(),
+      at: this.#at,
+      requestId: id,
+      caller: caller?.id ?? "",
+      token: caller?.token,
+      door,
+      method,
+      model,
+      backend,
+      attempts,
+      promptTokens: attributes.promptTokens ?? 0,
+      completionTokens: attributes.completionTokens ?? 0,
+      images: attributes.images ?? 0,
+      estimated: attributes.estimated ?? false,
+      durationMs: toHundredths(performance.now() - this.#startedAt),
+      firstMs: this.#firstMs === undefined ? undefined : toHundredths(this.#firstMs),
+      outcome,
+      spend: price && costOf(price, attributes),
+    };
+  }
+}
+
+/** Whether an answer is complete with these messages. */
+function isLast(method: MethodName, batch: Batch): boolean {
+  const message = batch.at(-1);
+  switch (message?.$typeName) {
+    case "lintel.v1.LLMResponse":
+      return method === "complete" || Boolean(message.choices[0]?.finishReason);
+    case "lintel.v1.StreamTextToImageResponse":
+      return message.event.case === "done";
+    default:
+      return true;
+  }
+}
+
+/** Of this process; random, so that records of all processes differ. */
+const origin = randomBytes(12).toString("base64url");
+let made = 0;
+const newId = () => `${origin}-${(made++).toString(36)}`;
+
+const toHundredths = (ms: number) => Math.round(ms * 100) / 100;

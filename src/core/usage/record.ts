@@ -1,0 +1,48 @@
+/** What is written down of each call, for bills and questions. */
+import type { ErrorCode } from "../errors.js";
+import type { MethodName } from "../methods.js";
+
+/** One call of a caller. */
+export interface UsageRecord {
+  /** Unique over all gateways; a record that arrives twice counts once. */
+  readonly id: string;
+  /** When the call began, milliseconds since the epoch. */
+  readonly at: number;
+  /** `x-request-id`; callers may choose it, so it is not unique. */
+  readonly requestId: string;
+  /** `Caller.id`. */
+  readonly caller: string;
+  /** `Caller.token`. */
+  readonly token?: string | undefined;
+  readonly door: string;
+  readonly method: MethodName;
+  /** The model as callers name it; absent if the call did not get as far. */
+  readonly model?: string | undefined;
+  /** The backend that answered, or was asked last. */
+  readonly backend?: string | undefined;
+  /** How many backends were asked. The call counts once all the same. */
+  readonly attempts: number;
+  /** Tokens and images as delivered, also where the caller left half-way. */
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly images: number;
+  /** Whether the tokens are an estimate, because the model server told none. */
+  readonly estimated: boolean;
+  /** Until the last message, milliseconds. */
+  readonly durationMs: number;
+  /** Until the first message; absent if there was none. */
+  readonly firstMs?: number | undefined;
+  readonly outcome: "ok" | ErrorCode;
+  /** By the price table, in billionths of its unit; absent for a model without a price. */
+  readonly spend?: number | undefined;
+}
+
+/** Where records go. */
+export interface UsageSink {
+  /**
+   * Takes a record over.
+   * @returns resolves when the end of this process, however sudden, can't lose
+   *   it any more. Never rejects: a call does not fail for its record.
+   */
+  keep(record: UsageRecord): Promise<void>;
+}

@@ -1,0 +1,114 @@
+/** Callers for whom an OIDC issuer vouches with a JWT. */
+import { decodeJwt, errors, jwtVerify } from "jose";
+import type { Caller } from "../core/call.js";
+import { admit, type KnownToken } from "../core/callers/admit.js";
+import { Recent } from "../core/callers/recent.js";
+import type { CallerSource } from "../core/callers/source.js";
+import { LintelError } from "../core/errors.js";
+import type { Logger } from "../core/log.js";
+import { hashToken } from "../core/tokens.js";
+import { callerFrom } from "./claims.js";
+import { IssuerKeys } from "./keys.js";
+import type { IssuerSettings } from "./settings.js";
+
+/** Most verified tokens that are remembered, so that they are verified once. */
+const capacity = 10_000;
+
+/** Longest token that is looked at, letters. */
+const longest = 16_384;
+
+interface Issuer {
+  readonly settings: IssuerSettings;
+  readonly keys: IssuerKeys;
+}
+
+interface Verified extends KnownToken {
+  readonly issuer: Issuer;
+  readonly generation: number;
+}
+
+/** A source of callers over issuers. `close` it when done. */
+export class OidcCallers implements CallerSource {
+  readonly #issuers: ReadonlyMap<string, Issuer>;
+  readonly #verified = new Recent<string, Verified>(capacity);
+
+  /** @param cooldownMs how soon a key that is not known makes the issuer be asked again */
+  constructor(issuers: readonly IssuerSettings[], log: Logger, cooldownMs?: number) {
+    this.#issuers = new Map(
+      issuers.map((settings) => [
+        settings.issuer,
+        { settings, keys: new IssuerKeys(settings, log, cooldownMs) },
+      ]),
+    );
+  }
+
+  /** Begins to read the issuers' keys. */
+  start(): void {
+    for (const { keys } of this.#issuers.values()) keys.start();
+  }
+
+  close(): void {
+    for (const { keys } of this.#issuers.values()) keys.close();
+  }
+
+  find(token: string): Caller | undefined | Promise<Caller> {
+    if (!token.startsWith("eyJ") || token.length > longest) return undefined;
+    const hash = hashToken(token);
+    const known = this.#verified.get(hash);
+    if (known && known.generation === known.issuer.keys.generation) return admit(known);
+    const issuer = this.#issuers.get(issuerOf(token) ?? "");
+    return issuer && this.#verify(token, hash, issuer);
+  }
+
+  async #verify(token: string, hash: string, issuer: Issuer): Promise<Caller> {
+    const { settings, keys } = issuer;
+    try {
+      const { payload } = await jwtVerify(token, (header, input) => keys.find(header, input), {
+        issuer: settings.issuer,
+        audience: [...settings.audience],
+        algorithms: [...settings.algorithms],
+        clockTolerance: settings.clockToleranceMs / 1000,
+        requiredClaims: ["exp"],
+      });
+      const caller = callerFrom(payload, settings);
+      const expiresAt = (payload.exp ?? 0) * 1000 + settings.clockToleranceMs;
+      this.#verified.set(hash, { caller, expiresAt, issuer, generation: keys.generation });
+      return caller;
+    } catch (error) {
+      throw error instanceof LintelError ? error : refusal(error);
+    }
+  }
+}
+
+/** `iss` of a token that was not verified yet. */
+function issuerOf(token: string): string | undefined {
+  try {
+    return decodeJwt(token).iss;
+  } catch {
+    return undefined;
+  }
+}
+
+function refusal(error: unknown): LintelError {
+  return new LintelError("invalid_token", `the bearer token ${reasonFor(error)}`, { cause: error });
+}
+
+function reasonFor(error: unknown): string {
+  if (error instanceof errors.JWTExpired) {
+    const { exp } = error.payload;
+    return exp === undefined ? "expired" : `expired at ${new Date(exp * 1000).toISOString()}`;
+  }
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.reason === "missing") return `has no claim ${error.claim}`;
+    if (error.claim === "aud") return "is meant for another service: its claim aud does not fit";
+    if (error.claim === "nbf") return "does not count yet";
+    return `has a claim ${error.claim} that does not fit`;
+  }
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    return "is signed by an algorithm that does not count";
+  if (error instanceof errors.JWKSNoMatchingKey)
+    return "is signed with a key that its issuer does not have";
+  if (error instanceof errors.JWSSignatureVerificationFailed)
+    return "has a signature that is not right";
+  return "is not a JWT that can be read";
+}

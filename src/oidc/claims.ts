@@ -1,0 +1,87 @@
+/** From the claims of a token to a caller. */
+import type { Caller } from "../core/call.js";
+import { callerOf } from "../core/callers/admit.js";
+import { LintelError } from "../core/errors.js";
+import type { CallerLimits } from "../core/limits/settings.js";
+import type { Grant, IssuerSettings, LimitClaim } from "./settings.js";
+
+/** What stands in a token. */
+export type Payload = Readonly<Record<string, unknown>>;
+
+/** Longest id of a caller; it stands in logs, keys of limits and usage. */
+const longestId = 200;
+
+/**
+ * The caller that a verified token is about.
+ * @throws LintelError `invalid_token` if a claim is missing or not what it has to be
+ */
+export function callerFrom(payload: Payload, issuer: IssuerSettings): Caller {
+  const { name, claims } = issuer;
+  const id = claimOf(payload, claims.id);
+  if ((typeof id !== "string" && typeof id !== "number") || id === "") {
+    throw unusable(claims.id, "must say who calls");
+  }
+  const grant = grantOf(payload, issuer);
+  const limits = { ...grant.limits, ...limitsFrom(payload, claims.limits) };
+  return callerOf(
+    `${name}:${id}`.slice(0, longestId),
+    name,
+    modelsFrom(payload, claims.models) ?? grant.models,
+    Object.keys(limits).length > 0 ? limits : undefined,
+  );
+}
+
+/** A claim by its name, or else by the way to it. */
+export function claimOf(payload: Payload, path: string): unknown {
+  if (Object.hasOwn(payload, path)) return payload[path];
+  let value: unknown = payload;
+  for (const step of path.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step))
+      return undefined;
+    value = (value as Payload)[step];
+  }
+  return value;
+}
+
+function grantOf(payload: Payload, { rules, otherwise }: IssuerSettings): Grant {
+  const rule = rules.find(({ claim, value }) => textsOf(claimOf(payload, claim)).includes(value));
+  const grant = rule ?? otherwise;
+  if (grant) return grant;
+  throw new LintelError("invalid_token", "the bearer token's holder is not let in here");
+}
+
+/** The texts of a claim: a list's, or those with blanks between, as in `scope`; and the whole. */
+function textsOf(value: unknown): string[] {
+  if (Array.isArray(value)) return value.map(String);
+  if (typeof value === "string") return [value, ...value.split(" ")];
+  return typeof value === "number" || typeof value === "boolean" ? [String(value)] : [];
+}
+
+function modelsFrom(payload: Payload, claim: string | undefined): readonly string[] | undefined {
+  const value = claim === undefined ? undefined : claimOf(payload, claim);
+  if (claim === undefined || value === undefined) return undefined;
+  if (typeof value === "string") return value.split(/[\s,]+/).filter((model) => model !== "");
+  if (Array.isArray(value) && value.every((model) => typeof model === "string")) return value;
+  throw unusable(claim, "must be a list of models");
+}
+
+function limitsFrom(
+  payload: Payload,
+  claims: Readonly<Partial<Record<LimitClaim, string>>>,
+): CallerLimits {
+  const limits: Partial<Record<LimitClaim, number>> = {};
+  for (const [limit, claim] of Object.entries(claims) as [LimitClaim, string | undefined][]) {
+    const value = claim === undefined ? undefined : claimOf(payload, claim);
+    if (claim === undefined || value === undefined) continue;
+    const amount = typeof value === "string" && value !== "" ? Number(value) : value;
+    if (typeof amount !== "number" || !Number.isInteger(amount) || amount < 0) {
+      throw unusable(claim, "must be a whole number, 0 or more");
+    }
+    limits[limit] = amount;
+  }
+  return limits;
+}
+
+function unusable(claim: string, message: string): LintelError {
+  return new LintelError("invalid_token", `the bearer token's claim ${claim} ${message}`);
+}

@@ -1,0 +1,166 @@
+/**
+ * An issuer's public keys. They are read at start and again from time to time,
+ * and at once when a token names a key that is not among them. While the issuer
+ * does not answer, the keys that are known go on counting.
+ */
+import {
+  type CompactJWSHeaderParameters,
+  createLocalJWKSet,
+  errors,
+  type FlattenedJWSInput,
+  type JSONWebKeySet,
+  type LocalJWKSet,
+} from "jose";
+import { LintelError } from "../core/errors.js";
+import type { Logger } from "../core/log.js";
+import type { IssuerSettings } from "./settings.js";
+
+/** How long the issuer may take to answer, milliseconds. */
+const answerMs = 5000;
+
+/** How soon unknown keys make it be asked again, milliseconds: tokens can name any key. */
+const cooldownMs = 10_000;
+
+/** How soon it is asked again while it does not answer, milliseconds. */
+const retryMs = 5000;
+
+/** The keys of one issuer. `close` it when done. */
+export class IssuerKeys {
+  readonly #issuer: IssuerSettings;
+  readonly #log: Logger;
+  readonly #cooldownMs: number;
+  #set: LocalJWKSet | undefined;
+  #text = "";
+  #generation = 0;
+  #loading: Promise<void> | undefined;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #away = false;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /** @param cooldown for tests; default 10000 */
+  constructor(issuer: IssuerSettings, log: Logger, cooldown = cooldownMs) {
+    this.#issuer = issuer;
+    this.#log = log;
+    this.#cooldownMs = cooldown;
+  }
+
+  /** Changes when the keys do: what was verified before has to be verified again. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Begins to read the keys. */
+  start(): void {
+    void this.#load().catch(() => {});
+  }
+
+  /** Stops reading. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  /**
+   * The key that a token was signed with, for `jwtVerify`.
+   * @throws JWKSNoMatchingKey if the issuer has none such, LintelError `unavailable` if it can't be asked
+   */
+  async find(header: CompactJWSHeaderParameters, token: FlattenedJWSInput) {
+    if (!this.#set) await this.#load();
+    try {
+      return await this.#match(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      const asked = performance.now() - this.#askedAt < this.#cooldownMs;
+      if (asked && !this.#loading && !this.#away) throw error;
+      await this.#load();
+      return await this.#match(header, token);
+    }
+  }
+
+  #match(header: CompactJWSHeaderParameters, token: FlattenedJWSInput) {
+    if (!this.#set) throw this.#unavailable();
+    return this.#set(header, token);
+  }
+
+  #load(): Promise<void> {
+    const recently = performance.now() - this.#askedAt < Math.min(this.#cooldownMs, 1000);
+    // While it does not answer, callers don't wait for it one after the other.
+    if (this.#away && recently && !this.#loading) return Promise.reject(this.#unavailable());
+    this.#loading ??= this.#read().finally(() => {
+      this.#loading = undefined;
+      clearTimeout(this.#timer);
+      if (this.#closed) return;
+      const { refreshMs } = this.#issuer;
+      const pause = this.#away ? Math.min(retryMs, refreshMs) : refreshMs;
+      this.#timer = setTimeout(() => this.start(), pause);
+      this.#timer.unref();
+    });
+    return this.#loading;
+  }
+
+  async #read(): Promise<void> {
+    const { name } = this.#issuer;
+    this.#askedAt = performance.now();
+    try {
+      const url = this.#issuer.jwksUrl ?? (await this.#discover());
+      const keys = (await readJson(url)) as JSONWebKeySet;
+      const set = createLocalJWKSet(keys);
+      const text = JSON.stringify(keys);
+      if (text !== this.#text) this.#generation++;
+      this.#text = text;
+      this.#set = set;
+      if (this.#away) this.#log.info({ issuer: name }, "the issuer's keys can be read again");
+      this.#away = false;
+    } catch (error) {
+      if (!this.#away && !this.#closed) {
+        const words = this.#set
+          ? "the issuer's keys can't be read; those that are known go on counting"
+          : "the issuer's keys can't be read; its tokens are refused until they can";
+        this.#log.warn({ issuer: name, error: reasonOf(error) }, words);
+      }
+      this.#away = true;
+      throw this.#unavailable(error);
+    }
+  }
+
+  /** The keys' address, out of the issuer's discovery document. */
+  async #discover(): Promise<string> {
+    const { issuer } = this.#issuer;
+    const path = ".well-known/openid-configuration";
+    const document = (await readJson(`${issuer.replace(/\/$/, "")}/${path}`)) as {
+      issuer?: unknown;
+      jwks_uri?: unknown;
+    };
+    if (document.issuer !== issuer) {
+      throw new Error(`its discovery document is of the issuer ${String(document.issuer)}`);
+    }
+    if (typeof document.jwks_uri !== "string") {
+      throw new Error("its discovery document has no jwks_uri");
+    }
+    return document.jwks_uri;
+  }
+
+  #unavailable(cause?: unknown): LintelError {
+    return new LintelError("unavailable", "the bearer token can't be checked now", { cause });
+  }
+}
+
+async function readJson(url: string): Promise<unknown> {
+  const response = await fetch(url, {
+    headers: { accept: "application/json" },
+    redirect: "error",
+    signal: AbortSignal.timeout(answerMs),
+  });
+  if (!response.ok) {
+    await response.body?.cancel();
+    throw new Error(`${url} answers with status ${response.status}`);
+  }
+  return response.json();
+}
+
+/** `fetch` says nothing but "fetch failed"; what failed is its cause. */
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+}

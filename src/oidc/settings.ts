@@ -1,0 +1,70 @@
+/** What an operator sets about an issuer of JWTs. */
+import type { CallerLimits } from "../core/limits/settings.js";
+
+/** Signatures that can be checked with a public key; nothing else is ever accepted. */
+export const algorithms = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+] as const;
+
+export type Algorithm = (typeof algorithms)[number];
+
+/** What a caller may do. */
+export interface Grant {
+  /** Names or `prefix*` patterns; absent: all. */
+  readonly models?: readonly string[] | undefined;
+  readonly limits?: CallerLimits | undefined;
+}
+
+/** Limits that are one number each. */
+export type LimitClaim = Exclude<keyof CallerLimits, "budget">;
+
+/**
+ * Which claims say what. A claim is named as it stands in the token, or by the
+ * way to it: `realm_access.roles`.
+ */
+export interface Claims {
+  /** Who calls. */
+  readonly id: string;
+  /** Names of models: a list, or a text with blanks or commas between. */
+  readonly models?: string | undefined;
+  readonly limits: Readonly<Partial<Record<LimitClaim, string>>>;
+}
+
+/** A grant for callers of whom a claim says something. */
+export interface ClaimRule extends Grant {
+  readonly claim: string;
+  /** What the claim is, or holds as one of several. */
+  readonly value: string;
+}
+
+/** An issuer whose tokens count. */
+export interface IssuerSettings {
+  /** Callers are called `name:id`. */
+  readonly name: string;
+  /** `iss` of its tokens; its discovery document is found under it. */
+  readonly issuer: string;
+  /** `aud` of its tokens: one of these. */
+  readonly audience: readonly string[];
+  /** Where its keys are; absent: the discovery document says. */
+  readonly jwksUrl?: string | undefined;
+  readonly algorithms: readonly Algorithm[];
+  /** How far clocks may be apart, milliseconds. */
+  readonly clockToleranceMs: number;
+  /** How often its keys are read again, milliseconds. */
+  readonly refreshMs: number;
+  readonly claims: Claims;
+  /** The first that fits counts. */
+  readonly rules: readonly ClaimRule[];
+  /** For callers that no rule fits; absent: they are refused. */
+  readonly otherwise?: Grant | undefined;
+}

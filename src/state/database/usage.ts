@@ -1,0 +1,204 @@
+/** Usage in a database: records come in, sums go out. */
+import type { UsageRecord } from "../../core/usage/record.js";
+import { type Row, rowsOf, type Sql, type Statement, type Value, ValueRefused } from "./sql.js";
+
+/** What sums can be told apart by. Times are in UTC. */
+export const groups = [
+  "token",
+  "model",
+  "backend",
+  "door",
+  "method",
+  "outcome",
+  "day",
+  "hour",
+  "month",
+] as const;
+
+export type Group = (typeof groups)[number];
+
+/** Which records are summed. */
+export interface UsageFilter {
+  /** Milliseconds since the epoch; from here on, and before there. */
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  /** Name of a caller, or id of a token. */
+  readonly token?: string | undefined;
+  readonly model?: string | undefined;
+}
+
+/** Sums over some records. */
+export interface UsageTotals {
+  /** What they have in common: what was grouped by, in that order. */
+  readonly group: Readonly<Partial<Record<Group, string>>>;
+  readonly calls: number;
+  /** Calls whose outcome is not `ok`. */
+  readonly failed: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly images: number;
+  /** In billionths of the price table's unit. */
+  readonly spend: number;
+  /** Average of a call, milliseconds. */
+  readonly durationMs: number;
+  /** Average until the first message, milliseconds; absent if none of the calls had one. */
+  readonly firstMs?: number | undefined;
+}
+
+/** Column by column what a record is in the table. */
+const columns: readonly (readonly [string, (record: UsageRecord) => Value])[] = [
+  ["id", (r) => r.id],
+  ["at", (r) => r.at],
+  ["request_id", (r) => r.requestId],
+  ["caller", (r) => r.caller],
+  ["token", (r) => r.token ?? null],
+  ["door", (r) => r.door],
+  ["method", (r) => r.method],
+  ["model", (r) => r.model ?? null],
+  ["backend", (r) => r.backend ?? null],
+  ["attempts", (r) => r.attempts],
+  ["prompt_tokens", (r) => r.promptTokens],
+  ["completion_tokens", (r) => r.completionTokens],
+  ["images", (r) => r.images],
+  ["estimated", (r) => Number(r.estimated)],
+  ["duration_ms", (r) => r.durationMs],
+  ["first_ms", (r) => r.firstMs ?? null],
+  ["outcome", (r) => r.outcome],
+  ["spend", (r) => r.spend ?? null],
+];
+
+const names = columns.map(([name]) => name).join(", ");
+const marks = `(${columns.map(() => "?").join(", ")})`;
+
+/** Rows of one statement; SQLite takes 32766 values, PostgreSQL 65535. */
+const rowsPerStatement = 500;
+
+/** Rows that are deleted at a time, so that writers never wait long. */
+const purgeSize = 5000;
+
+/** A group as SQL, by kind of database where they differ. */
+const expressions: Readonly<Record<Group, string | Record<Sql["kind"], string>>> = {
+  token: "caller",
+  model: "COALESCE(model, '')",
+  backend: "COALESCE(backend, '')",
+  door: "door",
+  method: "method",
+  outcome: "outcome",
+  day: time("%Y-%m-%d", "YYYY-MM-DD"),
+  hour: time("%Y-%m-%dT%H:00Z", 'YYYY-MM-DD"T"HH24:00"Z"'),
+  month: time("%Y-%m", "YYYY-MM"),
+};
+
+function time(sqlite: string, postgres: string): Record<Sql["kind"], string> {
+  return {
+    sqlite: `strftime('${sqlite}', at / 1000, 'unixepoch')`,
+    postgres: `to_char(to_timestamp(at / 1000) AT TIME ZONE 'UTC', '${postgres}')`,
+  };
+}
+
+/** The usage in a database. */
+export class DatabaseUsage {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  /**
+   * Keeps records; those that are there already are passed over.
+   * @returns records that the database does not take, with its reasons
+   * @throws DatabaseAway; then some may be kept, and all can be tried again
+   */
+  async insert(
+    records: readonly UsageRecord[],
+  ): Promise<readonly { readonly record: UsageRecord; readonly reason: string }[]> {
+    const refused: { record: UsageRecord; reason: string }[] = [];
+    for (let i = 0; i < records.length; i += rowsPerStatement) {
+      const some = records.slice(i, i + rowsPerStatement);
+      try {
+        await this.#sql.run([insertion(some)]);
+      } catch (error) {
+        if (!(error instanceof ValueRefused)) throw error;
+        // One of them is at fault, and must not hold up the others.
+        if (some.length === 1 && some[0]) refused.push({ record: some[0], reason: error.message });
+        else for (const one of some) refused.push(...(await this.insert([one])));
+      }
+    }
+    return refused;
+  }
+
+  /** Sums of records, told apart by some groups; the most calls first, or in the order of time. */
+  async totals(by: readonly Group[], filter: UsageFilter = {}): Promise<readonly UsageTotals[]> {
+    const keys = by.map((group) => {
+      const expression = expressions[group];
+      return typeof expression === "string" ? expression : expression[this.#sql.kind];
+    });
+    const selected = keys.map((key, i) => `${key} AS g${i}`);
+    const { where, values } = conditions(filter);
+    const positions = keys.map((_, i) => i + 1);
+    const times = by.flatMap((group, i) =>
+      ["day", "hour", "month"].includes(group) ? [i + 1] : [],
+    );
+    const order = [...times, "calls DESC", ...positions];
+    const text = `SELECT ${[...selected, sums].join(", ")} FROM lintel_usage ${where}
+      ${keys.length > 0 ? `GROUP BY ${positions.join(", ")}` : ""} ORDER BY ${order.join(", ")}`;
+    const rows = await rowsOf(this.#sql, text, values);
+    return rows.map((row) => totalsOf(row, by));
+  }
+
+  /**
+   * Deletes records of calls that began before a time.
+   * @returns how many
+   */
+  async purge(before: number): Promise<number> {
+    const text = `DELETE FROM lintel_usage WHERE id IN
+      (SELECT id FROM lintel_usage WHERE at < ? LIMIT ${purgeSize}) RETURNING at`;
+    let deleted = 0;
+    for (;;) {
+      const { length } = await rowsOf(this.#sql, text, [before]);
+      deleted += length;
+      if (length < purgeSize) return deleted;
+    }
+  }
+}
+
+function insertion(records: readonly UsageRecord[]): Statement {
+  return {
+    text: `INSERT INTO lintel_usage (${names}) VALUES ${records.map(() => marks).join(", ")}
+      ON CONFLICT (id) DO NOTHING`,
+    values: records.flatMap((record) => columns.map(([, of]) => of(record))),
+  };
+}
+
+const sums = `COUNT(*) AS calls,
+  COALESCE(SUM(CASE WHEN outcome = 'ok' THEN 0 ELSE 1 END), 0) AS failed,
+  COALESCE(SUM(prompt_tokens), 0) AS prompt_tokens,
+  COALESCE(SUM(completion_tokens), 0) AS completion_tokens,
+  COALESCE(SUM(images), 0) AS images,
+  COALESCE(SUM(spend), 0) AS spend,
+  COALESCE(AVG(duration_ms), 0) AS duration_ms,
+  AVG(first_ms) AS first_ms`;
+
+function conditions({ since, until, token, model }: UsageFilter) {
+  const all: [string, Value[]][] = [];
+  if (since !== undefined) all.push(["at >= ?", [since]]);
+  if (until !== undefined) all.push(["at < ?", [until]]);
+  if (token !== undefined) all.push(["(caller = ? OR token = ?)", [token, token]]);
+  if (model !== undefined) all.push(["model = ?", [model]]);
+  const where = all.length === 0 ? "" : `WHERE ${all.map(([text]) => text).join(" AND ")}`;
+  return { where, values: all.flatMap(([, values]) => values) };
+}
+
+function totalsOf(row: Row, by: readonly Group[]): UsageTotals {
+  return {
+    group: Object.fromEntries(by.map((group, i) => [group, String(row[`g${i}`])])),
+    calls: Number(row.calls),
+    failed: Number(row.failed),
+    promptTokens: Number(row.prompt_tokens),
+    completionTokens: Number(row.completion_tokens),
+    images: Number(row.images),
+    spend: Number(row.spend),
+    durationMs: Number(row.duration_ms),
+    firstMs: row.first_ms === null ? undefined : Number(row.first_ms),
+  };
+}

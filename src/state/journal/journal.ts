@@ -1,0 +1,138 @@
+/**
+ * Usage on its way to the database: lines of JSON in files of the state folder.
+ * A record is written, and with it safe from the end of this process, before
+ * the last message of its call goes out; records of calls that end together
+ * share a write. Nothing is synced to the disk for it: a power cut may take the
+ * last seconds.
+ */
+import { closeSync, mkdirSync, openSync, utimesSync, writeSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { Logger } from "../../core/log.js";
+import type { UsageRecord, UsageSink } from "../../core/usage/record.js";
+import { segmentName } from "./segment.js";
+
+/** What a journal is made with. */
+export interface JournalSettings {
+  /** Folder of the files; made if it is not there. */
+  readonly directory: string;
+  readonly log: Logger;
+  /** Called when there is something to send on. */
+  readonly onWrite?: (() => void) | undefined;
+}
+
+/** Where a new file begins, bytes: about 3000 records. */
+const segmentBytes = 1024 * 1024;
+
+/** The file that is written to. */
+interface Open {
+  readonly path: string;
+  readonly fd: number;
+  bytes: number;
+}
+
+/** Takes records, in this process's own files. */
+export class Journal implements UsageSink {
+  readonly #settings: JournalSettings;
+  #open: Open | undefined;
+  #number = 0;
+  #lines: string[] = [];
+  #written: Promise<void> | undefined;
+  #lost = 0;
+  /** No room is left for more: set by who sends records on. */
+  full = false;
+
+  constructor(settings: JournalSettings) {
+    this.#settings = settings;
+  }
+
+  /** Records that could not be written since the last one that could. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** Name of the file that is written to. */
+  get current(): string | undefined {
+    return this.#open && basename(this.#open.path);
+  }
+
+  keep(record: UsageRecord): Promise<void> {
+    this.#lines.push(JSON.stringify(record));
+    this.#written ??= new Promise((resolve) => {
+      // After the reads of this turn: whatever ends in it goes into one write.
+      setImmediate(() => {
+        this.flush();
+        resolve();
+      });
+    });
+    return this.#written;
+  }
+
+  /** Writes what waits. */
+  flush(): void {
+    this.#written = undefined;
+    const lines = this.#lines;
+    if (lines.length === 0) return;
+    this.#lines = [];
+    try {
+      this.#write(Buffer.from(`${lines.join("\n")}\n`));
+    } catch (error) {
+      this.#fail(lines.length, error);
+      return;
+    }
+    if (this.#lost > 0) {
+      this.#settings.log.warn({ lost: this.#lost }, "usage can be written again; some was lost");
+      this.#lost = 0;
+    }
+    this.#settings.onWrite?.();
+  }
+
+  /** Ends the file that is written to, so that it can be sent on. */
+  seal(): void {
+    this.flush();
+    const open = this.#open;
+    this.#open = undefined;
+    if (open) closeSync(open.fd);
+  }
+
+  /** Shows other processes that this one lives. */
+  touch(): void {
+    const now = new Date();
+    try {
+      if (this.#open) utimesSync(this.#open.path, now, now);
+    } catch {
+      // This process slept so long that another took its file over.
+      this.seal();
+    }
+  }
+
+  #write(bytes: Buffer): void {
+    if (this.full) throw new Error("too much waits for the database");
+    this.#open ??= this.#begin();
+    const open = this.#open;
+    for (let done = 0; done < bytes.length; ) {
+      done += writeSync(open.fd, bytes, done);
+    }
+    open.bytes += bytes.length;
+    if (open.bytes >= segmentBytes) this.seal();
+  }
+
+  #begin(): Open {
+    const { directory } = this.#settings;
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const path = join(directory, segmentName(this.#number++));
+    return { path, fd: openSync(path, "ax", 0o600), bytes: 0 };
+  }
+
+  /** The calls go on: a full disk is not their fault. */
+  #fail(records: number, error: unknown): void {
+    const { message } = error as Error;
+    if (this.#lost === 0) {
+      this.#settings.log.error({ error: message }, "usage can't be written, records are lost");
+    }
+    this.#lost += records;
+    // It may end in half a line.
+    try {
+      this.seal();
+    } catch {}
+  }
+}

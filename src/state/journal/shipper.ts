@@ -1,0 +1,213 @@
+/**
+ * Brings the journal's files into the database: this process's own about every
+ * second, and those that processes left behind that are dead. A file is deleted
+ * when the database has all of it; what arrives twice counts once.
+ */
+import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "../../core/log.js";
+import type { UsageRecord } from "../../core/usage/record.js";
+import { reasonOf } from "../database/sql.js";
+import type { DatabaseUsage } from "../database/usage.js";
+import type { Journal } from "./journal.js";
+import { extension, isOrphan, isOwn } from "./segment.js";
+
+/** What a shipper is made with. */
+export interface ShipperSettings {
+  readonly directory: string;
+  readonly usage: DatabaseUsage;
+  readonly log: Logger;
+  /** This process's own journal; absent: only what others left is sent. */
+  readonly journal?: Journal | undefined;
+  /** How long records wait so that several go at once, milliseconds. Default 1000. */
+  readonly shipMs?: number | undefined;
+  /** After which time records are deleted from the database; absent: never. */
+  readonly retentionMs?: number | undefined;
+  /** Most bytes that may wait on the disk while the database is away. Default 1 GiB. */
+  readonly maxBytes?: number | undefined;
+}
+
+/** How often to look for what others left, and to delete what is old, milliseconds. */
+const orphansMs = 60_000;
+const purgeMs = 3_600_000;
+
+/** Longest pause between attempts while the database is away, milliseconds. */
+const longestPauseMs = 30_000;
+
+/** How long the last records may take at the end, milliseconds. They are safe on the disk anyway. */
+const closeMs = 3000;
+
+/** Sends the journal on. `close` it when done. */
+export class Shipper {
+  readonly #settings: Required<Omit<ShipperSettings, "journal" | "retentionMs">> &
+    Pick<ShipperSettings, "journal" | "retentionMs">;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #pauseMs = 0;
+  #purgedAt = 0;
+  #closed = false;
+
+  constructor(settings: ShipperSettings) {
+    this.#settings = {
+      ...settings,
+      shipMs: settings.shipMs ?? 1000,
+      maxBytes: settings.maxBytes ?? 2 ** 30,
+    };
+  }
+
+  /** Whether the database did not answer when it was asked last. */
+  get away(): boolean {
+    return this.#pauseMs > 0;
+  }
+
+  /**
+   * Begins.
+   * @returns resolves when what was left by processes that are dead is in the
+   *   database, or it is known that this has to wait for the database
+   */
+  start(): Promise<void> {
+    return this.ship();
+  }
+
+  /** Something was written: it will be sent soon. */
+  notice(): void {
+    if (!this.#running && !this.away) this.#schedule(this.#settings.shipMs);
+  }
+
+  /** Sends all there is now. Never rejects. */
+  ship(): Promise<void> {
+    this.#running ??= this.#round().finally(() => {
+      this.#running = undefined;
+      if (this.#closed) return;
+      const { journal, shipMs } = this.#settings;
+      const waits = journal?.current !== undefined;
+      this.#schedule(this.away ? this.#pauseMs : waits ? shipMs : orphansMs);
+    });
+    return this.#running;
+  }
+
+  /** Sends what it can and stops. What is left is for the next start. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+    this.#settings.journal?.seal();
+    const limit = new AbortController();
+    await Promise.race([this.ship(), sleep(closeMs, undefined, limit).catch(() => {})]);
+    limit.abort();
+  }
+
+  #schedule(ms: number): void {
+    clearTimeout(this.#timer);
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => void this.ship(), ms);
+    this.#timer.unref();
+  }
+
+  async #round(): Promise<void> {
+    const { journal, log } = this.#settings;
+    // While the database is away there would be a small file for each attempt.
+    if (this.away) journal?.touch();
+    else journal?.seal();
+    try {
+      let names = await this.#waiting();
+      if (names.length === 0 && this.away) {
+        journal?.seal();
+        names = await this.#waiting();
+      }
+      for (const name of names) await this.#send(name);
+      // An idle gateway does not open the database for this.
+      if (names.length > 0) await this.#purge();
+      if (this.away) log.info({}, "the database of usage is back");
+      this.#pauseMs = 0;
+      if (journal) journal.full = false;
+    } catch (error) {
+      if (!this.away) {
+        const words = "the database of usage is away; records wait on the disk until it is back";
+        log.warn({ error: reasonOf(error) }, words);
+      }
+      const doubled = Math.min(longestPauseMs, Math.max(1000, this.#pauseMs * 2));
+      this.#pauseMs = doubled * (0.75 + Math.random() / 4);
+      if (journal) journal.full = (await this.#bytes()) > this.#settings.maxBytes;
+    }
+  }
+
+  /** Names of the files that can be sent, oldest first. */
+  async #waiting(): Promise<string[]> {
+    const { directory, journal } = this.#settings;
+    const found: { name: string; mtimeMs: number }[] = [];
+    for (const name of await list(directory)) {
+      if (name === journal?.current) continue;
+      const info = await stat(join(directory, name)).catch(() => undefined);
+      if (!info) continue;
+      const { mtimeMs } = info;
+      if (isOwn(name) || isOrphan(name, Date.now() - mtimeMs)) found.push({ name, mtimeMs });
+    }
+    return found.sort((a, b) => a.mtimeMs - b.mtimeMs).map(({ name }) => name);
+  }
+
+  async #send(name: string): Promise<void> {
+    const { directory, usage, log } = this.#settings;
+    const path = join(directory, name);
+    const text = await readFile(path, "utf8").catch(missingIsEmpty);
+    const { records, broken } = parse(text);
+    // Cut off half-way with the process: that call's answer was not complete.
+    if (broken > 0) log.warn({ lines: broken }, "half-written lines of usage are passed over");
+    const refused = await usage.insert(records);
+    for (const { record, reason } of refused) {
+      log.error({ error: reason, id: record.id }, "the database does not take a record of usage");
+      await mkdir(directory, { recursive: true });
+      await appendFile(join(directory, "refused.jsonl"), `${JSON.stringify(record)}\n`);
+    }
+    await rm(path, { force: true });
+  }
+
+  async #purge(): Promise<void> {
+    const { retentionMs, usage, log } = this.#settings;
+    const now = Date.now();
+    if (retentionMs === undefined || now - this.#purgedAt < purgeMs) return;
+    this.#purgedAt = now;
+    const deleted = await usage.purge(now - retentionMs);
+    if (deleted > 0) log.info({ deleted }, "old usage is deleted");
+  }
+
+  async #bytes(): Promise<number> {
+    const { directory } = this.#settings;
+    const sizes = (await list(directory)).map((name) =>
+      stat(join(directory, name)).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    );
+    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  }
+}
+
+async function list(directory: string): Promise<string[]> {
+  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  return names.filter((name) => name.endsWith(extension));
+}
+
+/** Another process may have sent it meanwhile. */
+function missingIsEmpty(error: NodeJS.ErrnoException): string {
+  if (error.code === "ENOENT") return "";
+  throw error;
+}
+
+function parse(text: string): { records: UsageRecord[]; broken: number } {
+  const records: UsageRecord[] = [];
+  let broken = 0;
+  for (const line of text.split("\n")) {
+    if (line === "") continue;
+    try {
+      records.push(JSON.parse(line) as UsageRecord);
+    } catch {
+      broken++;
+    }
+  }
+  return { records, broken };
+}
