@@ -1,7 +1,9 @@
 /** Mistakes that no field shows alone: names that must be unique or refer to others, files, order. */
 import { closeSync, openSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Finding, Path } from "./problems.js";
+import { restOf } from "../core/routing/names.js";
+import { checkModels } from "./model-checks.js";
+import type { Finding } from "./problems.js";
 import { didYouMean } from "./suggest.js";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -22,7 +24,12 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...checkAuth(fields(config.auth)),
     ...checkTls(config.tls, directory),
     ...checkBounds(fields(config.bounds)),
-    ...checkModels(models, backends, config.backends !== undefined),
+    ...checkModels({
+      models,
+      backends,
+      listed: config.backends !== undefined,
+      checked: texts(fields(fields(fields(config.routing).health).check).backends),
+    }),
     ...checkDefaultModels(fields(config.default_models), models, backends),
   ];
 }
@@ -95,26 +102,6 @@ function checkBounds(bounds: Fields): Finding[] {
   });
 }
 
-function checkModels(
-  models: readonly Fields[],
-  backends: readonly Fields[],
-  listed: boolean,
-): Finding[] {
-  const names = backends.map(({ name }) => name).filter((name) => typeof name === "string");
-  return models.flatMap((model, i) =>
-    texts(model.backends).flatMap((name, j) => {
-      if (name === "" || names.includes(name)) return [];
-      const path: Path = ["models", i, "backends", j];
-      // Without a list the backends are found at start; only then their names are known.
-      if (!listed) return [];
-      const known = names.length ? `; there are: ${names.join(", ")}` : "; there are none";
-      return [
-        { path, message: `there is no backend "${name}"${didYouMean(name, names) || known}` },
-      ];
-    }),
-  );
-}
-
 /** Default models can be checked where every backend says in the file what it serves. */
 function checkDefaultModels(
   defaults: Fields,
@@ -123,12 +110,12 @@ function checkDefaultModels(
 ): Finding[] {
   const served = backends.map(servedModels);
   if (backends.length === 0 || served.some((names) => names === undefined)) return [];
-  const known = [...models.map(({ name }) => name), ...served.flat()].filter(
-    (name) => typeof name === "string",
-  );
+  const named = models.flatMap(({ name, aliases }) => [name, ...texts(aliases)]);
+  const known = [...named, ...served.flat()].filter((name) => typeof name === "string");
   return ["chat", "image"].flatMap((task) => {
     const name = defaults[task];
     if (typeof name !== "string" || name === "" || known.includes(name)) return [];
+    if (known.some((wildcard) => restOf(wildcard, name) !== undefined)) return [];
     const message = `there is no model "${name}"${didYouMean(name, known)}`;
     return [{ path: ["default_models", task], message }];
   });

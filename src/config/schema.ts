@@ -9,6 +9,7 @@ import { httpUrl, path } from "./fields.js";
 import { backendSchema } from "./kinds.js";
 import { mediaSchema } from "./media.js";
 import { duration, listenMessage, parseListen, size } from "./quantities.js";
+import { modelRouting, routeTimeouts, routingSchema } from "./routing.js";
 import { stateSchema, usageSchema } from "./state.js";
 
 const name = () => z.string().min(1);
@@ -59,13 +60,16 @@ const modelDefaults = z.strictObject({
 });
 
 const model = z.strictObject({
-  name: name().describe("Name that callers use."),
+  name: name().describe(
+    "Name that callers use. One * in it stands for anything, the longest name that fits wins.",
+  ),
   model: name().optional().describe("Name by which the backends know it. Default: the same."),
   backends: z
     .array(name())
     .min(1)
     .optional()
     .describe("Names of the backends that serve it, in order of preference. Default: all."),
+  ...modelRouting,
   defaults: modelDefaults.optional().describe("Values of fields that a request leaves out."),
   max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
   prompt: z
@@ -141,6 +145,7 @@ export const configSchema = z.strictObject({
   timeouts: z
     .strictObject({
       total: duration().prefault("10m").describe("Longest time that one call may take."),
+      ...routeTimeouts,
       first_message: duration()
         .prefault("10s")
         .describe("How long the status of a stream is held back for the first message."),
@@ -155,6 +160,9 @@ export const configSchema = z.strictObject({
     .describe("How long things may take."),
   state: stateSchema.prefault({}).describe("Where tokens and usage are kept."),
   usage: usageSchema.prefault({}).describe("Records of calls, for bills and questions."),
+  routing: routingSchema
+    .prefault({})
+    .describe("Which target gets a call, and what happens when one fails."),
   media: mediaSchema.prefault({}).describe("Generated images."),
   safety: z
     .strictObject({

@@ -4,6 +4,7 @@ import type { CoreSettings } from "../core/settings.js";
 import { type DoorSettings, doorDefaults } from "../doors/door.js";
 import type { AppSettings, ListenOptions } from "../server/settings.js";
 import { authSettings } from "./auth.js";
+import { modelRoutingSettings, routingSettings } from "./routing.js";
 import type { Config } from "./schema.js";
 
 /** The core's part of the configuration. */
@@ -13,9 +14,14 @@ export function coreSettings(config: Config): CoreSettings {
     auth: authSettings(auth),
     bounds: Object.fromEntries(Object.entries(bounds).filter((entry) => entry[1] !== undefined)),
     defaultModels: config.default_models,
-    models: models.map(({ max_tokens, ...model }) => ({ ...model, maxTokens: max_tokens })),
+    models: models.map(({ max_tokens, max_in_flight, ...model }) => ({
+      ...model,
+      ...modelRoutingSettings({ ...model, max_in_flight }),
+      maxTokens: max_tokens,
+    })),
     totalTimeoutMs: timeouts.total,
     safetyAction: safety.action,
+    routing: routingSettings(config.routing, timeouts),
   };
 }
 

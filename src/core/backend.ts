@@ -36,9 +36,3 @@ export interface Backend {
   /** Frees what the backend holds; running calls are aborted. */
   close(): Promise<void>;
 }
-
-/** A model on a backend, where a call can go. */
-export interface Target {
-  readonly backend: Backend;
-  readonly model: Model;
-}

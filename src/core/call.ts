@@ -2,11 +2,11 @@
  * One call on its way through Lintel: what a step may know of it, and what a
  * step is. Nothing here knows HTTP, Fastify or a vendor.
  */
-import type { Target } from "./backend.js";
-import type { LintelError } from "./errors.js";
+import type { ErrorCode, LintelError } from "./errors.js";
 import type { CallerLimits } from "./limits/settings.js";
 import type { Logger } from "./log.js";
 import type { Input, MethodName, Output } from "./methods.js";
+import type { Target } from "./routing/target.js";
 import type { ModelSettings } from "./settings.js";
 
 /** Who calls. */
@@ -24,6 +24,23 @@ export interface Caller {
   readonly limits?: CallerLimits | undefined;
 }
 
+/** One question to one backend. Times in milliseconds. */
+export interface AttemptRecord {
+  readonly backend: string;
+  /** Name by which the backend knows the model. */
+  readonly model: string;
+  /** Since the epoch. */
+  readonly startedAt: number;
+  /** From its start to the first message; absent: there was none. */
+  firstMs?: number;
+  /** From its start to its end; 0 while it runs. */
+  durationMs: number;
+  /** `slower`: another one that was asked at the same time answered first. */
+  outcome: "running" | "ok" | "slower" | ErrorCode;
+  /** Whether it was asked because an earlier one was slow to begin. */
+  readonly hedge?: true;
+}
+
 /** What steps note down about a call; telemetry and usage read it at the end. */
 export interface Attributes {
   /** The door, for example `"rest"`. */
@@ -36,6 +53,14 @@ export interface Attributes {
   backend?: string;
   /** How many backends were asked. */
   attempts: number;
+  /** How many of these because an earlier one had failed or was slow. */
+  retries?: number;
+  /** What became of each of these, in the order of their beginning. */
+  tried: AttemptRecord[];
+  /** How long the call waited for a backend with room, milliseconds. */
+  queuedMs?: number;
+  /** Whether the answer is that of an earlier call with the same `Idempotency-Key`. */
+  replayed?: true;
   /** Token counts as delivered. */
   promptTokens?: number;
   completionTokens?: number;
@@ -43,6 +68,20 @@ export interface Attributes {
   estimated?: boolean;
   /** Images delivered. */
   images?: number;
+}
+
+/** Hears of the end of a call. */
+export interface CallEnd {
+  /** @param code how it ended, as the caller sees it */
+  ended(code: "ok" | ErrorCode): void;
+}
+
+/** The life of a call, for steps that hold something while it lasts. */
+export interface CallLife {
+  /** The listener hears once, however the call ends. */
+  onEnd(listener: CallEnd): void;
+  /** Ends the call with an error. */
+  abort(reason: LintelError): void;
 }
 
 /** A call. Steps hand on a changed copy; `attributes`, `warnings` and `metadata` are shared by all copies. */
@@ -71,6 +110,12 @@ export interface Call<M extends MethodName = MethodName> {
   readonly signal: AbortSignal;
   /** When the call must be done, milliseconds since the epoch. */
   readonly deadline?: number | undefined;
+  /** Longest time to connect to a model server, milliseconds; absent: the backend's own. Set by routing. */
+  readonly connectMs?: number | undefined;
+  /** Calls with the same value go to the same target where they can. */
+  readonly affinity?: string | undefined;
+  /** Absent outside of a core. */
+  readonly life?: CallLife | undefined;
   readonly log: Logger;
   readonly attributes: Attributes;
   /** What was dropped or could not be done, in words for the caller. */

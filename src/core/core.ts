@@ -2,21 +2,25 @@
 import { authenticate, mayUse } from "./authenticate.js";
 import type { Backend } from "./backend.js";
 import { type Call, compose, type Handle } from "./call.js";
-import { Catalogue } from "./catalogue.js";
+import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion.js";
 import { LintelError } from "./errors.js";
 import { finisher } from "./finish.js";
 import type { Gateway, Origin, Running } from "./gateway.js";
 import { images, mostPrompts } from "./images.js";
+import { Life } from "./life.js";
 import { type LimitParts, limit } from "./limits/step.js";
 import type { Logger } from "./log.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import { Observed } from "./observe.js";
 import { requestIdOf } from "./request-id.js";
-import { resolve } from "./resolve.js";
-import { route } from "./route.js";
+import type { Catalogue } from "./routing/catalogue.js";
+import type { Clock } from "./routing/clock.js";
+import { resolve } from "./routing/resolve.js";
+import { Routing } from "./routing/routing.js";
 import type { CoreSettings } from "./settings.js";
+import { meter, type UsageParts } from "./usage/meter.js";
 import { validate } from "./validate.js";
 
 /** What the core is made of. */
@@ -25,6 +29,10 @@ export interface CoreParts {
   /** In order of preference where several have the same model. */
   readonly backends: readonly Backend[];
   readonly log: Logger;
+  /** Who knows tokens besides the configuration, for mode `token`; asked in order. */
+  readonly callers?: readonly CallerSource[] | undefined;
+  /** Absent: no records of calls are kept. */
+  readonly usage?: UsageParts | undefined;
   /** Absent: images are answered inline only. */
   readonly media?: MediaStore | undefined;
   readonly checker?: SafetyChecker | undefined;
@@ -34,12 +42,18 @@ export interface CoreParts {
   readonly blur: (png: Uint8Array) => Promise<Uint8Array>;
   /** Absent: nothing is limited, also not by callers' own limits. */
   readonly limits?: Omit<LimitParts, "mostPrompts"> | undefined;
+  /** Routing's time. Default: the process's. */
+  readonly clock?: Clock | undefined;
+  /** Routing's chance, from 0 to below 1. Default: `Math.random`. */
+  readonly random?: (() => number) | undefined;
 }
 
 /** The gateway, with what its owner does to it besides calling. */
 export interface Core extends Gateway {
   /** The models as a caller who may use all of them sees them. */
   readonly catalogue: Catalogue;
+  /** Where calls go, and how it stands there. Who made the core starts and closes it. */
+  readonly routing: Pick<Routing, "start" | "close" | "snapshot">;
   /** Refuses new calls from now on. Resolves once no call runs. */
   drain(): Promise<void>;
   /** Aborts the calls that still run. */
@@ -48,27 +62,30 @@ export interface Core extends Gateway {
 
 /** Makes a core. Owns none of its parts: backends and stores are closed by who made them. */
 export function createCore(parts: CoreParts): Core {
-  const { settings, backends, log, media } = parts;
-  const catalogue = new Catalogue(backends, settings);
-  const running = new Map<Call, AbortController>();
+  const { settings, log, media } = parts;
+  const routing = new Routing(parts);
+  const { catalogue } = routing;
+  const running = new Set<Life>();
   let accepting = true;
   let idle: (() => void) | undefined;
   const handle = compose(
     [
-      authenticate(settings.auth),
+      authenticate(settings.auth, parts.callers),
+      ...(parts.usage ? [meter(parts.usage)] : []),
       validate(settings),
       resolve(catalogue),
       ...(parts.limits ? [limit({ ...parts.limits, mostPrompts: mostPrompts(settings) })] : []),
       completion,
       images(settings, finisher({ ...parts, store: media, action: settings.safetyAction })),
     ],
-    end(catalogue),
+    end(routing),
   );
 
   return {
     log,
     media,
     catalogue,
+    routing,
     readiness: {
       get accepting() {
         return accepting;
@@ -78,18 +95,26 @@ export function createCore(parts: CoreParts): Core {
       },
     },
     call(method, request, origin) {
-      const controller = new AbortController();
-      const call = newCall(method, request, origin, controller, settings, log);
-      let unfollow: (() => void) | undefined;
-      const messages = new Observed(call, controller, () => handle(call), {
+      const life = new Life();
+      const totalMs = catalogue.totalMs(method, request);
+      const own = Math.min(origin.timeoutMs ?? totalMs, totalMs);
+      const deadline = Date.now() + own;
+      const call: Call = {
+        ...newCall(method, request, origin, log),
+        affinity: affinityOf(origin, settings),
+        signal: life.controller.signal,
+        deadline,
+        life,
+      };
+      const messages = new Observed(call, life.controller, () => handle(call), {
         begin() {
           if (!accepting) throw new LintelError("shutting_down", "this gateway is shutting down");
-          running.set(call, controller);
-          unfollow = follow(origin.signal, controller, call.deadline);
+          running.add(life);
+          life.begin(origin.signal, deadline);
         },
-        end() {
-          unfollow?.();
-          running.delete(call);
+        end(code) {
+          life.end(code);
+          running.delete(life);
           if (running.size === 0) idle?.();
         },
       });
@@ -105,7 +130,7 @@ export function createCore(parts: CoreParts): Core {
     },
     abort() {
       const reason = new LintelError("shutting_down", "this gateway is shutting down");
-      for (const controller of running.values()) controller.abort(reason);
+      for (const life of running) life.abort(reason);
     },
   };
 }
@@ -114,11 +139,8 @@ function newCall<M extends MethodName>(
   method: M,
   request: Input<M>,
   origin: Origin,
-  { signal }: AbortController,
-  settings: CoreSettings,
   log: Logger,
-): Call {
-  const own = origin.timeoutMs ?? Number.POSITIVE_INFINITY;
+): Omit<Call, "signal"> {
   return {
     method,
     request: request as Call["request"],
@@ -126,35 +148,23 @@ function newCall<M extends MethodName>(
     credential: origin.credential,
     defect: origin.defect,
     idempotencyKey: origin.idempotencyKey,
-    signal,
-    deadline: Date.now() + Math.min(own, settings.totalTimeoutMs),
     log,
-    attributes: { door: origin.door, attempts: 0 },
+    attributes: { door: origin.door, attempts: 0, tried: [] },
     warnings: [],
     metadata: new Map(),
   };
 }
 
-/**
- * Aborts a call when its caller leaves or its deadline passes.
- * @returns what ends the watching
- */
-function follow(origin: AbortSignal, controller: AbortController, deadline = 0): () => void {
-  const timer = setTimeout(
-    () => controller.abort(new LintelError("timeout", "the deadline of the call passed")),
-    Math.max(0, deadline - Date.now()),
-  );
-  const left = () => controller.abort(new LintelError("cancelled", "the caller left"));
-  if (origin.aborted) left();
-  else origin.addEventListener("abort", left, { once: true });
-  return () => {
-    clearTimeout(timer);
-    origin.removeEventListener("abort", left);
-  };
+/** A longer one is no worse for what it is used for. */
+const longestAffinity = 256;
+
+function affinityOf({ header }: Origin, { routing }: CoreSettings): string | undefined {
+  const name = routing.affinityHeader;
+  return name === undefined ? undefined : header?.(name)?.slice(0, longestAffinity) || undefined;
 }
 
 /** The end of the chain: the core's own method, and everything else to a backend. */
-function end(catalogue: Catalogue): Handle {
+function end({ catalogue, route }: Routing): Handle {
   return (call) => (call.method === "listModels" ? list(call, catalogue) : route(call));
 }
 

@@ -70,6 +70,25 @@ export const errorTable = {
 /** Code of an error, as callers see it. */
 export type ErrorCode = keyof typeof errorTable;
 
+/**
+ * What may be done about a failure that came before the first message: ask any
+ * target again, ask another one since this one can't, or nothing, because it
+ * would fail again or may have had an effect.
+ */
+export type Retry = "anywhere" | "elsewhere" | "never";
+
+/** For those that don't say it themselves; all others never. */
+const retryOf: { readonly [C in ErrorCode]?: Retry } = {
+  upstream_unreachable: "anywhere",
+  unavailable: "anywhere",
+  shutting_down: "anywhere",
+  rate_limited: "anywhere",
+  timeout: "anywhere",
+  unimplemented: "elsewhere",
+  unsupported_parameter: "elsewhere",
+  model_not_found: "elsewhere",
+};
+
 /** What is wrong with one field. */
 export interface Violation {
   /** Path of the field by the contract's names, for example `messages[0].role`. */
@@ -86,6 +105,8 @@ export interface ErrorOptions {
   readonly violations?: readonly Violation[];
   /** Seconds after which it may work. */
   readonly retryAfter?: number;
+  /** Default: by the code. */
+  readonly retry?: Retry;
   /** Bare HTTP detail: what `Allow` says on 405. */
   readonly allow?: string;
   /** The error behind it; logged, never shown. */
@@ -98,7 +119,11 @@ export class LintelError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly violations: readonly Violation[];
+  /** Seconds after which it may work: what was said, or a default where the status needs one. */
   readonly retryAfter: number | undefined;
+  /** Seconds after which it may work, where somebody said so. */
+  readonly askedDelay: number | undefined;
+  readonly retry: Retry;
   readonly allow: string | undefined;
 
   /**
@@ -110,7 +135,9 @@ export class LintelError extends Error {
     this.code = code;
     this.param = options.param;
     this.violations = options.violations ?? [];
+    this.askedDelay = options.retryAfter;
     this.retryAfter = options.retryAfter ?? defaultRetryAfter[code];
+    this.retry = options.retry ?? retryOf[code] ?? "never";
     this.allow = options.allow;
   }
 
@@ -186,8 +213,16 @@ export function fromUpstreamStatus(
     case 529:
       return new LintelError("unavailable", "the model server can't take the request now", options);
     default:
-      return new LintelError("upstream_failed", `the model server failed (status ${status})`);
+      return new LintelError("upstream_failed", `the model server failed (status ${status})`, {
+        retry: retryOfStatus(status),
+      });
   }
+}
+
+/** A gateway's 502 may pass; a server that refuses our key or has no such path did nothing yet. */
+function retryOfStatus(status: number): Retry {
+  if (status === 502) return "anywhere";
+  return [401, 402, 403, 404, 405].includes(status) ? "elsewhere" : "never";
 }
 
 /** Takes addresses and things that look like keys out of a server's message. */

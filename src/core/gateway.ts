@@ -18,6 +18,8 @@ export interface Origin {
   readonly timeoutMs?: number | undefined;
   /** `x-request-id` as the caller sent it; taken over if it is well formed. */
   readonly requestId?: string | undefined;
+  /** What a header or an entry of RPC metadata says, by its name in lower case. */
+  readonly header?: ((name: string) => string | undefined) | undefined;
   /** `Idempotency-Key` as the caller sent it. */
   readonly idempotencyKey?: string | undefined;
 }

@@ -5,14 +5,14 @@
  */
 import { performance } from "node:perf_hooks";
 import type { Call } from "./call.js";
-import { LintelError, toLintelError } from "./errors.js";
+import { type ErrorCode, LintelError, toLintelError } from "./errors.js";
 
 /** What surrounds a call's run. */
 export interface Life {
   /** Called before anything runs; what it throws ends the call. */
   begin(): void;
   /** Called once, however the call ended, also if `begin` threw. */
-  end(): void;
+  end(code: "ok" | ErrorCode): void;
 }
 
 /** A call's messages with its life around them. */
@@ -97,11 +97,11 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     );
   }
 
-  #end(code: string, error?: LintelError): void {
+  #end(code: "ok" | ErrorCode, error?: LintelError): void {
     this.#state = "ended";
     const totalMs = performance.now() - this.#startedAt;
     const firstMs = this.#firstAt === undefined ? undefined : this.#firstAt - this.#startedAt;
-    this.#life.end();
+    this.#life.end(code);
     logEnd(this.#call, code, firstMs, totalMs, error);
   }
 }
@@ -117,6 +117,8 @@ function logEnd(
     id: call.id,
     method: call.method,
     ...call.attributes,
+    // What it took to get there is only of interest where it took more than one.
+    tried: call.attributes.tried.length > 1 ? call.attributes.tried : undefined,
     code,
     firstMs: firstMs === undefined ? undefined : Math.round(firstMs),
     totalMs: Math.round(totalMs),

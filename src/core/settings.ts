@@ -1,6 +1,13 @@
 /** What an operator can set about the core. Defaults stand in `coreDefaults`. */
 
 import type { CallerLimits } from "./limits/settings.js";
+import {
+  type HedgeSettings,
+  type RouteTimeouts,
+  type RoutingSettings,
+  routingDefaults,
+  type TargetSettings,
+} from "./routing/settings.js";
 
 /** A token that the operator issued. */
 export interface IssuedToken {
@@ -38,8 +45,12 @@ export type UnsupportedPolicy =
 
 /** Settings of one model, or an alias for one. */
 export interface ModelSettings {
-  /** Name that callers use. */
+  /** Name that callers use; one `*` in it stands for anything. */
   readonly name: string;
+  /** Further names. Calls under them count as calls of this model. */
+  readonly aliases?: readonly string[] | undefined;
+  /** Where it is served; absent: as `backends` and `model` say. */
+  readonly targets?: readonly TargetSettings[] | undefined;
   /** Names of the backends that serve it, in order of preference; absent: all that have it. */
   readonly backends?: readonly string[] | undefined;
   /** Name by which the backends know it; absent: the same. */
@@ -51,6 +62,11 @@ export interface ModelSettings {
   /** How `|` in a prompt is read. */
   readonly prompt?: "batch" | "literal" | "encoders" | undefined;
   readonly unsupported?: UnsupportedPolicy | undefined;
+  /** Replace those of all models, one by one; milliseconds. */
+  readonly timeouts?: (RouteTimeouts & { readonly total?: number | undefined }) | undefined;
+  /** Most requests at once at each of its targets. */
+  readonly maxInFlight?: number | undefined;
+  readonly hedge?: HedgeSettings | undefined;
 }
 
 /** Settings of the core. */
@@ -70,6 +86,7 @@ export interface CoreSettings {
   readonly totalTimeoutMs: number;
   /** What happens to an image that the safety check finds harmful. */
   readonly safetyAction: "flag" | "blur" | "block";
+  readonly routing: RoutingSettings;
 }
 
 /** The contract's values. */
@@ -80,4 +97,5 @@ export const coreDefaults: CoreSettings = {
   models: [],
   totalTimeoutMs: 600_000,
   safetyAction: "flag",
+  routing: routingDefaults,
 };

@@ -67,7 +67,7 @@ export function callOf<M extends BackendMethod>(
     id: "req-contract",
     signal,
     log: silent,
-    attributes: { door: "test", attempts: 0 },
+    attributes: { door: "test", attempts: 0, tried: [] },
     warnings: [],
     metadata: new Map(),
   };

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
 import { ConfigError } from "../../src/config/problems.js";
 import { appSettings, coreSettings, doorSettings } from "../../src/config/settings.js";
+import { routingDefaults } from "../../src/core/routing/settings.js";
 import { coreDefaults } from "../../src/core/settings.js";
 import { doorDefaults } from "../../src/doors/door.js";
 import { appDefaults } from "../../src/server/settings.js";
@@ -112,6 +113,7 @@ safety: { action: blur }
     defaultModels: { chat: "m" },
     totalTimeoutMs: 60_000,
     safetyAction: "blur",
+    routing: routingDefaults,
   });
   expect(doorSettings(config)).toEqual({ bodyLimit: 2_097_152, holdMs: 1000, keepAliveMs: 2000 });
   expect(appSettings(config)).toMatchObject({ corsOrigins: false, trustProxy: ["10.0.0.0/8"] });

@@ -1,10 +1,10 @@
 /** Which model is meant, may the caller use it, and is it there yet? */
-import { State, Task } from "../../gen/lintel/v1/models_pb.js";
-import { mayUse } from "./authenticate.js";
-import type { Call, Middleware } from "./call.js";
+import { State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import { mayUse } from "../authenticate.js";
+import type { Call, Middleware } from "../call.js";
+import { LintelError } from "../errors.js";
+import { deferred } from "../iterate.js";
 import type { Catalogue, Found } from "./catalogue.js";
-import { LintelError } from "./errors.js";
-import { deferred } from "./iterate.js";
 
 /**
  * Sets `call.targets` and `call.modelSettings`, having waited for a model that
@@ -72,7 +72,9 @@ function lookUp(call: Call, catalogue: Catalogue): Found {
     chat ? Task.CHAT : Task.TEXT_TO_IMAGE,
   );
   call.attributes.model = found.name;
-  if (mayUse(call.caller, found.name)) return found;
+  // A token may name the model, or an alias of it.
+  const asked = (chat ? model : modelId) || found.name;
+  if (mayUse(call.caller, found.name) || mayUse(call.caller, asked)) return found;
   throw new LintelError(
     "model_not_allowed",
     `this token may not use the model ${JSON.stringify(found.name)}`,
@@ -81,10 +83,5 @@ function lookUp(call: Call, catalogue: Catalogue): Found {
 }
 
 function withFound(call: Call, { targets, settings }: Found): Call {
-  // Models that answer come first; the others are tried when those fail.
-  const ready = targets.filter(
-    ({ model }) => model.state !== State.LOADING && model.state !== State.FAILED,
-  );
-  const rest = targets.filter((target) => !ready.includes(target));
-  return { ...call, targets: [...ready, ...rest], modelSettings: settings };
+  return { ...call, targets, modelSettings: settings };
 }

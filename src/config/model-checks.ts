@@ -1,0 +1,122 @@
+/** Mistakes in the entries of models, and in what refers to backends. */
+import type { Finding, Path } from "./problems.js";
+import { didYouMean } from "./suggest.js";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The parts of a configuration, whatever has the wrong type left out. */
+export interface ModelParts {
+  readonly models: readonly Fields[];
+  readonly backends: readonly Fields[];
+  /** Whether the file lists backends. Else they are found at start; only then their names are known. */
+  readonly listed: boolean;
+  /** What `routing.health.check.backends` says. */
+  readonly checked: readonly string[];
+}
+
+/** Names of backends that there are none of, targets twice, names that more than one model has, wildcards. */
+export function checkModels({ models, backends, listed, checked }: ModelParts): Finding[] {
+  const known = backends.map(({ name }) => name).filter((name) => typeof name === "string");
+  const unknown = (name: unknown, path: Path): Finding[] => {
+    if (!listed || typeof name !== "string" || name === "" || known.includes(name)) return [];
+    const there = known.length ? `; there are: ${known.join(", ")}` : "; there are none";
+    const message = `there is no backend "${name}"${didYouMean(name, known) || there}`;
+    return [{ path, message }];
+  };
+  return [
+    ...models.flatMap((model, i) => [
+      ...texts(model.backends).flatMap((name, j) => unknown(name, ["models", i, "backends", j])),
+      ...objects(model.targets).flatMap(({ backend }, j) =>
+        unknown(backend, ["models", i, "targets", j, "backend"]),
+      ),
+      ...checkTargets(model, i),
+      ...checkWildcards(model, i),
+    ]),
+    ...checkAliases(models),
+    ...checked.flatMap((name, i) => unknown(name, ["routing", "health", "check", "backends", i])),
+  ];
+}
+
+function checkTargets(model: Fields, i: number): Finding[] {
+  if (model.targets === undefined) return [];
+  const found: Finding[] = ["backends", "model"]
+    .filter((key) => model[key] !== undefined)
+    .map((key) => ({
+      path: ["models", i, key],
+      message: "can't stand beside targets, which say the same in full; leave one of them out",
+      atKey: true,
+    }));
+  const first = new Map<string, number>();
+  for (const [j, target] of objects(model.targets).entries()) {
+    if (typeof target.backend !== "string") continue;
+    const key = JSON.stringify([target.backend, target.model ?? model.name]);
+    const earlier = first.get(key);
+    if (earlier === undefined) first.set(key, j);
+    else {
+      const message = `is the same as targets[${earlier}]; give one of them the weight of both`;
+      found.push({ path: ["models", i, "targets", j], message });
+    }
+  }
+  return found;
+}
+
+const stars = (text: unknown) => (typeof text === "string" ? text.split("*").length - 1 : 0);
+
+function checkWildcards(model: Fields, i: number): Finding[] {
+  const found: Finding[] = [];
+  const once = (text: unknown, path: Path) => {
+    if (stars(text) > 1) found.push({ path, message: "must have at most one *" });
+  };
+  once(model.name, ["models", i, "name"]);
+  const wild = stars(model.name) > 0;
+  for (const [j, alias] of texts(model.aliases).entries()) {
+    const path = ["models", i, "aliases", j];
+    once(alias, path);
+    if (wild && stars(alias) === 0) {
+      found.push({ path, message: "must have a *, since the model's name has one" });
+    }
+  }
+  const upstreams: [unknown, Path][] = [
+    [model.model, ["models", i, "model"]],
+    ...objects(model.targets).map(({ model: upstream }, j): [unknown, Path] => [
+      upstream,
+      ["models", i, "targets", j, "model"],
+    ]),
+  ];
+  for (const [upstream, path] of upstreams) {
+    once(upstream, path);
+    if (!wild && stars(upstream) > 0) {
+      found.push({ path, message: "must have no *, since the model's name has none" });
+    }
+  }
+  return found;
+}
+
+/** A name leads to one model only. Two names of models are found elsewhere. */
+function checkAliases(models: readonly Fields[]): Finding[] {
+  const owners = new Map<string, string>();
+  for (const [i, { name }] of models.entries()) {
+    if (typeof name === "string" && name !== "") owners.set(name, `models[${i}].name`);
+  }
+  const found: Finding[] = [];
+  for (const [i, model] of models.entries()) {
+    for (const [j, alias] of texts(model.aliases).entries()) {
+      if (alias === "") continue;
+      const owner = owners.get(alias);
+      if (owner === undefined) owners.set(alias, `models[${i}].aliases[${j}]`);
+      else {
+        const message = `is the same as ${owner}; must be unique`;
+        found.push({ path: ["models", i, "aliases", j], message });
+      }
+    }
+  }
+  return found;
+}
+
+const objects = (value: unknown): readonly Fields[] =>
+  Array.isArray(value)
+    ? value.map((item) => (typeof item === "object" && item !== null ? (item as Fields) : {}))
+    : [];
+
+const texts = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.map((item) => (typeof item === "string" ? item : "")) : [];

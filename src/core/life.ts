@@ -1,0 +1,42 @@
+/** From the begin of a call to its end: its deadline, its caller's leaving, and who must hear of its end. */
+import type { CallEnd, CallLife } from "./call.js";
+import { type ErrorCode, LintelError } from "./errors.js";
+
+/** The life of one call. */
+export class Life implements CallLife {
+  readonly controller = new AbortController();
+  readonly #left = () => this.abort(new LintelError("cancelled", "the caller left"));
+  #origin: AbortSignal | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #listeners: CallEnd[] | undefined;
+
+  /**
+   * Aborts the call when its caller leaves or its deadline passes.
+   * @param origin aborted when the caller leaves
+   * @param deadline milliseconds since the epoch
+   */
+  begin(origin: AbortSignal, deadline: number): void {
+    const passed = () => this.abort(new LintelError("timeout", "the deadline of the call passed"));
+    this.#timer = setTimeout(passed, Math.max(0, deadline - Date.now()));
+    this.#origin = origin;
+    if (origin.aborted) this.#left();
+    else origin.addEventListener("abort", this.#left, { once: true });
+  }
+
+  abort(reason: LintelError): void {
+    this.controller.abort(reason);
+  }
+
+  onEnd(listener: CallEnd): void {
+    if (this.#listeners) this.#listeners.push(listener);
+    else this.#listeners = [listener];
+  }
+
+  /** The call ended. */
+  end(code: "ok" | ErrorCode): void {
+    clearTimeout(this.#timer);
+    this.#origin?.removeEventListener("abort", this.#left);
+    for (const listener of this.#listeners ?? []) listener.ended(code);
+    this.#listeners = undefined;
+  }
+}

@@ -1,0 +1,212 @@
+/** One question to one target: its time-outs, its end, and what is noted down of it. */
+import { handlerOf } from "../adapt.js";
+import type { Backend } from "../backend.js";
+import type { AttemptRecord, Call } from "../call.js";
+import { type ErrorCode, LintelError } from "../errors.js";
+import { fitRequest } from "../fit.js";
+import type { BackendMethod, MethodName, Output } from "../methods.js";
+import type { Verdict } from "./circuit.js";
+import type { Clock, Timer } from "./clock.js";
+import type { RouteTimeouts } from "./settings.js";
+import type { Target } from "./target.js";
+
+/** What one step of an answer brings. */
+export type Batch = readonly Output<MethodName>[];
+
+/** Failures that say something of the target, not of the request or the caller. */
+const blamed: ReadonlySet<string> = new Set<ErrorCode>([
+  "upstream_failed",
+  "upstream_unreachable",
+  "unavailable",
+  "shutting_down",
+  "timeout",
+]);
+
+/** What an attempt is made of besides the call. */
+export interface AttemptOptions {
+  readonly target: Target;
+  readonly clock: Clock;
+  readonly timeouts: RouteTimeouts;
+  /** Whether another target was asked already, and has not answered yet. */
+  readonly hedge: boolean;
+  /** Whether it may be given up alone, while the call goes on. */
+  readonly detached: boolean;
+}
+
+/** An attempt. The place at the target is taken before, and freed by `end`. */
+export class Attempt {
+  readonly target: Target;
+  readonly record: AttemptRecord;
+  readonly #call: Call;
+  readonly #clock: Clock;
+  readonly #timeouts: RouteTimeouts;
+  readonly #streams: boolean;
+  readonly #handle: () => AsyncIterable<Batch>;
+  readonly #controller: AbortController | undefined;
+  readonly #warnings: string[];
+  readonly #startedAt: number;
+  readonly #follow = () => this.#controller?.abort(this.#call.signal.reason);
+  #probe = false;
+  #stream: AsyncIterator<Batch> | undefined;
+  #pending: Promise<unknown> | undefined;
+  #timer: Timer | undefined;
+  #gaveUp: ((reason: unknown) => void) | undefined;
+  #ended = false;
+
+  /** @throws LintelError if the target can't do what is asked; nothing has begun then */
+  constructor(call: Call, options: AttemptOptions) {
+    const { target, clock, timeouts, hedge, detached } = options;
+    const { backend, model } = target;
+    this.target = target;
+    this.#call = call;
+    this.#clock = clock;
+    this.#timeouts = timeouts;
+    this.#streams = streams(call, backend);
+    this.#warnings = [];
+    const request = fitRequest(call.request, model, call.modelSettings, this.#warnings);
+    const chat = call.method === "chat" || call.method === "complete";
+    const named = chat ? { model: model.id } : { modelId: model.id };
+    const handle = handlerOf(backend, call.method as BackendMethod);
+    this.#controller =
+      detached || (this.#streams && timeouts.firstToken !== undefined)
+        ? new AbortController()
+        : undefined;
+    const own: Call = {
+      ...call,
+      request: { ...request, ...named } as Call["request"],
+      signal: this.#controller?.signal ?? call.signal,
+      connectMs: timeouts.connect,
+      warnings: this.#warnings,
+    };
+    this.#handle = () => handle(own);
+    this.#startedAt = clock.now();
+    this.record = {
+      backend: backend.name,
+      model: model.id,
+      startedAt: Date.now(),
+      outcome: "running",
+      durationMs: 0,
+      ...(hedge && { hedge }),
+    };
+  }
+
+  /**
+   * Asks, and waits for the first messages.
+   * @param probe whether it tries if the target is back
+   * @throws LintelError as the target fails
+   */
+  first(probe: boolean): Promise<IteratorResult<Batch>> {
+    this.#probe = probe;
+    if (!this.#controller) return this.#begin();
+    const { signal } = this.#call;
+    const { firstToken } = this.#timeouts;
+    if (signal.aborted) this.#follow();
+    else signal.addEventListener("abort", this.#follow, { once: true });
+    if (this.#streams && firstToken !== undefined) {
+      this.#timer = this.#clock.after(firstToken, () => this.giveUp(tooLate()));
+    }
+    return new Promise((resolve, reject) => {
+      this.#gaveUp = reject;
+      this.#begin().then(resolve, reject);
+    });
+  }
+
+  /** This is the attempt that answers the call. */
+  win(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#gaveUp = undefined;
+    const { endpoint } = this.target;
+    const now = this.#clock.now();
+    this.record.firstMs = now - this.#startedAt;
+    if (this.#streams) endpoint.first.add(this.record.firstMs);
+    if (this.#probe) endpoint.answered(now);
+    this.#probe = false;
+    for (const warning of this.#warnings) {
+      if (!this.#call.warnings.includes(warning)) this.#call.warnings.push(warning);
+    }
+    const { betweenTokens } = this.#timeouts;
+    if (!this.#streams || betweenTokens === undefined) return;
+    this.#timer = this.#clock.after(betweenTokens, () => void this.#silent());
+  }
+
+  /** The messages after the first. Makes nothing per step. */
+  next(): Promise<IteratorResult<Batch>> {
+    const pending = (this.#stream as AsyncIterator<Batch>).next();
+    if (this.#timer) {
+      this.#timer.refresh();
+      this.#pending = pending;
+    }
+    return pending;
+  }
+
+  /** Ends it alone, with an error; the call goes on. */
+  giveUp(reason: LintelError): void {
+    this.#gaveUp?.(reason);
+    this.#controller?.abort(reason);
+    this.release();
+  }
+
+  /** Lets what the backend holds for it be freed. */
+  release(): void {
+    this.#stream?.return?.().catch(() => {});
+  }
+
+  /**
+   * It is over; only the first time counts.
+   * @param outcome `cancelled` and a `timeout` of the call's own are not the target's fault
+   */
+  end(outcome: AttemptRecord["outcome"], own = false): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#timer?.cancel();
+    if (this.#controller) this.#call.signal.removeEventListener("abort", this.#follow);
+    const now = this.#clock.now();
+    const { record, target } = this;
+    record.outcome = outcome;
+    record.durationMs = now - this.#startedAt;
+    const { endpoint } = target;
+    if (outcome === "ok") endpoint.whole.add(record.durationMs);
+    // As slow as that at least.
+    if (outcome === "slower") endpoint.first.add(record.durationMs);
+    const verdict = own ? "neutral" : verdictOf(outcome);
+    const code = verdict === "failed" ? (outcome as ErrorCode) : undefined;
+    endpoint.end(verdict, this.#probe, now, code);
+  }
+
+  #begin(): Promise<IteratorResult<Batch>> {
+    this.#stream = this.#handle()[Symbol.asyncIterator]();
+    return this.#stream.next();
+  }
+
+  /** Nothing was asked for or came for as long as may pass between two messages. */
+  async #silent(): Promise<void> {
+    const pending = this.#pending;
+    if (!pending || this.#ended) return;
+    // A reader who is slow is not the target's fault: then the answer is there.
+    let settled = false;
+    const settle = () => {
+      settled = true;
+    };
+    pending.then(settle, settle);
+    await Promise.resolve();
+    if (settled || this.#ended) return;
+    this.end("timeout");
+    this.#call.life?.abort(new LintelError("timeout", "the model server fell silent"));
+  }
+}
+
+/** Whether the first message comes before the whole answer is made. */
+export function streams({ method }: Call, backend: Backend): boolean {
+  if (method !== "chat" && method !== "streamTextToImage") return false;
+  return backend.handlers[method] !== undefined;
+}
+
+const tooLate = () =>
+  new LintelError("timeout", "the model server did not begin to answer in time");
+
+function verdictOf(outcome: AttemptRecord["outcome"]): Verdict {
+  if (blamed.has(outcome)) return "failed";
+  const alone: readonly string[] = ["cancelled", "slower", "running", "rate_limited", "internal"];
+  return alone.includes(outcome) ? "neutral" : "ok";
+}

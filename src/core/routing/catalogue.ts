@@ -1,0 +1,209 @@
+/** Which models there are, under which names, and where they run. */
+import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import type { Backend } from "../backend.js";
+import { LintelError } from "../errors.js";
+import type { Input, MethodName } from "../methods.js";
+import type { CoreSettings, ModelSettings } from "../settings.js";
+import type { Endpoint } from "./endpoint.js";
+import { fill, type Named, Names, restOf } from "./names.js";
+import type { TargetSettings } from "./settings.js";
+import type { Target } from "./target.js";
+
+/** Where a name leads. */
+export interface Found {
+  /** The name, with the default filled in; of an alias, what it stands for. */
+  readonly name: string;
+  /** At least one, by tier. */
+  readonly targets: readonly Target[];
+  readonly settings: ModelSettings | undefined;
+}
+
+/** Names whose targets are remembered; callers may ask for any number of them. */
+const mostRemembered = 4096;
+
+/** The models of all backends, by the names that callers use. */
+export class Catalogue {
+  readonly #backends: readonly Backend[];
+  readonly #settings: CoreSettings;
+  readonly #names: Names;
+  readonly #endpoint: (backend: string, model: string) => Endpoint;
+  /** Whether some model has a time of its own. */
+  readonly #timed: boolean;
+  /** What backends said last; as long as they say the same, what was found still holds. */
+  #lists: (readonly Model[])[] = [];
+  readonly #found = new Map<string, Found>();
+  readonly #defaults = new Map<Task, string | undefined>();
+
+  /** @param endpoint what is known of a model on a backend */
+  constructor(
+    backends: readonly Backend[],
+    settings: CoreSettings,
+    endpoint: (backend: string, model: string) => Endpoint,
+  ) {
+    this.#backends = backends;
+    this.#settings = settings;
+    this.#names = new Names(settings.models);
+    this.#endpoint = endpoint;
+    this.#timed = settings.models.some(({ timeouts }) => timeouts?.total !== undefined);
+  }
+
+  /**
+   * Finds a model.
+   * @param name as the caller gave it; empty means the default for the task
+   * @throws LintelError `model_not_found`
+   */
+  find(name: string, task: Task): Found {
+    this.#refresh();
+    const wanted = name === "" ? this.#defaultFor(task) : name;
+    const found = this.#lookUp(wanted);
+    const [first] = found.targets;
+    if (first?.model.task === task) {
+      // As a rule all of them do the same.
+      if (found.targets.every(({ model }) => model.task === task)) return found;
+    }
+    const fitting = found.targets.filter(({ model }) => model.task === task);
+    if (fitting.length > 0) return { ...found, targets: fitting };
+    const param = task === Task.CHAT ? "model" : "model_id";
+    const message = first
+      ? `the model ${JSON.stringify(wanted)} ${task === Task.CHAT ? "does not chat" : "does not make images"}`
+      : `there is no model ${JSON.stringify(wanted.slice(0, 200))}`;
+    throw new LintelError("model_not_found", message, { param });
+  }
+
+  /** Longest time that a call may take, milliseconds. */
+  totalMs<M extends MethodName>(method: M, request: Input<M>): number {
+    const { totalTimeoutMs } = this.#settings;
+    if (!this.#timed || method === "listModels") return totalTimeoutMs;
+    const chat = method === "chat" || method === "complete";
+    const { model, modelId } = request as { model?: string; modelId?: string };
+    const task = chat ? Task.CHAT : Task.TEXT_TO_IMAGE;
+    this.#refresh();
+    const name = (chat ? model : modelId) || this.#defaultOrNone(task);
+    if (name === undefined) return totalTimeoutMs;
+    return this.#lookUp(name).settings?.timeouts?.total ?? totalTimeoutMs;
+  }
+
+  /** Backends that have not said yet which models they have, or can't be asked. */
+  silent(): readonly Backend[] {
+    return this.#backends.filter((backend) => backend.ready && backend.models().length === 0);
+  }
+
+  /** Every model under its public names, by name. `allowed` leaves models out. */
+  list(allowed: (name: string) => boolean): Model[] {
+    this.#refresh();
+    const defaults = new Set([
+      this.#defaultOrNone(Task.CHAT),
+      this.#defaultOrNone(Task.TEXT_TO_IMAGE),
+    ]);
+    const models: Model[] = [];
+    for (const name of [...this.#publicNames()].sort()) {
+      const { name: canonical, targets } = this.#lookUp(name);
+      if (!allowed(name) && !allowed(canonical)) continue;
+      const best = targets.find(({ model }) => model.state === State.READY) ?? targets[0];
+      if (best) models.push({ ...best.model, id: name, isDefault: defaults.has(name) });
+    }
+    return models;
+  }
+
+  /** Names that can be told: of a wildcard, those that its backends have something for. */
+  #publicNames(): Set<string> {
+    const names = new Set(this.#names.exact());
+    for (const backend of this.#backends) for (const { id } of backend.models()) names.add(id);
+    for (const entry of this.#names.wildcards()) {
+      for (const { backend, model = entry.name } of this.#targetsOf(entry)) {
+        const has = this.#backends.find(({ name }) => name === backend)?.models() ?? [];
+        for (const { id } of has) {
+          const rest = restOf(model, id);
+          if (rest !== undefined) names.add(fill(entry.name, rest));
+        }
+      }
+    }
+    return names;
+  }
+
+  #lookUp(name: string): Found {
+    const remembered = this.#found.get(name);
+    if (remembered) return remembered;
+    let found: Found | undefined;
+    for (const named of this.#names.find(name)) {
+      const targets = this.#build(this.#targetsOf(named.entry), named);
+      found = { name: named.name, targets, settings: named.entry };
+      // A wildcard may lead nowhere where a shorter one, or a backend itself, has the model.
+      if (targets.length > 0 || named.rest === undefined) break;
+    }
+    if (!found || found.targets.length === 0) {
+      const listed = found && this.#settings.models.some((entry) => entry.name === found?.name);
+      const bare = listed
+        ? []
+        : this.#build(this.#targetsOf(undefined), { name, entry: undefined });
+      if (bare.length > 0 || !found) found = { name, targets: bare, settings: undefined };
+    }
+    if (found.targets.length > 0) {
+      if (this.#found.size >= mostRemembered) this.#found.clear();
+      this.#found.set(name, found);
+    }
+    return found;
+  }
+
+  /** Where an entry, or a model without one, is served; the short form is one target for each backend. */
+  #targetsOf(entry: ModelSettings | undefined): readonly TargetSettings[] {
+    if (entry?.targets) return entry.targets;
+    const backends = entry?.backends ?? this.#backends.map(({ name }) => name);
+    return backends.map((backend, priority) => ({ backend, model: entry?.model, priority }));
+  }
+
+  #build(
+    settings: readonly TargetSettings[],
+    { name, entry, rest }: Omit<Named, "entry"> & { entry: ModelSettings | undefined },
+  ): Target[] {
+    const targets: (Omit<Target, "tier"> & { readonly rank: number })[] = [];
+    for (const { backend: at, model: upstream = entry?.model, ...more } of settings) {
+      const backend = this.#backends.find((it) => it.name === at);
+      const id = upstream === undefined ? name : fill(upstream, rest);
+      const model = backend?.models().find((it) => it.id === id);
+      if (!backend || !model) continue;
+      const endpoint = this.#endpoint(backend.name, id);
+      const maxInFlight = more.maxInFlight ?? entry?.maxInFlight;
+      if (maxInFlight !== undefined) endpoint.bound(maxInFlight);
+      const away = model.state === State.LOADING || model.state === State.FAILED;
+      // Models that answer come first; the others are tried when those fail.
+      const rank = (away ? 1e9 : 0) + (more.priority ?? 0);
+      targets.push({ backend, model, endpoint, weight: more.weight ?? 1, rank });
+    }
+    targets.sort((a, b) => a.rank - b.rank);
+    return targets.map(({ rank, ...target }) => ({ ...target, tier: rank }));
+  }
+
+  /** Forgets what was found once a backend says something else than before. */
+  #refresh(): void {
+    let same = this.#lists.length === this.#backends.length;
+    for (let i = 0; same && i < this.#backends.length; i++) {
+      same = this.#lists[i] === this.#backends[i]?.models();
+    }
+    if (same) return;
+    this.#lists = this.#backends.map((backend) => backend.models());
+    this.#found.clear();
+    this.#defaults.clear();
+  }
+
+  #defaultFor(task: Task): string {
+    const name = this.#defaultOrNone(task);
+    if (name !== undefined) return name;
+    throw new LintelError(
+      "model_not_found",
+      task === Task.CHAT ? "no chat model is configured" : "no image model is configured",
+    );
+  }
+
+  /** The configured default, else the first model of the first backend that has one. */
+  #defaultOrNone(task: Task): string | undefined {
+    const { chat, image } = this.#settings.defaultModels;
+    const configured = task === Task.CHAT ? chat : image;
+    if (configured) return configured;
+    if (!this.#defaults.has(task)) {
+      const models = this.#backends.flatMap((backend) => backend.models());
+      this.#defaults.set(task, models.find((model) => model.task === task)?.id);
+    }
+    return this.#defaults.get(task);
+  }
+}

@@ -1,0 +1,111 @@
+/** Asks backends how they are, now and then, without a call. */
+import type { Backend } from "../backend.js";
+import { LintelError, toLintelError } from "../errors.js";
+import type { Logger } from "../log.js";
+import type { Clock, Timer } from "./clock.js";
+import type { Endpoint } from "./endpoint.js";
+import type { HealthCheckSettings } from "./settings.js";
+
+/** What the answers are good for. */
+export interface Checked {
+  readonly clock: Clock;
+  readonly random: () => number;
+  endpointsOf(backend: string): Endpoint[];
+}
+
+/** Answers in a row that a backend is not well, after which its models are taken out. */
+const convinced = 2;
+
+/** Active health checks of some backends. */
+export class HealthChecks {
+  readonly #settings: HealthCheckSettings;
+  readonly #backends: readonly Backend[];
+  readonly #checked: Checked;
+  readonly #log: Logger;
+  readonly #closing = new AbortController();
+  readonly #timers = new Map<Backend, Timer>();
+  readonly #failures = new Map<Backend, number>();
+
+  constructor(
+    settings: HealthCheckSettings,
+    backends: readonly Backend[],
+    checked: Checked,
+    log: Logger,
+  ) {
+    this.#settings = settings;
+    this.#backends = backends.filter(({ name }) => settings.backends?.includes(name) ?? true);
+    this.#checked = checked;
+    this.#log = log;
+  }
+
+  start(): void {
+    // Not all at once.
+    for (const backend of this.#backends) this.#plan(backend, this.#checked.random());
+  }
+
+  close(): void {
+    this.#closing.abort(new LintelError("shutting_down", "this gateway is shutting down"));
+    for (const timer of this.#timers.values()) timer.cancel();
+  }
+
+  #plan(backend: Backend, share: number): void {
+    if (this.#closing.signal.aborted) return;
+    const { clock } = this.#checked;
+    const timer = clock.after(this.#settings.intervalMs * share, () => void this.#check(backend));
+    this.#timers.set(backend, timer);
+  }
+
+  async #check(backend: Backend): Promise<void> {
+    const { clock } = this.#checked;
+    const controller = new AbortController();
+    const stop = () => controller.abort(this.#closing.signal.reason);
+    this.#closing.signal.addEventListener("abort", stop, { once: true });
+    const timer = clock.after(this.#settings.timeoutMs, () =>
+      controller.abort(new LintelError("timeout", "the model server took too long")),
+    );
+    try {
+      await answered(backend.health(controller.signal), controller.signal);
+      this.#well(backend);
+    } catch (thrown) {
+      if (!this.#closing.signal.aborted) this.#unwell(backend, toLintelError(thrown));
+    } finally {
+      timer.cancel();
+      this.#closing.signal.removeEventListener("abort", stop);
+      this.#plan(backend, 1);
+    }
+  }
+
+  #well(backend: Backend): void {
+    const failures = this.#failures.get(backend) ?? 0;
+    this.#failures.set(backend, 0);
+    const now = this.#checked.clock.now();
+    for (const endpoint of this.#checked.endpointsOf(backend.name)) {
+      // That the server is there does not mean that the model answers: one call tries it.
+      endpoint.circuit.hasten(now);
+      endpoint.serve(now);
+    }
+    if (failures >= convinced) {
+      this.#log.info({ backend: backend.name }, "the health check succeeds again");
+    }
+  }
+
+  #unwell(backend: Backend, { code }: LintelError): void {
+    const failures = (this.#failures.get(backend) ?? 0) + 1;
+    this.#failures.set(backend, failures);
+    if (failures < convinced) return;
+    const now = this.#checked.clock.now();
+    for (const endpoint of this.#checked.endpointsOf(backend.name)) endpoint.takeOut(now);
+    if (failures > convinced) return;
+    this.#log.warn({ backend: backend.name, code }, "the health check fails");
+  }
+}
+
+/** The answer, or the signal's reason: a backend may be slow to notice. */
+function answered(health: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) return abort();
+    signal.addEventListener("abort", abort, { once: true });
+    health.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

@@ -1,0 +1,87 @@
+/** Which target gets a call. */
+import type { Target } from "./target.js";
+
+/** What the choice depends on besides the targets. */
+export interface Choice {
+  readonly now: number;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+  /** Calls with the same key go to the same target while it is there. */
+  readonly affinity?: string | undefined;
+  /** Targets that are passed over. */
+  readonly without?: ReadonlySet<Target> | undefined;
+}
+
+/**
+ * Chooses among the targets of the first tier where one is healthy and has room.
+ * @param targets by tier
+ * @returns `"full"`: healthy ones there are, with room none; `undefined`: no healthy one
+ */
+export function choose(targets: readonly Target[], choice: Choice): Target | "full" | undefined {
+  const { now, without, affinity, random } = choice;
+  let full = false;
+  let candidates: Target[] | undefined;
+  let only: Target | undefined;
+  for (const target of targets) {
+    if (only && target.tier !== only.tier) break;
+    if (without?.has(target) || !target.endpoint.usable(now)) continue;
+    if (!target.endpoint.hasRoom(now)) full = true;
+    else if (!only) only = target;
+    else {
+      candidates ??= [only];
+      candidates.push(target);
+    }
+  }
+  if (!only) return full ? "full" : undefined;
+  if (!candidates) return only;
+  return affinity === undefined ? lessBusy(candidates, random) : keeper(candidates, affinity);
+}
+
+/** The less busy of two that chance picks by weight. */
+export function lessBusy(candidates: readonly Target[], random: () => number): Target {
+  const first = pick(candidates, random);
+  const second = pick(candidates, random, first);
+  return load(second) < load(first) ? second : first;
+}
+
+const load = ({ endpoint, weight }: Target) => endpoint.inFlight / weight;
+
+function pick(candidates: readonly Target[], random: () => number, but?: Target): Target {
+  let sum = 0;
+  for (const candidate of candidates) if (candidate !== but) sum += candidate.weight;
+  let left = random() * sum;
+  let last = candidates[0] as Target;
+  for (const candidate of candidates) {
+    if (candidate === but) continue;
+    last = candidate;
+    left -= candidate.weight;
+    if (left < 0) break;
+  }
+  return last;
+}
+
+/**
+ * The target that a key belongs to, by weighted rendezvous hashing: when one
+ * leaves, only its own keys move, and they come back with it.
+ */
+export function keeper(candidates: readonly Target[], key: string): Target {
+  let best = candidates[0] as Target;
+  let highest = Number.NEGATIVE_INFINITY;
+  for (const candidate of candidates) {
+    const { endpoint, weight } = candidate;
+    const score = -weight / Math.log(hash(`${endpoint.backend}\n${endpoint.model}\n${key}`));
+    if (score <= highest) continue;
+    best = candidate;
+    highest = score;
+  }
+  return best;
+}
+
+/** Above 0 and below 1, evenly spread: FNV-1a, then MurmurHash3's last steps. */
+function hash(text: string): number {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return (((h ^ (h >>> 16)) >>> 0) + 0.5) / 2 ** 32;
+}

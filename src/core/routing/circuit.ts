@@ -1,0 +1,116 @@
+/** Whether a target is fit for calls, judged by how its calls went. */
+import type { HealthSettings } from "./settings.js";
+import { RollingCounts } from "./window.js";
+
+/** What an attempt says of its target. */
+export type Verdict = "ok" | "failed" | "neutral";
+
+/**
+ * Takes a target out when it fails repeatedly. After a pause, one call at a
+ * time may try it; the pause grows as long as those fail.
+ */
+export class Circuit {
+  readonly #settings: HealthSettings;
+  readonly #random: () => number;
+  readonly #recent: RollingCounts;
+  #inARow = 0;
+  #out = false;
+  #until = 0;
+  #pauseMs: number;
+  #probing = false;
+
+  /** @param random from 0 to below 1 */
+  constructor(settings: HealthSettings, random: () => number) {
+    this.#settings = settings;
+    this.#random = random;
+    this.#recent = new RollingCounts(settings.windowMs);
+    this.#pauseMs = settings.firstPauseMs;
+  }
+
+  get out(): boolean {
+    return this.#out;
+  }
+
+  get probing(): boolean {
+    return this.#probing;
+  }
+
+  /** While it is out: when a call may try it. */
+  get until(): number {
+    return this.#until;
+  }
+
+  /** Whether a call may go there now. */
+  usable(now: number): boolean {
+    return !this.#out || (!this.#probing && now >= this.#until);
+  }
+
+  /** A call goes there. True: it is the one that tries whether the target is back. */
+  begin(): boolean {
+    if (!this.#out) return false;
+    this.#probing = true;
+    return true;
+  }
+
+  /**
+   * The one that tries whether the target is back was answered.
+   * @returns whether that brought it back in
+   */
+  answered(): boolean {
+    if (!this.#out) return false;
+    this.#restore();
+    // One more failure takes it out again, until an answer was complete.
+    this.#inARow = this.#settings.failures - 1;
+    return true;
+  }
+
+  /**
+   * A call that went there ended.
+   * @returns whether that took the target out
+   */
+  end(verdict: Verdict, probe: boolean, now: number): boolean {
+    if (probe) this.#probing = false;
+    if (verdict === "neutral") return false;
+    if (verdict === "ok") {
+      if (this.#out) return false;
+      this.#inARow = 0;
+      this.#pauseMs = this.#settings.firstPauseMs;
+      this.#recent.add(now, 1, 0);
+      return false;
+    }
+    // Of calls that began before it was taken out nothing new is learnt.
+    if (this.#out && !probe) return false;
+    this.#inARow++;
+    this.#recent.add(now, 1, 1);
+    if (!probe && !this.#tooMany(now)) return false;
+    this.trip(now);
+    return true;
+  }
+
+  /** Takes the target out. */
+  trip(now: number): void {
+    this.#out = true;
+    this.#probing = false;
+    // Replicas that lost a target together don't come back to it together.
+    this.#until = now + this.#pauseMs * (1 - 0.2 * this.#random());
+    this.#pauseMs = Math.min(this.#pauseMs * 2, this.#settings.longestPauseMs);
+  }
+
+  /** A call may try it at once: something says that it is back. */
+  hasten(now: number): void {
+    if (this.#out) this.#until = Math.min(this.#until, now);
+  }
+
+  #restore(): void {
+    this.#out = false;
+    this.#probing = false;
+    this.#recent.clear();
+  }
+
+  #tooMany(now: number): boolean {
+    const { failures, failureRate, samples } = this.#settings;
+    if (this.#inARow >= failures) return true;
+    const total = this.#recent.total(now);
+    return total >= samples && this.#recent.marked(now) >= failureRate * total;
+  }
+}

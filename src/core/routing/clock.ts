@@ -1,0 +1,48 @@
+/** Time, as far as routing needs it: tests bring their own. */
+import { performance } from "node:perf_hooks";
+
+/** A timer that runs out once, and can be wound up again without being made anew. */
+export interface Timer {
+  /** Lets the whole time pass again, also if it ran out already. */
+  refresh(): void;
+  cancel(): void;
+}
+
+/** A source of time. */
+export interface Clock {
+  /** Milliseconds since some moment; never goes back. */
+  now(): number;
+  /** Calls `run` after some milliseconds. Does not keep the process alive. */
+  after(ms: number, run: () => void): Timer;
+}
+
+/** Longer times make Node's timers run out at once. */
+const longest = 2 ** 31 - 1;
+
+/** The process's own time. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, Math.min(ms, longest)).unref();
+    return { refresh: () => void timer.refresh(), cancel: () => clearTimeout(timer) };
+  },
+};
+
+/**
+ * Waits.
+ * @throws the signal's reason, at once when it aborts
+ */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const left = () => {
+      timer.cancel();
+      reject(signal.reason);
+    };
+    const timer = clock.after(ms, () => {
+      signal.removeEventListener("abort", left);
+      resolve();
+    });
+    signal.addEventListener("abort", left, { once: true });
+  });
+}

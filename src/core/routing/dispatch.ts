@@ -1,0 +1,339 @@
+/**
+ * One call on its way to a target: the choice, the waiting for room, further
+ * attempts, and hedging. All of that ends with the first message: what fails
+ * after it is the caller's to see.
+ */
+import type { Call, CallEnd } from "../call.js";
+import { LintelError, toLintelError } from "../errors.js";
+import { Attempt, type Batch, streams } from "./attempt.js";
+import { choose } from "./choose.js";
+import { pause } from "./clock.js";
+import { hedged, type Outcome, type Started } from "./hedge.js";
+import type { Place, Waiter } from "./queue.js";
+import type { RoutingTools } from "./routing.js";
+import type { Target } from "./target.js";
+import { enterQueues, queueEvent } from "./waiting.js";
+
+type Step = IteratorResult<Batch>;
+type End = Parameters<CallEnd["ended"]>[0];
+
+/** Times to the first message that hedging wants to know before it begins. */
+const enough = 20;
+
+/** Failures whose `Retry-After` is about the target, not about the request. */
+const rests: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shutting_down"]);
+
+/** The answer to one call, from whichever target gives it. */
+export class Dispatch implements AsyncIterator<Batch>, CallEnd {
+  readonly #call: Call;
+  readonly #tools: RoutingTools;
+  readonly #targets: readonly Target[];
+  #running: Attempt[] = [];
+  #winner: Attempt | undefined;
+  /** Targets that were asked. */
+  readonly #tried = new Set<Target>();
+  /** Targets that can't do it, whenever they are asked. */
+  readonly #unfit = new Set<Target>();
+  /** Why the last one of these can't. */
+  #misfit: LintelError | undefined;
+  #failure: LintelError | undefined;
+  #asked = 0;
+  #pauses = 0;
+  #waiter: Waiter | undefined;
+  #waitingSince = 0;
+  #moved = false;
+  #onMoved: (() => void) | undefined;
+  #over = false;
+
+  constructor(call: Call, tools: RoutingTools) {
+    this.#call = call;
+    this.#tools = tools;
+    this.#targets = call.targets ?? [];
+  }
+
+  next(): Promise<Step> {
+    const winner = this.#winner;
+    if (!winner) return this.#open();
+    // A chat has many steps, and ends with its call: nothing is made for a step.
+    return this.#call.method === "chat" ? winner.next() : this.#follow(winner);
+  }
+
+  async return(): Promise<Step> {
+    for (const attempt of this.#running) attempt.release();
+    // A unary answer is complete with its first message: nobody asks for more.
+    const complete = this.#winner !== undefined && this.#call.method === "complete";
+    this.ended(complete ? "ok" : "cancelled");
+    return { done: true, value: undefined };
+  }
+
+  /** The call is over, whoever ended it. */
+  ended(code: End): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#leaveQueue();
+    // A deadline of the call may be the caller's own: it is not held against the target.
+    const own = code === "timeout" || code === "shutting_down";
+    for (const attempt of this.#running) attempt.end(code, own);
+  }
+
+  async #open(): Promise<Step> {
+    const { signal, life } = this.#call;
+    if (this.#asked === 0 && !this.#waiter) {
+      life?.onEnd(this);
+      this.#tools.budget.request(this.#tools.clock.now());
+    }
+    for (;;) {
+      signal.throwIfAborted();
+      if (this.#over) throw left();
+      const chosen = this.#waiter ? "full" : this.#choose();
+      if (chosen === undefined) throw this.#giveUp();
+      let start: Started | undefined;
+      if (chosen === "full") {
+        const place = await this.#wait();
+        if (place === "moved") {
+          const event = queueEvent(this.#call, this.#waiter?.position() ?? 0);
+          return { done: false, value: [event] };
+        }
+        start = place && this.#begin(this.#targetOf(place), place.probe);
+      } else {
+        start = this.#begin(chosen, chosen.endpoint.take());
+      }
+      if (!start) continue;
+      const { attempt, ...outcome } = await this.#ask(start);
+      if ("first" in outcome) return this.#won(attempt, outcome.first);
+      await this.#failed(attempt, outcome.thrown);
+    }
+  }
+
+  async #ask(start: Started): Promise<Outcome> {
+    const { attempt, probe } = start;
+    const after = this.#hedgeAfter(attempt.target);
+    if (after !== undefined) {
+      return hedged(start, {
+        clock: this.#tools.clock,
+        after,
+        second: () => this.#second(),
+        lost: (loser, thrown) => {
+          const { retry } = this.#lost(loser, thrown);
+          return retry !== "never";
+        },
+      });
+    }
+    try {
+      return { attempt, first: await attempt.first(probe) };
+    } catch (thrown) {
+      return { attempt, thrown };
+    }
+  }
+
+  /** An attempt at a taken place; `undefined`, and the place is free, where the target is unfit. */
+  #begin(target: Target, probe: boolean, hedge = false): Started | undefined {
+    const { clock } = this.#tools;
+    const { attributes, metadata } = this.#call;
+    let attempt: Attempt;
+    try {
+      const timeouts = this.#tools.timeoutsOf(this.#call);
+      const options = { target, clock, timeouts, hedge, detached: this.#hedge() !== undefined };
+      attempt = new Attempt(this.#call, options);
+    } catch (thrown) {
+      target.endpoint.giveBack(clock.now(), probe);
+      this.#misfit = toLintelError(thrown);
+      if (this.#misfit.retry !== "elsewhere") throw this.#misfit;
+      this.#unfit.add(target);
+      return undefined;
+    }
+    this.#running.push(attempt);
+    attributes.tried.push(attempt.record);
+    attributes.attempts++;
+    if (this.#asked++ > 0) attributes.retries = (attributes.retries ?? 0) + 1;
+    metadata.set("x-lintel-attempts", String(1 + (attributes.retries ?? 0)));
+    attributes.backend = target.backend.name;
+    return { attempt, probe };
+  }
+
+  #won(attempt: Attempt, first: Step): Step {
+    this.#call.signal.throwIfAborted();
+    this.#winner = attempt;
+    this.#call.attributes.backend = attempt.record.backend;
+    attempt.win();
+    for (const other of this.#running) {
+      if (other === attempt) continue;
+      other.end("slower");
+      other.giveUp(new LintelError("cancelled", "another model server was faster"));
+    }
+    this.#running = [attempt];
+    // Nothing at all came.
+    if (first.done) attempt.end("upstream_failed");
+    return first;
+  }
+
+  async #follow(winner: Attempt): Promise<Step> {
+    try {
+      const step = await winner.next();
+      if (step.done) winner.end("ok");
+      return step;
+    } catch (thrown) {
+      if (!this.#call.signal.aborted) winner.end(toLintelError(thrown).code);
+      throw thrown;
+    }
+  }
+
+  /** An attempt failed, with others maybe still running. */
+  #lost(attempt: Attempt, thrown: unknown): LintelError {
+    const failure = toLintelError(thrown);
+    const { target, record } = attempt;
+    this.#failure = failure;
+    this.#running = this.#running.filter((it) => it !== attempt);
+    attempt.end(failure.code);
+    attempt.giveUp(failure);
+    this.#tried.add(target);
+    if (failure.retry === "elsewhere") this.#unfit.add(target);
+    if (failure.askedDelay !== undefined && rests.has(failure.code)) {
+      target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now());
+    }
+    const { log, id } = this.#call;
+    const { backend, model } = record;
+    log.debug({ id, backend, model, code: failure.code }, "attempt failed");
+    return failure;
+  }
+
+  /** Lets another attempt follow, after a pause, or throws why there is none. */
+  async #failed(attempt: Attempt, thrown: unknown): Promise<void> {
+    const { signal, deadline } = this.#call;
+    if (signal.aborted) throw signal.reason;
+    const failure = this.#lost(attempt, thrown);
+    if (failure.retry === "never") {
+      for (const other of this.#running) other.giveUp(failure);
+      throw failure;
+    }
+    const { clock, budget, settings, random } = this.#tools;
+    const { attempts, firstPauseMs, longestPauseMs } = settings.retry;
+    if (this.#asked >= attempts) throw this.#giveUp();
+    const next = this.#choose();
+    if (next === undefined) throw this.#giveUp();
+    const again = next !== "full" && this.#tried.has(next);
+    const longest = Math.min(longestPauseMs, firstPauseMs * 2 ** this.#pauses);
+    const pauseMs = again ? longest * (0.5 + 0.5 * random()) : 0;
+    if (deadline !== undefined && Date.now() + pauseMs >= deadline) throw this.#giveUp();
+    if (!budget.take(clock.now())) throw this.#giveUp();
+    if (!again) return;
+    this.#pauses++;
+    await pause(clock, pauseMs, signal);
+  }
+
+  /** A target that was not asked yet; else, one that may be asked again. */
+  #choose(): Target | "full" | undefined {
+    const { clock, random } = this.#tools;
+    const { affinity } = this.#call;
+    const choice = { now: clock.now(), random, affinity };
+    const chosen = choose(this.#targets, { ...choice, without: this.#passed() });
+    if (chosen !== undefined || this.#tried.size === 0) return chosen;
+    return choose(this.#targets, { ...choice, without: this.#unfit });
+  }
+
+  #passed(): ReadonlySet<Target> | undefined {
+    if (this.#tried.size === 0 && this.#unfit.size === 0) return undefined;
+    return new Set([...this.#tried, ...this.#unfit]);
+  }
+
+  /** What the caller sees: the last failure, with the time after which a target may be back. */
+  #giveUp(): LintelError {
+    const now = this.#tools.clock.now();
+    const failure = this.#failure;
+    const fit = this.#targets.filter((target) => !this.#unfit.has(target));
+    if (fit.length === 0) return failure ?? this.#misfit ?? unavailable();
+    const out = fit.every(({ endpoint }) => !endpoint.usable(now));
+    if (!out) return failure ?? unavailable();
+    const soonest = Math.min(...fit.map(({ endpoint }) => endpoint.usableAt(now)));
+    const retryAfter = Math.max(1, Math.ceil((soonest - now) / 1000));
+    if (!failure) return unavailable(retryAfter);
+    if (failure.askedDelay === undefined) return failure;
+    const { code, message, cause } = failure;
+    return new LintelError(code, message, { retryAfter, cause });
+  }
+
+  /** A second target, if there is a healthy one with room, and the budget allows it. */
+  #second(): Started | undefined {
+    const { clock, random, budget } = this.#tools;
+    const now = clock.now();
+    const without = new Set([...this.#tried, ...this.#unfit]);
+    for (const { target } of this.#running) without.add(target);
+    const chosen = choose(this.#targets, { now, random, without });
+    // One that may be away is no help against one that is slow.
+    if (chosen === undefined || chosen === "full" || chosen.endpoint.circuit.out) return undefined;
+    if (!budget.take(now)) return undefined;
+    try {
+      return this.#begin(chosen, chosen.endpoint.take(), true);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #hedge() {
+    return this.#targets.length > 1 ? this.#tools.hedgeOf(this.#call) : undefined;
+  }
+
+  /** Milliseconds to wait for a target before a second one is asked. */
+  #hedgeAfter({ backend, endpoint }: Target): number | undefined {
+    const hedge = this.#hedge();
+    if (!hedge || !streams(this.#call, backend) || endpoint.first.samples < enough)
+      return undefined;
+    return Math.max(hedge.leastMs, endpoint.first.percentile(hedge.percentile) ?? 0);
+  }
+
+  /** Waits for room. `moved`: it goes on, with another place in the queue. */
+  async #wait(): Promise<Place | "moved" | undefined> {
+    const { clock, settings } = this.#tools;
+    const watched = this.#call.method === "streamTextToImage";
+    if (!this.#waiter) {
+      const fit = this.#targets.filter((target) => !this.#unfit.has(target));
+      const endpoints = fit.map(({ endpoint }) => endpoint);
+      const moved = watched ? () => this.#move() : undefined;
+      this.#waiter = enterQueues(this.#call, endpoints, settings.queue, clock, moved);
+      this.#waitingSince = clock.now();
+      this.#moved = watched;
+    }
+    if (this.#moved) {
+      this.#moved = false;
+      return "moved";
+    }
+    const moved = new Promise<"moved">((resolve) => {
+      this.#onMoved = () => resolve("moved");
+    });
+    const place = await Promise.race([this.#waiter.place, moved]);
+    if (place === "moved" || this.#over) {
+      this.#moved = false;
+      return place === "moved" ? place : undefined;
+    }
+    this.#waiter = undefined;
+    const { attributes } = this.#call;
+    attributes.queuedMs = (attributes.queuedMs ?? 0) + clock.now() - this.#waitingSince;
+    return place;
+  }
+
+  #move(): void {
+    this.#moved = true;
+    this.#onMoved?.();
+  }
+
+  /** A place that was kept meanwhile goes to the next one. */
+  #leaveQueue(): void {
+    const waiter = this.#waiter;
+    if (!waiter) return;
+    waiter.fail(left());
+    const giveBack = (place: Place | undefined) =>
+      place?.endpoint.giveBack(this.#tools.clock.now(), place.probe);
+    waiter.place.then(giveBack, () => {});
+  }
+
+  #targetOf({ endpoint }: Place): Target {
+    return this.#targets.find((target) => target.endpoint === endpoint) as Target;
+  }
+}
+
+const left = () => new LintelError("cancelled", "the caller left");
+
+const unavailable = (retryAfter?: number) =>
+  new LintelError("unavailable", "no model server can take the request now", {
+    ...(retryAfter !== undefined && { retryAfter }),
+  });

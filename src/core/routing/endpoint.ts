@@ -1,0 +1,209 @@
+/** What is known of one model on one backend while the gateway runs. */
+import type { ErrorCode } from "../errors.js";
+import { Circuit, type Verdict } from "./circuit.js";
+import { Latency } from "./latency.js";
+import { FairQueue } from "./queue.js";
+import type { HealthSettings } from "./settings.js";
+
+/** Longest time that a model server may ask to be left alone, milliseconds. */
+const longestRest = 3_600_000;
+
+/** What an endpoint tells of a turn in its life; for the log. */
+export interface EndpointEvents {
+  /** It failed too often. `forMs` is when it is tried again. */
+  out(endpoint: Endpoint, forMs: number): void;
+  back(endpoint: Endpoint): void;
+}
+
+/** How an endpoint is, as plain data; milliseconds. */
+export interface EndpointSnapshot {
+  readonly backend: string;
+  readonly model: string;
+  /**
+   * `in`: it takes calls; `out`: it failed too often; `probing`: it did, and one
+   * call tries it; `resting`: it asked to be left alone for a while.
+   */
+  readonly state: "in" | "out" | "probing" | "resting";
+  /** Until it is tried again; 0 while it is in. */
+  readonly outForMs: number;
+  readonly inFlight: number;
+  /** Absent: any number. */
+  readonly maxInFlight?: number;
+  readonly waiting: number;
+  /** Attempts that ended, since the start. */
+  readonly attempts: number;
+  /** Those that the model server failed. */
+  readonly failures: number;
+  /** Code of the last failure. */
+  readonly lastFailure?: ErrorCode;
+  /** To the first message of streamed answers, of the last 128; absent: none yet. */
+  readonly firstMs?: Percentiles;
+  /** To the end of complete answers, of the last 128; absent: none yet. */
+  readonly totalMs?: Percentiles;
+}
+
+/** Percentiles, milliseconds. */
+export interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+/** A model on a backend: its load, its health, its latency, and the calls that wait for it. */
+export class Endpoint {
+  readonly backend: string;
+  readonly model: string;
+  readonly circuit: Circuit;
+  readonly queue = new FairQueue();
+  /** To the first message of streamed answers. */
+  readonly first = new Latency();
+  /** To the end of complete answers. */
+  readonly whole = new Latency();
+  readonly #events: EndpointEvents;
+  #inFlight = 0;
+  #maxInFlight = Number.POSITIVE_INFINITY;
+  #restUntil = 0;
+  #attempts = 0;
+  #failures = 0;
+  #lastFailure: ErrorCode | undefined;
+
+  constructor(
+    backend: string,
+    model: string,
+    health: HealthSettings,
+    random: () => number,
+    events: EndpointEvents,
+  ) {
+    this.backend = backend;
+    this.model = model;
+    this.circuit = new Circuit(health, random);
+    this.#events = events;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get maxInFlight(): number {
+    return this.#maxInFlight;
+  }
+
+  /** Of several bounds the smallest counts. */
+  bound(maxInFlight: number): void {
+    this.#maxInFlight = Math.min(this.#maxInFlight, maxInFlight);
+  }
+
+  /** Whether it is healthy enough for a call. */
+  usable(now: number): boolean {
+    return now >= this.#restUntil && this.circuit.usable(now);
+  }
+
+  /** Whether a call that comes now need not wait. Nobody overtakes those who do. */
+  hasRoom(now: number): boolean {
+    // It may have become usable since the last call left it.
+    if (this.queue.size > 0) this.serve(now);
+    return this.#inFlight < this.#maxInFlight && this.queue.size === 0;
+  }
+
+  /** When it may be usable again. */
+  usableAt(now: number): number {
+    const { circuit } = this;
+    const back = !circuit.out ? 0 : circuit.probing ? now + 1000 : circuit.until;
+    return Math.max(this.#restUntil, back);
+  }
+
+  /**
+   * A call goes there.
+   * @returns whether it is the one that tries whether the endpoint is back
+   */
+  take(): boolean {
+    this.#inFlight++;
+    return this.circuit.begin();
+  }
+
+  /** A place that was kept is not needed. */
+  giveBack(now: number, probe: boolean): void {
+    this.#inFlight--;
+    this.circuit.end("neutral", probe, now);
+    this.serve(now);
+  }
+
+  /** The one that tries whether it is back was answered. */
+  answered(now: number): void {
+    if (!this.circuit.answered()) return;
+    this.#events.back(this);
+    this.serve(now);
+  }
+
+  /** A call that went there ended. */
+  end(verdict: Verdict, probe: boolean, now: number, code: ErrorCode | undefined): void {
+    this.#inFlight--;
+    this.#attempts++;
+    if (verdict === "failed") {
+      this.#failures++;
+      this.#lastFailure = code;
+    }
+    const wasOut = this.circuit.out;
+    if (this.circuit.end(verdict, probe, now)) this.#left(now, wasOut);
+    this.serve(now);
+  }
+
+  /** It asked to be left alone. */
+  rest(ms: number, now: number): void {
+    this.#restUntil = Math.max(this.#restUntil, now + Math.min(ms, longestRest));
+    this.#wake(now);
+  }
+
+  /** It is known to be unfit, without a call. */
+  takeOut(now: number): void {
+    const wasOut = this.circuit.out;
+    this.circuit.trip(now);
+    this.#left(now, wasOut);
+  }
+
+  /** Hands places that are free to those who wait. */
+  serve(now: number): void {
+    while (this.queue.size > 0 && this.#inFlight < this.#maxInFlight && this.usable(now)) {
+      this.queue.shift()?.settle({ endpoint: this, probe: this.take() });
+    }
+  }
+
+  /** @param now as the clock says */
+  snapshot(now: number): EndpointSnapshot {
+    const { circuit } = this;
+    const resting = now < this.#restUntil;
+    const state = circuit.out ? (circuit.probing ? "probing" : "out") : resting ? "resting" : "in";
+    const firstMs = percentiles(this.first);
+    const totalMs = percentiles(this.whole);
+    return {
+      backend: this.backend,
+      model: this.model,
+      state,
+      outForMs: state === "in" ? 0 : Math.max(0, this.usableAt(now) - now),
+      inFlight: this.#inFlight,
+      ...(Number.isFinite(this.#maxInFlight) && { maxInFlight: this.#maxInFlight }),
+      waiting: this.queue.size,
+      attempts: this.#attempts,
+      failures: this.#failures,
+      ...(this.#lastFailure && { lastFailure: this.#lastFailure }),
+      ...(firstMs && { firstMs }),
+      ...(totalMs && { totalMs }),
+    };
+  }
+
+  #left(now: number, wasOut: boolean): void {
+    if (!wasOut) this.#events.out(this, this.circuit.until - now);
+    this.#wake(now);
+  }
+
+  /** Calls that wait for nothing else choose anew, and hear so that there is nothing. */
+  #wake(now: number): void {
+    if (this.queue.size === 0) return;
+    this.queue.sweep((waiter) => waiter.endpoints.every((endpoint) => !endpoint.usable(now)));
+  }
+}
+
+function percentiles(latency: Latency): Percentiles | undefined {
+  const of = (percent: number) => latency.percentile(percent) ?? 0;
+  return latency.samples === 0 ? undefined : { p50: of(50), p95: of(95), p99: of(99) };
+}

@@ -1,0 +1,54 @@
+/** A second target is asked when the first one is slow to begin; whoever is first answers. */
+import type { Attempt, Batch } from "./attempt.js";
+import type { Clock } from "./clock.js";
+
+/** An attempt with its place taken. */
+export interface Started {
+  readonly attempt: Attempt;
+  readonly probe: boolean;
+}
+
+/** How the first of them came out. */
+export type Outcome =
+  | { readonly attempt: Attempt; readonly first: IteratorResult<Batch> }
+  | { readonly attempt: Attempt; readonly thrown: unknown };
+
+/** What hedging needs. */
+export interface Hedge {
+  readonly clock: Clock;
+  /** Milliseconds until the second one is asked. */
+  readonly after: number;
+  /** The second one, if there may be one. */
+  second(): Started | undefined;
+  /**
+   * One failed while the other runs.
+   * @returns whether to go on with the other
+   */
+  lost(attempt: Attempt, thrown: unknown): boolean;
+}
+
+/** The first that is answered; where all fail, the last to. */
+export function hedged(start: Started, hedge: Hedge): Promise<Outcome> {
+  return new Promise((resolve) => {
+    let running = 0;
+    const run = ({ attempt, probe }: Started) => {
+      running++;
+      attempt.first(probe).then(
+        (first) => {
+          timer.cancel();
+          resolve({ attempt, first });
+        },
+        (thrown) => {
+          timer.cancel();
+          running--;
+          if (running === 0 || !hedge.lost(attempt, thrown)) resolve({ attempt, thrown });
+        },
+      );
+    };
+    const timer = hedge.clock.after(hedge.after, () => {
+      const second = hedge.second();
+      if (second) run(second);
+    });
+    run(start);
+  });
+}

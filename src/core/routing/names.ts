@@ -1,0 +1,79 @@
+/** Names of models as the operator wrote them: aliases, and wildcards. */
+import type { ModelSettings } from "../settings.js";
+
+/** Which entry a name leads to. */
+export interface Named {
+  readonly entry: ModelSettings;
+  /** Name under which the call counts: the one that was asked for, unless that is an alias. */
+  readonly name: string;
+  /** What the `*` fits, where a wildcard led here. */
+  readonly rest?: string | undefined;
+}
+
+/** A name with one `*` in it, which stands for anything. */
+interface Wildcard {
+  readonly before: string;
+  readonly after: string;
+  readonly entry: ModelSettings;
+  /** The entry's name if this is an alias of it. */
+  readonly canonical: string | undefined;
+}
+
+/** Puts what a `*` fits in place of another one. */
+export function fill(pattern: string, rest: string | undefined): string {
+  // Not `replace`: what it is replaced by may have a `$` in it.
+  return rest === undefined ? pattern : pattern.split("*").join(rest);
+}
+
+/** What the `*` of a pattern fits in a name; `undefined`: it does not fit. */
+export function restOf(pattern: string, name: string): string | undefined {
+  const [before = "", after] = pattern.split("*", 2);
+  if (after === undefined || name.length < before.length + after.length) return undefined;
+  if (!name.startsWith(before) || !name.endsWith(after)) return undefined;
+  return name.slice(before.length, name.length - after.length);
+}
+
+/** Finds entries by the names that callers use. */
+export class Names {
+  readonly #exact = new Map<string, Named>();
+  readonly #wildcards: Wildcard[] = [];
+
+  constructor(entries: readonly ModelSettings[]) {
+    for (const entry of entries) {
+      this.#add(entry.name, entry, undefined);
+      for (const alias of entry.aliases ?? []) this.#add(alias, entry, entry.name);
+    }
+    const length = ({ before, after }: Wildcard) => before.length + after.length;
+    this.#wildcards.sort((a, b) => length(b) - length(a));
+  }
+
+  /** Names without a wildcard. */
+  exact(): Iterable<string> {
+    return this.#exact.keys();
+  }
+
+  /** Entries whose own name is a wildcard. */
+  wildcards(): ModelSettings[] {
+    return this.#wildcards.filter((it) => it.canonical === undefined).map((it) => it.entry);
+  }
+
+  /** What a name may lead to: the exact entry, or those whose wildcard fits, the longest first. */
+  *find(name: string): Iterable<Named> {
+    const exact = this.#exact.get(name);
+    if (exact) {
+      yield exact;
+      return;
+    }
+    for (const { before, after, entry, canonical } of this.#wildcards) {
+      const rest = restOf(`${before}*${after}`, name);
+      if (rest === undefined) continue;
+      yield { entry, name: canonical === undefined ? name : fill(canonical, rest), rest };
+    }
+  }
+
+  #add(name: string, entry: ModelSettings, canonical: string | undefined): void {
+    const [before = "", after] = name.split("*", 2);
+    if (after !== undefined) this.#wildcards.push({ before, after, entry, canonical });
+    else if (!this.#exact.has(name)) this.#exact.set(name, { entry, name: canonical ?? name });
+  }
+}

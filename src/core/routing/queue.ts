@@ -1,0 +1,159 @@
+/** Calls that wait for room at a target: each caller in turn, whoever has many waits for himself. */
+import { LintelError } from "../errors.js";
+import type { Endpoint } from "./endpoint.js";
+
+/** A place at a target, kept for a call. */
+export interface Place {
+  readonly endpoint: Endpoint;
+  /** Whether the call is the one that tries whether the target is back. */
+  readonly probe: boolean;
+}
+
+/** A call that waits for any of some targets. */
+export class Waiter {
+  readonly caller: string;
+  readonly endpoints: readonly Endpoint[];
+  /** Called when its place may have changed. */
+  readonly moved: (() => void) | undefined;
+  /** Where there is room now, and a place is kept; `undefined`: nowhere any more, choose anew. */
+  readonly place: Promise<Place | undefined>;
+  /** The queues that it stands in. */
+  readonly queues = new Set<FairQueue>();
+  #resolve: (place: Place | undefined) => void = () => {};
+  #reject: (reason: unknown) => void = () => {};
+
+  constructor(caller: string, endpoints: readonly Endpoint[], moved?: () => void) {
+    this.caller = caller;
+    this.endpoints = endpoints;
+    this.moved = moved;
+    this.place = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    // Whoever gave up does not hear of it.
+    this.place.catch(() => {});
+  }
+
+  /** Ends the waiting. */
+  settle(place: Place | undefined): void {
+    this.leave();
+    this.#resolve(place);
+  }
+
+  /** Ends the waiting with an error. */
+  fail(reason: unknown): void {
+    this.leave();
+    this.#reject(reason);
+  }
+
+  /** Frees its places, at once. */
+  leave(): void {
+    for (const queue of this.queues) queue.remove(this);
+  }
+
+  /** Calls that are served before it, by the order as it is now; the fewest of its queues. */
+  position(): number {
+    let least = Number.POSITIVE_INFINITY;
+    for (const queue of this.queues) least = Math.min(least, queue.position(this));
+    return Number.isFinite(least) ? least : 0;
+  }
+}
+
+/** The queue before one target. */
+export class FairQueue {
+  /** Whose turn is next stands first; each caller's own calls in the order of their coming. */
+  readonly #callers = new Map<string, Set<Waiter>>();
+  #size = 0;
+
+  /** Calls that wait. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * Lets a call in.
+   * @param most as many may wait. If they do, whoever has most calls waiting
+   *   loses the last of them to a caller who would have fewer
+   * @returns whether it was let in
+   */
+  enter(waiter: Waiter, most: number): boolean {
+    if (this.#size >= most) {
+      const own = this.#callers.get(waiter.caller)?.size ?? 0;
+      const longest = this.#longest();
+      if (!longest || longest.size <= own + 1) return false;
+      const last = [...longest].at(-1) as Waiter;
+      this.remove(last);
+      if (last.queues.size === 0) last.fail(crowded());
+    }
+    const line = this.#callers.get(waiter.caller);
+    if (line) line.add(waiter);
+    else this.#callers.set(waiter.caller, new Set([waiter]));
+    waiter.queues.add(this);
+    this.#size++;
+    return true;
+  }
+
+  /** Takes out whose turn it is; it is out of all other queues then, too. */
+  shift(): Waiter | undefined {
+    for (const [caller, line] of this.#callers) {
+      const [waiter] = line;
+      // To the end of the round.
+      this.#callers.delete(caller);
+      this.#callers.set(caller, line);
+      if (!waiter) continue;
+      waiter.leave();
+      return waiter;
+    }
+    return undefined;
+  }
+
+  /** Takes a call out. Nothing happens if it is not in. */
+  remove(waiter: Waiter): void {
+    waiter.queues.delete(this);
+    const line = this.#callers.get(waiter.caller);
+    if (!line?.delete(waiter)) return;
+    this.#size--;
+    if (line.size === 0) this.#callers.delete(waiter.caller);
+    for (const other of this.#waiting()) other.moved?.();
+  }
+
+  /** Takes out calls for which `hopeless` holds, and tells them to choose anew. */
+  sweep(hopeless: (waiter: Waiter) => boolean): void {
+    for (const waiter of [...this.#waiting()]) if (hopeless(waiter)) waiter.settle(undefined);
+  }
+
+  /** How many calls are served before one, if none comes or leaves. */
+  position(waiter: Waiter): number {
+    const own = this.#callers.get(waiter.caller);
+    if (!own?.has(waiter)) return 0;
+    let before = 0;
+    for (const mine of own) {
+      if (mine === waiter) break;
+      before++;
+    }
+    let sum = before;
+    let passed = false;
+    for (const [caller, line] of this.#callers) {
+      if (caller === waiter.caller) passed = true;
+      else sum += Math.min(line.size, passed ? before : before + 1);
+    }
+    return sum;
+  }
+
+  *#waiting(): Iterable<Waiter> {
+    for (const line of this.#callers.values()) yield* line;
+  }
+
+  #longest(): Set<Waiter> | undefined {
+    let longest: Set<Waiter> | undefined;
+    for (const line of this.#callers.values()) {
+      if (!longest || line.size > longest.size) longest = line;
+    }
+    return longest;
+  }
+}
+
+const crowded = () =>
+  new LintelError("rate_limited", "too many of your requests wait for this model already", {
+    retryAfter: 1,
+  });

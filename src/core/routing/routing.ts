@@ -1,0 +1,149 @@
+/** Where calls go: everything about it that outlives a call. */
+import type { Backend } from "../backend.js";
+import type { Call, Handle } from "../call.js";
+import type { Logger } from "../log.js";
+import type { CoreSettings } from "../settings.js";
+import { RetryBudget } from "./budget.js";
+import { Catalogue } from "./catalogue.js";
+import { HealthChecks } from "./checks.js";
+import { type Clock, systemClock } from "./clock.js";
+import { Dispatch } from "./dispatch.js";
+import { Endpoint, type EndpointSnapshot } from "./endpoint.js";
+import type { HedgeSettings, RouteTimeouts, RoutingSettings } from "./settings.js";
+
+/** What a dispatch uses of it. */
+export interface RoutingTools {
+  readonly settings: RoutingSettings;
+  readonly budget: RetryBudget;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** What holds for the call's model. */
+  timeoutsOf(call: Call): RouteTimeouts;
+  hedgeOf(call: Call): HedgeSettings | undefined;
+}
+
+/** How it all is, as plain data. */
+export interface RoutingSnapshot {
+  /** By backend and model. */
+  readonly endpoints: readonly EndpointSnapshot[];
+  readonly retries: {
+    /** Within the window of the budget. */
+    readonly requests: number;
+    readonly retries: number;
+    /** Retries that the budget did not allow, since the start. */
+    readonly denied: number;
+  };
+}
+
+/** What routing is made of. */
+export interface RoutingParts {
+  readonly settings: CoreSettings;
+  readonly backends: readonly Backend[];
+  readonly log: Logger;
+  /** Default: the process's. */
+  readonly clock?: Clock | undefined;
+  /** From 0 to below 1. Default: `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** The end of the chain, and what it learnt of its targets. */
+export class Routing implements RoutingTools {
+  readonly settings: RoutingSettings;
+  readonly budget: RetryBudget;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Hands a call to its targets until one gives a message. */
+  readonly route: Handle = (call) => ({
+    [Symbol.asyncIterator]: () => new Dispatch(call, this),
+  });
+  /** Which models there are, and where. */
+  readonly catalogue: Catalogue;
+  readonly #log: Logger;
+  readonly #endpoints = new Map<string, Endpoint>();
+  readonly #checks: HealthChecks | undefined;
+  readonly #timeouts = new Map<object, RouteTimeouts>();
+
+  constructor({
+    settings,
+    backends,
+    log,
+    clock = systemClock,
+    random = Math.random,
+  }: RoutingParts) {
+    this.settings = settings.routing;
+    this.budget = new RetryBudget(settings.routing.retry);
+    this.clock = clock;
+    this.random = random;
+    this.#log = log;
+    for (const model of settings.models) {
+      if (model.timeouts) {
+        this.#timeouts.set(model, { ...settings.routing.timeouts, ...known(model.timeouts) });
+      }
+    }
+    this.catalogue = new Catalogue(backends, settings, (...at) => this.#endpoint(...at));
+    const { check } = settings.routing.health;
+    this.#checks = check && new HealthChecks(check, backends, this, log);
+  }
+
+  /** Begins to ask backends how they are, where that is configured. */
+  start(): void {
+    this.#checks?.start();
+  }
+
+  /** Stops asking. */
+  close(): void {
+    this.#checks?.close();
+  }
+
+  /** What is known of a backend's models. */
+  endpointsOf(backend: string): Endpoint[] {
+    return this.#all().filter((endpoint) => endpoint.backend === backend);
+  }
+
+  timeoutsOf({ method, modelSettings }: Call): RouteTimeouts {
+    const own = modelSettings && this.#timeouts.get(modelSettings);
+    if (own) return own;
+    const { timeouts } = this.settings;
+    // What is right for tokens would cut off pictures.
+    return method === "chat" ? timeouts : { connect: timeouts.connect };
+  }
+
+  hedgeOf({ modelSettings }: Call): HedgeSettings | undefined {
+    return modelSettings?.hedge ?? this.settings.hedge;
+  }
+
+  /** How every place where a model is served is now. */
+  snapshot(): RoutingSnapshot {
+    const now = this.clock.now();
+    const endpoints = this.#all().map((endpoint) => endpoint.snapshot(now));
+    endpoints.sort((a, b) => order(a.backend, b.backend) || order(a.model, b.model));
+    return { endpoints, retries: this.budget.snapshot(now) };
+  }
+
+  /** What is known of a model on a backend; all who ask for it share it. */
+  #endpoint(backend: string, model: string): Endpoint {
+    const key = `${backend}\n${model}`;
+    const made = this.#endpoints.get(key);
+    if (made) return made;
+    const endpoint = new Endpoint(backend, model, this.settings.health, this.random, {
+      out: ({ backend, model }, forMs) =>
+        this.#log.warn({ backend, model, forMs: Math.round(forMs) }, "a target was taken out"),
+      back: ({ backend, model }) => this.#log.info({ backend, model }, "a target is back"),
+    });
+    if (this.settings.maxInFlight !== undefined) endpoint.bound(this.settings.maxInFlight);
+    this.#endpoints.set(key, endpoint);
+    return endpoint;
+  }
+
+  #all(): Endpoint[] {
+    // They are made when a name that leads to them is looked up.
+    this.catalogue.list(() => true);
+    return [...this.#endpoints.values()];
+  }
+}
+
+const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** Without what is not set, which would hide what is set for all. */
+const known = (timeouts: RouteTimeouts): RouteTimeouts =>
+  Object.fromEntries(Object.entries(timeouts).filter(([, ms]) => ms !== undefined));
