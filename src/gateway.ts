@@ -1,16 +1,21 @@
 /** The one place of wiring: configuration -> backends -> core -> doors -> addresses. */
+import { join } from "node:path";
 import { createBackend } from "./backends/index.js";
+import { issuerSettings } from "./config/auth.js";
 import { resolveBackends } from "./config/backends.js";
 import type { BackendConfig, Config } from "./config/schema.js";
 import { appSettings, coreSettings, doorSettings, listenOptions } from "./config/settings.js";
+import { stateSettings } from "./config/state.js";
 import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";
 import type { Logger } from "./core/log.js";
 import { doors } from "./doors/index.js";
 import { openMedia } from "./media/open.js";
 import { sanitizePng } from "./media/png.js";
+import type { OidcCallers } from "./oidc/callers.js";
 import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve } from "./serving.js";
+import { openState } from "./state/open.js";
 
 /** A gateway that runs. */
 export interface RunningGateway {
@@ -35,7 +40,9 @@ export interface RunningGateway {
 export async function start(config: Config, log: Logger): Promise<RunningGateway> {
   const entries = await resolveBackends(config);
   let base = config.public_url ?? "";
-  const media = await openMedia(config.media, () => base, log);
+  const media = await openMedia(mediaConfig(config), () => base, log);
+  const state = await openState(stateSettings(config), log);
+  const issuers = await openIssuers(config, log);
   const backends = await Promise.all(
     entries.map(async (entry) => ({ config: entry, backend: await createBackend(entry, { log }) })),
   );
@@ -43,14 +50,19 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
     settings: coreSettings(config),
     backends: backends.map(({ backend }) => backend),
     log,
+    callers: [issuers, state.tokens].filter((source) => source !== undefined),
+    usage: state.usage && { sink: state.usage, prices: [] },
     media,
     sanitize: sanitizePng,
     // Loaded with the first harmful image: most gateways never see one.
     blur: async (png) => (await import("./media/blur.js")).blurPng(png),
   });
   const release = async () => {
+    core.routing.close();
     await Promise.all(backends.map(({ backend }) => backend.close()));
     await media.close();
+    issuers?.close();
+    await state.close();
   };
   let serving: Serving;
   try {
@@ -67,6 +79,9 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
   }
   base ||= localUrl(serving.listeners.find(({ port }) => port > 0)?.url ?? "http://localhost");
   for (const { backend } of backends) backend.start?.();
+  core.routing.start();
+  state.start();
+  issuers?.start();
   let closed: Promise<void> | undefined;
   return {
     core,
@@ -77,4 +92,17 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
       return closed;
     },
   };
+}
+
+/** Images are kept beside everything else, unless they have a folder of their own. */
+function mediaConfig({ media, state }: Config): Config["media"] {
+  const { directory = state.directory && join(state.directory, "media") } = media;
+  return { ...media, directory };
+}
+
+/** Whoever vouches for callers with JWTs, where somebody does. */
+async function openIssuers({ auth }: Config, log: Logger): Promise<OidcCallers | undefined> {
+  if (auth.mode !== "token" || auth.oidc.length === 0) return undefined;
+  const { OidcCallers } = await import("./oidc/callers.js");
+  return new OidcCallers(issuerSettings(auth), log);
 }

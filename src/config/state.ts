@@ -1,7 +1,10 @@
 /** Where a gateway keeps tokens and usage. */
 import { z } from "zod";
+import type { StateSettings } from "../state/open.js";
 import { path } from "./fields.js";
 import { duration, size } from "./quantities.js";
+import { redisSchema } from "./redis.js";
+import type { Config } from "./schema.js";
 
 const databaseMessage = "must be sqlite, or an address such as postgres://user@host/name";
 
@@ -21,6 +24,11 @@ export const stateSchema = z.strictObject({
   refresh: duration()
     .prefault("5s")
     .describe("Within which changes of tokens, such as a revocation, reach every gateway."),
+  redis: redisSchema
+    .optional()
+    .describe(
+      "Where several gateways count together, and keep the answers for Idempotency-Key. Default: each for itself, in memory.",
+    ),
 });
 
 export const usageSchema = z.strictObject({
@@ -30,3 +38,18 @@ export const usageSchema = z.strictObject({
     .prefault("1GiB")
     .describe("Most room for records that wait on the disk while the database is away."),
 });
+
+/** What is opened of it. */
+export function stateSettings({ state, usage, auth }: Config): StateSettings {
+  return {
+    directory: state.directory,
+    database: state.database,
+    tokens:
+      auth.mode === "token"
+        ? { refreshMs: state.refresh, whenAway: auth.database_away }
+        : undefined,
+    usage: usage.enabled
+      ? { retentionMs: usage.retention, maxBytes: usage.max_waiting }
+      : undefined,
+  };
+}

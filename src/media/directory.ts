@@ -1,9 +1,10 @@
 /** The folder for images. */
 import { constants } from "node:fs";
 import { access, mkdir, mkdtemp } from "node:fs/promises";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../core/log.js";
+import { defaultStateDirectory } from "../state/directory.js";
 
 /** A folder that can be written to. */
 export interface Directory {
@@ -12,10 +13,9 @@ export interface Directory {
   readonly temporary: boolean;
 }
 
-/** The user's state folder for images, after the XDG base directory specification. */
+/** The folder for images in the user's state folder. */
 export function defaultDirectory(env: NodeJS.ProcessEnv = process.env): string {
-  const state = env.XDG_STATE_HOME || join(homedir(), ".local", "state");
-  return join(state, "lintel", "media");
+  return join(defaultStateDirectory(env), "media");
 }
 
 /**

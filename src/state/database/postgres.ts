@@ -49,7 +49,9 @@ export class PostgresSql implements Sql {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#ready?.catch(() => {});
-    await this.#pool?.end();
+    const pool = this.#pool;
+    this.#pool = undefined;
+    await pool?.end();
   }
 
   async #begin(): Promise<Pool> {

@@ -5,6 +5,9 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 
+/** The files' folder in the state folder. */
+export const journalFolder = "usage";
+
 /** Ending of the files' names. */
 export const extension = ".journal";
 

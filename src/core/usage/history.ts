@@ -1,0 +1,26 @@
+/** What was used so far: for counters that begin anew with the process and must not. */
+
+/** Sums of one caller's calls of one model. */
+export interface UsedSoFar {
+  /** `Caller.id`. */
+  readonly caller: string;
+  /** As callers name it; empty for calls that did not get as far. */
+  readonly model: string;
+  readonly calls: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly images: number;
+  /** By the price table of the time, in billionths of its unit. */
+  readonly spend: number;
+}
+
+/** Usage that was recorded. */
+export interface UsageHistory {
+  /**
+   * Sums of the calls that began at a time or later, in all gateways with this
+   * database; what this machine's processes left behind is in it.
+   * @param time milliseconds since the epoch
+   * @throws Error while the database is away
+   */
+  since(time: number): Promise<readonly UsedSoFar[]>;
+}

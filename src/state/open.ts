@@ -1,0 +1,138 @@
+/** What a gateway keeps: tokens and usage, in the database that the configuration names. */
+import { constants } from "node:fs";
+import { access, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { CallerSource } from "../core/callers/source.js";
+import { StoredTokens } from "../core/callers/stored.js";
+import type { Logger } from "../core/log.js";
+import type { UsageHistory } from "../core/usage/history.js";
+import type { UsageSink } from "../core/usage/record.js";
+import { openDatabase } from "./database/open.js";
+import { hasSqlite, noSqlite } from "./database/sqlite-library.js";
+import { DatabaseTokens } from "./database/tokens.js";
+import { DatabaseUsage } from "./database/usage.js";
+import { defaultStateDirectory } from "./directory.js";
+import { Journal } from "./journal/journal.js";
+import { journalFolder } from "./journal/segment.js";
+import { Shipper } from "./journal/shipper.js";
+
+/** What is kept, and where. */
+export interface StateSettings {
+  /** Default: `defaultStateDirectory()`. */
+  readonly directory?: string | undefined;
+  /** `sqlite`, or the URL of a PostgreSQL database. */
+  readonly database: string;
+  /** How the database's tokens are looked up; absent: nobody is asked for issued tokens. */
+  readonly tokens?:
+    | { readonly refreshMs: number; readonly whenAway: "refuse" | "allow" }
+    | undefined;
+  /** How usage is kept; absent: it is not. */
+  readonly usage?: { readonly retentionMs: number; readonly maxBytes: number } | undefined;
+}
+
+/** What a gateway keeps. */
+export interface State {
+  /** Knows the database's tokens. */
+  readonly tokens?: CallerSource & { readonly away: boolean };
+  /** Where records of calls go, and what they come to. */
+  readonly usage?: UsageSink &
+    UsageHistory & {
+      /** Whether records wait for the database. */
+      readonly away: boolean;
+      /** Records that can't be written now. */
+      readonly lost: number;
+    };
+  /** Begins what happens in the background; called once callers can be answered. */
+  start(): void;
+  /** Brings records to the database, if that takes no time, and closes it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the state. The database itself is opened in the background, or when it
+ * is first needed, and may be away.
+ * @throws Error with a `code` if a folder that was asked for can't be written to
+ */
+export async function openState(settings: StateSettings, log: Logger): Promise<State> {
+  const embedded = settings.database === "sqlite";
+  if (!settings.tokens && !settings.usage) return nothing;
+  if (embedded && !hasSqlite()) {
+    log.warn({}, `usage and the database's tokens are off: ${noSqlite}`);
+    return nothing;
+  }
+  const onDisk = embedded || settings.usage !== undefined;
+  const directory = onDisk ? await openDirectory(settings, log) : undefined;
+  if (embedded && directory === undefined) return nothing;
+  const sql = openDatabase(settings.database, directory ?? "");
+  const tokens =
+    settings.tokens && new StoredTokens(new DatabaseTokens(sql), { ...settings.tokens, log });
+  const usage =
+    settings.usage && directory !== undefined
+      ? openUsage(settings.usage, new DatabaseUsage(sql), directory, log)
+      : undefined;
+  return {
+    ...(tokens && { tokens }),
+    ...(usage && { usage }),
+    start() {
+      tokens?.start();
+      usage?.start();
+    },
+    async close() {
+      tokens?.close();
+      await usage?.close();
+      await sql.close();
+    },
+  };
+}
+
+const nothing: State = { start() {}, close: async () => {} };
+
+async function openDirectory(
+  { directory, database }: StateSettings,
+  log: Logger,
+): Promise<string | undefined> {
+  const path = directory ?? defaultStateDirectory();
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    return path;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (directory !== undefined) {
+      const message = `state.directory: ${path} can't be written to (${code})`;
+      throw Object.assign(new Error(message, { cause: error }), { code });
+    }
+    const off = database === "sqlite" ? "usage and the database's tokens are" : "usage is";
+    log.warn({ path, code }, `no folder for state can be written to: ${off} off`);
+    return undefined;
+  }
+}
+
+function openUsage(
+  { retentionMs, maxBytes }: NonNullable<StateSettings["usage"]>,
+  usage: DatabaseUsage,
+  stateDirectory: string,
+  log: Logger,
+) {
+  const directory = join(stateDirectory, journalFolder);
+  const journal: Journal = new Journal({ directory, log, onWrite: () => shipper.notice() });
+  const shipper = new Shipper({ directory, usage, log, journal, retentionMs, maxBytes });
+  return {
+    keep: journal.keep.bind(journal),
+    async since(time: number) {
+      await shipper.ship();
+      const sums = await usage.totals(["token", "model"], { since: time });
+      return sums.map(({ group: { token = "", model = "" }, ...rest }) => {
+        return { caller: token, model, ...rest };
+      });
+    },
+    get away() {
+      return shipper.away;
+    },
+    get lost() {
+      return journal.lost;
+    },
+    start: () => void shipper.start(),
+    close: () => shipper.close(),
+  };
+}

@@ -1,0 +1,302 @@
+/** What every database must do, against both. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { hashToken } from "../../src/core/tokens.js";
+import type { UsageRecord } from "../../src/core/usage/record.js";
+import { migrations } from "../../src/state/database/migrations.js";
+import { openDatabase } from "../../src/state/database/open.js";
+import { DatabaseAway, rowsOf, type Sql, ValueRefused } from "../../src/state/database/sql.js";
+import { DatabaseTokens } from "../../src/state/database/tokens.js";
+import { DatabaseUsage } from "../../src/state/database/usage.js";
+import { noPostgres, type PostgresServer, startPostgres } from "../support/postgres.js";
+import { record } from "./record.js";
+
+const home = mkdtempSync(join(tmpdir(), "lintel-database-"));
+let server: PostgresServer | undefined;
+let count = 0;
+const opened: Sql[] = [];
+
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((sql) => sql.close()));
+});
+afterAll(async () => {
+  await server?.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** A new database; `again` opens the same as another process would. */
+type Make = () => Promise<{ again(): Sql }>;
+
+const subjects: readonly [string, Make, string | undefined][] = [
+  [
+    "SQLite",
+    async () => {
+      const directory = join(home, String(count++));
+      return { again: () => open("sqlite", directory) };
+    },
+    undefined,
+  ],
+  [
+    "PostgreSQL",
+    async () => {
+      const url = (await server?.create(`test_${count++}`)) ?? "";
+      return { again: () => open(url, "") };
+    },
+    noPostgres,
+  ],
+];
+
+function open(database: string, directory: string): Sql {
+  const sql = openDatabase(database, directory);
+  opened.push(sql);
+  return sql;
+}
+
+describe.each(subjects)("%s", (name, make, missing) => {
+  if (missing !== undefined) {
+    test.skip(missing, () => {});
+    return;
+  }
+  if (name === "PostgreSQL") {
+    beforeAll(async () => {
+      server = await startPostgres();
+    });
+  }
+
+  test("several processes that start at the same time make the tables once", async () => {
+    const { again } = await make();
+    const all = await Promise.all(
+      Array.from({ length: 6 }, () => rowsOf(again(), "SELECT version FROM lintel_migrations")),
+    );
+    expect(all).toEqual(all.map(() => migrations.map((_, i) => ({ version: i + 1 }))));
+  });
+
+  test("a database that a newer Lintel made is not touched", async () => {
+    const { again } = await make();
+    const sql = again();
+    const text = "INSERT INTO lintel_migrations (version, applied_at) VALUES (?, ?)";
+    await sql.run([{ text, values: [migrations.length + 1, 0] }]);
+    const older = rowsOf(again(), "SELECT * FROM lintel_tokens");
+    await expect(older).rejects.toBeInstanceOf(DatabaseAway);
+    await expect(older).rejects.toSatisfy((error: Error) =>
+      `${error.message} ${error.cause}`.includes("made by a newer Lintel"),
+    );
+  });
+
+  test("statements that run together are all done, or none", async () => {
+    const { again } = await make();
+    const sql = again();
+    const text = "INSERT INTO lintel_counters (name, value) VALUES (?, ?)";
+    const both = sql.run([
+      { text, values: ["a", 1] },
+      { text, values: ["tokens", 2] },
+    ]);
+    await expect(both).rejects.toBeInstanceOf(ValueRefused);
+    expect(await rowsOf(sql, "SELECT name FROM lintel_counters")).toEqual([{ name: "tokens" }]);
+  });
+
+  test("writers at the same time wait for each other", async () => {
+    const { again } = await make();
+    const writers = [again(), again(), again()];
+    const text = "UPDATE lintel_counters SET value = value + 1";
+    const rounds = Array.from({ length: 20 });
+    await Promise.all(
+      writers.map(async (sql) => {
+        for (const _ of rounds) await sql.run([{ text }, { text }]);
+      }),
+    );
+    expect(await rowsOf(again(), "SELECT value FROM lintel_counters")).toEqual([{ value: 120 }]);
+  });
+
+  describe("tokens", () => {
+    test("are found by their hash, with all that they were given", async () => {
+      const { again } = await make();
+      const tokens = new DatabaseTokens(again());
+      const expiresAt = Date.now() + 60_000;
+      const limits = {
+        requestsPerMinute: 60,
+        tokensPerMinute: Number.POSITIVE_INFINITY,
+        budget: { amount: 2.5, period: "month" as const },
+      };
+      const made = await tokens.create({ name: "Zoë 'x'", models: ["a", "b*"], limits, expiresAt });
+      const plain = await tokens.create({ name: "plain" });
+      const hashes = [made, plain].map((it) => hashToken(it?.secret ?? ""));
+      const found = await new DatabaseTokens(again()).find([...hashes, hashToken("other")]);
+      expect(found.toSorted((a, b) => a.createdAt - b.createdAt)).toEqual([
+        expect.objectContaining({
+          id: made?.id,
+          name: "Zoë 'x'",
+          hash: hashes[0],
+          models: ["a", "b*"],
+          limits,
+          expiresAt,
+        }),
+        expect.objectContaining({ id: plain?.id, name: "plain", hash: hashes[1] }),
+      ]);
+      const [, second] = await tokens.list();
+      for (const key of ["models", "limits", "expiresAt", "revokedAt", "previous"] as const) {
+        expect(second?.[key]).toBeUndefined();
+      }
+    });
+
+    test("a name is taken until its token is revoked", async () => {
+      const { again } = await make();
+      const tokens = new DatabaseTokens(again());
+      await tokens.create({ name: "a" });
+      expect(await tokens.create({ name: "a" })).toBeUndefined();
+      expect(await tokens.revoke("a")).toMatchObject({ name: "a" });
+      expect(await tokens.revoke("a")).toBeUndefined();
+      expect(await tokens.create({ name: "a" })).toBeDefined();
+      expect((await tokens.list()).map(({ revokedAt }) => revokedAt !== undefined)).toEqual([
+        true,
+        false,
+      ]);
+    });
+
+    test("a rotated token keeps its id, and is found by both hashes", async () => {
+      const { again } = await make();
+      const tokens = new DatabaseTokens(again());
+      const first = await tokens.create({ name: "a", models: ["m"] });
+      const rotated = await tokens.rotate(first?.id ?? "", 60_000);
+      expect(rotated?.token).toMatchObject({ id: first?.id, name: "a", models: ["m"] });
+      const old = hashToken(first?.secret ?? "");
+      const [byNew] = await tokens.find([hashToken(rotated?.secret ?? "")]);
+      expect(byNew?.previous).toMatchObject({ hash: old });
+      expect(await tokens.find([old])).toEqual([byNew]);
+      expect(await tokens.rotate("nobody", 0)).toBeUndefined();
+    });
+
+    test("changes are told in the order in which they can be seen", async () => {
+      const { again } = await make();
+      const [reader, ...writers] = [again(), again(), again(), again()].map(
+        (sql) => new DatabaseTokens(sql),
+      );
+      let { version, tokens } = (await reader?.changes()) ?? { version: -1, tokens: [] };
+      expect(tokens).toEqual([]);
+      const seen = new Set<string>();
+      let done = false;
+      const reading = (async () => {
+        while (!done) {
+          const changes = await reader?.changes(version);
+          expect(changes?.version).toBeGreaterThanOrEqual(version);
+          version = changes?.version ?? version;
+          for (const { name } of changes?.tokens ?? []) seen.add(name);
+        }
+      })();
+      await Promise.all(
+        writers.map(async (writer, w) => {
+          for (let i = 0; i < 10; i++) await writer.create({ name: `${w}-${i}` });
+        }),
+      );
+      await writers[0]?.revoke("1-1");
+      done = true;
+      await reading;
+      for (const { name } of (await reader?.changes(version))?.tokens ?? []) seen.add(name);
+      expect(seen.size).toBe(30);
+    });
+  });
+
+  describe("usage", () => {
+    const day = Date.UTC(2026, 1, 3);
+
+    test("a record that arrives twice counts once, and is as it was", async () => {
+      const { again } = await make();
+      const usage = new DatabaseUsage(again());
+      const full = record({ id: "a", firstMs: 1.25, spend: 12_345_678_901_234, estimated: true });
+      const bare = record({ id: "b", token: undefined, model: undefined, backend: undefined });
+      expect(await usage.insert([full, bare])).toEqual([]);
+      expect(await usage.insert([bare, full, record({ id: "c" })])).toEqual([]);
+      const rows = await rowsOf(again(), "SELECT * FROM lintel_usage ORDER BY id");
+      expect(rows).toHaveLength(3);
+      expect(rows[0]).toMatchObject({
+        request_id: full.requestId,
+        first_ms: 1.25,
+        spend: 12_345_678_901_234,
+        estimated: 1,
+        attempts: 1,
+      });
+      expect(rows[1]).toMatchObject({ token: null, model: null, backend: null, first_ms: null });
+    });
+
+    test("many records at once, and one among them that is not taken", async () => {
+      const { again } = await make();
+      const usage = new DatabaseUsage(again());
+      const good = Array.from({ length: 1200 }, (_, i) => record({ id: `n${i}` }));
+      const bad = record({ id: "bad", caller: null as unknown as string });
+      const refused = await usage.insert([...good.slice(0, 700), bad, ...good.slice(700)]);
+      expect(refused.map((it) => it.record.id)).toEqual(["bad"]);
+      expect(await usage.totals([])).toMatchObject([{ calls: 1200 }]);
+    });
+
+    test("text with every character is taken", async () => {
+      const { again } = await make();
+      const usage = new DatabaseUsage(again());
+      expect(await usage.insert([record({ caller: "a\0'\"\u{1f600}\ud800" })])).toEqual([]);
+      expect(await usage.totals([])).toMatchObject([{ calls: 1 }]);
+    });
+
+    test("sums by groups, and of a part", async () => {
+      const { again } = await make();
+      const usage = new DatabaseUsage(again());
+      const of = (n: number, more: Partial<UsageRecord>) => record({ id: `r${n}`, ...more });
+      await usage.insert([
+        of(1, { at: day, caller: "a", model: "m", promptTokens: 3, spend: 5 }),
+        of(2, { at: day + 3_600_000, caller: "a", model: "m", outcome: "cancelled" }),
+        of(3, { at: day + 86_400_000, caller: "b", model: "m", images: 2, firstMs: 4 }),
+        of(4, { at: day + 86_400_000, caller: "b", model: undefined, outcome: "rate_limited" }),
+        of(5, { at: day + 86_400_001, caller: "b", model: "n", token: "t", durationMs: 30 }),
+      ]);
+      expect(await usage.totals(["token", "model"])).toMatchObject([
+        { group: { token: "a", model: "m" }, calls: 2, failed: 1, promptTokens: 13, spend: 5 },
+        { group: { token: "b", model: "" }, calls: 1, failed: 1 },
+        { group: { token: "b", model: "m" }, calls: 1, failed: 0, images: 2, firstMs: 4 },
+        { group: { token: "b", model: "n" }, calls: 1, durationMs: 30 },
+      ]);
+      const by = async (...groups: Parameters<DatabaseUsage["totals"]>[0]) =>
+        (await usage.totals(groups)).map(({ group, calls }) => [...Object.values(group), calls]);
+      expect(await by("day")).toEqual([
+        ["2026-02-03", 2],
+        ["2026-02-04", 3],
+      ]);
+      expect(await by("hour")).toEqual([
+        ["2026-02-03T00:00Z", 1],
+        ["2026-02-03T01:00Z", 1],
+        ["2026-02-04T00:00Z", 3],
+      ]);
+      expect(await by("token", "month")).toEqual([
+        ["b", "2026-02", 3],
+        ["a", "2026-02", 2],
+      ]);
+      expect(await usage.totals([], { since: day + 1, until: day + 86_400_001 })).toMatchObject([
+        { group: {}, calls: 3 },
+      ]);
+      expect(await usage.totals([], { token: "t" })).toMatchObject([{ calls: 1 }]);
+      expect(await usage.totals(["model"], { token: "b", model: "n" })).toHaveLength(1);
+      expect(await usage.totals([], { token: "nobody" })).toMatchObject([
+        { calls: 0, failed: 0, spend: 0, durationMs: 0, firstMs: undefined },
+      ]);
+      expect(await usage.totals(["token"], { token: "nobody" })).toEqual([]);
+    });
+
+    test("what is old is deleted", async () => {
+      const { again } = await make();
+      const usage = new DatabaseUsage(again());
+      await usage.insert(
+        Array.from({ length: 30 }, (_, i) => record({ id: `o${i}`, at: day + i })),
+      );
+      expect(await usage.purge(day + 20)).toBe(20);
+      expect(await usage.purge(day + 20)).toBe(0);
+      expect(await usage.totals([])).toMatchObject([{ calls: 10 }]);
+    });
+  });
+
+  test("what is closed is away", async () => {
+    const { again } = await make();
+    const sql = again();
+    await rowsOf(sql, "SELECT 1 AS one");
+    await sql.close();
+    await expect(rowsOf(sql, "SELECT 1 AS one")).rejects.toBeInstanceOf(DatabaseAway);
+  });
+});

@@ -1,0 +1,95 @@
+/** A real PostgreSQL of a test's own: in a temporary folder, on a Unix socket. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import pg from "pg";
+
+/** A server that can be stopped and started again. */
+export interface PostgresServer {
+  /** Of a database that is empty at first. */
+  readonly url: string;
+  /** Creates one more empty database; answers its URL. */
+  create(name: string): Promise<string>;
+  /** Ends it at once, as a crash would. */
+  kill(): Promise<void>;
+  /** Starts it again, with what it kept. */
+  start(): Promise<void>;
+  /** Ends it and forgets everything. */
+  remove(): Promise<void>;
+}
+
+/** Where the programs are: on the path, or where Debian has them. */
+const folder = [
+  ...(process.env.PATH ?? "").split(delimiter),
+  ...(existsSync("/usr/lib/postgresql")
+    ? readdirSync("/usr/lib/postgresql").map((version) => `/usr/lib/postgresql/${version}/bin`)
+    : []),
+].find((path) => existsSync(join(path, "postgres")) && existsSync(join(path, "initdb")));
+
+/** Why the server can't be run here; `undefined` if it can. */
+export const noPostgres: string | undefined = folder
+  ? undefined
+  : "PostgreSQL is not installed: no postgres and initdb on the path";
+
+if (noPostgres !== undefined && process.env.LINTEL_REQUIRE_SERVERS === "1") {
+  throw new Error(`${noPostgres}, and LINTEL_REQUIRE_SERVERS is 1`);
+}
+if (noPostgres !== undefined) console.warn(`tests with PostgreSQL are not run: ${noPostgres}`);
+
+/** PostgreSQL refuses to run as root; any other user will do. */
+const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+/** Starts a server; `remove` it when done. */
+export async function startPostgres(): Promise<PostgresServer> {
+  const home = mkdtempSync(join(tmpdir(), "lintel-postgres-"));
+  const data = join(home, "data");
+  chmodSync(home, 0o700);
+  if (nobody.uid !== undefined) chownSync(home, nobody.uid, nobody.gid);
+  const options = { cwd: home, ...nobody, env: { PATH: process.env.PATH ?? "", LC_ALL: "C" } };
+  const initdb = ["-D", data, "-U", "lintel", "-A", "trust", "-E", "UTF8", "--no-sync"];
+  execFileSync(join(folder ?? "", "initdb"), initdb, { ...options, stdio: "pipe" });
+  const settings = ["listen_addresses=", `unix_socket_directories=${home}`, "max_connections=50"];
+  let server: ChildProcess;
+  const urlOf = (database: string) =>
+    `postgres://lintel@localhost/${database}?host=${encodeURIComponent(home)}`;
+  const self: PostgresServer = {
+    url: urlOf("postgres"),
+    async create(name) {
+      const client = new pg.Client(urlOf("postgres"));
+      await client.connect();
+      await client.query(`CREATE DATABASE ${name}`);
+      await client.end();
+      return urlOf(name);
+    },
+    async kill() {
+      if (server.exitCode !== null || server.signalCode !== null) return;
+      const gone = new Promise((resolve) => server.once("close", resolve));
+      // Of the server itself a SIGKILL would leave its children and their memory behind.
+      server.kill("SIGQUIT");
+      await gone;
+    },
+    async start() {
+      const args = ["-D", data, "-F", ...settings.flatMap((setting) => ["-c", setting])];
+      server = spawn(join(folder ?? "", "postgres"), args, {
+        ...options,
+        stdio: ["ignore", "ignore", "pipe"],
+      });
+      let said = "";
+      await new Promise<void>((resolve, reject) => {
+        server.once("error", reject);
+        server.once("close", () => reject(new Error(`PostgreSQL ended: ${said}`)));
+        server.stderr?.setEncoding("utf8").on("data", (text: string) => {
+          said += text;
+          if (said.includes("ready to accept connections")) resolve();
+        });
+      });
+    },
+    async remove() {
+      await self.kill();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+  await self.start();
+  return self;
+}
