@@ -12,7 +12,7 @@ afterEach(() => {
 
 describe("Anthropic", () => {
   it("streams text, the reason of its end and usage", async () => {
-    const server = await serve(played("anthropic/stream"));
+    const server = await serve(played("anthropic/events"));
     const { text, last, warnings } = await chatted(opened(anthropicAt(server.url)));
     expect(text).toBe("Hello there, wörld");
     expect(last).toMatchObject({
@@ -37,7 +37,7 @@ describe("Anthropic", () => {
   });
 
   it("is sent the request, its key, and headers of the configuration", async () => {
-    const server = await serve(played("anthropic/stream"));
+    const server = await serve(played("anthropic/events"));
     const options = { apiKey: "k", baseURL: `${server.url}/v1`, headers: { "x-team": "a" } };
     const messages = [
       { $typeName: "lintel.v1.LLMMessage", role: "developer", content: "be brief" },
@@ -73,7 +73,7 @@ describe("Anthropic", () => {
 
   it("takes its key from where the provider looks for it", async () => {
     vi.stubEnv("ANTHROPIC_API_KEY", "from-environment");
-    const server = await serve(played("anthropic/stream"));
+    const server = await serve(played("anthropic/events"));
     await chatted(opened(anthropicAt(server.url, { options: { baseURL: server.url } })));
     expect(server.requests[0]?.headers["x-api-key"]).toBe("from-environment");
   });
@@ -85,7 +85,7 @@ describe("Anthropic", () => {
   });
 
   it("warns of what the provider leaves out or bends, once", async () => {
-    const server = await serve(played("anthropic/stream"));
+    const server = await serve(played("anthropic/events"));
     const backend = opened(anthropicAt(server.url));
     const { warnings } = await chatted(backend, { seed: 7n, temperature: 1.5 });
     expect(warnings).toEqual([
@@ -96,7 +96,7 @@ describe("Anthropic", () => {
   });
 
   it("does not warn of a default that nobody asked for", async () => {
-    const server = await serve(played("anthropic/stream"));
+    const server = await serve(played("anthropic/events"));
     const config = {
       models: [{ id: "claude-opus-4-7" }],
       provider_options: { anthropic: { thinking: { type: "adaptive" } } },
@@ -113,7 +113,7 @@ describe("Anthropic", () => {
   });
 
   it("may fail in the middle: what came counts, and then the error", async () => {
-    const server = await serve(played("anthropic/stream-error"));
+    const server = await serve(played("anthropic/events-error"));
     const backend = opened(anthropicAt(server.url));
     const stream = backend.handlers.chat?.(callOf("chat", chatRequest()));
     const pieces: string[] = [];
@@ -126,7 +126,7 @@ describe("Anthropic", () => {
 
   it("may break off: that is no end", async () => {
     const server = await serve(async (exchange) => {
-      const { status, headers, body } = fixture("anthropic/stream");
+      const { status, headers, body } = fixture("anthropic/events");
       await exchange.head(status, headers);
       await exchange.chunk(body.subarray(0, body.indexOf("event: message_delta")));
       await exchange.end();

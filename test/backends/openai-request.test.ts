@@ -4,6 +4,7 @@ import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { addressOf } from "../../src/backends/openai/address.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
 import { refusedField } from "../../src/backends/openai/refusal.js";
+import { optionalFields } from "../../src/backends/openai/request.js";
 import type { Call } from "../../src/core/call.js";
 import { fixture } from "./fixture.js";
 import { backendFor, chatRequest, echo } from "./openai-subject.js";
@@ -233,7 +234,7 @@ describe("refusals", () => {
     ["vllm/refuses-stream-options", "stream_options"],
   ])("%s is one of %s", (name, field) => {
     const { status, body } = fixture(name);
-    expect(refusedField(status, String(body))).toBe(field);
+    expect(refusedField(status, String(body), optionalFields)).toBe(field);
   });
 
   it.each([
@@ -243,7 +244,9 @@ describe("refusals", () => {
     ["top_k must be at least 1", undefined],
     ["unknown model max_tokens_3", undefined],
   ])("%s", (text, field) => {
-    expect(refusedField(400, JSON.stringify({ error: { message: text } }))).toBe(field);
+    expect(refusedField(400, JSON.stringify({ error: { message: text } }), optionalFields)).toBe(
+      field,
+    );
   });
 
   it("in FastAPI's form are understood", () => {
@@ -251,6 +254,6 @@ describe("refusals", () => {
     const detail = [
       { type: "extra_forbidden", loc: ["body", "top_k"], msg: "Extra inputs are not permitted" },
     ];
-    expect(refusedField(422, JSON.stringify({ detail }))).toBe("top_k");
+    expect(refusedField(422, JSON.stringify({ detail }), optionalFields)).toBe("top_k");
   });
 });

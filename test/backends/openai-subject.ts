@@ -8,6 +8,8 @@ import type { ErrorCode } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { fixture } from "./fixture.js";
+import { gptImage } from "./openai-images-subject.js";
+import { imageRequest } from "./picture.js";
 import type { Held, Subject } from "./subject.js";
 import { type Exchange, type Script, Upstream } from "./upstream.js";
 
@@ -91,23 +93,33 @@ export const failures: Readonly<Record<string, readonly [ErrorCode, Script]>> = 
 export async function echoSubject(): Promise<Subject> {
   const upstream = await Upstream.start(echo);
   let next: Script | undefined;
-  upstream.route("/v1/chat/completions", (exchange) => {
-    const script = next ?? echo;
-    next = undefined;
-    return script(exchange);
-  });
+  const answering = (usual: Script): Script => {
+    return (exchange) => {
+      const script = next ?? usual;
+      next = undefined;
+      return script(exchange);
+    };
+  };
+  upstream.route("/v1/chat/completions", answering(echo));
+  upstream.route("/v1/images/generations", answering(gptImage));
   return {
-    backend: backendFor(upstream.url),
-    request<M extends BackendMethod>(_: M, text = "hello"): Input<M> {
+    backend: backendFor(upstream.url, { image_models: ["gpt-image-2"] }),
+    request<M extends BackendMethod>(method: M, text = "hello"): Input<M> {
+      if (method === "streamTextToImage") {
+        const size = { width: 64, height: 48 };
+        return imageRequest({ modelId: "gpt-image-2", prompt: text, ...size }) as Input<M>;
+      }
       const messages = [
         { $typeName: "lintel.v1.LLMMessage", role: "user", content: text } as const,
       ];
       return chatRequest({ messages }) as Input<M>;
     },
-    hold(_, at): Held {
+    hold(method, at): Held {
       const held = new Promise<Exchange>((resolve) => {
         next = async (exchange) => {
-          if (at === "middle") await exchange.stream(chunk({ content: "a" }));
+          if (at === "middle" && method === "chat") {
+            await exchange.stream(chunk({ content: "a" }));
+          }
           resolve(exchange);
           await exchange.gone;
         };

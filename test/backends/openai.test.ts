@@ -1,7 +1,7 @@
 import { backendContract } from "./contract.js";
 import { echoSubject, failures } from "./openai-subject.js";
 
-const methods = ["chat", "complete"] as const;
+const methods = ["chat", "complete", "streamTextToImage"] as const;
 
 backendContract("openai", {
   methods,

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { duration } from "../../config/quantities.js";
 import { methods } from "../../core/methods.js";
-import { allowPattern } from "../http/guard.js";
+import { allowHosts } from "../http/fields.js";
 
 const fields = new Set(
   [methods.chat, methods.textToImage].flatMap(({ input }) => input.fields.map(({ name }) => name)),
@@ -48,15 +48,7 @@ export const aiSdkSchema = z.strictObject({
     .record(z.string(), z.record(z.string(), z.unknown()))
     .default({})
     .describe("Sent with every request, by the provider's key."),
-  allow_hosts: z
-    .array(
-      z.string().regex(allowPattern, {
-        error:
-          "must be a host (cdn.example.com, *.example.com) or an origin (http://10.0.0.5:9000)",
-      }),
-    )
-    .default([])
-    .describe("Where images may be fetched from besides the provider itself."),
+  allow_hosts: allowHosts(),
   timeouts: z
     .strictObject({
       connect: duration().prefault("5s").describe("Longest time to connect."),

@@ -1,5 +1,6 @@
 /** Fields of the configuration that all model servers over HTTP have. */
 import { z } from "zod";
+import { allowPattern } from "./allow.js";
 
 /** The name of a header. */
 export const headerName = () =>
@@ -21,3 +22,15 @@ export const serverUrl = (instead = "api_key or headers") =>
     .refine((text) => !/^\w+:\/\/[^/]*@/.test(text), {
       error: `must carry no user and password: put them into ${instead}`,
     });
+
+/** Where images may be fetched from besides the server itself. */
+export const allowHosts = () =>
+  z
+    .array(
+      z.string().regex(allowPattern, {
+        error:
+          "must be a host (cdn.example.com, *.example.com) or an origin (http://10.0.0.5:9000)",
+      }),
+    )
+    .default([])
+    .describe("Where images may be fetched from besides the server itself: hosts, or origins.");

@@ -9,14 +9,6 @@ import { Agent, type Dispatcher } from "undici";
 import { LintelError } from "../../core/errors.js";
 import { isPublicAddress } from "./address-class.js";
 
-/**
- * An entry of an allow list: `cdn.example.com` (over https at its usual port),
- * `*.example.com` (every name below it), or a whole origin such as
- * `http://10.0.0.5:9000`, which may be private, since the operator named it.
- */
-export const allowPattern =
-  /^(?:https?:\/\/(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?|(?:\*\.)?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)$/;
-
 /** What a guard goes by. */
 export interface GuardOptions {
   /** Origins of the server itself; they may be private. */

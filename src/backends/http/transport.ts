@@ -32,6 +32,10 @@ export interface Request {
   readonly signal: AbortSignal;
   /** Overrides the time to the first byte, milliseconds. */
   readonly timeout?: number;
+  /** Time to a connection, milliseconds, where it is shorter than the server's own. */
+  readonly connect?: number | undefined;
+  /** Overrides the time between two reads, milliseconds. */
+  readonly idle?: number;
 }
 
 const json = "application/json, text/event-stream";
@@ -64,11 +68,25 @@ export class Transport {
    * Sends a request; resolves with the head of the answer.
    * @throws LintelError `upstream_unreachable`, `timeout`, `upstream_failed`; the signal's reason
    */
-  async send({ method, path, body, accept = json, signal, timeout }: Request): Promise<Answer> {
+  async send({
+    method,
+    path,
+    body,
+    accept = json,
+    signal,
+    timeout,
+    connect,
+    idle,
+  }: Request): Promise<Answer> {
     signal.throwIfAborted();
     if (this.#closed) throw this.#closed;
     const { timeouts, headers } = this.#options;
-    const exchange = new Exchange(signal, timeout ?? timeouts.first, timeouts.idle);
+    const exchange = new Exchange(
+      signal,
+      timeout ?? timeouts.first,
+      idle ?? timeouts.idle,
+      connect,
+    );
     this.#running.add(exchange);
     void exchange.over.then(() => this.#running.delete(exchange));
     const request: Dispatcher.DispatchOptions = {

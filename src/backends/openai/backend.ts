@@ -2,12 +2,14 @@
 import type { Backend } from "../../core/backend.js";
 import { unlessAborted } from "../abort.js";
 import { ask } from "../http/ask.js";
+import { Guard } from "../http/guard.js";
 import { Transport } from "../http/transport.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { addressOf } from "./address.js";
-import { chat, complete, type Server } from "./chat.js";
+import { chat, complete } from "./chat.js";
 import { type OpenaiConfig, openaiSchema } from "./config.js";
 import { dialectOf } from "./dialect.js";
+import { generateImages, type ImageServerParts } from "./images/generate.js";
 import { type Listed, Models, readModels } from "./models.js";
 
 /** Longest time that a server may take to list its models, milliseconds. */
@@ -23,25 +25,39 @@ export const openaiKind: BackendKind<typeof openaiSchema> = {
 export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContext): Backend {
   const address = addressOf(config.url);
   const url = new URL(config.url);
+  const headers = {
+    ...(config.api_key && { authorization: `Bearer ${config.api_key}` }),
+    ...Object.fromEntries(Object.entries(config.headers).map(([k, v]) => [k.toLowerCase(), v])),
+  };
   const transport = new Transport({
     origin: address.origin,
-    headers: {
-      ...(config.api_key && { authorization: `Bearer ${config.api_key}` }),
-      ...Object.fromEntries(Object.entries(config.headers).map(([k, v]) => [k.toLowerCase(), v])),
-    },
+    headers,
     timeouts: { ...config.timeouts, first: config.timeouts.first_token },
     connections: config.connections,
   });
   const list = (signal: AbortSignal) => listModels(transport, address.at("/models"), signal);
   const models = new Models({
     names: config.models,
+    imageNames: config.image_models,
     maxTokens: config.max_tokens,
     refresh: config.refresh,
     log,
     list,
     dialect: (ownedBy) => dialectOf(config.dialect, url, ownedBy),
   });
-  const server: Server = { transport, address, models, cap: config.max_tokens };
+  const guard = new Guard({
+    own: [address.origin],
+    allow: config.allow_hosts,
+    connectTimeout: config.timeouts.connect,
+  });
+  const server: ImageServerParts = {
+    transport,
+    address,
+    models,
+    cap: config.max_tokens,
+    fetching: { guard, base: config.url, headers },
+    patience: config.timeouts.first_token,
+  };
 
   return {
     name: config.name,
@@ -50,13 +66,14 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     handlers: {
       chat: (call) => chat(server, call),
       complete: (call) => complete(server, call),
+      streamTextToImage: (call) => generateImages(server, call),
     },
     async health(signal) {
       await list(signal);
     },
     async close() {
       models.close();
-      await transport.close();
+      await Promise.all([transport.close(), guard.close()]);
     },
   };
 }

@@ -11,7 +11,7 @@ import { readCompletion } from "./completion.js";
 import { EventSplitter } from "./events.js";
 import type { Models } from "./models.js";
 import { refusedField } from "./refusal.js";
-import { type Optional, writeRequest } from "./request.js";
+import { type Optional, optionalFields, writeRequest } from "./request.js";
 import { asStream, CompletionStream } from "./stream.js";
 
 /** Most bytes of a whole answer. */
@@ -90,13 +90,13 @@ export async function* complete(
  */
 async function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const { address, models, cap } = server;
-  const { request, signal } = call;
+  const { request, signal, connectMs } = call;
   const path = address.at("/chat/completions");
   const learned: Optional[] = [];
   for (;;) {
     const refused = new Set([...models.refusedFor(request.model), ...learned]);
     const body = writeRequest(request, { dialect: models.dialect, stream, refused, cap });
-    const answer = await send(server, { method: "POST", path, body, signal });
+    const answer = await send(server, { method: "POST", path, body, signal, connect: connectMs });
     const { status, headers } = answer;
     if (status >= 200 && status < 300) {
       for (const field of learned) {
@@ -106,7 +106,7 @@ async function ask(server: Server, call: ChatCall, stream: boolean): Promise<Ans
       return answer;
     }
     const text = await answer.text(errorLimit);
-    const field = refusedField(status, text);
+    const field = refusedField(status, text, optionalFields);
     if (field && !refused.has(field)) {
       learned.push(field);
       continue;
@@ -116,7 +116,8 @@ async function ask(server: Server, call: ChatCall, stream: boolean): Promise<Ans
   }
 }
 
-async function send({ transport, models }: Server, request: Request): Promise<Answer> {
+/** Sends a request. A server that can't be reached is asked for its models soon. */
+export async function send({ transport, models }: Server, request: Request): Promise<Answer> {
   try {
     return await transport.send(request);
   } catch (thrown) {

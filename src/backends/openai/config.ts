@@ -1,7 +1,7 @@
 /** The entry of an OpenAI-compatible model server in the configuration. */
 import { z } from "zod";
 import { duration } from "../../config/quantities.js";
-import { headerName, headerValue, serverUrl } from "../http/fields.js";
+import { allowHosts, headerName, headerValue, serverUrl } from "../http/fields.js";
 import { dialectNames } from "./dialect.js";
 
 const timeouts = z.strictObject({
@@ -29,10 +29,16 @@ export const openaiSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("Names of the models to serve. Default: those that the server lists."),
+  image_models: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe("Names of the models that make images. Default: their names tell."),
   dialect: z
     .enum(["auto", ...dialectNames])
     .default("auto")
     .describe("Which server it is, and so which fields it takes. auto: it is found out."),
+  allow_hosts: allowHosts(),
   max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
   timeouts: timeouts.prefault({}).describe("How long things may take."),
   connections: z

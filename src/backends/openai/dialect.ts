@@ -1,4 +1,5 @@
 /** What the OpenAI-compatible servers take, as their own sources and references have it. */
+import type { ImageServer } from "./images/profile.js";
 
 /** Request fields of the contract that only some servers honour. */
 export interface Dialect {
@@ -8,17 +9,26 @@ export interface Dialect {
   readonly topK: boolean;
   /** Whether the role `developer` is known; chat templates mostly don't know it. */
   readonly developer: boolean;
+  /** How images are asked for. */
+  readonly images: ImageServer;
 }
 
-const openSource: Dialect = { maxTokens: "max_tokens", topK: true, developer: false };
+const openSource: Dialect = {
+  maxTokens: "max_tokens",
+  topK: true,
+  developer: false,
+  images: "unknown",
+};
 
 const dialects = {
-  openai: { maxTokens: "max_completion_tokens", topK: false, developer: true },
-  vllm: openSource,
-  sglang: openSource,
+  openai: { maxTokens: "max_completion_tokens", topK: false, developer: true, images: "openai" },
+  vllm: { ...openSource, images: "vllm" },
+  sglang: { ...openSource, images: "sglang" },
   llamacpp: openSource,
   ollama: { ...openSource, topK: false },
   lmstudio: openSource,
+  localai: { ...openSource, images: "localai" },
+  sdcpp: { ...openSource, images: "sdcpp" },
 } as const satisfies Record<string, Dialect>;
 
 /** Name of a dialect in the configuration. */
@@ -34,6 +44,7 @@ const owners = new Map<string, DialectName>([
   ["llamacpp", "llamacpp"],
   ["library", "ollama"],
   ["organization_owner", "lmstudio"],
+  ["local", "sdcpp"],
 ]);
 
 /**

@@ -7,7 +7,7 @@ import { nonsense } from "../http/failure.js";
 import { isObject, parseJson, string, uint32 } from "../http/json.js";
 import { Listing } from "../http/listing.js";
 import { type Dialect, supportedBy } from "./dialect.js";
-import type { Optional } from "./request.js";
+import { draws, isOfImages, profileOf, supportedBy as supportedImages } from "./images/profile.js";
 
 /** An entry of a server's list. */
 export interface Listed {
@@ -15,14 +15,15 @@ export interface Listed {
   /** Unix seconds; 0 if not said. */
   readonly created: number;
   readonly ownedBy: string;
+  /** Whether it makes images, where the server says so; absent: it does not say. */
+  readonly draws?: boolean;
 }
 
 /** What models are called that servers list beside the ones that chat. */
-const noChat =
-  /embed|rerank|whisper|moderation|dall-e|gpt-image|(?:^|[-/_:])(?:tts|bge|clip)(?:[-_:]|$)/i;
+const noChat = /embed|rerank|whisper|moderation|(?:^|[-/_:])(?:tts|bge|clip)(?:[-_:]|$)/i;
 
 /** Whether a model chats, as far as its name tells. */
-export const chats = ({ id }: Listed): boolean => !noChat.test(id);
+export const chats = ({ id }: Listed): boolean => !noChat.test(id) && !isOfImages(id);
 
 /**
  * Reads the answer to `GET /models`.
@@ -40,7 +41,13 @@ export function readModels(text: string): Listed[] {
       throw nonsense("answered with a list of something else than models");
     }
     const { id } = entry;
-    listed.set(id, { id, created: uint32(entry.created), ownedBy: string(entry.owned_by) });
+    listed.set(id, {
+      id,
+      created: uint32(entry.created),
+      ownedBy: string(entry.owned_by),
+      // SGLang's, of diffusion models: T2I, I2I, T2V…
+      ...(typeof entry.task_type === "string" && { draws: /t2i|ti2i/i.test(entry.task_type) }),
+    });
   }
   return [...listed.values()];
 }
@@ -49,6 +56,8 @@ export function readModels(text: string): Listed[] {
 export interface ModelSource {
   /** Names in the configuration; absent: the server's list counts. */
   readonly names?: readonly string[] | undefined;
+  /** Names of those that make images; absent: their names and the server tell. */
+  readonly imageNames?: readonly string[] | undefined;
   /** Cap of `max_tokens`; absent: not known. */
   readonly maxTokens?: number | undefined;
   /** Milliseconds between two readings; 0: only one. */
@@ -64,18 +73,18 @@ export interface ModelSource {
 export class Models {
   readonly #source: ModelSource;
   readonly #listing: Listing<readonly Listed[]>;
-  readonly #refused = new Map<string, Set<Optional>>();
+  readonly #refused = new Map<string, Set<string>>();
   #models: readonly Model[] = [];
 
   constructor(source: ModelSource) {
     this.#source = source;
     this.#listing = new Listing({
-      read: async (signal) => (await source.list(signal)).filter(chats),
+      read: async (signal) => this.#served(await source.list(signal)),
       changed: () => this.#build(),
       refresh: source.refresh,
       log: source.log,
     });
-    this.#listing.value = (source.names ?? []).map((id) => ({ id, created: 0, ownedBy: "" }));
+    this.#listing.value = this.#served((source.names ?? []).map(unlisted));
     this.#build();
     if (!source.names) void this.#listing.refresh();
   }
@@ -91,12 +100,12 @@ export class Models {
   }
 
   /** What the server has refused for a model. */
-  refusedFor(model: string): ReadonlySet<Optional> {
+  refusedFor(model: string): ReadonlySet<string> {
     return this.#refused.get(model) ?? none;
   }
 
   /** The server has refused a field for a model, and did well without. */
-  refuse(model: string, field: Optional): void {
+  refuse(model: string, field: string): void {
     const refused = this.#refused.get(model) ?? new Set();
     this.#refused.set(model, refused.add(field));
     this.#build();
@@ -122,26 +131,51 @@ export class Models {
     this.#listing.close();
   }
 
+  /** The models that can be used, with those that are configured and not listed. */
+  #served(listed: readonly Listed[]): Listed[] {
+    const { names, imageNames = [] } = this.#source;
+    const used = listed.filter((entry) => names || this.#draws(entry) || chats(entry));
+    const missing = imageNames.filter((name) => !listed.some(({ id }) => id === name));
+    return [
+      ...used.filter((entry) => entry.draws !== false || this.#draws(entry)),
+      ...missing.map(unlisted),
+    ];
+  }
+
+  #draws({ id, draws: said }: Listed): boolean {
+    const { imageNames } = this.#source;
+    return imageNames ? imageNames.includes(id) : (said ?? draws(id));
+  }
+
   #build(): void {
-    const { maxTokens = 0 } = this.#source;
     const { value: listed = [], failure } = this.#listing;
-    const supported = supportedBy(this.dialect);
-    const models = listed.map(({ id, created }) =>
-      modelOf(id, Task.CHAT, {
-        state: failure ? State.FAILED : State.READY,
-        stateDetail: failure?.message ?? "",
-        supports: supported.filter((field) => supports(field, this.refusedFor(id))),
-        maxTokens,
-        created,
-      }),
-    );
+    const state = failure ? State.FAILED : State.READY;
+    const models = listed.map((entry) => {
+      const known = { state, stateDetail: failure?.message ?? "", created: entry.created };
+      return this.#draws(entry) ? this.#image(entry, known) : this.#chat(entry, known);
+    });
     if (!isDeepStrictEqual(models, this.#models)) this.#models = models;
+  }
+
+  #chat({ id }: Listed, known: Partial<Model>): Model {
+    const { maxTokens = 0 } = this.#source;
+    const supports = supportedBy(this.dialect).filter(
+      // A refused `max_tokens` goes by its other name, so it is still supported.
+      (field) => field === "max_tokens" || !this.refusedFor(id).has(field),
+    );
+    return modelOf(id, Task.CHAT, { ...known, supports, maxTokens });
+  }
+
+  #image({ id }: Listed, known: Partial<Model>): Model {
+    const profile = profileOf(id, this.dialect.images);
+    const { side } = profile;
+    const supports = supportedImages(profile).filter((field) => !this.refusedFor(id).has(field));
+    const defaults: Model["defaults"] = side === undefined ? {} : { width: side, height: side };
+    return modelOf(id, Task.TEXT_TO_IMAGE, { ...known, supports, defaults });
   }
 }
 
-const none: ReadonlySet<Optional> = new Set();
+/** A model of the configuration, of which the server has said nothing. */
+const unlisted = (id: string): Listed => ({ id, created: 0, ownedBy: "" });
 
-/** A refused `max_tokens` goes by its other name, so it is still supported. */
-function supports(field: string, refused: ReadonlySet<string>): boolean {
-  return field === "max_tokens" || !refused.has(field);
-}
+const none: ReadonlySet<string> = new Set();

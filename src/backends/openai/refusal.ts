@@ -2,9 +2,6 @@
 
 import { messageOf } from "../http/failure.js";
 import { isObject, parseJson, string } from "../http/json.js";
-import type { Optional } from "./request.js";
-
-const optional = ["stream_options", "temperature", "top_p", "top_k", "max_tokens"] as const;
 
 const refuses =
   /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed/i;
@@ -12,18 +9,31 @@ const refuses =
 /**
  * The optional field that an error names as not known or not supported;
  * `undefined` if the error is about something else, for example its value.
+ * @param fields those that the request could go without
  */
-export function refusedField(status: number, body: string): Optional | undefined {
+export function refusedField<F extends string>(
+  status: number,
+  body: string,
+  fields: readonly F[],
+): F | undefined {
   if (status !== 400 && status !== 422) return undefined;
-  const text = `${messageOf(body)} ${codesOf(body)}`;
-  const named = (field: string) =>
-    new RegExp(
-      `(?<![\\w.])${field === "max_tokens" ? "max_(?:completion_)?tokens" : field}(?!\\w)`,
-    );
-  return optional.find(
+  const text = wordsOf(body);
+  return fields.find(
     (field) => named(field).test(text) && (field === "stream_options" || refuses.test(text)),
   );
 }
+
+/** Whether an error names a field, whatever it says of it. */
+export const namesField = (body: string, field: string): boolean =>
+  named(field).test(wordsOf(body));
+
+const named = (field: string) =>
+  new RegExp(
+    `(?<![\\w.])${field === "max_tokens" ? "max_(?:completion_)?tokens" : field}(?!\\w)`,
+    "i",
+  );
+
+const wordsOf = (body: string) => `${messageOf(body)} ${codesOf(body)}`;
 
 /** What an error says besides its message: `param`, `code`, and FastAPI's `loc` and `type`. */
 function codesOf(body: string): string {

@@ -3,14 +3,23 @@ import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Dialect } from "./dialect.js";
 
 /** Fields that a server may refuse and that a request can go without. */
-export type Optional = "stream_options" | "temperature" | "top_p" | "top_k" | "max_tokens";
+export const optionalFields = [
+  "stream_options",
+  "temperature",
+  "top_p",
+  "top_k",
+  "max_tokens",
+] as const;
+
+/** Name of such a field. */
+export type Optional = (typeof optionalFields)[number];
 
 /** How to write a request. */
 export interface RequestOptions {
   readonly dialect: Dialect;
   readonly stream: boolean;
   /** What this server has refused for this model. A refused `max_tokens` goes by its other name. */
-  readonly refused: ReadonlySet<Optional>;
+  readonly refused: ReadonlySet<string>;
   /** Most tokens of one completion. */
   readonly cap?: number | undefined;
 }

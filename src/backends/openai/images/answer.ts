@@ -1,0 +1,70 @@
+/** Reads images as the servers of `/v1/images/generations` answer them. */
+
+import { failureIn, nonsense } from "../../http/failure.js";
+import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
+import { imageOfBase64 } from "../../http/image.js";
+import { isObject, type JsonObject } from "../../http/json.js";
+import { readObject } from "../completion.js";
+import type { ServerEvent } from "../events.js";
+
+/**
+ * Reads a whole answer.
+ * @param n how many images it must have
+ * @returns PNG bytes
+ * @throws LintelError as the server reports it, or `upstream_failed`
+ */
+export async function readImages(
+  text: string,
+  n: number,
+  fetching: FetchImageOptions,
+  signal: AbortSignal,
+): Promise<Uint8Array[]> {
+  const answer = readObject(text);
+  const failure = failureIn(answer);
+  if (failure) throw failure;
+  const data = Array.isArray(answer.data) ? answer.data : [];
+  if (data.length !== n) throw nonsense(`made ${data.length} images instead of ${n}`);
+  return Promise.all(data.map((entry) => readImage(entry, fetching, signal)));
+}
+
+/** Servers that don't know `response_format` answer with addresses. */
+async function readImage(
+  entry: unknown,
+  fetching: FetchImageOptions,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  if (isObject(entry)) {
+    if (typeof entry.b64_json === "string" && entry.b64_json !== "") {
+      return imageOfBase64(entry.b64_json);
+    }
+    if (typeof entry.url === "string" && entry.url !== "") {
+      return fetchImage(entry.url, fetching, signal);
+    }
+  }
+  throw nonsense("answered without an image");
+}
+
+/** What an event of a streamed generation says. */
+export type ImageEvent =
+  | { readonly kind: "partial"; readonly index: number; readonly png: Uint8Array }
+  | { readonly kind: "completed"; readonly png: Uint8Array };
+
+/**
+ * Reads an event; `undefined` for one that does not matter here.
+ * @throws LintelError as the server reports it, or `upstream_failed`
+ */
+export async function readImageEvent(event: ServerEvent): Promise<ImageEvent | undefined> {
+  const { data, failed } = event;
+  if (data.trim() === "" || data.startsWith("[DONE]")) return undefined;
+  const value: JsonObject = readObject(data);
+  const failure = failureIn(value, failed);
+  if (failure) throw failure;
+  const { type, b64_json, partial_image_index } = value;
+  if (typeof b64_json !== "string") return undefined;
+  if (type === "image_generation.completed") {
+    return { kind: "completed", png: await imageOfBase64(b64_json) };
+  }
+  if (type !== "image_generation.partial_image") return undefined;
+  const index = typeof partial_image_index === "number" ? partial_image_index : 0;
+  return { kind: "partial", index, png: await imageOfBase64(b64_json) };
+}

@@ -1,0 +1,182 @@
+/** Makes images on one server of `/v1/images/generations`. */
+import { randomInt } from "node:crypto";
+import type { StreamTextToImageResponse } from "../../../../gen/lintel/v1/image_pb.js";
+import type { Call } from "../../../core/call.js";
+import { imageDefaults } from "../../../core/defaults.js";
+import { warn } from "../../../core/fit.js";
+import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../../core/image-events.js";
+import type { Answer } from "../../http/exchange.js";
+import { failureOf, messageOf, nonsense, retryAfterOf } from "../../http/failure.js";
+import type { FetchImageOptions } from "../../http/fetch-image.js";
+import { type Server, send } from "../chat.js";
+import { EventSplitter } from "../events.js";
+import { namesField, refusedField } from "../refusal.js";
+import { readImageEvent, readImages } from "./answer.js";
+import { type ImageProfile, profileOf } from "./profile.js";
+import { checkSize, optionalFields, refusedSize, writeImageRequest } from "./request.js";
+
+/** Most bytes of an answer with images. */
+const answerLimit = 256 * 1024 * 1024;
+/** Most bytes of one event: a whole image in base64, and what stands around it. */
+const eventLimit = 96 * 1024 * 1024;
+/** Most bytes that are read of an answer that reports an error. */
+const errorLimit = 1024 * 1024;
+/** Partial images that are asked for; OpenAI makes at most 3. */
+const partials = 3;
+/** Seeds count modulo this. */
+const seeds = 2 ** 32;
+
+/** A server, with the way to images that it does not answer inline. */
+export interface ImageServerParts extends Server {
+  readonly fetching: FetchImageOptions;
+  /** Longest silence between two partial images, milliseconds. */
+  readonly patience: number;
+}
+
+type ImageCall = Call<"streamTextToImage">;
+type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
+
+/** What one request to the server is about. */
+interface Part {
+  readonly profile: ImageProfile;
+  /** Position of its first image. */
+  readonly first: number;
+  /** Number of its images. */
+  readonly n: number;
+  readonly seed: number | undefined;
+  /** Number of images of the whole call. */
+  readonly images: number;
+}
+
+/**
+ * The images of one prompt, one request after the other: one for each image
+ * where there are seeds, so that image i has seed + i; else as many at once as
+ * the model makes.
+ */
+export async function* generateImages(server: ImageServerParts, call: ImageCall): Events {
+  const { request } = call;
+  const profile = profileOf(request.modelId, server.models.dialect.images);
+  checkSize(request, profile);
+  if (!profile.bar && request.prompt?.includes("|")) {
+    warn(call.warnings, "prompt: | has another meaning for this model, sent as a comma");
+  }
+  const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
+  const previews = profile.previews && request.includePreviews;
+  const seeded = profile.seed && !server.models.refusedFor(request.modelId).has("seed");
+  const most = seeded || previews ? 1 : profile.most;
+  const asked = request.seed ?? -1n;
+  const start = asked >= 0n ? Number(asked) : randomInt(seeds);
+  for (let first = 0; first < images; first += most) {
+    const n = Math.min(most, images - first);
+    const seed = seeded ? (start + first) % seeds : undefined;
+    const part = { profile, first, n, seed, images };
+    yield Array.from({ length: n }, (_, i) => progress(call, part, first + i, 0));
+    yield* previews ? streamed(server, call, part) : whole(server, call, part);
+  }
+  yield [doneEvent([])];
+}
+
+async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Events {
+  const answer = await ask(server, call, part);
+  const text = await answer.text(answerLimit);
+  const images = await readImages(text, part.n, server.fetching, call.signal);
+  yield images.map((png, i) => imageEvent(part.first + i, inlineImage(png, part.seed ?? 0)));
+}
+
+/** One image, and what it looks like on the way. */
+async function* streamed(server: ImageServerParts, call: ImageCall, part: Part): Events {
+  const answer = await ask(server, call, part, partials);
+  if (/\bjson\b/i.test(String(answer.headers["content-type"]))) {
+    const [png] = await readImages(await answer.text(answerLimit), 1, server.fetching, call.signal);
+    if (png) yield [imageEvent(part.first, inlineImage(png, 0))];
+    return;
+  }
+  const splitter = new EventSplitter(eventLimit);
+  try {
+    for (;;) {
+      const bytes = await answer.read();
+      const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();
+      for (const event of events) {
+        const said = await readImageEvent(event);
+        if (said?.kind === "partial") yield [preview(call, part, said.index, said.png)];
+        if (said?.kind === "completed") {
+          yield [imageEvent(part.first, inlineImage(said.png, 0))];
+          answer.drain();
+          return;
+        }
+      }
+      if (!bytes) throw nonsense("broke off its answer: no image");
+    }
+  } finally {
+    answer.abort();
+  }
+}
+
+/**
+ * Sends the request; where the server refuses an optional field, sends it again
+ * without, and remembers once that has worked.
+ */
+async function ask(
+  server: ImageServerParts,
+  call: ImageCall,
+  { profile, n, seed }: Part,
+  partial?: number,
+): Promise<Answer> {
+  const { address, models } = server;
+  const { request, signal } = call;
+  const learned: (typeof optionalFields)[number][] = [];
+  for (;;) {
+    const refused = new Set([...models.refusedFor(request.modelId), ...learned]);
+    const body = writeImageRequest(request, { profile, n, seed, partials: partial, refused });
+    const path = address.at("/images/generations");
+    // Between two partial images a model may think as long as before the first.
+    const answer = await send(server, {
+      method: "POST",
+      path,
+      body,
+      signal,
+      idle: server.patience,
+    });
+    const { status, headers } = answer;
+    if (status >= 200 && status < 300) {
+      for (const field of learned) forget(server, call, field);
+      return answer;
+    }
+    const text = await answer.text(errorLimit);
+    const field = refusedField(status, text, optionalFields);
+    if (field && !refused.has(field)) {
+      learned.push(field);
+      continue;
+    }
+    call.log.warn({ id: call.id, status, said: messageOf(text) }, "the model server refused");
+    const failure = failureOf(status, text, retryAfterOf(headers["retry-after"], Date.now()));
+    if (failure.code === "invalid_value" && namesField(text, "size")) {
+      throw refusedSize(failure.message, true);
+    }
+    throw failure;
+  }
+}
+
+/** A field that the model does not take is no more sent; later calls are warned by the core. */
+function forget({ models }: ImageServerParts, { request, warnings }: ImageCall, field: string) {
+  models.refuse(request.modelId, field);
+  const values: Readonly<Record<string, boolean>> = {
+    seed: true,
+    negative_prompt: request.negativePrompt !== "",
+    num_inference_steps: request.numInferenceSteps !== imageDefaults.numInferenceSteps,
+    guidance_scale: request.guidanceScale !== imageDefaults.guidanceScale,
+  };
+  if (values[field]) warn(warnings, `${field}: not supported by this model, ignored`);
+}
+
+function progress({ request }: ImageCall, { images }: Part, index: number, step: number) {
+  const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
+  return progressEvent({ index, images, step, steps });
+}
+
+/** How far a partial image is nobody says: they are taken for evenly spread. */
+function preview(call: ImageCall, part: Part, index: number, png: Uint8Array) {
+  const steps = call.request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
+  const step = Math.floor((steps * Math.min(index + 1, partials)) / (partials + 1));
+  return progressEvent({ index: part.first, images: part.images, step, steps, preview: png });
+}

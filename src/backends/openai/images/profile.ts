@@ -1,0 +1,119 @@
+/**
+ * What the servers of `/v1/images/generations` take, as OpenAI's reference and
+ * the sources of vLLM-Omni, SGLang, LocalAI and stable-diffusion.cpp have it.
+ */
+
+/** Which server reads the request. */
+export type ImageServer = "openai" | "vllm" | "sglang" | "localai" | "sdcpp" | "unknown";
+
+/** What one image model takes. */
+export interface ImageProfile {
+  readonly server: ImageServer;
+  /** Request fields of the contract that it honours, besides size and number. */
+  readonly tuning: readonly string[];
+  /** Whether it draws the same picture for the same seed. */
+  readonly seed: boolean;
+  /** Most images of one request, where it takes no seed. */
+  readonly most: number;
+  /** Sizes that it makes, `1024x1024`; absent: see `step`. */
+  readonly sizes?: readonly string[];
+  /** Number that width and height must be multiples of. */
+  readonly step?: number;
+  /** Longest side divided by the shortest. */
+  readonly ratio?: number;
+  /** Width and height, in pixels, where a request says nothing; absent: the contract's. */
+  readonly side?: number;
+  /** Whether it is told to answer in base64; those that are not can't do anything else. */
+  readonly responseFormat: boolean;
+  /** Whether it is told to make PNG. */
+  readonly outputFormat: boolean;
+  /** Whether it streams partial images. */
+  readonly previews: boolean;
+  /** Whether a `|` may be in a prompt; LocalAI takes what follows it for the negative prompt. */
+  readonly bar: boolean;
+}
+
+const openai = {
+  server: "openai",
+  tuning: [],
+  seed: false,
+  side: 1024,
+  responseFormat: false,
+  outputFormat: true,
+  previews: true,
+  bar: true,
+} as const satisfies Partial<ImageProfile>;
+
+/** OpenAI's models, by their names, on whatever server: the first that matches. */
+const byName: readonly (readonly [RegExp, ImageProfile])[] = [
+  [
+    /dall-e-2/i,
+    {
+      ...openai,
+      ...{ most: 10, sizes: ["256x256", "512x512", "1024x1024"] },
+      ...{ responseFormat: true, outputFormat: false, previews: false },
+    },
+  ],
+  [
+    /dall-e-3/i,
+    {
+      ...openai,
+      ...{ most: 1, sizes: ["1024x1024", "1792x1024", "1024x1792"] },
+      ...{ responseFormat: true, outputFormat: false, previews: false },
+    },
+  ],
+  [/gpt-image-1|chatgpt-image/i, { ...openai, most: 10, sizes: squarish() }],
+  [/gpt-image/i, { ...openai, most: 10, step: 16, ratio: 3 }],
+];
+
+function squarish(): string[] {
+  return ["1024x1024", "1536x1024", "1024x1536"];
+}
+
+const diffusion: ImageProfile = {
+  server: "unknown",
+  tuning: ["negative_prompt", "guidance_scale", "num_inference_steps"],
+  seed: true,
+  most: 1,
+  responseFormat: true,
+  outputFormat: true,
+  previews: false,
+  bar: false,
+};
+
+const byServer: Readonly<Record<ImageServer, ImageProfile>> = {
+  openai: { ...openai, most: 10 },
+  vllm: { ...diffusion, server: "vllm", bar: true },
+  // Its own default is JPEG.
+  sglang: { ...diffusion, server: "sglang", bar: true },
+  localai: {
+    ...diffusion,
+    server: "localai",
+    tuning: ["negative_prompt", "num_inference_steps"],
+    outputFormat: false,
+  },
+  sdcpp: { ...diffusion, server: "sdcpp", responseFormat: false, bar: true },
+  // It may be LocalAI, which does not say what it is: so no bar.
+  unknown: diffusion,
+};
+
+/** What a model on a server takes. */
+export function profileOf(model: string, server: ImageServer): ImageProfile {
+  return byName.find(([name]) => name.test(model))?.[1] ?? byServer[server];
+}
+
+/** Fields of image requests that a model honours, by their names. */
+export function supportedBy({ tuning, seed }: ImageProfile): string[] {
+  const always = ["width", "height", "num_images_per_prompt"];
+  return [...always, ...(seed ? ["seed"] : []), ...tuning];
+}
+
+/** What image models are called that servers list beside the ones that chat. */
+const names =
+  /dall-e|gpt-image|stable-?diffusion|(?:^|[-/_:])(?:sdxl|sd-?xl|sd-?[123](?:\.\d)?|flux|sana|pixart|kolors|hidream|lumina|dreamshaper|sd-cpp|z-image|(?:qwen|glm|hunyuan|longcat|ovis|omni|chatgpt)-?image)(?![a-z])/i;
+
+/** Whether a model is about images, as far as its name tells. */
+export const isOfImages = (id: string): boolean => names.test(id);
+
+/** Whether a model draws, as far as its name tells; those that only change pictures do not. */
+export const draws = (id: string): boolean => isOfImages(id) && !/edit|inpaint|img2img/i.test(id);

@@ -1,0 +1,137 @@
+/** Writes image requests as the servers of `/v1/images/generations` read them. */
+import type { TextToImageRequest } from "../../../../gen/lintel/v1/image_pb.js";
+import { imageDefaults } from "../../../core/defaults.js";
+import { LintelError } from "../../../core/errors.js";
+import type { ImageProfile } from "./profile.js";
+
+/** Fields that a server may refuse and that a request can go without. */
+export const optionalFields = [
+  "response_format",
+  "output_format",
+  "seed",
+  "negative_prompt",
+  "num_inference_steps",
+  "guidance_scale",
+] as const;
+
+/** What to ask for. */
+export interface ImageRequestOptions {
+  readonly profile: ImageProfile;
+  /** Number of images. */
+  readonly n: number;
+  /** Of the one image that is asked for. */
+  readonly seed: number | undefined;
+  /** How many partial images to stream; absent: the answer comes whole. */
+  readonly partials?: number | undefined;
+  /** What this server has refused for this model. */
+  readonly refused: ReadonlySet<string>;
+}
+
+/**
+ * The body of `POST /images/generations`. Steps and guidance at the contract's
+ * default are left to the model, whose own default is better; what an operator
+ * wants instead is another default in the configuration.
+ */
+export function writeImageRequest(
+  request: TextToImageRequest,
+  options: ImageRequestOptions,
+): string {
+  const { profile, n, partials, refused } = options;
+  const { server } = profile;
+  const has = (field: string) => profile.tuning.includes(field) && !refused.has(field);
+  const { modelId, width, height, guidanceScale, numInferenceSteps } = request;
+  const guidance = set(guidanceScale, imageDefaults.guidanceScale, has("guidance_scale"));
+  const steps = set(numInferenceSteps, imageDefaults.numInferenceSteps, has("num_inference_steps"));
+  const negative = has("negative_prompt") ? request.negativePrompt : "";
+  const seed = refused.has("seed") ? undefined : options.seed;
+  const common = {
+    model: modelId,
+    n,
+    ...(width && height && { size: `${width}x${height}` }),
+    ...(profile.responseFormat &&
+      !refused.has("response_format") && { response_format: "b64_json" }),
+    ...(profile.outputFormat && !refused.has("output_format") && { output_format: "png" }),
+    ...(partials !== undefined && { stream: true, partial_images: partials }),
+  };
+  const prompt = promptOf(request.prompt ?? "", profile);
+  if (server === "sdcpp") {
+    const extra = { seed, negative, steps, guidance };
+    return JSON.stringify({ ...common, prompt: `${prompt}${sdcppArguments(extra)}` });
+  }
+  if (server === "localai") {
+    // Its way to say it; there is no field for it.
+    const both = negative === "" ? prompt : `${prompt}|${promptOf(negative, profile)}`;
+    return JSON.stringify({ ...common, prompt: both, seed, step: steps });
+  }
+  return JSON.stringify({
+    ...common,
+    prompt,
+    ...(negative !== "" && { negative_prompt: negative }),
+    seed,
+    num_inference_steps: steps,
+    guidance_scale: guidance,
+  });
+}
+
+/** A value that somebody set, for a field that is there. */
+function set(value: number | undefined, fallback: number, there: boolean): number | undefined {
+  return there && value !== fallback ? value : undefined;
+}
+
+/** The prompt without what the server would take for something else. */
+function promptOf(prompt: string, { bar, server }: ImageProfile): string {
+  const plain = bar ? prompt : prompt.replace(/\s*\|\s*/g, ", ");
+  return server === "sdcpp" ? plain.replaceAll("sd_cpp_extra_args", "sd cpp extra args") : plain;
+}
+
+interface SdcppArguments {
+  readonly seed: number | undefined;
+  readonly negative: string;
+  readonly steps: number | undefined;
+  readonly guidance: number | undefined;
+}
+
+/** stable-diffusion.cpp takes what has no field in OpenAI's form as JSON inside the prompt. */
+function sdcppArguments({ seed, negative, steps, guidance }: SdcppArguments): string {
+  const sampling = {
+    ...(steps !== undefined && { sample_steps: steps }),
+    ...(guidance !== undefined && { guidance: { txt_cfg: guidance } }),
+  };
+  const values = {
+    ...(seed !== undefined && { seed }),
+    ...(negative !== "" && { negative_prompt: negative }),
+    ...(Object.keys(sampling).length > 0 && { sample_params: sampling }),
+  };
+  if (Object.keys(values).length === 0) return "";
+  // No text within may end the element.
+  const json = JSON.stringify(values).replaceAll("<", "\\u003c");
+  return `<sd_cpp_extra_args>${json}</sd_cpp_extra_args>`;
+}
+
+/**
+ * Checks the size.
+ * @throws LintelError `unsupported_parameter` that names width or height
+ */
+export function checkSize(request: TextToImageRequest, profile: ImageProfile): void {
+  const { width = 0, height = 0 } = request;
+  const { sizes, step = 1, ratio = Number.POSITIVE_INFINITY } = profile;
+  if (sizes && !sizes.includes(`${width}x${height}`)) {
+    const widths = sizes.map((size) => Number(size.split("x")[0]));
+    throw refusedSize(`this model makes ${sizes.join(", ")}`, !widths.includes(width));
+  }
+  for (const [side, first] of [[width, true] as const, [height, false] as const]) {
+    if (side % step !== 0) throw refusedSize(`this model wants multiples of ${step}`, first);
+  }
+  if (Math.max(width, height) > ratio * Math.min(width, height)) {
+    throw refusedSize(`this model wants no side longer than ${ratio} times the other`, true);
+  }
+}
+
+/**
+ * The error for a size that a model does not make.
+ * @param width whether the width is at fault; else it is the height
+ */
+export function refusedSize(why: string, width: boolean): LintelError {
+  const param = width ? "width" : "height";
+  return new LintelError("unsupported_parameter", `${param}: ${why} (width x height)`, { param });
+}

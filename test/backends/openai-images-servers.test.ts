@@ -1,0 +1,179 @@
+import { describe, expect, it } from "vitest";
+import { State, Task } from "../../gen/lintel/v1/models_pb.js";
+import { fixture } from "./fixture.js";
+import { against, always, failure, generate, small, tuned } from "./openai-images-calls.js";
+import { askedOf, drawing, drawn, filled } from "./openai-images-subject.js";
+import { picture, pixels } from "./picture.js";
+import type { Exchange, Script } from "./upstream.js";
+
+describe("servers that take seeds", () => {
+  const servers = [
+    ["vLLM-Omni", "vllm-omni/models", "vllm-omni/image", "Tongyi-MAI/Z-Image-Turbo"],
+    ["SGLang", "sglang/models-diffusion", "sglang/image", "black-forest-labs/FLUX.1-dev"],
+  ] as const;
+
+  it.each(servers)("%s: each image arrives as it was made for its seed", async (...of) => {
+    const [, models, image, modelId] = of;
+    const { backend, sent } = await against(models, drawing(image));
+    expect(backend.models()).toMatchObject([
+      { id: modelId, task: Task.TEXT_TO_IMAGE, state: State.READY, defaults: {} },
+    ]);
+    expect(backend.models()[0]?.supports).toEqual([...always, "seed", ...tuned]);
+    const { images, warnings } = await generate(backend, {
+      modelId,
+      numImagesPerPrompt: 2,
+      seed: 4294967295n,
+      prompt: "a | b",
+    });
+    expect(images.map(({ seed }) => seed)).toEqual([4294967295, 0]);
+    for (const { seed, data } of images) {
+      expect(pixels(data)).toEqual(pixels(picture(64, 48, seed, "a | b")));
+    }
+    expect(warnings).toEqual([]);
+    const common = {
+      ...{ model: modelId, prompt: "a | b", n: 1, size: "64x48" },
+      ...{ response_format: "b64_json", output_format: "png" },
+    };
+    expect(sent()).toEqual([
+      { ...common, seed: 4294967295 },
+      { ...common, seed: 0 },
+    ]);
+  });
+
+  it.each(servers)("%s: a seed is always sent, and what was set", async (...of) => {
+    const [, models, image, modelId] = of;
+    const { backend, sent } = await against(models, drawing(image));
+    const tuning = { negativePrompt: "blue", numInferenceSteps: 8, guidanceScale: 1 };
+    await generate(backend, { modelId, ...tuning });
+    expect(sent()[0]).toMatchObject({
+      seed: expect.any(Number),
+      negative_prompt: "blue",
+      num_inference_steps: 8,
+      guidance_scale: 1,
+    });
+  });
+
+  it("report their errors", async () => {
+    for (const [name, code, text] of [
+      ["vllm-omni/bad-steps", "invalid_value", "less than or equal to 200"],
+      ["vllm-omni/failed", "upstream_failed", ""],
+      ["sdcpp/failed", "upstream_failed", ""],
+    ] as const) {
+      const { backend } = await against("vllm-omni/models", (e) => e.play(fixture(name)));
+      const error = await failure(generate(backend, { modelId: "Tongyi-MAI/Z-Image-Turbo" }));
+      expect(error).toMatchObject({ code, message: expect.stringContaining(text) });
+    }
+  });
+});
+
+describe("stable-diffusion.cpp", () => {
+  const extra = /^(.*)<sd_cpp_extra_args>(.*?)<\/sd_cpp_extra_args>$/;
+  const read = (exchange: Exchange) => {
+    const [, prompt = "", json = "{}"] = extra.exec(exchange.json().prompt) ?? [];
+    return { ...askedOf(exchange), prompt, seed: JSON.parse(json).seed };
+  };
+
+  it("gets in its prompt what OpenAI's form has no field for", async () => {
+    const { backend, sent } = await against("sdcpp/models", drawing("sdcpp/image", read));
+    const { images } = await generate(backend, {
+      modelId: "sd-cpp-local",
+      seed: 7n,
+      negativePrompt: "a </sd_cpp_extra_args> b",
+      numInferenceSteps: 8,
+      guidanceScale: 3,
+    });
+    expect(pixels(images[0]?.data ?? new Uint8Array())).toEqual(
+      pixels(picture(64, 48, 7, "a red circle")),
+    );
+    const [{ prompt, ...rest }] = sent();
+    expect(rest).toEqual({ model: "sd-cpp-local", n: 1, size: "64x48", output_format: "png" });
+    expect(JSON.parse(extra.exec(prompt)?.[2] ?? "")).toEqual({
+      seed: 7,
+      negative_prompt: "a </sd_cpp_extra_args> b",
+      sample_params: { sample_steps: 8, guidance: { txt_cfg: 3 } },
+    });
+  });
+
+  it("does not take a caller's prompt for more than a prompt", async () => {
+    const { backend, sent } = await against("sdcpp/models", drawing("sdcpp/image", read));
+    const attack = '<sd_cpp_<sd_cpp_extra_args>extra_args>{"width":9999}</sd_cpp_extra_args>';
+    await generate(backend, { modelId: "sd-cpp-local", prompt: attack });
+    const [{ prompt }] = sent();
+    expect(prompt.match(/<sd_cpp_extra_args>/g)).toHaveLength(1);
+    expect(JSON.parse(extra.exec(prompt)?.[2] ?? "")).toEqual({ seed: expect.any(Number) });
+  });
+});
+
+describe("LocalAI", () => {
+  const config = { dialect: "localai" };
+  const image = drawing("localai/image");
+
+  it("draws with the models whose names tell, and chats with the others", async () => {
+    const { backend } = await against("localai/models", image, config);
+    expect(backend.models()).toMatchObject([
+      { id: "gpt-4", task: Task.CHAT },
+      { id: "stablediffusion", task: Task.TEXT_TO_IMAGE },
+    ]);
+    const named = await against("localai/models", image, {
+      ...config,
+      image_models: ["gpt-4", "x"],
+    });
+    expect(named.backend.models().map(({ id, task }) => [id, task])).toEqual([
+      ["gpt-4", Task.TEXT_TO_IMAGE],
+      ["x", Task.TEXT_TO_IMAGE],
+    ]);
+  });
+
+  it.each([config, { dialect: "auto" }])(
+    "gets no bar of a caller, since it would end the prompt there (%j)",
+    async (dialect) => {
+      const { backend, sent } = await against("localai/models", image, dialect);
+      const { warnings } = await generate(backend, {
+        modelId: "stablediffusion",
+        prompt: "a cat | a dog|x",
+        seed: 3n,
+      });
+      expect(sent()[0]).toMatchObject({ prompt: "a cat, a dog, x", seed: 3 });
+      expect(warnings).toEqual([expect.stringMatching(/^prompt: \| .* sent as a comma$/)]);
+    },
+  );
+
+  it("gets a negative prompt in its own way, and its own word for steps", async () => {
+    const { backend, sent } = await against("localai/models", image, config);
+    const tuning = { negativePrompt: "blue|green", numInferenceSteps: 8, seed: 3n };
+    await generate(backend, { modelId: "stablediffusion", ...tuning });
+    expect(sent()).toEqual([
+      {
+        ...{ model: "stablediffusion", n: 1, size: "64x48", response_format: "b64_json" },
+        ...{ prompt: "a red circle|blue, green", seed: 3, step: 8 },
+      },
+    ]);
+  });
+
+  it("may answer with an address of its own, and of nobody else", async () => {
+    const png = drawn({ ...small, seed: 1, prompt: "" });
+    const { server, backend } = await against("localai/models", image, config);
+    const at = (origin: string) => filled("localai/image-url", { origin });
+    server.route("/generated-images/b6412.png", (e) => e.send(200, {}, png));
+    server.script((exchange) => exchange.play(at(server.url)));
+    const { images } = await generate(backend, { modelId: "stablediffusion" });
+    expect(pixels(images[0]?.data ?? new Uint8Array())).toEqual(pixels(png));
+    server.script((exchange) => exchange.play(at("http://169.254.169.254")));
+    expect(await failure(generate(backend, { modelId: "stablediffusion" }))).toMatchObject({
+      code: "upstream_failed",
+      message: expect.stringContaining("may not be fetched"),
+    });
+  });
+});
+
+describe("SGLang with files of its own", () => {
+  it("is asked for them, with the key", async () => {
+    const png = drawn({ ...small, seed: 1, prompt: "" });
+    const script: Script = (exchange) => exchange.play(fixture("sglang/image-url"));
+    const { server, backend } = await against("sglang/models-diffusion", script, { api_key: "k" });
+    server.route("/v1/images/5b0d/content", (e) => e.send(200, {}, png));
+    const { images } = await generate(backend, { modelId: "black-forest-labs/FLUX.1-dev" });
+    expect(pixels(images[0]?.data ?? new Uint8Array())).toEqual(pixels(png));
+    expect(server.requests.at(-1)?.headers.authorization).toBe("Bearer k");
+  });
+});

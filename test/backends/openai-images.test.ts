@@ -1,0 +1,141 @@
+import { describe, expect, it } from "vitest";
+import { Task } from "../../gen/lintel/v1/models_pb.js";
+import { fixture } from "./fixture.js";
+import { against, always, failure, generate, tuned } from "./openai-images-calls.js";
+import { drawing, filled, gptImage } from "./openai-images-subject.js";
+import { picture, pixels } from "./picture.js";
+import type { Script } from "./upstream.js";
+
+describe("OpenAI", () => {
+  const openai = { models: ["gpt-image-1", "gpt-image-2", "dall-e-2", "dall-e-3", "gpt-4o"] };
+  const square = { width: 1024, height: 1024 };
+
+  it("has models with what each of them takes", async () => {
+    const { backend } = await against("vllm/models", gptImage, { ...openai, dialect: "openai" });
+    const [gpt, , , dalle3, chat] = backend.models();
+    for (const model of [gpt, dalle3]) {
+      expect(model).toMatchObject({ task: Task.TEXT_TO_IMAGE, defaults: square });
+      expect(model?.supports).toEqual(always);
+    }
+    expect(chat).toMatchObject({ id: "gpt-4o", task: Task.CHAT });
+  });
+
+  it("gpt-image makes several at once, and is not told the format of its answer", async () => {
+    const { backend, sent } = await against("vllm/models", gptImage, openai);
+    const { images } = await generate(backend, { modelId: "gpt-image-2", numImagesPerPrompt: 3 });
+    expect(images.map(({ data }) => pixels(data))).toEqual(
+      [0, 1, 2].map((seed) => pixels(picture(64, 48, seed, "a red circle"))),
+    );
+    expect(sent()).toEqual([
+      {
+        ...{ model: "gpt-image-2", prompt: "a red circle", n: 3 },
+        ...{ size: "64x48", output_format: "png" },
+      },
+    ]);
+  });
+
+  it("dall-e is told to answer in base64, as many at once as it makes", async () => {
+    const { backend, sent } = await against("vllm/models", drawing("openai/image-dall-e"), openai);
+    const request = { modelId: "dall-e-3", ...square, numImagesPerPrompt: 2 };
+    expect((await generate(backend, request)).images).toHaveLength(2);
+    const body = {
+      ...{ model: "dall-e-3", prompt: "a red circle", n: 1 },
+      ...{ size: "1024x1024", response_format: "b64_json" },
+    };
+    expect(sent()).toEqual([body, body]);
+  });
+
+  it("streams partial images as previews, where they are wanted", async () => {
+    const { backend, sent } = await against("vllm/models", gptImage, openai);
+    const { images, previews, steps } = await generate(backend, {
+      modelId: "gpt-image-2",
+      includePreviews: true,
+      numInferenceSteps: 50,
+    });
+    const at = (seed: number) => pixels(picture(64, 48, seed, "a red circle"));
+    expect(previews.map(pixels)).toEqual([at(1000), at(1001)]);
+    expect(steps).toEqual([12, 25]);
+    expect(images.map(({ data }) => pixels(data))).toEqual([at(0)]);
+    expect(sent()).toEqual([expect.objectContaining({ n: 1, stream: true, partial_images: 3 })]);
+  });
+
+  it("may fail in the middle of a stream, or break it off", async () => {
+    const partial = picture(8, 8, 0).toString("base64");
+    const broken = filled("openai/image-events-error", { "partial-0": partial });
+    const { server, backend } = await against("vllm/models", (e) => e.play(broken), openai);
+    const request = { modelId: "gpt-image-2", includePreviews: true };
+    expect(await failure(generate(backend, request))).toMatchObject({ code: "upstream_failed" });
+    const cut = { ...broken, body: broken.body.subarray(0, broken.body.indexOf("event: error")) };
+    server.script((exchange) => exchange.play(cut));
+    expect(await failure(generate(backend, request))).toMatchObject({ code: "upstream_failed" });
+  });
+
+  it.each([
+    ["dall-e-2", { width: 1024, height: 576 }, "height", "256x256, 512x512, 1024x1024"],
+    ["dall-e-3", { width: 512, height: 512 }, "width", "1792x1024"],
+    ["gpt-image-1", { width: 1000, height: 1024 }, "width", "1536x1024"],
+    ["gpt-image-2", { width: 1024, height: 1000 }, "height", "multiples of 16"],
+    ["gpt-image-2", { width: 2048, height: 512 }, "width", "3 times"],
+  ])("%s does not make %j", async (modelId, size, param, allowed) => {
+    const { backend, sent } = await against("vllm/models", gptImage, openai);
+    const error = await failure(generate(backend, { modelId, ...size }));
+    expect(error).toMatchObject({ code: "unsupported_parameter", param });
+    expect(error.message).toContain(allowed);
+    expect(sent()).toEqual([]);
+  });
+
+  it("may refuse a size by itself", async () => {
+    const script: Script = (exchange) => exchange.play(fixture("openai/image-refuses-size"));
+    const { backend } = await against("vllm/models", script, openai);
+    const error = await failure(generate(backend, { modelId: "gpt-image-2" }));
+    expect(error).toMatchObject({ code: "unsupported_parameter", param: "width" });
+    expect(error.message).toMatch(/^width: .*1024x1536/);
+  });
+
+  it("may refuse a prompt", async () => {
+    const script: Script = (exchange) => exchange.play(fixture("openai/image-blocked"));
+    const { backend } = await against("vllm/models", script, openai);
+    const error = await failure(generate(backend, { modelId: "gpt-image-2" }));
+    expect(error).toMatchObject({ code: "invalid_value" });
+    expect(error.message).toContain("safety system");
+  });
+
+  it("is not asked again for what it has refused", async () => {
+    const { backend, sent } = await against("vllm/models", (exchange) => {
+      if (exchange.json().response_format === undefined) {
+        return drawing("vllm-omni/image")(exchange);
+      }
+      return exchange.play(fixture("openai/image-refuses-response-format"));
+    });
+    const named = { models: undefined, image_models: ["m"] };
+    const other = await against(
+      "vllm/models",
+      (exchange) =>
+        exchange.json().seed === undefined
+          ? drawing("vllm-omni/image")(exchange)
+          : exchange.sendJson(400, {
+              error: { message: "Unknown parameter: 'seed'.", param: "seed" },
+            }),
+      named,
+    );
+    await generate(backend, { modelId: "flux" });
+    await generate(backend, { modelId: "flux" });
+    expect(sent().map((body) => body.response_format)).toEqual(["b64_json", undefined, undefined]);
+    const { warnings } = await generate(other.backend, { modelId: "m" });
+    expect(warnings).toEqual(["seed: not supported by this model, ignored"]);
+    const model = other.backend.models().find(({ id }) => id === "m");
+    expect(model?.supports).toEqual([...always, ...tuned]);
+    await generate(other.backend, { modelId: "m" });
+    expect(other.sent()).toHaveLength(3);
+  });
+
+  it("must answer with as many images as were asked for, and with images", async () => {
+    for (const data of [[], [{}], [{ b64_json: "aGVsbG8=" }], [{ b64_json: "" }, {}], {}]) {
+      const script: Script = (exchange) => exchange.sendJson(200, { data });
+      const { backend } = await against("vllm/models", script, openai);
+      expect(await failure(generate(backend, { modelId: "gpt-image-2" }))).toMatchObject({
+        code: "upstream_failed",
+      });
+    }
+  });
+});
