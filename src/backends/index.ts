@@ -9,6 +9,7 @@ export const kinds = {
   embedded: async () => (await import("./embedded/index.js")).embedded,
   llama: async () => (await import("./llama/index.js")).llama,
   onnx: async () => (await import("./onnx/index.js")).onnx,
+  sdapi: async () => (await import("./sdapi/index.js")).sdapi,
   "ai-sdk": async () => (await import("./ai-sdk/index.js")).aiSdk,
 };
 

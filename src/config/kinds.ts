@@ -7,6 +7,7 @@ import { llamaSchema } from "../backends/llama/schema.js";
 import { nodeSchema } from "../backends/node/schema.js";
 import { onnxSchema } from "../backends/onnx/schema.js";
 import { openaiSchema } from "../backends/openai/config.js";
+import { sdapiSchema } from "../backends/sdapi/schema.js";
 
 /** A kind without its schema here does not compile. */
 const schemas = {
@@ -15,6 +16,7 @@ const schemas = {
   node: nodeSchema,
   llama: llamaSchema,
   onnx: onnxSchema,
+  sdapi: sdapiSchema,
   "ai-sdk": aiSdkSchema,
 } satisfies Record<keyof typeof kinds, z.ZodObject>;
 
@@ -25,5 +27,6 @@ export const backendSchema = z.discriminatedUnion("type", [
   schemas.node,
   schemas.llama,
   schemas.onnx,
+  schemas.sdapi,
   schemas["ai-sdk"],
 ]);

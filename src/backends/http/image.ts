@@ -75,6 +75,16 @@ export async function imageOfBase64(text: string): Promise<Uint8Array> {
   return asPng(Buffer.from(comma > 0 ? text.slice(comma) : text, "base64"));
 }
 
+/**
+ * Width and height that a PNG says of itself, pixels.
+ * @throws LintelError `upstream_failed` if it is cut off before
+ */
+export function sizeOf(png: Uint8Array): { readonly width: number; readonly height: number } {
+  if (png.length < 33) throw failed("answered with a broken image");
+  const header = Buffer.from(png.buffer, png.byteOffset + 16, 8);
+  return { width: header.readUInt32BE(0), height: header.readUInt32BE(4) };
+}
+
 /** The error for an image above `imageLimit`. */
 export const tooLarge = () => failed("answered with an image that is too large");
 

@@ -1,0 +1,182 @@
+/** Makes images: in turn, a few at once, with their progress. */
+import { randomInt, randomUUID } from "node:crypto";
+import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
+import type { Call } from "../../core/call.js";
+import { imageDefaults } from "../../core/defaults.js";
+import { LintelError } from "../../core/errors.js";
+import { warn } from "../../core/fit.js";
+import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { unlessAborted } from "../abort.js";
+import { imageOfBase64, sizeOf } from "../http/image.js";
+import type { Followed } from "../running.js";
+import { readTxt2img } from "./answer.js";
+import { dialects } from "./dialect.js";
+import type { Checkpoint, Inventory } from "./inventory.js";
+import type { Turn } from "./lane.js";
+import type { WeightedLora } from "./loras.js";
+import { Progress } from "./progress.js";
+import { writeTxt2img } from "./request.js";
+import { Run } from "./run.js";
+import type { Server } from "./server.js";
+import { Watch } from "./watch.js";
+
+type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
+
+/** Seeds count modulo this, and servers don't know that: no request may reach it. */
+const seeds = 2 ** 32;
+
+/** Images that are made by one request: from `first` on. */
+interface Part {
+  readonly first: number;
+  readonly count: number;
+  readonly seed: number;
+}
+
+/** What all parts of one call share. */
+interface Job {
+  readonly server: Server;
+  readonly call: Call<"streamTextToImage">;
+  readonly signal: AbortSignal;
+  readonly inventory: Inventory;
+  readonly checkpoint: Checkpoint;
+  readonly loras: readonly WeightedLora[];
+  readonly images: number;
+  readonly steps: number;
+  readonly warnings: string[];
+}
+
+/** The handler of image generation. */
+export async function* generate(server: Server, call: Call<"streamTextToImage">): Events {
+  const followed = server.running.follow(call.signal);
+  const { signal } = followed;
+  try {
+    const job = await jobOf(server, call, followed);
+    yield* inTurn(job);
+    yield [doneEvent(job.warnings)];
+  } catch (thrown) {
+    if (signal.aborted) throw signal.reason;
+    if (thrown instanceof LintelError && thrown.code === "upstream_unreachable") server.doubt();
+    throw thrown;
+  } finally {
+    followed.end();
+  }
+}
+
+async function jobOf(
+  server: Server,
+  call: Call<"streamTextToImage">,
+  { signal }: Followed,
+): Promise<Job> {
+  const { request } = call;
+  await unlessAborted(server.ready(), signal);
+  const { inventory, checkpoint } = server.find(request.modelId);
+  return {
+    server,
+    call,
+    signal,
+    inventory,
+    checkpoint,
+    loras: await unlessAborted(server.lorasFor(request.loras, signal), signal),
+    images: request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt,
+    steps: request.numInferenceSteps ?? imageDefaults.numInferenceSteps,
+    warnings: [],
+  };
+}
+
+/** Waits for the call's turn, and tells where it stands meanwhile. */
+async function* inTurn(job: Job): Events {
+  const turn = job.server.lane.enter();
+  let stopped: Promise<void> | undefined;
+  try {
+    yield* standing(turn, job);
+    for (const part of partsOf(job)) {
+      const run = job.server.track(runOf(job, part));
+      try {
+        yield* make(job, part, run);
+      } finally {
+        stopped = job.server.stop(run);
+      }
+    }
+  } finally {
+    // The server is busy with what it is being told to stop.
+    void (stopped ?? Promise.resolve()).then(() => turn.leave());
+  }
+}
+
+async function* standing(turn: Turn, { signal, images, steps }: Job): Events {
+  for (let place = turn.place; place.ahead > 0; place = turn.place) {
+    yield [progressEvent({ index: 0, images, step: 0, steps, queuePosition: place.ahead })];
+    await unlessAborted(place.moved, signal);
+  }
+}
+
+function partsOf({ server, call, images }: Job): Part[] {
+  const asked = call.request.seed;
+  const seed = asked === undefined || asked < 0n ? randomInt(seeds) : Number(asked);
+  const parts: Part[] = [];
+  for (let first = 0; first < images; first += parts.at(-1)?.count ?? 1) {
+    const own = (seed + first) % seeds;
+    const count = Math.min(server.config.batch, images - first, seeds - own);
+    parts.push({ first, count, seed: own });
+  }
+  return parts;
+}
+
+function runOf({ server, call, inventory, checkpoint, loras }: Job, part: Part): Run {
+  const { config } = server;
+  const { request } = call;
+  const dialect = dialects[inventory.dialect];
+  const task = inventory.tasks ? `task(lintel-${randomUUID()})` : undefined;
+  const { seed, count: images } = part;
+  return new Run({
+    site: server,
+    watch: new Watch(server, dialect, task),
+    body: writeTxt2img({ request, checkpoint, loras, seed, images, task }, dialect, config),
+    images,
+    poll: config.poll,
+    previews: request.includePreviews,
+  });
+}
+
+async function* make(job: Job, part: Part, run: Run): Events {
+  const { call, images, steps, inventory, checkpoint, warnings } = job;
+  const progress = new Progress(part.first, part.count, steps);
+  let shown: string | undefined;
+  for await (const sight of run.sights(job.signal)) {
+    if ("ahead" in sight) {
+      const { first: index } = part;
+      yield [progressEvent({ index, images, step: 0, steps, queuePosition: sight.ahead })];
+      continue;
+    }
+    const at = progress.at(sight.fraction);
+    if (!at) continue;
+    const preview = sight.preview === shown ? undefined : await previewOf(sight.preview);
+    shown = sight.preview;
+    yield [progressEvent({ ...at, images, steps, ...(preview && { preview }) })];
+  }
+  const answer = await unlessAborted(run.answer(), job.signal);
+  const made = await readTxt2img(answer, part.count, checkpoint, inventory.checkpoints);
+  for (const [i, { png, seed }] of made.entries()) {
+    const index = part.first + i;
+    const own = part.seed + i;
+    if (seed !== undefined && seed !== own) {
+      warn(warnings, "seed: the model server used another one");
+    }
+    const { width, height } = sizeOf(png);
+    const { width: w = imageDefaults.width, height: h = imageDefaults.height } = call.request;
+    if (width !== w || height !== h) {
+      warn(warnings, `width, height: the model server made ${width}x${height}`);
+    }
+    const last = progress.done(i);
+    yield [
+      ...(last ? [progressEvent({ ...last, images, steps })] : []),
+      imageEvent(index, inlineImage(png, own)),
+    ];
+  }
+}
+
+/** A preview that can't be read is none. */
+async function previewOf(base64: string | undefined): Promise<Uint8Array | undefined> {
+  if (!base64) return undefined;
+  return imageOfBase64(base64).catch(() => undefined);
+}

@@ -1,0 +1,29 @@
+/** The kind `sdapi`: servers of the Stable Diffusion web API. */
+import type { Backend } from "../../core/backend.js";
+import { unlessAborted } from "../abort.js";
+import type { BackendContext, BackendKind } from "../kind.js";
+import { generate } from "./generate.js";
+import { listModels } from "./inventory.js";
+import { type SdapiConfig, sdapiSchema } from "./schema.js";
+import { Server } from "./server.js";
+
+/** The kind `sdapi`. */
+export const sdapi: BackendKind<typeof sdapiSchema> = {
+  schema: sdapiSchema,
+  create: createSdapiBackend,
+};
+
+/** A backend for one server. It begins to read what the server has at once. */
+export function createSdapiBackend(config: SdapiConfig, { log }: BackendContext): Backend {
+  const server = new Server(config, log);
+  return {
+    name: config.name,
+    models: () => server.models(),
+    ready: (_model, signal) => unlessAborted(server.ready(), signal),
+    handlers: { streamTextToImage: (call) => generate(server, call) },
+    async health(signal) {
+      await listModels(server, signal);
+    },
+    close: () => server.close(),
+  };
+}

@@ -1,0 +1,136 @@
+/** What a server has: checkpoints and LoRAs. */
+import { ask, askJson } from "../http/ask.js";
+import { nonsense } from "../http/failure.js";
+import { isObject, string } from "../http/json.js";
+import type { Transport } from "../http/transport.js";
+import { type DialectName, dialectOf, dialects } from "./dialect.js";
+
+/** A checkpoint. */
+export interface Checkpoint {
+  /** Name for callers. */
+  readonly id: string;
+  /** What the server selects it by. */
+  readonly title: string;
+  /** Names that an answer may call it by. */
+  readonly aliases: readonly string[];
+}
+
+/** A LoRA. */
+export interface Lora {
+  readonly name: string;
+  /** Further names that it is known by. */
+  readonly alias: string;
+  /** Of the file; stable-diffusion.cpp takes it for a name. */
+  readonly path: string;
+}
+
+/** All that a server has. */
+export interface Inventory {
+  readonly dialect: DialectName;
+  readonly checkpoints: readonly Checkpoint[];
+  /** Absent: the server knows no LoRAs. */
+  readonly loras: readonly Lora[] | undefined;
+  /** Whether it tells which task is running. */
+  readonly tasks: boolean;
+}
+
+/** Where a server is, and how its paths are made. */
+export interface Site {
+  readonly transport: Transport;
+  /** Path of a request below the address, for example `at("/sdapi/v1/loras")`. */
+  at(path: string): string;
+}
+
+/** Longest time for a list, milliseconds. */
+const listTimeout = 10_000;
+
+/**
+ * Asks a server for all that it has.
+ * @param known the dialect, if it is configured
+ * @throws LintelError as the server can't be reached, refuses, or answers something else
+ */
+export async function readInventory(
+  site: Site,
+  known: DialectName | undefined,
+  signal: AbortSignal,
+): Promise<Inventory> {
+  const entries = await listModels(site, signal);
+  const dialect = known ?? dialectOf(entries);
+  const [loras, tasks] = await Promise.all([
+    readLoras(site, signal),
+    dialects[dialect].tasks && tellsTasks(site, signal),
+  ]);
+  return { dialect, checkpoints: readCheckpoints(entries), loras, tasks };
+}
+
+/**
+ * Asks a server for its checkpoints.
+ * @throws LintelError as `readInventory`
+ */
+export async function listModels(
+  { transport, at }: Site,
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  const path = at("/sdapi/v1/sd-models");
+  const entries = await askJson(transport, { method: "GET", path, signal, timeout: listTimeout });
+  if (!Array.isArray(entries)) throw nonsense("answered without a list of checkpoints");
+  return entries;
+}
+
+/** @throws LintelError `upstream_failed` if these are no checkpoints */
+export function readCheckpoints(entries: readonly unknown[]): Checkpoint[] {
+  const found = new Map<string, Checkpoint>();
+  for (const entry of entries) {
+    if (!isObject(entry) || typeof entry.title !== "string") {
+      throw nonsense("answered with a list of something else than checkpoints");
+    }
+    const name = string(entry.model_name) || entry.title;
+    // Two files of one name in two folders differ in their titles.
+    const id = found.has(name) ? entry.title : name;
+    const file = stem(string(entry.filename));
+    found.set(id, { id, title: entry.title, aliases: [name, entry.title, file].filter(Boolean) });
+  }
+  // stable-diffusion.cpp has no name for a model that it was given in parts.
+  found.delete("");
+  if (found.size === 0 && entries.length === 1) {
+    found.set("default", { id: "default", title: "", aliases: [] });
+  }
+  return [...found.values()];
+}
+
+/** A file's name without folder and ending. */
+const stem = (file: string) => file.replace(/^.*[\\/]/, "").replace(/\.[^.]*$/, "");
+
+/** The LoRAs of a server; `undefined` where it knows none. */
+export async function readLoras(site: Site, signal: AbortSignal): Promise<Lora[] | undefined> {
+  try {
+    const path = site.at("/sdapi/v1/loras");
+    const list = await askJson(site.transport, {
+      method: "GET",
+      path,
+      signal,
+      timeout: listTimeout,
+    });
+    if (!Array.isArray(list)) return undefined;
+    return list.filter(isObject).flatMap((entry) => {
+      const [name, alias, path] = [string(entry.name), string(entry.alias), string(entry.path)];
+      return name === "" ? [] : [{ name, alias, path }];
+    });
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    return undefined;
+  }
+}
+
+/** Whether a server says if a task of a given id is the one that is running. */
+async function tellsTasks({ transport, at }: Site, signal: AbortSignal): Promise<boolean> {
+  const body = JSON.stringify({ id_task: "none", live_preview: false });
+  const path = at("/internal/progress");
+  try {
+    await ask(transport, { method: "POST", path, body, signal, timeout: listTimeout });
+    return true;
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    return false;
+  }
+}

@@ -1,0 +1,62 @@
+/** Writes `txt2img` requests. */
+import type { TextToImageRequest } from "../../../gen/lintel/v1/image_pb.js";
+import { imageDefaults } from "../../core/defaults.js";
+import { isObject } from "../http/json.js";
+import type { Dialect } from "./dialect.js";
+import type { Checkpoint } from "./inventory.js";
+import { loraTags, type WeightedLora } from "./loras.js";
+import type { SdapiConfig } from "./schema.js";
+
+/** What a request is made of besides the caller's. */
+export interface Txt2img {
+  readonly request: TextToImageRequest;
+  readonly checkpoint: Checkpoint;
+  readonly loras: readonly WeightedLora[];
+  /** Of the first image. */
+  readonly seed: number;
+  readonly images: number;
+  /** Id of the task, where the server takes one. */
+  readonly task: string | undefined;
+}
+
+/** The body of `POST /sdapi/v1/txt2img`. */
+export function writeTxt2img(
+  { request, checkpoint, loras, seed, images, task }: Txt2img,
+  dialect: Dialect,
+  { sampler, scheduler, parameters }: SdapiConfig,
+): string {
+  const { override_settings: settings, ...more } = parameters;
+  const prompt = request.prompt ?? "";
+  return JSON.stringify({
+    ...more,
+    prompt: dialect.loraTags ? prompt + loraTags(loras) : withoutExtraArgs(prompt),
+    negative_prompt: request.negativePrompt,
+    width: request.width ?? imageDefaults.width,
+    height: request.height ?? imageDefaults.height,
+    steps: request.numInferenceSteps ?? imageDefaults.numInferenceSteps,
+    cfg_scale: request.guidanceScale ?? imageDefaults.guidanceScale,
+    seed,
+    batch_size: images,
+    n_iter: 1,
+    ...(sampler && { sampler_name: sampler }),
+    ...(scheduler && { scheduler }),
+    ...(task && { force_task_id: task }),
+    ...(!dialect.loraTags && {
+      lora: loras.map(({ path, weight }) => ({ path, multiplier: weight })),
+    }),
+    override_settings: {
+      ...(isObject(settings) && settings),
+      ...(checkpoint.title && { sd_model_checkpoint: checkpoint.title }),
+    },
+    // Else the server loads the former checkpoint again after each image.
+    override_settings_restore_afterwards: false,
+  });
+}
+
+/**
+ * stable-diffusion.cpp reads any parameter of its own out of this tag in the
+ * prompt, also those that bounds are set for: that is the operator's to give.
+ */
+function withoutExtraArgs(prompt: string): string {
+  return prompt.replaceAll("<sd_cpp_extra_args>", "< sd_cpp_extra_args>");
+}

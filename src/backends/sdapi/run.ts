@@ -1,0 +1,118 @@
+/** One `txt2img` request, from before it is sent until the server has let go of it. */
+import { LintelError } from "../../core/errors.js";
+import { unlessAborted } from "../abort.js";
+import { askJson } from "../http/ask.js";
+import { imageLimit } from "../http/image.js";
+import type { Site } from "./inventory.js";
+import type { Sight, Watch } from "./watch.js";
+
+/** What a run needs. */
+export interface RunOptions {
+  readonly site: Site;
+  readonly watch: Watch;
+  readonly body: string;
+  readonly images: number;
+  /** Milliseconds between two looks. */
+  readonly poll: number;
+  readonly previews: boolean;
+}
+
+/** How long we wait until ours is interrupted, or done, milliseconds: others' work may be before it. */
+const patience = 300_000;
+
+/** Most bytes of an answer with so many images: base64, and what is said of them. */
+const answerLimit = (images: number) => images * Math.ceil(imageLimit / 3) * 4 + 4 * 1024 * 1024;
+
+/** A request on its way. */
+export class Run {
+  readonly #options: RunOptions;
+  readonly #request = new AbortController();
+  #answer: Promise<unknown> | undefined;
+  #settled = Promise.resolve();
+  #over = true;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Sends the request; gives what is seen of it, and ends when it is answered.
+   * @throws the signal's reason; then `stop` ends what runs on
+   */
+  async *sights(signal: AbortSignal): AsyncGenerator<Sight> {
+    const { watch, poll, previews } = this.#options;
+    await unlessAborted(watch.before(signal), signal);
+    this.#send();
+    while (!(await unlessAborted(this.#overWithin(poll), signal))) {
+      const sight = await unlessAborted(watch.look(previews, signal), signal);
+      if (sight && !this.#over) yield sight;
+    }
+  }
+
+  /** The answer. @throws LintelError as the server can't be reached, or fails */
+  async answer(): Promise<unknown> {
+    return this.#answer;
+  }
+
+  /**
+   * Nobody waits for the answer any more: what runs for it is interrupted, and
+   * what waits is as soon as it runs. Resolves when the server is done with it.
+   * Never throws.
+   * @param closing aborts the waiting
+   */
+  stop(closing: AbortSignal): Promise<void> {
+    this.#stopped ??= this.#stop(closing).catch(() => {});
+    return this.#stopped;
+  }
+
+  #send(): void {
+    const { site, body, images } = this.#options;
+    const { signal } = this.#request;
+    const path = site.at("/sdapi/v1/txt2img");
+    // As long as the call: the first byte comes with the last image.
+    const request = { method: "POST", path, body, signal, timeout: 0 } as const;
+    const answer = askJson(site.transport, request, answerLimit(images));
+    this.#over = false;
+    this.#answer = answer;
+    this.#settled = answer
+      .then(
+        () => {},
+        () => {},
+      )
+      .then(() => {
+        this.#over = true;
+      });
+  }
+
+  async #stop(closing: AbortSignal): Promise<void> {
+    const { watch, poll } = this.#options;
+    const limit = AbortSignal.timeout(patience);
+    try {
+      while (!this.#over && (await watch.interrupt(limit)) && !closing.aborted) {
+        await this.#overWithin(poll);
+      }
+      if (!closing.aborted) await this.#end(closing, limit);
+    } finally {
+      this.#request.abort(new LintelError("cancelled", "nobody waits for the image any more"));
+    }
+  }
+
+  /** Waits for the answer to what was interrupted, if an interrupt is understood at all. */
+  async #end(closing: AbortSignal, limit: AbortSignal): Promise<void> {
+    if (!this.#options.watch.interrupts) return;
+    await unlessAborted(unlessAborted(this.#settled, limit), closing);
+  }
+
+  /** Whether it is over, at the latest after some milliseconds. */
+  async #overWithin(ms: number): Promise<boolean> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      void this.#settled.then(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+    return this.#over;
+  }
+}
