@@ -14,6 +14,7 @@ import { type AppSettings, appDefaults } from "./settings.js";
 const exposedHeaders = [
   "x-request-id",
   "x-lintel-warnings",
+  "x-lintel-attempts",
   "retry-after",
   "www-authenticate",
   ...rpcCors.exposedHeaders,

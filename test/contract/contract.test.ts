@@ -5,12 +5,6 @@ import { tableBackend, tableSettings } from "./backend.js";
 import { chatCases, imageCases } from "./cases.js";
 import { drivers } from "./drivers.js";
 
-let lintel: Lintel;
-beforeAll(async () => {
-  lintel = await startLintel([tableBackend()], { settings: tableSettings });
-});
-afterAll(() => lintel.close());
-
 /** What is not expected in so many words must not be there: an error instead of a text, say. */
 function check(outcome: object, expected: { warning?: string; error?: object }): void {
   const { warning, ...rest } = expected;
@@ -20,6 +14,13 @@ function check(outcome: object, expected: { warning?: string; error?: object }):
 }
 
 describe.each(drivers)("$name", ({ chat, image, streams }) => {
+  // One for each: a model that fails on one door would soon be taken out on all.
+  let lintel: Lintel;
+  beforeAll(async () => {
+    lintel = await startLintel([tableBackend()], { settings: tableSettings });
+  });
+  afterAll(() => lintel.close());
+
   if (chat) {
     it.each(chatCases)("chat: $name", async (row) => {
       const { text, ...rest } = row.expected;

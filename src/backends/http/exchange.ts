@@ -53,18 +53,26 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer {
   /** Resolves when nothing of this exchange is left. */
   readonly over: Promise<void>;
   readonly #signal: AbortSignal;
+  readonly #first: number;
   readonly #idle: number;
   readonly #onAbort = () => this.fail(this.#signal.reason);
   readonly #onTimeout = () =>
-    this.fail(new LintelError("timeout", "the model server took too long"));
+    this.fail(
+      this.#connecting
+        ? notConnected()
+        : new LintelError("timeout", "the model server took too long"),
+    );
   #head: Waiter<Answer> | undefined;
   #reader: Waiter<readonly Buffer[] | undefined> | undefined;
   #release: () => void = () => {};
   #controller: Controller | undefined;
+  #connecting: boolean;
   #timer: NodeJS.Timeout | undefined;
   #timerMs = 0;
   #queue: Buffer[] = [];
   #queued = 0;
+  /** Whether bytes of the body came. */
+  #began = false;
   #ended = false;
   #draining = false;
   #error: { readonly reason: unknown } | undefined;
@@ -72,9 +80,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer {
   /**
    * @param first milliseconds until the first byte of the body must be there; 0: any time
    * @param idle milliseconds that may pass between two reads after it; 0: any time
+   * @param connect milliseconds until there must be a connection for it; 0: as the pool says
    */
-  constructor(signal: AbortSignal, first: number, idle: number) {
+  constructor(signal: AbortSignal, first: number, idle: number, connect = 0) {
     this.#signal = signal;
+    this.#first = first;
+    this.#connecting = connect > 0 && (first === 0 || connect < first);
     this.#idle = idle;
     this.answer = new Promise((resolve, reject) => {
       this.#head = { resolve, reject };
@@ -83,11 +94,15 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer {
       this.#release = resolve;
     });
     signal.addEventListener("abort", this.#onAbort, { once: true });
-    this.#startTimer(first);
+    this.#startTimer(this.#connecting ? connect : first);
   }
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller;
+    if (this.#connecting) {
+      this.#connecting = false;
+      this.#startTimer(this.#first);
+    }
     if (this.#error) controller.abort(asError(this.#error.reason));
   }
 
@@ -104,6 +119,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer {
   }
 
   onResponseData(controller: Controller, bytes: Buffer): void {
+    this.#began = true;
     this.#queued += bytes.length;
     if (this.#draining) {
       if (this.#queued > drainBytes) this.fail(unread());
@@ -125,7 +141,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer {
   }
 
   onResponseError(_: Controller | undefined, error: Error): void {
-    this.fail(transportError(error, this.#controller !== undefined));
+    this.fail(transportError(error, this.#controller !== undefined, this.#began));
   }
 
   read(): Promise<readonly Buffer[] | undefined> {
@@ -222,18 +238,33 @@ function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error("aborted", { cause: reason });
 }
 
+const notConnected = (cause?: unknown) =>
+  new LintelError("timeout", "the model server did not take the connection", { cause });
+
 /**
  * The error for what undici reports.
  * @param sent whether a connection was there and the request on its way
+ * @param began whether bytes of an answer came
  */
-function transportError(error: Error & { code?: string }, sent: boolean): LintelError {
+function transportError(
+  error: Error & { code?: string },
+  sent: boolean,
+  began: boolean,
+): LintelError {
   if (error instanceof LintelError) return error;
   const options = { cause: error };
   if (error.code === "UND_ERR_CONNECT_TIMEOUT") {
-    return new LintelError("timeout", "the model server did not take the connection", options);
+    return notConnected(error);
   }
   if (!sent) {
     return new LintelError("upstream_unreachable", "the model server can't be reached", options);
   }
-  return new LintelError("upstream_failed", "the model server broke off its answer", options);
+  if (began) {
+    return new LintelError("upstream_failed", "the model server broke off its answer", options);
+  }
+  // As a rule a kept connection that the server was just closing: it did not see the request.
+  return new LintelError("upstream_failed", "the model server closed the connection", {
+    ...options,
+    retry: "anywhere",
+  });
 }

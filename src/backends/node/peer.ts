@@ -92,6 +92,7 @@ export class Peer {
     call.signal.addEventListener("abort", abort, { once: true });
     this.#running.add(controller);
     try {
+      if (call.connectMs !== undefined) await this.#connected(call.connectMs);
       if (method.methodKind === "unary") yield [await this.#unary(method, call, controller.signal)];
       else
         for await (const message of this.#stream(method, call, controller.signal)) yield [message];
@@ -103,6 +104,22 @@ export class Peer {
     } finally {
       this.#running.delete(controller);
       call.signal.removeEventListener("abort", abort);
+    }
+  }
+
+  /** Waits for a connection; that one can't be made is for the request to say. */
+  async #connected(ms: number): Promise<void> {
+    const state = this.#session.state();
+    if (state !== "closed" && state !== "connecting" && state !== "error") return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const error = new LintelError("timeout", "the model server did not take the connection");
+      timer = setTimeout(reject, ms, error);
+    });
+    try {
+      await Promise.race([this.#session.connect(), late]);
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -3,9 +3,10 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../core/connect-error.js";
 import { toLintelError } from "../../core/errors.js";
-import { type Gateway, only, type Running } from "../../core/gateway.js";
+import { type Gateway, type Origin, only, type Running } from "../../core/gateway.js";
 import { type Input, type MethodName, type Output, services } from "../../core/methods.js";
 import { credentialOf } from "../credential.js";
+import { withDeadline } from "../deadline.js";
 import { headersOf } from "../json/reply.js";
 import { arrivalKey } from "./context.js";
 import type { EdgeMethod } from "./edge/edge.js";
@@ -20,15 +21,22 @@ export function contractMethods(gateway: Gateway): Map<DescMethod, EdgeMethod> {
 
 function edgeMethod(method: MethodName, gateway: Gateway): EdgeMethod {
   return ({ request, headers, defect, timeoutMs, signal }) => {
-    const running = gateway.call(method, request as Input<MethodName>, {
+    const header = (name: string) => headers[name] as string | undefined;
+    const origin: Origin = {
       door: "grpc",
       credential: credentialOf(headers.authorization),
       defect,
       signal,
       timeoutMs,
-      requestId: headers["x-request-id"] as string | undefined,
-      idempotencyKey: headers["idempotency-key"] as string | undefined,
-    });
+      requestId: header("x-request-id"),
+      idempotencyKey: header("idempotency-key"),
+      header,
+    };
+    const running = gateway.call(
+      method,
+      request as Input<MethodName>,
+      withDeadline(origin, header("x-request-timeout-ms")),
+    );
     return {
       messages: running.messages,
       headers: () => headersOf(running),
@@ -99,15 +107,18 @@ function start<M extends MethodName>(
 ): Running<M> {
   const arrival = context.values.get(arrivalKey);
   arrival.reached = true;
-  return gateway.call(method, request, {
+  const header = (name: string) => context.requestHeader.get(name) ?? undefined;
+  const origin: Origin = {
     door: context.protocolName,
-    credential: credentialOf(context.requestHeader.get("authorization")),
+    credential: credentialOf(header("authorization")),
     defect: arrival.defect,
     signal: arrival.signal,
     timeoutMs: context.timeoutMs(),
     requestId: arrival.requestId,
-    idempotencyKey: context.requestHeader.get("idempotency-key") ?? undefined,
-  });
+    idempotencyKey: header("idempotency-key"),
+    header,
+  };
+  return gateway.call(method, request, withDeadline(origin, header("x-request-timeout-ms")));
 }
 
 function setHeaders(context: HandlerContext, running: Running<MethodName>): void {
