@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createBackend } from "./backends/index.js";
 import { issuerSettings } from "./config/auth.js";
 import { resolveBackends } from "./config/backends.js";
+import { countingSettings, limitParts } from "./config/limits.js";
 import type { BackendConfig, Config } from "./config/schema.js";
 import { appSettings, coreSettings, doorSettings, listenOptions } from "./config/settings.js";
 import { stateSettings } from "./config/state.js";
@@ -15,6 +16,7 @@ import { sanitizePng } from "./media/png.js";
 import type { OidcCallers } from "./oidc/callers.js";
 import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve } from "./serving.js";
+import { openCounting } from "./state/counting.js";
 import { openState } from "./state/open.js";
 
 /** A gateway that runs. */
@@ -43,6 +45,7 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
   const media = await openMedia(mediaConfig(config), () => base, log);
   const state = await openState(stateSettings(config), log);
   const issuers = await openIssuers(config, log);
+  const counting = await openCounting(countingSettings(config), log, state.usage);
   const backends = await Promise.all(
     entries.map(async (entry) => ({ config: entry, backend: await createBackend(entry, { log }) })),
   );
@@ -51,7 +54,12 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
     backends: backends.map(({ backend }) => backend),
     log,
     callers: [issuers, state.tokens].filter((source) => source !== undefined),
-    usage: state.usage && { sink: state.usage, prices: [] },
+    usage: state.usage && { sink: state.usage, prices: config.prices },
+    limits: limitParts(config, counting.limits),
+    idempotency: counting.idempotency && {
+      store: counting.idempotency,
+      lingerMs: config.idempotency.linger,
+    },
     media,
     sanitize: sanitizePng,
     // Loaded with the first harmful image: most gateways never see one.
@@ -62,6 +70,7 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
     await Promise.all(backends.map(({ backend }) => backend.close()));
     await media.close();
     issuers?.close();
+    await counting.close();
     await state.close();
   };
   let serving: Serving;

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { authSchema } from "./auth.js";
 import { httpUrl, path } from "./fields.js";
 import { backendSchema } from "./kinds.js";
+import { idempotencySchema, limitSettingsSchema, pricesSchema } from "./limits.js";
 import { mediaSchema } from "./media.js";
 import { duration, listenMessage, parseListen, size } from "./quantities.js";
 import { modelRouting, routeTimeouts, routingSchema } from "./routing.js";
@@ -159,6 +160,13 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe("How long things may take."),
   state: stateSchema.prefault({}).describe("Where tokens and usage are kept."),
+  limits: limitSettingsSchema.prefault({}).describe("How much may be asked of this gateway."),
+  prices: pricesSchema
+    .default([])
+    .describe("What models cost, in the unit of budgets. A model without a price costs nothing."),
+  idempotency: idempotencySchema
+    .prefault({})
+    .describe("Answers that are given again to who asks again with the same Idempotency-Key."),
   usage: usageSchema.prefault({}).describe("Records of calls, for bills and questions."),
   routing: routingSchema
     .prefault({})

@@ -7,6 +7,7 @@ import { completion } from "./completion.js";
 import { LintelError } from "./errors.js";
 import { finisher } from "./finish.js";
 import type { Gateway, Origin, Running } from "./gateway.js";
+import { type IdempotencyParts, idempotency } from "./idempotency/step.js";
 import { images, mostPrompts } from "./images.js";
 import { Life } from "./life.js";
 import { type LimitParts, limit } from "./limits/step.js";
@@ -42,6 +43,8 @@ export interface CoreParts {
   readonly blur: (png: Uint8Array) => Promise<Uint8Array>;
   /** Absent: nothing is limited, also not by callers' own limits. */
   readonly limits?: Omit<LimitParts, "mostPrompts"> | undefined;
+  /** Absent: a call that is repeated runs again. */
+  readonly idempotency?: IdempotencyParts | undefined;
   /** Routing's time. Default: the process's. */
   readonly clock?: Clock | undefined;
   /** Routing's chance, from 0 to below 1. Default: `Math.random`. */
@@ -68,9 +71,12 @@ export function createCore(parts: CoreParts): Core {
   const running = new Set<Life>();
   let accepting = true;
   let idle: (() => void) | undefined;
+  const again = parts.idempotency && idempotency(parts.idempotency);
   const handle = compose(
     [
       authenticate(settings.auth, parts.callers),
+      // Outside of usage: an answer that is given again was used once.
+      ...(again ? [again.step] : []),
       ...(parts.usage ? [meter(parts.usage)] : []),
       validate(settings),
       resolve(catalogue),
@@ -123,6 +129,7 @@ export function createCore(parts: CoreParts): Core {
     },
     drain() {
       accepting = false;
+      again?.abandon();
       return new Promise((done) => {
         idle = done;
         if (running.size === 0) done();

@@ -1,7 +1,7 @@
 /** Lets a call through as long as its caller, its model and the gateway keep their limits. */
 import type { Attributes, Call, Handle, Middleware } from "../call.js";
 import { LintelError } from "../errors.js";
-import { deferred, ending } from "../iterate.js";
+import { deferred } from "../iterate.js";
 import { demandOf } from "./demand.js";
 import { tellStandings } from "./headers.js";
 import { type Amounts, costOf, priceOf } from "./prices.js";
@@ -39,14 +39,10 @@ export function limit({ settings, prices, store, mostPrompts }: LimitParts): Mid
       store.settle(reservation, plan.none());
       throw call.signal.reason;
     }
-    if (!plan.open) return next(call);
-    const settle = () => store.settle(reservation, plan.actual(call.attributes));
-    try {
-      return ending(next(call), settle);
-    } catch (thrown) {
-      settle();
-      throw thrown;
+    if (plan.open) {
+      call.life?.onEnd({ ended: () => store.settle(reservation, plan.actual(call.attributes)) });
     }
+    return next(call);
   };
 
   return (next) => (call) => {
@@ -94,9 +90,9 @@ class Plan {
     return this.rules.map((rule) => this.#amountOf(rule, attributes));
   }
 
-  /** What a call took that never ran. */
+  /** What a call took that never ran: it was made all the same. */
   none(): number[] {
-    return this.rules.map(() => 0);
+    return this.claims.map(({ counter, amount }) => (counter.estimated ? 0 : amount));
   }
 
   #amountOf({ quantity }: Rule, amounts: Amounts): number {

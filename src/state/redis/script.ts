@@ -25,17 +25,23 @@ export function preload(connection: RedisConnection, scripts: readonly Script[])
 /**
  * Runs a script, and brings it along where the store does not have it (any more).
  * @param keys all of one slot, where the store is a cluster
+ * @param as what strings of the answer come as
  */
 export async function runScript(
   client: RedisClient,
   { source, sha }: Script,
   keys: readonly string[],
   args: readonly (string | number | Buffer)[],
+  as: "text" | "bytes" = "text",
 ): Promise<unknown> {
+  const run = (command: "evalsha" | "eval", text: string) =>
+    as === "text"
+      ? client.call(command, text, keys.length, ...keys, ...args)
+      : client.callBuffer(command, text, keys.length, ...keys, ...args);
   try {
-    return await client.evalsha(sha, keys.length, ...keys, ...args);
+    return await run("evalsha", sha);
   } catch (error) {
     if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-    return client.eval(source, keys.length, ...keys, ...args);
+    return run("eval", source);
   }
 }

@@ -1,0 +1,96 @@
+/** How much may be asked of a gateway, and what it costs. */
+import { z } from "zod";
+import type { LimitSettings } from "../core/limits/settings.js";
+import type { LimitParts } from "../core/limits/step.js";
+import type { LimitStore } from "../core/limits/store.js";
+import type { CountingSettings } from "../state/counting.js";
+import { limitsOf, limitsSchema } from "./caller-limits.js";
+import { duration, size } from "./quantities.js";
+import { redisSettings } from "./redis.js";
+import type { Config } from "./schema.js";
+
+const pattern = () => z.string().min(1);
+
+export const limitSettingsSchema = z.strictObject({
+  global: limitsSchema.optional().describe("Of all calls together."),
+  caller: limitsSchema
+    .optional()
+    .describe("Of each caller. A token's own limits replace these, one by one."),
+  models: z
+    .array(
+      limitsSchema.extend({
+        model: pattern().describe("Name or prefix* pattern; models that it fits count together."),
+      }),
+    )
+    .default([])
+    .describe("Of models, whoever calls. Every entry that fits a call applies."),
+});
+
+const price = () => z.number().min(0).max(1_000_000).default(0);
+
+export const pricesSchema = z.array(
+  z.strictObject({
+    model: pattern().describe("Name or prefix* pattern; the first entry that fits counts."),
+    input: price().describe("Per million tokens of prompts."),
+    output: price().describe("Per million tokens of completions."),
+    image: price().describe("Per image."),
+  }),
+);
+
+export const idempotencySchema = z.strictObject({
+  enabled: z.boolean().default(true).describe("Whether Idempotency-Key is looked at."),
+  ttl: duration().prefault("24h").describe("How long answers are kept."),
+  max_answer: size()
+    .prefault("16MiB")
+    .describe("Largest answer that is kept. Who asks again for a larger one is refused."),
+  max_bytes: size()
+    .prefault("64MiB")
+    .describe("Room in memory for all answers; the oldest go first. Not for those in Redis."),
+  linger: duration()
+    .prefault("30s")
+    .describe(
+      "How long a call with a key goes on after its caller left, for the caller to come again.",
+    ),
+});
+
+/** What the core limits, or `undefined` where nobody can have any limit. */
+export function limitParts(
+  config: Config,
+  store: LimitStore,
+): Omit<LimitParts, "mostPrompts"> | undefined {
+  const settings = limitSettings(config);
+  const some = settings.global || settings.caller || settings.models.length > 0;
+  if (!some && !callersOwn(config)) return undefined;
+  return { settings, prices: config.prices, store };
+}
+
+/** The stores' part of the configuration. */
+export function countingSettings(config: Config): CountingSettings {
+  const { redis } = config.state;
+  const { enabled, ttl, max_answer, max_bytes } = config.idempotency;
+  return {
+    ...(redis && {
+      redis: {
+        ...redisSettings(redis),
+        onFailure: redis.on_store_failure,
+        replicas: redis.replicas,
+      },
+    }),
+    idempotency: enabled
+      ? { ttlMs: ttl, maxAnswerBytes: max_answer, maxBytes: max_bytes }
+      : undefined,
+    limits: limitSettings(config),
+    callersOwn: callersOwn(config),
+  };
+}
+
+/** Whether callers may bring limits of their own, with their tokens. */
+const callersOwn = ({ auth }: Config) => auth.mode === "token";
+
+function limitSettings({ limits }: Config): LimitSettings {
+  return {
+    global: limits.global && limitsOf(limits.global),
+    caller: limits.caller && limitsOf(limits.caller),
+    models: limits.models.map(({ model, ...entry }) => ({ model, ...limitsOf(entry) })),
+  };
+}

@@ -1,0 +1,57 @@
+/** Where replicas of a gateway count together. */
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import type { RedisSettings } from "../state/redis/connection.js";
+import { path } from "./fields.js";
+import { duration } from "./quantities.js";
+
+const message = "must be redis://host:port or rediss://host:port";
+
+const url = z.url({ protocol: /^rediss?$/, error: message });
+
+export const redisSchema = z.strictObject({
+  url: z
+    .union([url, z.array(url).min(1)], { error: `${message}, or a list of a cluster's nodes` })
+    .describe(
+      "Address of Redis or Valkey, rediss:// for TLS; a list is some nodes of one cluster. User and password stand in it: redis://user:password@host:6379/0.",
+    ),
+  key_prefix: z.string().default("lintel:").describe("What all keys begin with."),
+  timeout: duration()
+    .prefault("250ms")
+    .describe("Longest that a call waits for an answer; then the store counts as away."),
+  on_store_failure: z
+    .enum(["open", "closed"])
+    .default("open")
+    .describe(
+      "While it is away: each gateway counts for itself, or calls that would have to be counted are refused.",
+    ),
+  replicas: z
+    .int()
+    .min(1)
+    .default(1)
+    .describe("Among how many gateways limits are divided while each counts for itself."),
+  tls: z
+    .strictObject({
+      ca: path().optional().describe("Certificate authorities, PEM. Default: the system's."),
+      cert: path().optional().describe("Certificate chain of the gateway, PEM."),
+      key: path().optional().describe("Its private key, PEM."),
+    })
+    .optional()
+    .describe("Certificates for rediss://."),
+});
+
+/**
+ * The connection's part of the configuration.
+ * @throws Error if a certificate or its key can't be read
+ */
+export function redisSettings(redis: z.output<typeof redisSchema>): RedisSettings {
+  const { tls = {} } = redis;
+  const read = (file: string | undefined) => file && readFileSync(file, "utf8");
+  const files = { ca: read(tls.ca), cert: read(tls.cert), key: read(tls.key) };
+  return {
+    url: redis.url,
+    keyPrefix: redis.key_prefix,
+    timeoutMs: redis.timeout,
+    ...(redis.tls && { tls: files }),
+  };
+}

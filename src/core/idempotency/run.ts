@@ -1,0 +1,169 @@
+/**
+ * The first call under a key. It runs apart from its caller, since the one who
+ * asks again mostly does so because the connection broke: for a while after the
+ * caller left it goes on.
+ */
+import type { Call, Handle } from "../call.js";
+import { LintelError, toLintelError } from "../errors.js";
+import { Life } from "../life.js";
+import type { MethodName, Output } from "../methods.js";
+import { encodeAbout, encodeStep } from "./parts.js";
+import type { Recorder } from "./store.js";
+
+/** Longest that Node's timers count. */
+const longestMs = 2 ** 31 - 1;
+
+type Batch = readonly Output<MethodName>[];
+
+/** A call that is being recorded. Iterated by its caller, once. */
+export class Run implements AsyncIterableIterator<Batch> {
+  /** Resolves when it ended, however it did. */
+  readonly ended: Promise<void>;
+  readonly #call: Call;
+  readonly #recorder: Recorder;
+  readonly #lingerMs: number;
+  readonly #life = new Life();
+  readonly #ready: Batch[] = [];
+  #end: { readonly error?: LintelError } | undefined;
+  #wake: (() => void) | undefined;
+  #drained: (() => void) | undefined;
+  #left = false;
+  #linger: NodeJS.Timeout | undefined;
+
+  constructor(next: Handle, call: Call, recorder: Recorder, lingerMs: number) {
+    this.#call = call;
+    this.#recorder = recorder;
+    this.#lingerMs = lingerMs;
+    const leave = () => this.#leave();
+    call.signal.addEventListener("abort", leave, { once: true });
+    this.ended = this.#pump(next).finally(() => call.signal.removeEventListener("abort", leave));
+    if (call.signal.aborted) leave();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Batch>> {
+    for (;;) {
+      const batch = this.#ready.shift();
+      if (batch) {
+        if (this.#ready.length === 0) this.#drained?.();
+        return { done: false, value: batch };
+      }
+      if (this.#end?.error) throw this.#end.error;
+      if (this.#end) return { done: true, value: undefined };
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async return(): Promise<IteratorResult<Batch>> {
+    this.#leave();
+    return { done: true, value: undefined };
+  }
+
+  /** Ends the work. */
+  abort(reason: LintelError): void {
+    this.#life.abort(reason);
+  }
+
+  /** Whether it runs on without its caller. */
+  get lingering(): boolean {
+    return this.#left && !this.#end;
+  }
+
+  async #pump(next: Handle): Promise<void> {
+    const { signal } = this.#life.controller;
+    const never = new AbortController().signal;
+    this.#life.begin(never, this.#call.deadline ?? Date.now() + longestMs);
+    let code: Parameters<Life["end"]>[0] = "ok";
+    try {
+      let about = false;
+      const source = next({ ...this.#call, signal, life: this.#life });
+      for await (const batch of untilAborted(source, signal)) {
+        if (this.#recorder.recording) {
+          if (!about) this.#recorder.append(encodeAbout(this.#call));
+          about = true;
+          this.#recorder.append(encodeStep(this.#call.method, batch));
+        }
+        await this.#hand(batch);
+      }
+      this.#recorder.finish();
+      this.#finish({});
+    } catch (thrown) {
+      const error = toLintelError(signal.aborted ? signal.reason : thrown);
+      code = error.code;
+      this.#recorder.forget();
+      this.#finish({ error });
+    } finally {
+      clearTimeout(this.#linger);
+      this.#life.end(code);
+    }
+  }
+
+  /** Gives a batch to the caller. What is recorded need not wait until it is read; all else does. */
+  async #hand(batch: Batch): Promise<void> {
+    if (this.#left) {
+      if (!this.#recorder.recording) this.abort(left());
+      return;
+    }
+    this.#ready.push(batch);
+    this.#wake?.();
+    if (this.#recorder.recording) return;
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve;
+    });
+  }
+
+  #finish(end: { readonly error?: LintelError }): void {
+    this.#end = end;
+    this.#wake?.();
+  }
+
+  #leave(): void {
+    if (this.#left || this.#end) return;
+    this.#left = true;
+    this.#ready.length = 0;
+    this.#drained?.();
+    const { signal } = this.#call;
+    const reason: unknown = signal.aborted ? signal.reason : left();
+    const gone = reason instanceof LintelError && reason.code === "cancelled";
+    if (gone && this.#lingerMs > 0 && this.#recorder.recording) this.#wait();
+    else this.abort(toLintelError(reason));
+  }
+
+  /** Goes on for a while, and longer if by then somebody asked again. */
+  #wait(): void {
+    this.#linger = setTimeout(async () => {
+      const wanted = this.#recorder.recording && (await this.#recorder.wanted());
+      if (this.#end) return;
+      if (wanted) this.#wait();
+      else this.abort(left());
+    }, this.#lingerMs);
+  }
+}
+
+/** The iteration, that ends with the signal also where its source is slow to notice. */
+function untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncIterable<T> {
+  const iterator = source[Symbol.asyncIterator]();
+  let reject: ((reason: unknown) => void) | undefined;
+  const aborted = () => {
+    reject?.(signal.reason);
+    iterator.return?.().catch(() => {});
+  };
+  signal.addEventListener("abort", aborted, { once: true });
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () =>
+        new Promise((resolve, fail) => {
+          signal.throwIfAborted();
+          reject = fail;
+          iterator.next().then(resolve, fail);
+        }),
+    }),
+  };
+}
+
+const left = () => new LintelError("cancelled", "the caller left");

@@ -1,0 +1,123 @@
+/** Who asks again with the same key gets the first answer: the call does not run twice. */
+import type { Call, Handle, Middleware } from "../call.js";
+import { invalidValue, LintelError } from "../errors.js";
+import { deferred } from "../iterate.js";
+import type { MethodName, Output } from "../methods.js";
+import { decodeAbout, decodeStep, nameOf, printOf } from "./parts.js";
+import { Run } from "./run.js";
+import { FirstFailed, type IdempotencyStore } from "./store.js";
+
+/** What it needs. */
+export interface IdempotencyParts {
+  readonly store: IdempotencyStore;
+  /** How long a call with a key goes on after its caller left, milliseconds. */
+  readonly lingerMs: number;
+}
+
+/** The step, and its end. */
+export interface Idempotency {
+  readonly step: Middleware;
+  /** Ends the calls that go on without their callers. */
+  abandon(): void;
+}
+
+/** Name by which errors speak of the key. */
+const header = "idempotency-key";
+
+/** Visible ASCII: a header that came twice has a blank in it. */
+const wellFormed = /^[\x21-\x7e]{1,255}$/;
+
+type Batch = readonly Output<MethodName>[];
+
+/**
+ * Stands right behind authentication, since keys are their caller's, and outside
+ * of all that a repetition does not go through: usage, models, limits. Calls
+ * without a key pass.
+ */
+export function idempotency({ store, lingerMs }: IdempotencyParts): Idempotency {
+  const runs = new Set<Run>();
+
+  const answer = async (next: Handle, call: Call, key: string): Promise<AsyncIterable<Batch>> => {
+    const question = { name: nameOf(call, key), print: printOf(call), signal: call.signal };
+    for (;;) {
+      call.signal.throwIfAborted();
+      const opened = await store.open(question);
+      switch (opened.as) {
+        case "first": {
+          const run = new Run(next, call, opened.recorder, lingerMs);
+          runs.add(run);
+          void run.ended.finally(() => runs.delete(run));
+          return run;
+        }
+        case "again": {
+          const replay = await begin(call, opened.parts);
+          if (replay) return replay;
+          // The first one failed before it had an answer: it is as if it had never been.
+          break;
+        }
+        case "other":
+          throw invalidValue(header, "was used for another request; a new request needs a new key");
+        case "too large":
+          throw invalidValue(
+            header,
+            "the answer to the first request was too large to be kept; a new key runs it again",
+          );
+      }
+    }
+  };
+
+  return {
+    step: (next) => (call) => {
+      const { idempotencyKey: key, method, defect } = call;
+      if (key === undefined || defect || method === "listModels") return next(call);
+      if (!wellFormed.test(key)) {
+        throw invalidValue(header, "must be 1 to 255 visible ASCII characters, and come once");
+      }
+      return deferred(() => answer(next, call, key));
+    },
+    abandon() {
+      const reason = new LintelError("shutting_down", "this gateway is shutting down");
+      for (const run of runs) if (run.lingering) run.abort(reason);
+    },
+  };
+}
+
+/** The first answer again, or `undefined` if there turns out to be none. */
+async function begin(
+  call: Call,
+  parts: AsyncIterable<Uint8Array>,
+): Promise<AsyncIterable<Batch> | undefined> {
+  const iterator = parts[Symbol.asyncIterator]();
+  let first: IteratorResult<Uint8Array>;
+  try {
+    first = await iterator.next();
+  } catch (thrown) {
+    if (thrown instanceof FirstFailed) return undefined;
+    throw thrown;
+  }
+  if (first.done) return undefined;
+  const { model, warnings } = decodeAbout(first.value);
+  call.attributes.model = model;
+  call.attributes.replayed = true;
+  call.warnings.push(...warnings);
+  call.metadata.set("idempotent-replayed", "true");
+  return replay(call.method, iterator);
+}
+
+async function* replay(
+  method: MethodName,
+  parts: AsyncIterator<Uint8Array>,
+): AsyncGenerator<Batch> {
+  try {
+    for (let part = await parts.next(); !part.done; part = await parts.next()) {
+      yield decodeStep(method, part.value);
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof FirstFailed)) throw thrown;
+    throw new LintelError("upstream_failed", "the first call with this key failed on its way", {
+      cause: thrown,
+    });
+  } finally {
+    await parts.return?.();
+  }
+}

@@ -1,0 +1,110 @@
+/** Where calls are counted and first answers kept: in this process, or in Redis for all replicas. */
+import { setTimeout } from "node:timers/promises";
+import type { IdempotencyStore } from "../core/idempotency/store.js";
+import { usedCounters } from "../core/limits/history.js";
+import type { LimitSettings } from "../core/limits/settings.js";
+import type { LimitStore } from "../core/limits/store.js";
+import type { Logger } from "../core/log.js";
+import type { UsageHistory } from "../core/usage/history.js";
+import { type IdempotencyOptions, memoryIdempotency } from "./idempotency/memory.js";
+import { memoryLimits } from "./limits/memory.js";
+import type { RedisConnection, RedisSettings } from "./redis/connection.js";
+
+/** What is opened. */
+export interface CountingSettings {
+  /** Absent: in memory. */
+  readonly redis?: RedisSettings & {
+    readonly onFailure: "open" | "closed";
+    readonly replicas: number;
+  };
+  /** Absent: answers are not kept. */
+  readonly idempotency?: IdempotencyOptions | undefined;
+  readonly limits: LimitSettings;
+  /** Whether callers may bring limits of their own. */
+  readonly callersOwn: boolean;
+}
+
+/** The stores, opened. */
+export interface Counting {
+  readonly limits: LimitStore;
+  readonly idempotency: IdempotencyStore | undefined;
+  /** For others who have something to share among replicas. */
+  readonly redis: RedisConnection | undefined;
+  close(): Promise<void>;
+}
+
+/** Longest that a start waits for Redis, which may also come later, or for the database. Milliseconds. */
+const startMs = 2000;
+
+/**
+ * Opens the stores. Resolves also if Redis is away: then it is as if it went away later.
+ * @param history what counters in memory go on from; a failure is said in the log
+ */
+export async function openCounting(
+  settings: CountingSettings,
+  log: Logger,
+  history?: UsageHistory,
+): Promise<Counting> {
+  const { redis, idempotency, callersOwn } = settings;
+  if (redis) return openRedis(redis, idempotency, log);
+  const limits = memoryLimits();
+  const kept = idempotency && memoryIdempotency(idempotency);
+  try {
+    const used = history
+      ? await inTime(usedCounters(history, settings.limits, callersOwn, Date.now()))
+      : [];
+    for (const { key, period, ...entry } of used) {
+      const span = { type: "calendar", period } as const;
+      limits.restore({ key, span, limit: 0, estimated: true }, entry);
+    }
+  } catch (error) {
+    log.warn(
+      { reason: (error as Error).message },
+      "what was used before can't be read: budgets and images per day begin anew",
+    );
+  }
+  return {
+    limits,
+    idempotency: kept,
+    redis: undefined,
+    async close() {
+      await limits.close();
+      await kept?.close();
+    },
+  };
+}
+
+/** A database that does not answer holds up no start. */
+function inTime<T>(promise: Promise<T>): Promise<T> {
+  const late = setTimeout(startMs, undefined, { ref: false }).then(() => {
+    throw new Error("the database does not answer");
+  });
+  return Promise.race([promise, late]);
+}
+
+async function openRedis(
+  redis: NonNullable<CountingSettings["redis"]>,
+  idempotency: CountingSettings["idempotency"],
+  log: Logger,
+): Promise<Counting> {
+  const [{ RedisConnection }, { redisLimits }, { redisIdempotency }] = await Promise.all([
+    import("./redis/connection.js"),
+    import("./limits/redis.js"),
+    import("./idempotency/redis.js"),
+  ]);
+  const { onFailure, replicas, ...address } = redis;
+  const connection = new RedisConnection(address, log);
+  const limits = redisLimits(connection, { onFailure, replicas });
+  const kept = idempotency && redisIdempotency(connection, { ...idempotency, onFailure });
+  await connection.settled(startMs);
+  return {
+    limits,
+    idempotency: kept,
+    redis: connection,
+    async close() {
+      await limits.close();
+      await kept?.close();
+      await connection.close();
+    },
+  };
+}
