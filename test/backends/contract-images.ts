@@ -78,6 +78,31 @@ export function streamedImagesContract(bench: Bench<"streamTextToImage">): void 
     }
   });
 
+  bench.check("seeds", "streams image i with seed + i, and the same seed again", async () => {
+    const request = {
+      ...bench.subject().request("streamTextToImage"),
+      numImagesPerPrompt: 2,
+      seed: BigInt(seeds - 1),
+    };
+    const both = imagesOf(await bench.run(request));
+    expect(both.map((image) => image.seed)).toEqual([seeds - 1, 0]);
+    const [second] = imagesOf(await bench.run({ ...request, numImagesPerPrompt: 1, seed: 0n }));
+    expect(pixels(second)).toEqual(pixels(both[1]));
+    expect(pixels(both[0])).not.toEqual(pixels(both[1]));
+  });
+
+  it("hands on the picture that the model server made, pixel by pixel", async (context) => {
+    const { picture, request } = bench.subject();
+    if (!picture) return context.skip("nobody knows what the model will make");
+    const asked = { ...request("streamTextToImage"), numImagesPerPrompt: 2 };
+    const images = imagesOf(await bench.run(asked));
+    expect(images).toHaveLength(2);
+    for (const image of images) {
+      const made = decode(picture(asked, image.seed));
+      expect(pixels(image).equals(made.data)).toBe(true);
+    }
+  });
+
   it("sends no previews that nobody asked for", async () => {
     const request = { ...bench.subject().request("streamTextToImage"), includePreviews: false };
     for (const { event } of (await bench.run(request)).flat()) {
@@ -94,6 +119,15 @@ export function streamedImagesContract(bench: Bench<"streamTextToImage">): void 
     expect(previews.length).toBeGreaterThan(0);
     for (const preview of previews) expect(decode(preview).width).toBeGreaterThan(0);
   });
+}
+
+/** The images of a stream, by their position. */
+function imagesOf(steps: readonly (readonly StreamTextToImageResponse[])[]): Media[] {
+  const images: Media[] = [];
+  for (const { event } of steps.flat()) {
+    if (event.case === "image" && event.value.media) images[event.value.index] = event.value.media;
+  }
+  return images;
 }
 
 function progressOf(events: readonly StreamTextToImageResponse["event"][], index: number) {

@@ -32,6 +32,8 @@ export interface Subject {
    * where `distinct` is said to be possible.
    */
   request<M extends BackendMethod>(method: M, text?: string): Input<M>;
+  /** The picture that the model server makes for one image with this seed, as PNG. */
+  picture?(request: Input<"streamTextToImage">, seed: number): Uint8Array;
   /** Makes the next call of the method hang at the point. */
   hold(method: BackendMethod, at: HoldPoint): Held | Promise<Held>;
   /** Makes the next call fail in the named way. */

@@ -38,7 +38,7 @@ export interface Inventory {
 export interface Site {
   readonly transport: Transport;
   /** Path of a request below the address, for example `at("/sdapi/v1/loras")`. */
-  at(path: string): string;
+  readonly at: (path: string) => string;
 }
 
 /** Longest time for a list, milliseconds. */

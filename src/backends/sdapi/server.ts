@@ -29,7 +29,7 @@ export class Server implements Site {
   readonly transport: Transport;
   readonly lane = new Lane();
   readonly running = new Running();
-  readonly #base: string;
+  readonly at: (path: string) => string;
   readonly #listing: Listing<Inventory>;
   readonly #runs = new Set<Run>();
   readonly #closing = new AbortController();
@@ -39,7 +39,8 @@ export class Server implements Site {
   constructor(config: SdapiConfig, log: Logger) {
     this.config = config;
     const url = new URL(config.url);
-    this.#base = url.pathname.replace(/\/+$/, "").replace(/\/sdapi\/v1$/, "");
+    const base = url.pathname.replace(/\/+$/, "").replace(/\/sdapi\/v1$/, "");
+    this.at = (path) => `${base}${path}`;
     this.transport = new Transport({
       origin: url.origin,
       headers: headersOf(config),
@@ -54,10 +55,6 @@ export class Server implements Site {
       log,
     });
     void this.#listing.refresh();
-  }
-
-  at(path: string): string {
-    return `${this.#base}${path}`;
   }
 
   /** The same array as long as nothing changed. */
