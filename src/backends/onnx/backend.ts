@@ -101,6 +101,7 @@ function jobOf(request: TextToImageRequest): ImageJob {
   return {
     prompt: request.prompt ?? "",
     negativePrompt: request.negativePrompt,
+    bar: false,
     width: request.width ?? imageDefaults.width,
     height: request.height ?? imageDefaults.height,
     guidanceScale: request.guidanceScale ?? imageDefaults.guidanceScale,

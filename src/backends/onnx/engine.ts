@@ -1,5 +1,5 @@
 /** One image model: loads it, runs its jobs one at a time, and stops what nobody wants any more. */
-import { LintelError } from "../../core/errors.js";
+import { invalidValue, LintelError } from "../../core/errors.js";
 import type { ImageEvent, ImageJob, ThreadSettings } from "./protocol.js";
 import { PipelineFailure, PipelineThread } from "./thread.js";
 
@@ -137,6 +137,7 @@ export class ImageEngine {
       stop();
     }
     if (failure instanceof PipelineFailure) {
+      if (failure.param) throw invalidValue(failure.param, failure.message);
       throw new LintelError("upstream_failed", failure.message, { cause: failure });
     }
     if (failure !== undefined) throw failure;

@@ -1,16 +1,33 @@
 /** Reads the folder of a model: which files there are, and what their settings say. */
-import { readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { stat } from "node:fs/promises";
 import { z } from "zod";
+import { readJson } from "./json-file.js";
 import { ModelProblem } from "./problem.js";
+import { readTokenizer } from "./tokenizer-files.js";
+
+/** A text encoder and the tokenizer in front of it. */
+export interface EncoderFolder {
+  /** Name of the encoder's folder. */
+  readonly name: string;
+  /** Name of the tokenizer's folder. */
+  readonly tokenizerName: string;
+  readonly config: z.output<typeof textEncoderConfig>;
+  /** In the form of `tokenizer.json`. */
+  readonly tokenizer: object;
+  readonly tokenizerConfig: z.output<typeof tokenizerConfig>;
+}
 
 /** A folder in diffusers' layout, its JSON files read and checked. */
 export interface ModelFolder {
   readonly path: string;
+  /** The kind of layout: `xl` has two text encoders, whose results the UNet gets together. */
+  readonly layout: "sd" | "xl";
+  /** Whether the UNet gets zeros instead of an empty negative prompt. */
+  readonly zeroNegative: boolean;
+  /** What the folder was made of, by its own word; may be a path or a hub's name. */
+  readonly origin: string;
   readonly scheduler: unknown;
-  readonly tokenizer: object;
-  readonly tokenizerConfig: z.output<typeof tokenizerConfig>;
-  readonly textEncoder: z.output<typeof textEncoderConfig>;
+  readonly encoders: readonly EncoderFolder[];
   readonly unet: z.output<typeof unetConfig>;
   readonly vae: z.output<typeof vaeConfig>;
 }
@@ -19,31 +36,44 @@ export interface ModelFolder {
 export const files = {
   index: "model_index.json",
   scheduler: "scheduler/scheduler_config.json",
-  tokenizer: "tokenizer/tokenizer.json",
-  tokenizerConfig: "tokenizer/tokenizer_config.json",
-  textEncoder: "text_encoder/model.onnx",
-  textEncoderConfig: "text_encoder/config.json",
   unet: "unet/model.onnx",
   unetConfig: "unet/config.json",
   vae: "vae_decoder/model.onnx",
   vaeConfig: "vae_decoder/config.json",
+  checker: "safety_checker/model.onnx",
+  processor: "feature_extractor/preprocessor_config.json",
 } as const;
 
-/** Classes of diffusers and optimum whose layout is the one of Stable Diffusion 1 and 2. */
-const pipelines = [
-  "StableDiffusionPipeline",
-  "OnnxStableDiffusionPipeline",
-  "ORTStableDiffusionPipeline",
-];
+/** Layouts by the classes of diffusers; optimum's own classes have other prefixes. */
+const layouts = {
+  StableDiffusionPipeline: "sd",
+  LatentConsistencyModelPipeline: "sd",
+  StableDiffusionXLPipeline: "xl",
+} as const;
+
+const encoderNames = {
+  sd: [["text_encoder", "tokenizer"]],
+  xl: [
+    ["text_encoder", "tokenizer"],
+    ["text_encoder_2", "tokenizer_2"],
+  ],
+} as const;
 
 const token = z.union([z.string(), z.object({ content: z.string() }).transform((t) => t.content)]);
 const side = z.enum(["left", "right"]).default("right");
 
 const indexFile = z.object({
-  _class_name: z.enum(pipelines, {
-    error: ({ input }) =>
-      `pipeline ${String(input)} is not supported, only ${pipelines.join(", ")}`,
-  }),
+  _class_name: z
+    .string()
+    .transform((name) => name.replace(/^(?:ORT|Onnx)/, ""))
+    .pipe(
+      z.enum(Object.keys(layouts) as (keyof typeof layouts)[], {
+        error: ({ input }) =>
+          `pipeline ${String(input)} is not supported, only ${Object.keys(layouts).join(", ")}`,
+      }),
+    ),
+  _name_or_path: z.string().nullish(),
+  force_zeros_for_empty_prompt: z.boolean().nullish(),
 });
 const tokenizerConfig = z.looseObject({
   // Tokenizers without a limit say 1e30.
@@ -61,12 +91,18 @@ const unetConfig = z.object({
   in_channels: z.int().min(1),
   // Where it stands, the UNet halves the latent at all levels but the last.
   down_block_types: z.array(z.string()).min(1).optional(),
+  layers_per_block: z.union([z.int(), z.array(z.int())]).optional(),
+  // Where it stands, the model takes the guidance scale as an embedding of this width.
+  time_cond_proj_dim: z.int().min(2).nullish(),
 });
+const numbers = z.array(z.number()).nullish();
 const vaeConfig = z.object({
   latent_channels: z.int().min(1).default(4),
   block_out_channels: z.array(z.int()).min(1),
   scaling_factor: z.number().positive().default(0.18215),
   shift_factor: z.number().nullish(),
+  latents_mean: numbers,
+  latents_std: numbers,
 });
 
 /**
@@ -76,39 +112,30 @@ const vaeConfig = z.object({
 export async function readFolder(path: string): Promise<ModelFolder> {
   const there = await stat(path).catch(() => undefined);
   if (!there?.isDirectory()) throw new ModelProblem("the model's folder does not exist");
-  await read(path, files.index, indexFile);
+  const index = await readJson(path, files.index, indexFile);
+  const layout = layouts[index._class_name];
+  const encoders: EncoderFolder[] = [];
+  for (const [name, tokenizerName] of encoderNames[layout]) {
+    encoders.push({
+      name,
+      tokenizerName,
+      config: await readJson(path, `${name}/config.json`, textEncoderConfig),
+      tokenizer: await readTokenizer(path, tokenizerName),
+      tokenizerConfig: await readJson(
+        path,
+        `${tokenizerName}/tokenizer_config.json`,
+        tokenizerConfig,
+      ),
+    });
+  }
   return {
     path,
-    scheduler: await read(path, files.scheduler, z.unknown()),
-    tokenizer: await read(path, files.tokenizer, z.looseObject({ model: z.looseObject({}) })),
-    tokenizerConfig: await read(path, files.tokenizerConfig, tokenizerConfig),
-    textEncoder: await read(path, files.textEncoderConfig, textEncoderConfig),
-    unet: await read(path, files.unetConfig, unetConfig),
-    vae: await read(path, files.vaeConfig, vaeConfig),
+    layout,
+    zeroNegative: layout === "xl" && (index.force_zeros_for_empty_prompt ?? true),
+    origin: index._name_or_path ?? "",
+    scheduler: await readJson(path, files.scheduler, z.unknown()),
+    encoders,
+    unet: await readJson(path, files.unetConfig, unetConfig),
+    vae: await readJson(path, files.vaeConfig, vaeConfig),
   };
-}
-
-async function read<S extends z.ZodType>(
-  folder: string,
-  file: string,
-  schema: S,
-): Promise<z.output<S>> {
-  let json: unknown;
-  try {
-    json = JSON.parse(await readFile(join(folder, file), "utf8"));
-  } catch (error) {
-    throw new ModelProblem(`${file}: ${whyUnreadable(error)}`, { cause: error });
-  }
-  const { success, data, error } = schema.safeParse(json);
-  if (success) return data;
-  const issues = error.issues.map(({ path, message }) => [...path, message].join(": "));
-  throw new ModelProblem(`${file}: ${issues.join("; ")}`);
-}
-
-/** Why a file can't be read, without its full path. */
-export function whyUnreadable(error: unknown): string {
-  if (error instanceof SyntaxError) return "is not valid JSON";
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === "ENOENT" || code === "ENOTDIR") return "is missing";
-  return `can't be read (${code ?? "unknown reason"})`;
 }

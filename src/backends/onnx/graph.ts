@@ -1,16 +1,17 @@
 /** One ONNX file, ready to run. */
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname } from "node:path";
 import type { InferenceSession, Tensor } from "onnxruntime-node";
+import { type OnnxFile, readOnnx } from "./file/onnx.js";
 import { fromHalf, toHalf } from "./float16.js";
-import { whyUnreadable } from "./folder.js";
 import { ModelProblem, wordsOf } from "./problem.js";
 import type { Runtime } from "./runtime.js";
 
-/** What a graph must have, by name. */
+/** What a graph must and may have, by name. */
 export interface Signature {
   readonly inputs: readonly string[];
-  readonly output: string;
+  /** Inputs that some exports have. */
+  readonly optional?: readonly string[];
+  readonly outputs: readonly string[];
 }
 
 /** What a graph says of an input: element type, and sizes or their names. */
@@ -24,46 +25,77 @@ export type Feeds = Readonly<
   Record<string, readonly [data: Float32Array | readonly number[], dims: readonly number[]]>
 >;
 
+/** What a run gives. */
+export interface Result {
+  readonly data: Float32Array;
+  readonly dims: readonly number[];
+}
+
+/** A loaded graph, as those that only run it see it. */
+export type Runnable = Pick<Graph, "run" | "input" | "has">;
+
 export class Graph {
+  /** What stands in the file. */
+  readonly file: OnnxFile;
   readonly #runtime: Runtime;
   readonly #session: InferenceSession;
-  readonly #file: string;
-  readonly #output: string;
 
-  private constructor(runtime: Runtime, session: InferenceSession, file: string, output: string) {
+  private constructor(runtime: Runtime, session: InferenceSession, file: OnnxFile) {
     this.#runtime = runtime;
     this.#session = session;
-    this.#file = file;
-    this.#output = output;
+    this.file = file;
   }
 
   /**
    * Loads a file.
    * @param threads that one run uses
-   * @throws ModelProblem if the file is missing, broken, or does not have these inputs and this output
+   * @throws ModelProblem if the file is missing, broken, or does not have these inputs and outputs
    */
-  static async load(
+  static load(
     runtime: Runtime,
     folder: string,
-    file: string,
+    name: string,
     signature: Signature,
     threads: number,
   ): Promise<Graph> {
-    const path = join(folder, file);
-    const { size } = await stat(path).catch((error) => {
-      throw new ModelProblem(`${file}: ${whyUnreadable(error)}`, { cause: error });
-    });
-    if (size === 0) throw new ModelProblem(`${file}: is empty`);
-    const session = await runtime.InferenceSession.create(path, {
+    const file = readOnnx(folder, name);
+    return Graph.open(runtime, file, file.path, signature, threads);
+  }
+
+  /**
+   * Makes a graph of a file, or of other bytes in its place.
+   * @param source the file's path, or bytes that refer to the same files for further weights
+   * @throws ModelProblem that names the file
+   */
+  static async open(
+    runtime: Runtime,
+    file: OnnxFile,
+    source: string | { readonly model: Uint8Array; readonly files?: readonly ExternalFile[] },
+    signature: Signature,
+    threads: number,
+  ): Promise<Graph> {
+    const options: InferenceSession.SessionOptions = {
       executionProviders: ["cpu"],
       intraOpNumThreads: threads,
       logSeverityLevel: 3,
       // The arena keeps its largest size for ever: 0.6 GB after one picture of 2048 x 2048.
       enableCpuMemArena: false,
-    }).catch((error: unknown) => {
-      throw new ModelProblem(`${file}: can't be loaded: ${wordsOf(error)}`, { cause: error });
+    };
+    const { InferenceSession } = runtime;
+    const opening =
+      typeof source === "string"
+        ? InferenceSession.create(source, options)
+        : InferenceSession.create(source.model, {
+            ...options,
+            ...(source.files
+              ? { externalData: source.files }
+              : { extra: { session: { [folderOption]: dirname(file.path) } } }),
+          });
+    const session = await opening.catch((error: unknown) => {
+      const why = isMemory(error) ? "there is too little memory for it" : "can't be loaded";
+      throw new ModelProblem(`${file.name}: ${why}: ${wordsOf(error)}`, { cause: error });
     });
-    const graph = new Graph(runtime, session, file, signature.output);
+    const graph = new Graph(runtime, session, file);
     try {
       graph.#check(signature);
     } catch (error) {
@@ -73,48 +105,65 @@ export class Graph {
     return graph;
   }
 
-  #check({ inputs, output }: Signature): void {
+  #check({ inputs, optional = [], outputs }: Signature): void {
     const { inputNames, outputNames } = this.#session;
-    const missing = inputs.find((name) => !inputNames.includes(name));
+    const { name } = this.file;
+    const missing = inputs.find((input) => !inputNames.includes(input));
     if (missing) {
-      throw new ModelProblem(
-        `${this.#file}: has no input ${missing}, but ${inputNames.join(", ")}`,
-      );
+      throw new ModelProblem(`${name}: has no input ${missing}, but ${inputNames.join(", ")}`);
     }
-    const foreign = inputNames.find((name) => !inputs.includes(name));
+    const foreign = inputNames.find((n) => !inputs.includes(n) && !optional.includes(n));
     if (foreign)
-      throw new ModelProblem(`${this.#file}: wants the input ${foreign}, which is not supported`);
-    if (!outputNames.includes(output)) {
-      throw new ModelProblem(
-        `${this.#file}: has no output ${output}, but ${outputNames.join(", ")}`,
-      );
+      throw new ModelProblem(`${name}: wants the input ${foreign}, which is not supported`);
+    const lacking = outputs.find((output) => !outputNames.includes(output));
+    if (lacking) {
+      throw new ModelProblem(`${name}: has no output ${lacking}, but ${outputNames.join(", ")}`);
     }
+  }
+
+  /** Whether there is an input of this name. */
+  has(input: string): boolean {
+    return this.#session.inputNames.includes(input);
+  }
+
+  /** Names of everything that it gives. */
+  get outputs(): readonly string[] {
+    return this.#session.outputNames;
   }
 
   /** What the graph says of an input that `load` was told of. */
   input(name: string): InputShape {
     const found = this.#session.inputMetadata.find((input) => input.name === name);
-    if (!found?.isTensor) throw new ModelProblem(`${this.#file}: input ${name} is no tensor`);
+    if (!found?.isTensor) throw new ModelProblem(`${this.file.name}: input ${name} is no tensor`);
     return found;
   }
 
   /**
    * Runs the graph; blocks the thread meanwhile.
+   * @param output which of its outputs is wanted
    * @throws ModelProblem if it fails
    */
-  async run(feeds: Feeds): Promise<{ data: Float32Array; dims: readonly number[] }> {
+  async run(feeds: Feeds, output: string): Promise<Result> {
+    const [result] = await this.runAll(feeds, [output]);
+    return result as Result;
+  }
+
+  /** As `run`, with several outputs, in their order. */
+  async runAll(feeds: Feeds, outputs: readonly string[]): Promise<Result[]> {
     try {
       const tensors = Object.entries(feeds).map(([name, [data, dims]]) => [
         name,
         this.#tensor(this.input(name).type, data, dims),
       ]);
-      const result = await this.#session.run(Object.fromEntries(tensors), [this.#output]);
-      const tensor = result[this.#output] as Tensor;
-      return { data: floatsOf(tensor), dims: tensor.dims };
+      const results = await this.#session.run(Object.fromEntries(tensors), [...outputs]);
+      return outputs.map((name) => {
+        const tensor = results[name] as Tensor;
+        return { data: floatsOf(tensor), dims: tensor.dims };
+      });
     } catch (error) {
       if (error instanceof ModelProblem) throw error;
-      const why = /alloc|memory/i.test(String(error)) ? "ran out of memory" : "failed";
-      throw new ModelProblem(`${this.#file}: ${why}: ${wordsOf(error)}`, { cause: error });
+      const why = isMemory(error) ? "ran out of memory" : "failed";
+      throw new ModelProblem(`${this.file.name}: ${why}: ${wordsOf(error)}`, { cause: error });
     }
   }
 
@@ -134,26 +183,37 @@ export class Graph {
       case "float64":
         return new Tensor("float64", Float64Array.from(data), dims);
       case "int32":
-        return new Tensor("int32", Int32Array.from(data), dims);
+        return new Tensor("int32", Int32Array.from(data, Math.round), dims);
       case "int64":
         return new Tensor(
           "int64",
-          BigInt64Array.from(data, (value) => BigInt(value)),
+          BigInt64Array.from(data, (value) => BigInt(Math.round(value))),
           dims,
         );
       default:
-        throw new ModelProblem(`${this.#file}: inputs of type ${type} are not supported`);
+        throw new ModelProblem(`${this.file.name}: inputs of type ${type} are not supported`);
     }
   }
 }
 
+/** Bytes that stand for a file which a model refers to. */
+export interface ExternalFile {
+  readonly path: string;
+  readonly data: Uint8Array;
+}
+
+/** ONNX Runtime's option for where files lie that a model in memory refers to. */
+const folderOption = "model_external_initializers_file_folder_path";
+
+const isMemory = (error: unknown) => /alloc|memory/i.test(String(error));
+
 function floatsOf(tensor: Tensor): Float32Array {
   const { data, type } = tensor;
   if (data instanceof Float32Array) return data;
-  if (data instanceof Float64Array) return Float32Array.from(data);
   if (type === "float16" && ArrayBuffer.isView(data)) {
     // Newer versions of Node have an array for halves, and then the runtime uses it.
     return fromHalf(new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2));
   }
+  if (data instanceof Float64Array || data instanceof Uint8Array) return Float32Array.from(data);
   throw new ModelProblem(`outputs of type ${type} are not supported`);
 }

@@ -1,21 +1,20 @@
 /** Text to image with a latent diffusion model, from the prompt to the PNG. */
 import { files, type ModelFolder, readFolder } from "./folder.js";
-import { Graph } from "./graph.js";
 import { type Noise, noiseOf } from "./noise.js";
 import { encodePng } from "./png.js";
-import { ModelProblem } from "./problem.js";
+import { JobProblem, ModelProblem } from "./problem.js";
 import type { ImageEvent, ImageJob } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
 import { type StartRun, schedulerOf } from "./schedulers/index.js";
-import { type EncodePrompt, promptEncoder } from "./text.js";
-import { promptTokenizer } from "./tokens.js";
-import { guided, type LatentSize, numbersIn } from "./unet.js";
-import { decodeLatents, latentSize, type Size } from "./vae.js";
+import { zerosLike } from "./text.js";
+import { guided, type LatentSize, numbersIn, takesGuidance, type Wanted } from "./unet.js";
+import { decodeLatents, latentSize, leastSize, type Size } from "./vae.js";
+import { loadParts, type Parts, type Weights } from "./weights.js";
 
 /** What of a job makes one picture. */
 export type PictureJob = Pick<
   ImageJob,
-  "prompt" | "negativePrompt" | "guidanceScale" | "steps" | "width" | "height"
+  "prompt" | "negativePrompt" | "bar" | "guidanceScale" | "steps" | "width" | "height"
 >;
 
 /** What a run needs of its surroundings. */
@@ -28,23 +27,14 @@ export interface RunHooks {
 
 const never: RunHooks = { checkpoint() {} };
 
-/** Parts of a loaded model. */
-interface Parts {
-  readonly text: Graph;
-  readonly unet: Graph;
-  readonly vae: Graph;
-}
-
 export class Pipeline {
   readonly #folder: ModelFolder;
   readonly #parts: Parts;
-  readonly #encode: EncodePrompt;
   readonly #startRun: StartRun;
 
-  private constructor(folder: ModelFolder, parts: Parts, encode: EncodePrompt, start: StartRun) {
+  private constructor(folder: ModelFolder, parts: Parts, start: StartRun) {
     this.#folder = folder;
     this.#parts = parts;
-    this.#encode = encode;
     this.#startRun = start;
   }
 
@@ -58,38 +48,40 @@ export class Pipeline {
   static async load(runtime: Runtime, path: string, threads: number): Promise<Pipeline> {
     const folder = await readFolder(path);
     const start = schedulerOf(folder.scheduler, files.scheduler);
-    const tokenize = promptTokenizer(runtime, folder);
-    const loaded: Graph[] = [];
-    const load = async (file: string, inputs: string[], output: string) => {
-      const graph = await Graph.load(runtime, path, file, { inputs, output }, threads);
-      loaded.push(graph);
-      return graph;
-    };
+    const parts = await loadParts({ runtime, folder, threads });
+    const pipeline = new Pipeline(folder, parts, start);
     try {
-      const text = await load(files.textEncoder, ["input_ids"], "last_hidden_state");
-      const inputs = ["sample", "timestep", "encoder_hidden_states"];
-      const unet = await load(files.unet, inputs, "out_sample");
-      const vae = await load(files.vae, ["latent_sample"], "sample");
-      const encode = promptEncoder(text, tokenize);
-      const pipeline = new Pipeline(folder, { text, unet, vae }, encode, start);
       await pipeline.#warmUp();
       return pipeline;
     } catch (error) {
-      for (const graph of loaded) await graph.release();
+      await pipeline.close();
       throw error;
     }
   }
 
   async #warmUp(): Promise<void> {
-    const size = { width: 64, height: 64 };
-    const job = { ...size, prompt: "", negativePrompt: "", guidanceScale: 2, steps: 1 };
+    const size = leastSize(this.#folder);
+    const texts = { prompt: "", negativePrompt: "", bar: false } as const;
+    const job = { ...size, ...texts, guidanceScale: 2, steps: this.#leastSteps() };
     await this.decode(await this.denoise(job, noiseOf(0)), size);
+  }
+
+  /** Some schedulers can't do with one step. */
+  #leastSteps(): number {
+    for (let steps = 1; ; steps++) {
+      try {
+        this.#startRun(steps);
+        return steps;
+      } catch (error) {
+        if (!(error instanceof JobProblem) || steps === 10) throw error;
+      }
+    }
   }
 
   /**
    * Makes the images of a job, one after the other.
    * @param checkpoint called between steps; throws to stop
-   * @throws ModelProblem if the model fails
+   * @throws ModelProblem if the model fails, JobProblem if it can't do what the job wants
    */
   async run(job: ImageJob, emit: (event: ImageEvent) => void, checkpoint: () => void) {
     for (let index = 0; index < job.images; index++) {
@@ -106,11 +98,23 @@ export class Pipeline {
   }
 
   async #warnOfLength(job: ImageJob, emit: (event: ImageEvent) => void): Promise<void> {
-    const texts = { prompt: job.prompt, negative_prompt: isGuided(job) ? job.negativePrompt : "" };
-    for (const [field, text] of Object.entries(texts)) {
-      const { cut, tokens } = await this.#encode(text);
-      if (cut) emit({ type: "warning", text: `${field}: cut to the model's ${tokens} tokens` });
+    const { prompt, negative } = await this.#encoded(job, this.#parts.weights);
+    for (const [field, encoded] of Object.entries({ prompt, negative_prompt: negative })) {
+      if (!encoded?.cut) continue;
+      emit({ type: "warning", text: `${field}: cut to the model's ${encoded.tokens} tokens` });
     }
+  }
+
+  /** The job's texts as the UNet takes them. */
+  async #encoded(job: PictureJob, { encode, unet }: Weights): Promise<Wanted> {
+    const prompt = await encode(textsOf(job.prompt, job));
+    const { guidanceScale, width, height, negativePrompt } = job;
+    const wanted = { prompt, guidanceScale, width, height };
+    // At a scale of 1 the guided prediction is the plain one, below 1 the contract has no guidance.
+    if (guidanceScale <= 1 || takesGuidance(unet)) return wanted;
+    const empty = negativePrompt.trim() === "" && this.#folder.zeroNegative;
+    const negative = empty ? zerosLike(prompt) : await encode(textsOf(negativePrompt, job));
+    return { ...wanted, negative };
   }
 
   /** Shape of the latents for a picture. */
@@ -123,11 +127,10 @@ export class Pipeline {
    * @param noise where its noise comes from
    */
   async denoise(job: PictureJob, noise: Noise, hooks: RunHooks = never): Promise<Float32Array> {
-    const prompt = await this.#encode(job.prompt);
-    const negative = isGuided(job) ? await this.#encode(job.negativePrompt) : undefined;
+    const { weights } = this.#parts;
     const size = this.latentSize(job);
-    const model = guided(this.#parts.unet, size, prompt, negative, job.guidanceScale);
     const scheduler = this.#startRun(job.steps);
+    const model = guided(weights.unet, size, await this.#encoded(job, weights));
     const latents = new Float32Array(numbersIn(size));
     noise(latents);
     if (scheduler.initialSigma !== 1) {
@@ -139,7 +142,9 @@ export class Pipeline {
       hooks.checkpoint();
       scheduler.scale(latents, step, model.input);
       scheduler.advance(await model.predict(timestep), step, latents, noise);
-      hooks.onStep?.(step + 1);
+      // Schedulers that run the model more often than they step do so at the beginning.
+      const done = step + 1 - (scheduler.timesteps.length - job.steps);
+      if (done > 0) hooks.onStep?.(done);
     }
     if (latents.some((value) => !Number.isFinite(value))) {
       throw new ModelProblem(`${files.unet}: gives values that are not finite`);
@@ -154,11 +159,14 @@ export class Pipeline {
 
   /** Frees the model; not while it runs. */
   async close(): Promise<void> {
-    for (const graph of Object.values(this.#parts)) await graph.release();
+    const { weights, vae } = this.#parts;
+    for (const { graph } of weights.encoders) await graph.release();
+    await weights.unet.release();
+    await vae.release();
   }
 }
 
-/** At a scale of 1 the guided prediction is the plain one, below 1 the contract has no guidance. */
-function isGuided({ guidanceScale }: PictureJob): boolean {
-  return guidanceScale > 1;
+/** The texts for the encoders. */
+function textsOf(text: string, { bar }: PictureJob): string[] {
+  return bar ? text.split("|").map((part) => part.trim()) : [text];
 }

@@ -10,12 +10,27 @@ export class ModelProblem extends Error {
   override readonly name = "ModelProblem";
 }
 
+/** Something about a job that its caller can mend: a value that this model can't take. */
+export class JobProblem extends Error {
+  override readonly name = "JobProblem";
+  /** Name of the request's field. */
+  readonly param: string;
+
+  /** @param message what is allowed, without the field's name */
+  constructor(param: string, message: string) {
+    super(message);
+    this.param = param;
+  }
+}
+
 /** Whatever was thrown, for the other thread. */
 export function failureOf(thrown: unknown, otherwise: string): Failure {
   const cause = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   const inner = thrown instanceof Error && thrown.cause !== undefined ? `\n${thrown.cause}` : "";
+  const known = thrown instanceof ModelProblem || thrown instanceof JobProblem;
   return {
-    message: thrown instanceof ModelProblem ? thrown.message : otherwise,
+    message: known ? thrown.message : otherwise,
+    ...(thrown instanceof JobProblem && { param: thrown.param }),
     cause: cause + inner,
   };
 }

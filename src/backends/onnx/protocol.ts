@@ -26,6 +26,8 @@ export const enginePackages: Packages = {
 export interface ImageJob {
   readonly prompt: string;
   readonly negativePrompt: string;
+  /** Whether a `|` in both separates the texts for several text encoders. */
+  readonly bar: boolean;
   /** Pixels. */
   readonly width: number;
   readonly height: number;
@@ -54,6 +56,8 @@ export type ImageEvent =
 export interface Failure {
   /** For callers: names files of the model's folder, never where the folder is. */
   readonly message: string;
+  /** The request's field that is at fault; absent: the model is. */
+  readonly param?: string | undefined;
   /** For the log. */
   readonly cause?: string | undefined;
 }

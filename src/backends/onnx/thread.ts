@@ -5,9 +5,12 @@ import type { Failure, ImageEvent, ImageJob, Order, Report, ThreadSettings } fro
 /** The pipeline said that something failed. */
 export class PipelineFailure extends Error {
   override readonly name = "PipelineFailure";
+  /** The request's field that is at fault; absent: the model is. */
+  readonly param: string | undefined;
 
-  constructor({ message, cause }: Failure) {
+  constructor({ message, param, cause }: Failure) {
     super(message, { cause });
+    this.param = param;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Prompts to token ids, padded and cut as `tokenizer_config.json` says. */
 import type { Tokenizer } from "@huggingface/tokenizers";
-import { files, type ModelFolder } from "./folder.js";
+import type { EncoderFolder } from "./folder.js";
 import { ModelProblem } from "./problem.js";
 import type { Runtime } from "./runtime.js";
 
@@ -19,16 +19,16 @@ export type PromptTokenizer = (text: string) => Tokens;
 const charactersPerToken = 256;
 
 /**
- * Makes the tokenizer of a model.
+ * Makes the tokenizer of a text encoder.
  * @throws ModelProblem if its files don't say enough
  */
-export function promptTokenizer(runtime: Runtime, folder: ModelFolder): PromptTokenizer {
-  const { tokenizerConfig: config, textEncoder } = folder;
+export function promptTokenizer(runtime: Runtime, folder: EncoderFolder): PromptTokenizer {
+  const { tokenizerConfig: config } = folder;
   const tokenizer = open(runtime, folder);
   const length = lengthOf(folder);
   const pad =
     idOf(tokenizer, config.pad_token) ??
-    textEncoder.pad_token_id ??
+    folder.config.pad_token_id ??
     idOf(tokenizer, config.eos_token) ??
     0;
   return (text) => {
@@ -65,23 +65,24 @@ function shorten(
   return [...whole.slice(0, before), ...kept, ...whole.slice(before + own.length)];
 }
 
-function open(runtime: Runtime, folder: ModelFolder): Tokenizer {
+function open(runtime: Runtime, folder: EncoderFolder): Tokenizer {
   try {
     const tokenizer = new runtime.Tokenizer(folder.tokenizer, folder.tokenizerConfig);
     tokenizer.encode("a");
     return tokenizer;
   } catch (error) {
-    throw new ModelProblem(`${files.tokenizer}: is of a kind that is not supported`, {
-      cause: error,
-    });
+    throw new ModelProblem(
+      `${folder.tokenizerName}/tokenizer.json: is of a kind that is not supported`,
+      { cause: error },
+    );
   }
 }
 
-function lengthOf({ tokenizerConfig, textEncoder }: ModelFolder): number {
+function lengthOf({ tokenizerConfig, tokenizerName, config }: EncoderFolder): number {
   const said = tokenizerConfig.model_max_length ?? Number.POSITIVE_INFINITY;
-  const length = Math.min(said, textEncoder.max_position_embeddings ?? Number.POSITIVE_INFINITY);
+  const length = Math.min(said, config.max_position_embeddings ?? Number.POSITIVE_INFINITY);
   if (length <= 100_000) return Math.floor(length);
-  throw new ModelProblem(`${files.tokenizerConfig}: model_max_length: is needed`);
+  throw new ModelProblem(`${tokenizerName}/tokenizer_config.json: model_max_length: is needed`);
 }
 
 function idOf(tokenizer: Tokenizer, token: string | null | undefined): number | undefined {

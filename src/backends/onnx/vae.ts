@@ -1,6 +1,6 @@
 /** The VAE decoder: latents to pixels. */
 import { files, type ModelFolder } from "./folder.js";
-import type { Graph } from "./graph.js";
+import type { Runnable } from "./graph.js";
 import { ModelProblem } from "./problem.js";
 import type { LatentSize } from "./unet.js";
 
@@ -14,12 +14,26 @@ export interface Size {
  * The latents for a picture: its size divided by the decoder's factor, rounded
  * up, so that the picture can be cut out of what the decoder makes.
  */
-export function latentSize({ unet, vae }: ModelFolder, { width, height }: Size): LatentSize {
-  const factor = 2 ** (vae.block_out_channels.length - 1);
-  // Exported UNets of diffusers can't take sizes that don't halve evenly at every level.
-  const multiple = 2 ** ((unet.down_block_types?.length ?? 1) - 1);
+export function latentSize(folder: ModelFolder, { width, height }: Size): LatentSize {
+  const { unet } = folder;
+  const { factor, multiple } = grid(folder);
   const up = (pixels: number) => Math.ceil(pixels / factor / multiple) * multiple;
   return { channels: unet.in_channels, width: up(width), height: up(height) };
+}
+
+/** The size of a picture of the fewest latents that a model can work on, so that it is quick. */
+export function leastSize(folder: ModelFolder): Size {
+  const { factor, multiple } = grid(folder);
+  const side = factor * Math.max(multiple, 2);
+  return { width: side, height: side };
+}
+
+function grid({ unet, vae }: ModelFolder) {
+  return {
+    factor: 2 ** (vae.block_out_channels.length - 1),
+    // Exported UNets of diffusers can't take sizes that don't halve evenly at every level.
+    multiple: 2 ** ((unet.down_block_types?.length ?? 1) - 1),
+  };
 }
 
 /**
@@ -27,17 +41,23 @@ export function latentSize({ unet, vae }: ModelFolder, { width, height }: Size):
  * @returns 8-bit RGB of the asked size, cut from the middle of the decoded picture
  */
 export async function decodeLatents(
-  decoder: Graph,
+  decoder: Runnable,
   { vae }: ModelFolder,
   latents: Float32Array,
   { channels, width, height }: LatentSize,
   size: Size,
 ): Promise<Uint8ClampedArray> {
   const shift = vae.shift_factor ?? 0;
-  const scaled = latents.map((value) => value / vae.scaling_factor + shift);
-  const { data, dims } = await decoder.run({
-    latent_sample: [scaled, [1, channels, height, width]],
+  const area = width * height;
+  const scaled = latents.map((value, i) => {
+    const channel = Math.floor(i / area);
+    const deviation = vae.latents_std?.[channel] ?? 1;
+    return (value * deviation) / vae.scaling_factor + (vae.latents_mean?.[channel] ?? shift);
   });
+  const { data, dims } = await decoder.run(
+    { latent_sample: [scaled, [1, channels, height, width]] },
+    "sample",
+  );
   const [, colours, rows = 0, columns = 0] = dims;
   if (dims.length !== 4 || colours !== 3 || rows < size.height || columns < size.width) {
     throw new ModelProblem(

@@ -56,6 +56,7 @@ export function jobOf(changes: Partial<ImageJob> = {}): ImageJob {
   return {
     prompt: "a red circle",
     negativePrompt: "",
+    bar: false,
     width: 72,
     height: 64,
     guidanceScale: 7.5,

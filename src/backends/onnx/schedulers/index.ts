@@ -1,10 +1,22 @@
 /** The schedulers, by the names of diffusers' classes. To add one: a file, and a line here. */
-import { ModelProblem } from "../problem.js";
+import { JobProblem, ModelProblem } from "../problem.js";
 import { ddim } from "./ddim.js";
+import { dpmMultistep } from "./dpm-multistep.js";
+import { euler } from "./euler.js";
+import { eulerAncestral } from "./euler-ancestral.js";
+import { lcm } from "./lcm.js";
+import { pndm } from "./pndm.js";
 import { noiseSchedule } from "./schedule.js";
-import type { SchedulerRun } from "./scheduler.js";
+import type { Scheduler, SchedulerRun } from "./scheduler.js";
 
-const schedulers = { DDIMScheduler: ddim };
+const schedulers: Readonly<Record<string, Scheduler>> = {
+  DDIMScheduler: ddim,
+  PNDMScheduler: pndm,
+  EulerDiscreteScheduler: euler,
+  EulerAncestralDiscreteScheduler: eulerAncestral,
+  DPMSolverMultistepScheduler: dpmMultistep,
+  LCMScheduler: lcm,
+};
 
 /** Starts a run of so many steps. */
 export type StartRun = (steps: number) => SchedulerRun;
@@ -16,16 +28,16 @@ export type StartRun = (steps: number) => SchedulerRun;
  * @throws ModelProblem if the class is not known or a field is wrong
  */
 export function schedulerOf(json: unknown, file: string): StartRun {
-  const schedule = noiseSchedule(json, file);
-  const name = schedule._class_name;
-  if (!Object.hasOwn(schedulers, name)) {
+  const name = noiseSchedule(json, file)._class_name;
+  const scheduler = Object.hasOwn(schedulers, name) ? schedulers[name] : undefined;
+  if (!scheduler) {
     const known = Object.keys(schedulers).join(", ");
     throw new ModelProblem(`${file}: scheduler ${name} is not supported, only ${known}`);
   }
-  const scheduler = schedulers[name as keyof typeof schedulers];
+  const schedule = noiseSchedule(json, file, scheduler.defaults);
   return (steps) => {
     const most = schedule.num_train_timesteps;
-    if (steps <= most) return scheduler(schedule, steps);
-    throw new ModelProblem(`the model was trained with ${most} steps, it can't take ${steps}`);
+    if (steps <= most) return scheduler.start(schedule, steps);
+    throw new JobProblem("num_inference_steps", `must be at most ${most} for this model`);
   };
 }

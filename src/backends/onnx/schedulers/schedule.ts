@@ -4,7 +4,19 @@ import { ModelProblem } from "../problem.js";
 
 const count = z.int().min(1).max(1_000_000);
 
-/** The fields that are read, with the defaults of diffusers' DDIMScheduler. */
+/** A switch that old files leave out and some write as null. */
+const off = z
+  .boolean()
+  .nullish()
+  .transform((value) => value ?? false);
+
+const unsupported = (what: string) =>
+  z
+    .literal(false, { error: `${what} are not supported` })
+    .nullish()
+    .transform(() => false as const);
+
+/** The fields that are read. What a file leaves out has the default of its class. */
 const schema = z.object({
   _class_name: z.string(),
   num_train_timesteps: count.default(1000),
@@ -20,7 +32,37 @@ const schema = z.object({
   thresholding: z.literal(false, { error: "dynamic thresholding is not supported" }).default(false),
   timestep_spacing: z.enum(["leading", "trailing", "linspace"]).default("leading"),
   rescale_betas_zero_snr: z.boolean().default(false),
+  // Schedulers that count in amounts of noise.
+  interpolation_type: z.enum(["linear", "log_linear"]).default("linear"),
+  use_karras_sigmas: off,
+  use_exponential_sigmas: off,
+  use_lu_lambdas: off,
+  use_beta_sigmas: unsupported("beta sigmas"),
+  use_flow_sigmas: unsupported("flow sigmas"),
+  sigma_min: z.number().positive().nullish(),
+  sigma_max: z.number().positive().nullish(),
+  final_sigmas_type: z.enum(["zero", "sigma_min"]).default("zero"),
+  timestep_type: z.literal("discrete", { error: "only discrete is supported" }).default("discrete"),
+  // PNDM.
+  skip_prk_steps: z.boolean().default(false),
+  // DPM-Solver++.
+  solver_order: z.int().min(1).max(3).default(2),
+  algorithm_type: z.enum(["dpmsolver++", "sde-dpmsolver++"]).default("dpmsolver++"),
+  solver_type: z.enum(["midpoint", "heun"]).default("midpoint"),
+  lower_order_final: z.boolean().default(true),
+  euler_at_final: z.boolean().default(false),
+  lambda_min_clipped: z
+    // Infinity has no form in JSON; diffusers writes the word.
+    .union([z.number(), z.literal("-Infinity").transform(() => Number.NEGATIVE_INFINITY)])
+    .nullish()
+    .transform((value) => value ?? Number.NEGATIVE_INFINITY),
+  // LCM.
+  original_inference_steps: count.default(50),
+  timestep_scaling: z.number().positive().default(10),
 });
+
+/** What a file may leave out, in the form of the file. */
+export type ConfigDefaults = Readonly<Partial<z.input<typeof schema>>>;
 
 /** The file, checked. Names are diffusers'. */
 export type SchedulerConfig = z.output<typeof schema>;
@@ -33,10 +75,16 @@ export interface NoiseSchedule extends SchedulerConfig {
 
 /**
  * Reads a scheduler's configuration.
+ * @param defaults of its class, for what the file leaves out
  * @throws ModelProblem that names the file and every field at fault
  */
-export function noiseSchedule(json: unknown, file: string): NoiseSchedule {
-  const { success, data, error } = schema.safeParse(json);
+export function noiseSchedule(
+  json: unknown,
+  file: string,
+  defaults: ConfigDefaults = {},
+): NoiseSchedule {
+  const filled = isObject(json) ? { ...defaults, ...json } : json;
+  const { success, data, error } = schema.safeParse(filled);
   if (!success) {
     const issues = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
     throw new ModelProblem(`${file}: ${issues.join("; ")}`);
@@ -51,6 +99,9 @@ export function noiseSchedule(json: unknown, file: string): NoiseSchedule {
   if (data.rescale_betas_zero_snr) rescale(alphas);
   return { ...data, num_train_timesteps: alphas.length, alphas };
 }
+
+const isObject = (json: unknown): json is object =>
+  typeof json === "object" && json !== null && !Array.isArray(json);
 
 function betasOf(config: SchedulerConfig): readonly number[] {
   const { num_train_timesteps: n, beta_start, beta_end } = config;
@@ -102,7 +153,7 @@ export function timestepsOf(schedule: NoiseSchedule, steps: number): number[] {
 }
 
 /** Rounds halves to the even neighbour, as numpy does. */
-function toEven(value: number): number {
+export function toEven(value: number): number {
   const floor = Math.floor(value);
   const rest = value - floor;
   return rest > 0.5 || (rest === 0.5 && floor % 2 === 1) ? floor + 1 : floor;

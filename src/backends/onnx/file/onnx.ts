@@ -1,0 +1,201 @@
+/** What stands in an ONNX file: its nodes, and where its weights lie. */
+import { closeSync, openSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { whyUnreadable } from "../json-file.js";
+import { ModelProblem } from "../problem.js";
+import { CutShort, type Field, NotProtobuf, ProtobufFile, type Span } from "./protobuf.js";
+
+/** A weight, as the file has it. */
+export interface Initializer {
+  readonly name: string;
+  /** ONNX's number of the element type. */
+  readonly type: number;
+  readonly dims: readonly number[];
+  /** The whole field in the file. */
+  readonly field: Span;
+  /** Where the numbers lie; absent where they are not stored as plain bytes. */
+  readonly data: { readonly file: string | undefined; readonly at: Span } | undefined;
+}
+
+/** A node of the graph, as far as it matters here. */
+export interface Node {
+  readonly name: string;
+  readonly op: string;
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  /** Whether a `Gemm` has its second input transposed. */
+  readonly transB: boolean;
+}
+
+/** What stands in a file. */
+export interface OnnxFile {
+  readonly path: string;
+  /** Name for errors. */
+  readonly name: string;
+  /** The graph's field, with its tag. */
+  readonly graph: Field;
+  readonly size: number;
+  readonly nodes: readonly Node[];
+  readonly initializers: readonly Initializer[];
+  /** Bytes of this file and of those that it refers to. */
+  readonly bytes: number;
+  /** Bytes that the weights take in memory: half precision is computed in single. */
+  readonly memory: number;
+}
+
+/** Bytes of one element by ONNX's number of the type; of half precision, what it becomes. */
+const elementSizes: Readonly<Record<number, number>> = {
+  1: 4,
+  2: 1,
+  3: 1,
+  4: 2,
+  5: 2,
+  6: 4,
+  7: 8,
+  9: 1,
+  10: 4,
+  11: 8,
+  12: 4,
+  13: 8,
+  16: 4,
+};
+
+/**
+ * Reads what stands in an ONNX file, and looks whether all of it is there, and
+ * of the files that it refers to. Reads only the structure: milliseconds.
+ * @param folder the model's
+ * @param name of the file inside of it, for errors too
+ * @throws ModelProblem that names the file at fault
+ */
+export function readOnnx(folder: string, name: string): OnnxFile {
+  const path = join(folder, name);
+  let fd: number;
+  try {
+    fd = openSync(path, "r");
+  } catch (error) {
+    throw new ModelProblem(`${name}: ${whyUnreadable(error)}`, { cause: error });
+  }
+  try {
+    const { size } = statSync(path);
+    if (size === 0) throw new ModelProblem(`${name}: is empty`);
+    const file = new ProtobufFile(fd, size);
+    return checked({ path, name, size, ...contentOf(file) });
+  } catch (error) {
+    if (error instanceof CutShort) {
+      const { size } = statSync(path);
+      const cut = `is cut short: it has ${size} of at least ${error.wanted} bytes`;
+      throw new ModelProblem(`${name}: ${cut}`, { cause: error });
+    }
+    if (error instanceof NotProtobuf || (error as NodeJS.ErrnoException).code === "EISDIR") {
+      throw new ModelProblem(`${name}: is not an ONNX file`, { cause: error });
+    }
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Does something with the open file. */
+export function withOnnx<T>({ path, size }: OnnxFile, use: (file: ProtobufFile) => T): T {
+  const fd = openSync(path, "r");
+  try {
+    return use(new ProtobufFile(fd, size));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function contentOf(file: ProtobufFile): Pick<OnnxFile, "graph" | "nodes" | "initializers"> {
+  const nodes: Node[] = [];
+  const initializers: Initializer[] = [];
+  let graph: Field | undefined;
+  for (const field of file.fields(file.span)) {
+    if (field.number !== 7 || !field.isBytes) continue;
+    graph = field;
+    for (const part of file.fields(field)) {
+      if (part.number === 1) nodes.push(nodeOf(file, part));
+      if (part.number === 5) initializers.push(initializerOf(file, part));
+    }
+  }
+  if (!graph) throw new NotProtobuf();
+  return { graph, nodes, initializers };
+}
+
+function nodeOf(file: ProtobufFile, span: Span): Node {
+  const node = { name: "", op: "", inputs: [] as string[], outputs: [] as string[], transB: false };
+  for (const field of file.fields(span)) {
+    if (field.number === 1) node.inputs.push(file.text(field));
+    if (field.number === 2) node.outputs.push(file.text(field));
+    if (field.number === 3) node.name = file.text(field);
+    if (field.number === 4) node.op = file.text(field);
+    if (field.number === 5) node.transB ||= isTransB(file, field);
+  }
+  return node;
+}
+
+function isTransB(file: ProtobufFile, span: Span): boolean {
+  let name = "";
+  let value = 0;
+  for (const field of file.fields(span)) {
+    if (field.number === 1) name = file.text(field);
+    if (field.number === 3) value = field.value;
+  }
+  return name === "transB" && value === 1;
+}
+
+function initializerOf(file: ProtobufFile, span: Field): Initializer {
+  let name = "";
+  let type = 0;
+  const dims: number[] = [];
+  let raw: Span | undefined;
+  const external = new Map<string, string>();
+  for (const field of file.fields(span)) {
+    if (field.number === 1) dims.push(...file.numbers(field));
+    if (field.number === 2) type = field.value;
+    if (field.number === 8) name = file.text(field);
+    if (field.number === 9) raw = { start: field.start, end: field.end };
+    if (field.number === 13) external.set(...entryOf(file, field));
+  }
+  const location = external.get("location");
+  const start = Number(external.get("offset") ?? 0);
+  const length = Number(external.get("length") ?? 0);
+  const beside = location && { file: location, at: { start, end: start + length } };
+  return {
+    name,
+    type,
+    dims,
+    field: { start: span.tag, end: span.end },
+    data: beside || (raw && { file: undefined, at: raw }),
+  };
+}
+
+function entryOf(file: ProtobufFile, span: Span): [key: string, value: string] {
+  const entry: [string, string] = ["", ""];
+  for (const field of file.fields(span)) {
+    if (field.number === 1 || field.number === 2) entry[field.number - 1] = file.text(field);
+  }
+  return entry;
+}
+
+/** Looks at the files that hold the weights, and sums up. */
+function checked(content: Omit<OnnxFile, "bytes" | "memory">): OnnxFile {
+  const ends = new Map<string, number>();
+  let memory = 0;
+  for (const { type, dims, data } of content.initializers) {
+    memory += dims.reduce((product, size) => product * size, 1) * (elementSizes[type] ?? 1);
+    if (data?.file) ends.set(data.file, Math.max(ends.get(data.file) ?? 0, data.at.end));
+  }
+  let bytes = content.size;
+  for (const [file, end] of ends) {
+    const name = join(dirname(content.name), file);
+    const size = statSync(join(dirname(content.path), file), { throwIfNoEntry: false })?.size;
+    if (size === undefined) {
+      throw new ModelProblem(`${name}: is missing, and ${content.name} has its weights there`);
+    }
+    if (size < end) {
+      throw new ModelProblem(`${name}: is cut short: it has ${size} of at least ${end} bytes`);
+    }
+    bytes += size;
+  }
+  return { ...content, bytes, memory };
+}

@@ -1,0 +1,164 @@
+/** Reads protobuf's wire format off a file without taking the file into memory. */
+import { readSync } from "node:fs";
+
+/** Where something lies: bytes from the beginning of the file. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A field of a message: a number, or where its bytes lie. */
+export interface Field extends Span {
+  readonly number: number;
+  /** Where the field itself begins, with its tag. */
+  readonly tag: number;
+  /** Of a number; 0 for others. */
+  readonly value: number;
+  readonly isBytes: boolean;
+}
+
+/** The file ends before something that it says to have. */
+export class CutShort extends Error {
+  /** How many bytes there would have to be at least. */
+  readonly wanted: number;
+
+  constructor(wanted: number) {
+    super("the file is cut short");
+    this.wanted = wanted;
+  }
+}
+
+/** The bytes are no protobuf. */
+export class NotProtobuf extends Error {}
+
+const windowSize = 1 << 16;
+
+/** An open file, read through a window. */
+export class ProtobufFile {
+  readonly #fd: number;
+  readonly #size: number;
+  readonly #window = Buffer.allocUnsafe(windowSize);
+  #from = 0;
+  #to = 0;
+
+  constructor(fd: number, size: number) {
+    this.#fd = fd;
+    this.#size = size;
+  }
+
+  /** The whole file. */
+  get span(): Span {
+    return { start: 0, end: this.#size };
+  }
+
+  /**
+   * The fields of a message, in the order of the file.
+   * @throws CutShort or NotProtobuf
+   */
+  *fields({ start, end }: Span): Generator<Field> {
+    let at = start;
+    while (at < end) {
+      const tag = at;
+      const [key, afterKey] = this.#varint(at);
+      const number = Math.floor(key / 8);
+      if (number === 0) throw new NotProtobuf();
+      let value = 0;
+      let from = afterKey;
+      let isBytes = false;
+      switch (key % 8) {
+        case 0:
+          [value, at] = this.#varint(afterKey);
+          break;
+        case 1:
+          at = afterKey + 8;
+          break;
+        case 2: {
+          const [length, afterLength] = this.#varint(afterKey);
+          isBytes = true;
+          from = afterLength;
+          at = afterLength + length;
+          break;
+        }
+        case 5:
+          at = afterKey + 4;
+          break;
+        default:
+          throw new NotProtobuf();
+      }
+      if (at > end) {
+        if (end === this.#size) throw new CutShort(at);
+        throw new NotProtobuf();
+      }
+      yield { number, tag, value, isBytes, start: from, end: at };
+    }
+  }
+
+  /** The bytes of a span, copied. */
+  bytes({ start, end }: Span): Buffer {
+    const out = Buffer.allocUnsafeSlow(end - start);
+    let done = 0;
+    while (done < out.length) {
+      // One read takes at most 2 GB.
+      const length = Math.min(out.length - done, 1 << 30);
+      const read = readSync(this.#fd, out, done, length, start + done);
+      if (read === 0) throw new CutShort(end);
+      done += read;
+    }
+    return out;
+  }
+
+  /** The text of a span. */
+  text(span: Span): string {
+    return this.bytes(span).toString("utf8");
+  }
+
+  /** The numbers of a field that may be packed. */
+  *numbers(field: Field): Generator<number> {
+    if (!field.isBytes) {
+      yield field.value;
+      return;
+    }
+    let at = field.start;
+    while (at < field.end) {
+      const [value, after] = this.#varint(at);
+      yield value;
+      at = after;
+    }
+  }
+
+  #byte(at: number): number {
+    if (at < this.#from || at >= this.#to) {
+      if (at >= this.#size) throw new CutShort(at + 1);
+      this.#from = at;
+      this.#to = at + readSync(this.#fd, this.#window, 0, windowSize, at);
+      if (this.#to === at) throw new CutShort(at + 1);
+    }
+    return this.#window[at - this.#from] as number;
+  }
+
+  /** @returns the value and the position behind it; values above 2^53 lose their last bits */
+  #varint(from: number): [value: number, after: number] {
+    let value = 0;
+    for (let i = 0; i < 10; i++) {
+      const byte = this.#byte(from + i);
+      value += (byte & 0x7f) * 2 ** (7 * i);
+      if (byte < 0x80) return [value, from + i + 1];
+    }
+    throw new NotProtobuf();
+  }
+}
+
+/** A number in protobuf's variable length. */
+export function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 0x80) {
+    bytes.push((rest % 0x80) | 0x80);
+    rest = Math.floor(rest / 0x80);
+  }
+  return Buffer.from([...bytes, rest]);
+}
+
+/** A field of bytes, without them: tag and length. */
+export const bytesHeader = (field: number, length: number): Buffer =>
+  Buffer.concat([varint(field * 8 + 2), varint(length)]);
