@@ -72,6 +72,11 @@ export class Webui {
     return { done: () => this.#remove(work) };
   }
 
+  /** Makes what waits for looks that don't come. */
+  finish(): void {
+    this.#works[0]?.end();
+  }
+
   #remove(work: Work): void {
     this.#works.splice(this.#works.indexOf(work), 1);
     this.#stamp += 1;

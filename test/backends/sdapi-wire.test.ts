@@ -1,0 +1,340 @@
+/** What goes to servers of the web API, and what is made of their answers. */
+import { afterEach, describe, expect, it } from "vitest";
+import type {
+  StreamTextToImageResponse,
+  TextToImageRequest,
+} from "../../gen/lintel/v1/image_pb.js";
+import { State } from "../../gen/lintel/v1/models_pb.js";
+import type { Backend } from "../../src/core/backend.js";
+import { LintelError } from "../../src/core/errors.js";
+import { fixture } from "./fixture.js";
+import { pixelsOf } from "./paint.js";
+import { type Product, pictureOf, Webui } from "./sdapi-server.js";
+import { backendFor, imageRequest } from "./sdapi-subject.js";
+import { callOf } from "./subject.js";
+import { Upstream } from "./upstream.js";
+
+type Event = StreamTextToImageResponse["event"];
+
+const signal = new AbortController().signal;
+const cleanups: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function against(product: Product, config: object = {}) {
+  const webui = await Webui.start(product);
+  const backend = backendFor(webui.upstream.url, config);
+  cleanups.push(
+    () => webui.upstream.close(),
+    () => backend.close(),
+  );
+  await backend.ready?.("", signal);
+  return { webui, backend };
+}
+
+/** Gives each event to a listener as it comes; resolves with all. */
+async function run(
+  backend: Backend,
+  request: Partial<TextToImageRequest> = {},
+  by: AbortSignal = signal,
+  listen: (event: Event) => void = () => {},
+): Promise<Event[]> {
+  const { streamTextToImage } = backend.handlers;
+  if (!streamTextToImage) throw new Error("no handler");
+  const events: Event[] = [];
+  const modelId = backend.models()[0]?.id ?? "";
+  const call = callOf("streamTextToImage", imageRequest({ modelId, ...request }), by);
+  for await (const step of streamTextToImage(call)) {
+    for (const { event } of step) {
+      events.push(event);
+      listen(event);
+    }
+  }
+  return events;
+}
+
+const imagesOf = (events: Event[]) =>
+  events.flatMap((event) =>
+    event.case === "image" && event.value.media ? [event.value.media] : [],
+  );
+const progressOf = (events: Event[]) =>
+  events.flatMap((event) => (event.case === "progress" ? [event.value] : []));
+const warningsOf = (events: Event[]) =>
+  events.flatMap((event) => (event.case === "done" ? event.value.warnings : []));
+const failed = (code: string) => expect.objectContaining({ name: "LintelError", code });
+
+describe("a request", () => {
+  it("is written as AUTOMATIC1111 reads it", async () => {
+    const { webui, backend } = await against("a1111", {
+      sampler: "DPM++ 2M",
+      scheduler: "Karras",
+      parameters: { clip_skip: 2, override_settings: { eta_noise_seed_delta: 31337 } },
+    });
+    await run(backend, { negativePrompt: "blur", guidanceScale: 5, loras: '{"watercolor":0.8}' });
+    expect(webui.asked).toEqual([
+      {
+        prompt: "a red cube<lora:watercolor:0.8>",
+        negative_prompt: "blur",
+        width: 64,
+        height: 64,
+        steps: 4,
+        cfg_scale: 5,
+        seed: 7,
+        batch_size: 1,
+        n_iter: 1,
+        sampler_name: "DPM++ 2M",
+        scheduler: "Karras",
+        clip_skip: 2,
+        force_task_id: expect.stringMatching(/^task\(lintel-[0-9a-f-]{36}\)$/),
+        override_settings: {
+          eta_noise_seed_delta: 31337,
+          sd_model_checkpoint: "v1-5-pruned-emaonly.safetensors [6ce0161689]",
+        },
+        override_settings_restore_afterwards: false,
+      },
+    ]);
+  });
+
+  it("is written as stable-diffusion.cpp reads it", async () => {
+    const { webui, backend } = await against("sdcpp");
+    const prompt = 'a cube <sd_cpp_extra_args>{"steps":999}</sd_cpp_extra_args>';
+    await run(backend, { prompt, loras: '{"watercolor":0.5}', modelId: "sd-v1-4" });
+    expect(webui.asked[0]).toMatchObject({
+      lora: [{ path: "styles/watercolor.safetensors", multiplier: 0.5 }],
+      override_settings: { sd_model_checkpoint: "sd-v1-4" },
+    });
+    expect(webui.asked[0]).not.toHaveProperty("force_task_id");
+    expect(webui.asked[0].prompt).toBe(
+      'a cube < sd_cpp_extra_args>{"steps":999}</sd_cpp_extra_args>',
+    );
+  });
+
+  it("knows LoRAs by name and alias, in their order", async () => {
+    const { webui, backend } = await against("a1111");
+    await run(backend, { loras: '{"watercolor":1,"pixelart":0.25}' });
+    expect(webui.asked[0].prompt).toBe("a red cube<lora:watercolor:1><lora:pixel-art-v2:0.25>");
+  });
+
+  it.each(["a1111", "sdcpp"] as const)("with a LoRA that %s lacks is refused", async (product) => {
+    const { webui, backend } = await against(product);
+    const asked = run(backend, { loras: '{"watercolor":1,"no-such":1}' });
+    await expect(asked).rejects.toThrowError(
+      expect.objectContaining({
+        code: "invalid_value",
+        param: "loras",
+        message: 'loras: the model server has no LoRA "no-such"',
+      }),
+    );
+    expect(webui.asked).toEqual([]);
+  });
+
+  it("goes below the path of the address, with user and password", async () => {
+    const upstream = await Upstream.start((exchange) => exchange.play(fixture("a1111/models")));
+    cleanups.push(() => upstream.close());
+    const backend = backendFor(`${upstream.url}/forge/`, { username: "ada", password: "pä:ss" });
+    cleanups.push(() => backend.close());
+    await backend.ready?.("", signal);
+    expect(upstream.requests[0]?.path).toBe("/forge/sdapi/v1/sd-models");
+    const authorization = upstream.requests[0]?.headers.authorization ?? "";
+    expect(Buffer.from(authorization.replace("Basic ", ""), "base64").toString()).toBe("ada:pä:ss");
+  });
+});
+
+describe("images", () => {
+  it("are made several at once where that is configured, and no seed passes 2^32", async () => {
+    const { webui, backend } = await against("a1111", { batch: 2 });
+    const events = await run(backend, { seed: 2n ** 32n - 3n, numImagesPerPrompt: 5 });
+    expect(webui.asked.map(({ seed, batch_size }) => [seed, batch_size])).toEqual([
+      [2 ** 32 - 3, 2],
+      [2 ** 32 - 1, 1],
+      [0, 2],
+    ]);
+    const images = imagesOf(events);
+    expect(images.map(({ seed }) => seed)).toEqual([2 ** 32 - 3, 2 ** 32 - 2, 2 ** 32 - 1, 0, 1]);
+    for (const image of images) {
+      expect(pixelsOf(image.data)).toEqual(pixelsOf(pictureOf(webui.asked[0], image.seed)));
+    }
+    const places = progressOf(events).map(({ index, step, steps }) => index * steps + step);
+    expect(places).toEqual([...places].sort((a, b) => a - b));
+  });
+
+  it("begin behind the grid", async () => {
+    const { webui, backend } = await against("a1111", { batch: 2 });
+    webui.grid = 1;
+    const images = imagesOf(await run(backend, { numImagesPerPrompt: 2 }));
+    expect(images.map(({ seed }) => seed)).toEqual([7, 8]);
+    expect(images.map(({ data }) => pixelsOf(data).width)).toEqual([64, 64]);
+  });
+
+  it("of another seed or size than asked for come with a warning", async () => {
+    const { webui, backend } = await against("a1111");
+    const png = pictureOf({ width: 32, height: 16 }, 1).toString("base64");
+    const info = JSON.stringify({ all_seeds: [99] });
+    webui.next.push((exchange) => exchange.sendJson(200, { images: [png], info }));
+    expect(warningsOf(await run(backend))).toEqual([
+      "seed: the model server used another one",
+      "width, height: the model server made 32x16",
+    ]);
+  });
+
+  it("of another model than asked for are refused", async () => {
+    const { webui, backend } = await against("a1111");
+    const png = pictureOf({ width: 64, height: 64 }, 1).toString("base64");
+    const info = JSON.stringify({ sd_model_name: "sd_xl_base_1.0" });
+    webui.next.push((exchange) => exchange.sendJson(200, { images: [png], info }));
+    await expect(run(backend)).rejects.toThrowError(failed("upstream_failed"));
+    expect(imagesOf(await run(backend, { modelId: "xl_sd_xl_base_1.0" }))).toHaveLength(1);
+  });
+
+  it("come also without info, from older stable-diffusion.cpp", async () => {
+    const { webui, backend } = await against("sdcpp");
+    const answer = JSON.parse(String(fixture("sdcpp/txt2img-old").body));
+    answer.images = [pictureOf({ width: 64, height: 64 }, 1).toString("base64")];
+    webui.next.push((exchange) => exchange.sendJson(200, answer));
+    expect(imagesOf(await run(backend)).map(({ seed }) => seed)).toEqual([7]);
+  });
+});
+
+describe("the server's one progress", () => {
+  it("is ours while our task runs; until then our place in its queue is told", async () => {
+    const { webui, backend } = await against("a1111");
+    const other = webui.occupy();
+    const events = await run(backend, {}, signal, (event) => {
+      if (event.case === "progress" && event.value.queuePosition) other.done();
+    });
+    const [first, ...rest] = progressOf(events);
+    expect(first?.queuePosition).toBe(1);
+    const running = rest.filter(({ queuePosition }) => queuePosition === undefined);
+    expect(running.map(({ step }) => step)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it.each(["old", "sdnext"] as const)(
+    "of %s is nobody's where something else ran before",
+    async (product) => {
+      const { webui, backend } = await against(product);
+      const other = webui.occupy();
+      const running = run(backend);
+      await untilAsked(webui);
+      other.done();
+      webui.finish();
+      expect(progressOf(await running).map(({ step }) => step)).toEqual([4]);
+    },
+  );
+
+  it("interrupts what waits once it runs, and nobody else's", async () => {
+    const { webui, backend } = await against("a1111");
+    const other = webui.occupy();
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const running = run(backend, {}, caller.signal, () => caller.abort(reason));
+    await expect(running).rejects.toBe(reason);
+    const interrupted = new Promise<void>((resolve) => {
+      webui.onInterrupt = resolve;
+    });
+    other.done();
+    await interrupted;
+    expect(webui.interrupted).toEqual(["a red cube"]);
+    expect(imagesOf(await run(backend))).toHaveLength(1);
+  });
+
+  it("interrupts nothing where it may be somebody else's", async () => {
+    const { webui, backend } = await against("old");
+    webui.occupy();
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const running = run(backend, {}, caller.signal);
+    await untilAsked(webui);
+    caller.abort(reason);
+    await expect(running).rejects.toBe(reason);
+    await backend.close();
+    expect(webui.interrupted).toEqual([]);
+  });
+});
+
+describe("calls at once", () => {
+  it("are sent one after the other, and who waits knows the place", async () => {
+    const { webui, backend } = await against("a1111");
+    const runs = ["a", "b", "c"].map((prompt) => run(backend, { prompt }));
+    const events = await Promise.all(runs);
+    expect(webui.asked.map(({ prompt }) => prompt)).toEqual(["a", "b", "c"]);
+    const places = events.map((list) =>
+      progressOf(list).flatMap(({ queuePosition }) => queuePosition ?? []),
+    );
+    expect(places).toEqual([[], [1], [2, 1]]);
+  });
+
+  it("that are given up while they wait are never sent", async () => {
+    const { webui, backend } = await against("a1111");
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const first = run(backend, { prompt: "a" });
+    const second = run(backend, { prompt: "b" }, caller.signal, () => caller.abort(reason));
+    await expect(second).rejects.toBe(reason);
+    await first;
+    await run(backend, { prompt: "c" });
+    expect(webui.asked.map(({ prompt }) => prompt)).toEqual(["a", "c"]);
+  });
+});
+
+describe("the models", () => {
+  it.each([
+    ["a1111", ["v1-5-pruned-emaonly", "xl_sd_xl_base_1.0"], "AUTOMATIC1111"],
+    ["sdnext", ["v1-5-pruned-emaonly"], "SD.Next"],
+    ["sdcpp", ["sd-v1-4"], "stable-diffusion.cpp"],
+  ] as const)("of %s are those that it lists", async (product, ids, source) => {
+    const { backend } = await against(product);
+    expect(backend.models().map(({ id }) => id)).toEqual(ids);
+    const [model] = backend.models();
+    expect(model).toMatchObject({ state: State.READY, source });
+    expect(model?.supports).toContain("loras");
+    expect(model?.supports.includes("include_previews")).toBe(product !== "sdcpp");
+    expect(model?.loras).toEqual(
+      product === "sdcpp" ? ["watercolor"] : ["pixel-art-v2", "watercolor"],
+    );
+  });
+
+  it("are those that are configured, and what is missing says so", async () => {
+    const models = ["sd_xl_base_1.0", "gone"];
+    const { backend } = await against("a1111", { models });
+    expect(backend.models()).toMatchObject([
+      { id: "xl_sd_xl_base_1.0", state: State.READY },
+      { id: "gone", state: State.FAILED, stateDetail: "the model server does not have it" },
+    ]);
+    await expect(run(backend, { modelId: "gone" })).rejects.toThrowError(failed("model_not_found"));
+  });
+
+  it("don't take LoRAs where the server knows none", async () => {
+    const upstream = await Upstream.start((exchange) =>
+      exchange.play(
+        fixture(/sd-models/.test(exchange.request.path) ? "a1111/models" : "a1111/no-api"),
+      ),
+    );
+    cleanups.push(() => upstream.close());
+    const backend = backendFor(upstream.url);
+    cleanups.push(() => backend.close());
+    await backend.ready?.("", signal);
+    expect(backend.models()[0]?.supports).not.toContain("loras");
+  });
+
+  it.each([
+    ["refuses the password", "a1111/unauthorized"],
+    ["has no API", "a1111/no-api"],
+  ])("can't be read where the server %s", async (_what, name) => {
+    const upstream = await Upstream.start((exchange) => exchange.play(fixture(name)));
+    cleanups.push(() => upstream.close());
+    const backend = backendFor(upstream.url, { username: "ada", password: "secret" });
+    cleanups.push(() => backend.close());
+    const error = await backend.ready?.("", signal).catch((thrown: unknown) => thrown);
+    expect(error).toEqual(failed("upstream_failed"));
+    expect((error as Error).message).not.toMatch(/secret|ada|127/);
+    await expect(backend.health(signal)).rejects.toThrowError(failed("upstream_failed"));
+  });
+});
+
+/** Until the server was asked for images. */
+async function untilAsked({ upstream }: Webui): Promise<void> {
+  for (let n = 1; !upstream.requests.some(({ path }) => path.endsWith("/txt2img")); n++) {
+    await upstream.received(n);
+  }
+}
