@@ -19,6 +19,10 @@ export interface Given {
   text(name: string): string | undefined;
   /** Every value of an option. */
   texts(name: string): string[];
+  /** Whether an option was given. */
+  has(name: string): boolean;
+  /** The operand; empty for a command without one. */
+  readonly operand: string;
 }
 
 /** A command, for example `lintel check`. */
@@ -27,11 +31,16 @@ export interface Command {
   readonly summary: string;
   /** More for `lintel help COMMAND`. */
   readonly details?: string;
-  /** Words after the command's name, in the order they must stand; all of them are required. */
-  readonly words?: readonly string[];
+  /** What the word after the command's name is, for example `NAME`; it is required then. */
+  readonly operand?: string;
   readonly options: Readonly<Record<string, Option>>;
   /** Runs it. Resolves with the exit code. */
   run(given: Given): Promise<number>;
+}
+
+/** Commands that belong together, for example `lintel tokens create` and `lintel tokens list`. */
+export interface Group {
+  readonly commands: Readonly<Record<string, Command>>;
 }
 
 /** The command line was used wrongly; exit code 2. */
@@ -81,27 +90,18 @@ export function readArguments(
     }
     values.set(token.name, [...earlier, token.value ?? ""]);
   }
-  checkWords(name, command.words ?? [], words);
+  const [operand = "", extra] = words;
+  const unexpected = command.operand === undefined ? words[0] : extra;
+  if (unexpected !== undefined) throw new UsageError(`unexpected argument "${unexpected}"`);
+  if (command.operand !== undefined && operand === "") {
+    throw new UsageError(`${name} needs ${command.operand}`);
+  }
   return {
+    operand,
+    has: (key) => values.has(key),
     text: (key) => values.get(key)?.at(-1),
     texts: (key) => values.get(key) ?? [],
   };
-}
-
-function checkWords(name: string, expected: readonly string[], words: readonly string[]): void {
-  for (const [i, word] of words.entries()) {
-    const wanted = expected[i];
-    if (wanted === undefined) throw new UsageError(`unexpected argument "${word}"`);
-    if (word !== wanted) {
-      const known = `; there is: lintel ${name} ${expected.join(" ")}`;
-      throw new UsageError(
-        `unknown command "${name} ${word}"${didYouMean(word, [wanted]) || known}`,
-      );
-    }
-  }
-  if (words.length < expected.length) {
-    throw new UsageError(`say what to do: lintel ${name} ${expected.join(" ")}`);
-  }
 }
 
 /** The options that choose a configuration. */

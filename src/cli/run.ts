@@ -1,17 +1,18 @@
 /** Finds the command that is asked for and runs it. */
-import { ConfigError, formatProblem } from "../config/problems.js";
+import { alternatives, ConfigError, formatProblem } from "../config/problems.js";
 import { didYouMean } from "../config/suggest.js";
-import { type Command, readArguments, UsageError } from "./command.js";
-import { commandHelp, overview } from "./help.js";
+import { type Command, type Group, readArguments, UsageError } from "./command.js";
+import { commandHelp, groupHelp, overview } from "./help.js";
 import { out, say } from "./output.js";
 import { version } from "./version.js";
 
 /** Commands by name. Each loads when it is asked for. */
-const commands: Readonly<Record<string, () => Promise<Command>>> = {
+const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
   serve: async () => (await import("./serve.js")).serve,
   check: async () => (await import("./check.js")).check,
   node: async () => (await import("./node.js")).node,
-  token: async () => (await import("./token.js")).token,
+  tokens: async () => (await import("./tokens.js")).tokens,
+  usage: async () => (await import("./usage.js")).usage,
   schema: async () => (await import("./schema.js")).schema,
 };
 
@@ -37,34 +38,51 @@ export async function run(args: readonly string[]): Promise<number> {
 }
 
 async function dispatch(args: readonly string[]): Promise<number> {
-  const [first = "serve", ...rest] = args;
+  const [first = "", ...rest] = args;
   if (first === "-v" || first === "--version" || first === "version") {
     out(`lintel ${version()}`);
     return 0;
   }
-  if (first === "-h" || first === "--help" || first === "help") return help(rest[0]);
+  if (first === "-h" || first === "--help" || first === "help") return help(rest);
   // Options without a command belong to `serve`.
-  const implied = first.startsWith("-");
-  const name = implied ? "serve" : first;
-  const command = await find(name);
-  const given = readArguments(name, command, implied ? args : rest);
-  return given === "help" ? help(name) : command.run(given);
+  const implied = args.length === 0 || first.startsWith("-");
+  const { name, found, rest: own } = await find(implied ? ["serve", ...args] : args);
+  if ("commands" in found) {
+    if (["-h", "--help"].includes(own[0] ?? "")) return help([name]);
+    const names = alternatives(Object.keys(found.commands));
+    throw new UsageError(`say what to do: lintel ${name} ${names}`);
+  }
+  const given = readArguments(name, found, own);
+  return given === "help" ? help(name.split(" ")) : found.run(given);
 }
 
-async function find(name: string): Promise<Command> {
-  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (load) return load();
-  const known = [...Object.keys(commands), "help", "version"];
-  const hint = didYouMean(name, known) || `; there are: ${known.join(", ")}`;
-  throw new UsageError(`unknown command "${name}"${hint}`);
+/** What some arguments begin with: its name in full, a command or a group, and what comes after. */
+async function find(args: readonly string[]) {
+  const [first = "", second, ...after] = args;
+  const load = Object.hasOwn(commands, first) ? commands[first] : undefined;
+  if (!load) throw unknown(first, first, [...Object.keys(commands), "help", "version"]);
+  const found = await load();
+  const isGroup = "commands" in found && second !== undefined && !second.startsWith("-");
+  if (!isGroup) return { name: first, found, rest: args.slice(1) };
+  const command = Object.hasOwn(found.commands, second) ? found.commands[second] : undefined;
+  const name = `${first} ${second}`;
+  if (!command) throw unknown(name, second, Object.keys(found.commands));
+  return { name, found: command, rest: after };
 }
 
-async function help(name: string | undefined): Promise<number> {
-  if (name === undefined || name === "help" || name === "version") {
+function unknown(name: string, word: string, known: readonly string[]): UsageError {
+  const hint = didYouMean(word, known) || `; there are: ${known.join(", ")}`;
+  return new UsageError(`unknown command "${name}"${hint}`);
+}
+
+async function help(words: readonly string[]): Promise<number> {
+  const [first] = words;
+  if (first === undefined || first === "help" || first === "version") {
     const all = Object.entries(commands).map(async ([key, load]) => [key, await load()] as const);
     out(overview(await Promise.all(all)));
   } else {
-    out(commandHelp(name, await find(name)));
+    const { name, found } = await find(words);
+    out("commands" in found ? groupHelp(name, found) : commandHelp(name, found));
   }
   return 0;
 }

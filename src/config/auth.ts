@@ -4,7 +4,7 @@ import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
 import { limitsOf, limitsSchema } from "./caller-limits.js";
 import { httpUrl } from "./fields.js";
-import { duration } from "./quantities.js";
+import { duration, time } from "./quantities.js";
 
 const name = () => z.string().min(1);
 
@@ -14,19 +14,6 @@ const models = () =>
     .min(1)
     .optional()
     .describe("Names or prefix* patterns of the models that it may use. Default: all.");
-
-const timeMessage = "must be a date or a time such as 2027-01-31 or 2027-01-31T18:00:00Z";
-
-/** A time; a date alone is its beginning in UTC. Comes out in milliseconds since the epoch. */
-const time = () =>
-  z
-    .string({ error: timeMessage })
-    .regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/, {
-      error: timeMessage,
-      abort: true,
-    })
-    .refine((text) => !Number.isNaN(Date.parse(text)), { error: timeMessage })
-    .transform((text) => Date.parse(text));
 
 const token = z.strictObject({
   name: name().describe("Who it was issued to; names the caller in logs and limits."),

@@ -45,6 +45,19 @@ export const duration = () =>
     "must be a duration such as 500ms, 30s, 15m, 24h or 7d, or a number of milliseconds",
   );
 
+const timeMessage = "must be a date or a time such as 2027-01-31 or 2027-01-31T18:00:00Z";
+
+/** A time; a date alone is its beginning in UTC. Comes out in milliseconds since the epoch. */
+export const time = () =>
+  z
+    .string({ error: timeMessage })
+    .regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/, {
+      error: timeMessage,
+      abort: true,
+    })
+    .refine((text) => !Number.isNaN(Date.parse(text)), { error: timeMessage })
+    .transform((text) => Date.parse(text));
+
 /** A size: `1GiB`, `500kB`, or a number of bytes. Comes out in bytes. */
 export const size = () =>
   quantity(

@@ -190,7 +190,7 @@ export class StoredTokens implements CallerSource {
     const { log, whenAway } = this.#settings;
     const unseen = whenAway === "allow" ? "let in without a name" : "refused";
     log.warn(
-      { error: String((error as Error).cause ?? error) },
+      { error: (error as Error).message, cause: String((error as Error).cause ?? "") || undefined },
       `the database of tokens is away; tokens not seen before are ${unseen} until it is back`,
     );
   }

@@ -47,7 +47,9 @@ export class ValueRefused extends Error {
 /** The words for the log: the cause's where there is one. */
 export function reasonOf(error: unknown): string {
   const { message, cause } = error as Error;
-  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+  // A name with several addresses fails with one error for each, and no words of its own.
+  const [why] = cause instanceof AggregateError ? cause.errors : [cause];
+  return why instanceof Error ? `${message}: ${why.message}` : message;
 }
 
 /** Runs one statement; answers its rows. */

@@ -1,0 +1,32 @@
+/** Rows for people and for programs. */
+
+/** Rows under a heading, each column as wide as it has to be; numbers stand to the right. */
+export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = heading.map((title, i) =>
+    Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)),
+  );
+  const isNumber = heading.map((_, i) =>
+    rows.every((row) => /^$|^-?[\d,]+(\.\d+)?$/.test(row[i] ?? "")),
+  );
+  return [heading, ...rows]
+    .map((row) =>
+      row
+        .map((cell, i) => {
+          const width = widths[i] ?? 0;
+          return isNumber[i] ? cell.padStart(width) : cell.padEnd(width);
+        })
+        .join("   ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+/** Rows under a heading as RFC 4180 has them. */
+export function csv(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const quoted = (cell: string) =>
+    // A program that takes a cell for a formula must not run what a caller chose.
+    /[",\r\n]|^[=+@-](?![\d.]+$)/.test(cell) ? `"${guard(cell).replaceAll('"', '""')}"` : cell;
+  return [heading, ...rows].map((row) => row.map(quoted).join(",")).join("\r\n");
+}
+
+const guard = (cell: string) => (/^[=+@-]/.test(cell) ? `'${cell}` : cell);

@@ -1,0 +1,139 @@
+/** What a token may do, as it is said on the command line. */
+import { duration, time } from "../config/quantities.js";
+import type { Budget, BudgetPeriod, CallerLimits } from "../core/limits/settings.js";
+import type { NewToken } from "../state/database/tokens.js";
+import { type Given, type Option, UsageError } from "./command.js";
+
+/** What was asked for. */
+export type TokenWish = NewToken;
+
+/** The options. */
+export const tokenOptions = {
+  name: {
+    value: "NAME",
+    short: "n",
+    help: "who it is for; names the caller in logs, limits and usage",
+  },
+  models: { value: "A,B", help: "models that it may use, by name or prefix* (default: all)" },
+  rpm: { value: "N", help: "requests per minute, or unlimited" },
+  tpm: { value: "N", help: "tokens per minute, or unlimited" },
+  "images-per-day": { value: "N", help: "images per day (UTC), or unlimited" },
+  concurrent: { value: "N", help: "calls that may run at the same time, or unlimited" },
+  budget: {
+    value: "N[/PERIOD]",
+    help: "spend per hour, day, week or month (default: month), or unlimited",
+  },
+  expires: {
+    value: "WHEN",
+    help: "a date, a time, or how long from now: 2027-01-31, 90d (default: never)",
+  },
+} as const satisfies Record<string, Option>;
+
+/**
+ * What was asked for.
+ * @throws UsageError
+ */
+export function wishOf(given: Given): TokenWish {
+  const name = given.text("name")?.trim();
+  if (!name) throw new UsageError("tokens create needs --name NAME");
+  if (name.length > 128 || /\p{Cc}/u.test(name) || name.startsWith("tok_")) {
+    throw new UsageError(
+      "--name must have at most 128 characters, no control characters, and not begin with tok_",
+    );
+  }
+  const limits = limitsOf(given);
+  return {
+    name,
+    models: modelsOf(given),
+    limits: Object.values(limits).some((limit) => limit !== undefined) ? limits : undefined,
+    expiresAt: expiryOf(given),
+  };
+}
+
+function modelsOf(given: Given): readonly string[] | undefined {
+  const models = given
+    .text("models")
+    ?.split(",")
+    .map((model) => model.trim())
+    .filter((model) => model !== "");
+  if (models?.length === 0) throw new UsageError("--models needs at least one name");
+  return models;
+}
+
+const limitsOf = (given: Given): CallerLimits => ({
+  requestsPerMinute: amountOption(given, "rpm"),
+  tokensPerMinute: amountOption(given, "tpm"),
+  imagesPerDay: amountOption(given, "images-per-day"),
+  concurrent: amountOption(given, "concurrent"),
+  budget: budgetOption(given),
+});
+
+function amountOption(given: Given, name: string): number | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  if (text === "unlimited") return Number.POSITIVE_INFINITY;
+  if (/^\d{1,12}$/.test(text)) return Number(text);
+  throw new UsageError(`--${name} must be a whole number, 0 or more, or unlimited`);
+}
+
+const periods: readonly BudgetPeriod[] = ["hour", "day", "week", "month"];
+
+function budgetOption(given: Given): Budget | undefined {
+  const text = given.text("budget");
+  if (text === undefined) return undefined;
+  const [amount = "", period = "month", more] = text.split("/");
+  const known = periods.find((one) => one === period);
+  const isNumber = /^\d{1,12}(\.\d{1,9})?$/.test(amount);
+  if (!known || more !== undefined || !(isNumber || amount === "unlimited")) {
+    throw new UsageError(
+      "--budget must be a number, or a number and a period: 20, 5/day, unlimited",
+    );
+  }
+  return { amount: isNumber ? Number(amount) : Number.POSITIVE_INFINITY, period: known };
+}
+
+function expiryOf(given: Given): number | undefined {
+  const text = given.text("expires");
+  if (text === undefined || text === "never") return undefined;
+  const at = time().safeParse(text);
+  const expiresAt = at.success ? at.data : Date.now() + (parseDuration(text) ?? Number.NaN);
+  if (Number.isNaN(expiresAt)) {
+    throw new UsageError("--expires must be a date, a time, or how long from now: 2027-01-31, 90d");
+  }
+  if (expiresAt <= Date.now()) throw new UsageError("--expires is in the past");
+  return expiresAt;
+}
+
+/**
+ * An option that is a duration, in milliseconds.
+ * @throws UsageError
+ */
+export function durationOption(given: Given, name: string): number | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  const ms = parseDuration(text);
+  if (ms === undefined)
+    throw new UsageError(`--${name} must be a duration such as 30s, 15m, 24h or 7d`);
+  return ms;
+}
+
+/** `90d` in milliseconds; a number alone is none, it would be taken for days. */
+export function parseDuration(text: string): number | undefined {
+  const parsed = /[a-z]$/.test(text) ? duration().safeParse(text) : undefined;
+  return parsed?.success ? parsed.data : undefined;
+}
+
+/** Limits in one line, as the options name them. */
+export function limitsInWords(limits: CallerLimits | undefined): string {
+  const { requestsPerMinute, tokensPerMinute, imagesPerDay, concurrent, budget } = limits ?? {};
+  const amount = (n: number) => (n === Number.POSITIVE_INFINITY ? "unlimited" : String(n));
+  return [
+    requestsPerMinute !== undefined && `rpm ${amount(requestsPerMinute)}`,
+    tokensPerMinute !== undefined && `tpm ${amount(tokensPerMinute)}`,
+    imagesPerDay !== undefined && `images/day ${amount(imagesPerDay)}`,
+    concurrent !== undefined && `concurrent ${amount(concurrent)}`,
+    budget && `budget ${amount(budget.amount)}/${budget.period}`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+}

@@ -1,0 +1,33 @@
+/** A token for the configuration instead of the database. */
+import { stringify } from "yaml";
+import type { CallerLimits } from "../core/limits/settings.js";
+import { createToken, hashToken } from "../core/tokens.js";
+import type { TokenWish } from "./token-options.js";
+
+/** The token, and the lines that make a configuration know it. */
+export function tokenYaml({ name, models, limits, expiresAt }: TokenWish): string {
+  const secret = createToken();
+  const token = {
+    name,
+    hash: hashToken(secret),
+    models,
+    limits: limits && written(limits),
+    expires: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
+  };
+  const lines = stringify({ auth: { mode: "token", tokens: [token] } }, { lineWidth: 0 });
+  const words = "This is the only time that it is shown. For lintel.yaml:";
+  return `${secret}\n\n${words}\n\n${lines.trimEnd()}`;
+}
+
+/** Limits as the configuration has them. */
+function written(limits: CallerLimits) {
+  const amount = (n: number | undefined) => (n === Number.POSITIVE_INFINITY ? "unlimited" : n);
+  const { budget } = limits;
+  return {
+    requests_per_minute: amount(limits.requestsPerMinute),
+    tokens_per_minute: amount(limits.tokensPerMinute),
+    images_per_day: amount(limits.imagesPerDay),
+    concurrent: amount(limits.concurrent),
+    budget: budget && { amount: amount(budget.amount), period: budget.period },
+  };
+}

@@ -1,0 +1,156 @@
+/** `lintel tokens`: issues tokens for callers, lists them and ends them. */
+import type { StoredToken } from "../core/callers/store.js";
+import { DatabaseTokens } from "../state/database/tokens.js";
+import type { Command, Given, Group } from "./command.js";
+import { databaseOptions, withDatabase } from "./database.js";
+import { out, say } from "./output.js";
+import { table } from "./table.js";
+import { durationOption, limitsInWords, tokenOptions, wishOf } from "./token-options.js";
+import { tokenYaml } from "./token-yaml.js";
+
+const json = { help: "prints JSON" } as const;
+
+const create: Command = {
+  summary: "issues a token for a caller",
+  details: `Prints the token; this is the only time that it is shown, and it is stored as a hash.
+Tokens count where auth.mode is token.`,
+  options: {
+    ...tokenOptions,
+    yaml: { help: "stores nothing: prints the token, and lines for lintel.yaml with its hash" },
+    json,
+    ...databaseOptions,
+  },
+  async run(given) {
+    const wish = wishOf(given);
+    if (given.has("yaml")) {
+      out(tokenYaml(wish));
+      return 0;
+    }
+    return withDatabase(given, { make: true }, async ({ sql, config }) => {
+      const { auth } = config ?? {};
+      if (auth?.tokens.some(({ name }) => name === wish.name)) {
+        return failed(`a token in the configuration is called ${quoted(wish.name)} already`);
+      }
+      if (auth?.oidc.some(({ name }) => wish.name.startsWith(`${name}:`))) {
+        return failed(`callers of an OIDC issuer are called like ${quoted(wish.name)}`);
+      }
+      const made = await new DatabaseTokens(sql).create(wish);
+      if (!made) return failed(`a token is called ${quoted(wish.name)} already`);
+      show(given, { id: made.id, name: wish.name, token: made.secret });
+      if (auth && auth.mode !== "token") {
+        say(`auth.mode is ${auth.mode}: tokens are looked at where it is token`);
+      }
+      return 0;
+    });
+  },
+};
+
+const list: Command = {
+  summary: "lists the tokens of the database",
+  options: { all: { help: "those that were revoked too" }, json, ...databaseOptions },
+  run: (given) =>
+    withDatabase(given, {}, async ({ sql }) => {
+      const all = await new DatabaseTokens(sql).list();
+      const shown = all.filter(({ revokedAt }) => given.has("all") || revokedAt === undefined);
+      if (given.has("json")) out(JSON.stringify(shown.map(entryOf), undefined, 2));
+      else if (shown.length === 0) say("there are no tokens");
+      else out(table(heading, shown.map(rowOf)));
+      return 0;
+    }),
+};
+
+const revoke: Command = {
+  summary: "ends a token at once",
+  operand: "NAME",
+  details: "NAME is the token's name or its id.",
+  options: databaseOptions,
+  run: (given) =>
+    withDatabase(given, {}, async ({ sql, config }) => {
+      const token = await new DatabaseTokens(sql).revoke(given.operand);
+      if (!token) return failed(noSuch(given));
+      const within = config ? ` within ${config.state.refresh / 1000} s` : "";
+      say(`${token.name}: revoked; every gateway refuses it${within}`);
+      return 0;
+    }),
+};
+
+const rotate: Command = {
+  summary: "replaces a token; its name, models and limits stay",
+  operand: "NAME",
+  details: "NAME is the token's name or its id. Prints the new token, which is shown only now.",
+  options: {
+    grace: {
+      value: "TIME",
+      help: "how long the old token counts besides, for example 24h (default: 0s)",
+    },
+    json,
+    ...databaseOptions,
+  },
+  async run(given) {
+    const graceMs = durationOption(given, "grace") ?? 0;
+    return withDatabase(given, {}, async ({ sql }) => {
+      const rotated = await new DatabaseTokens(sql).rotate(given.operand, graceMs);
+      if (!rotated) return failed(noSuch(given));
+      const { secret, token } = rotated;
+      show(given, { id: token.id, name: token.name, token: secret });
+      return 0;
+    });
+  },
+};
+
+export const tokens: Group = { commands: { create, list, revoke, rotate } };
+
+const quoted = (name: string) => JSON.stringify(name);
+
+const noSuch = ({ operand }: Given) => `there is no token ${quoted(operand)} that counts`;
+
+function failed(message: string): number {
+  say(`lintel: ${message}`);
+  return 1;
+}
+
+/** The token alone on stdout, so that it can be taken from there. */
+function show(given: Given, made: { id: string; name: string; token: string }): void {
+  out(given.has("json") ? JSON.stringify(made) : made.token);
+  if (!given.has("json")) say(`${made.name} (${made.id}): the token is shown only now`);
+}
+
+const heading = ["NAME", "ID", "STATE", "MODELS", "LIMITS", "CREATED", "EXPIRES"];
+
+function rowOf(token: StoredToken): string[] {
+  const { name, id, models, limits, createdAt, expiresAt } = token;
+  return [
+    name,
+    id,
+    stateOf(token),
+    models?.join(" ") ?? "all",
+    limitsInWords(limits),
+    timeOf(createdAt),
+    expiresAt === undefined ? "never" : timeOf(expiresAt),
+  ];
+}
+
+/** What `--json` tells of a token; nothing that leads to it. */
+function entryOf(token: StoredToken) {
+  const { id, name, models, limits, createdAt, expiresAt, revokedAt } = token;
+  const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
+  return {
+    id,
+    name,
+    state: stateOf(token),
+    models: models ?? null,
+    limits: limits ? limitsInWords(limits) : null,
+    created: time(createdAt),
+    expires: time(expiresAt),
+    revoked: time(revokedAt),
+  };
+}
+
+function stateOf({ revokedAt, expiresAt, previous }: StoredToken): string {
+  const now = Date.now();
+  if (revokedAt !== undefined) return "revoked";
+  if (expiresAt !== undefined && expiresAt <= now) return "expired";
+  return previous && previous.until > now ? "active, two tokens" : "active";
+}
+
+const timeOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 16)}Z`;

@@ -1,0 +1,141 @@
+/** `lintel usage`: what was used, by whom and of what. */
+
+import { time } from "../config/quantities.js";
+import { didYouMean } from "../config/suggest.js";
+import { unit } from "../core/limits/prices.js";
+import { silent } from "../core/log.js";
+import { DatabaseUsage, type Group, groups, type UsageTotals } from "../state/database/usage.js";
+import { Shipper } from "../state/journal/shipper.js";
+import { type Command, type Given, UsageError } from "./command.js";
+import { databaseOptions, withDatabase } from "./database.js";
+import { out, say } from "./output.js";
+import { csv, table } from "./table.js";
+import { parseDuration } from "./token-options.js";
+
+const formats = ["table", "csv", "json"] as const;
+
+export const usage: Command = {
+  summary: "sums up what was used",
+  details: `Reads the database, whether a gateway runs or not; of a running one the last second may be missing.
+Groups: ${groups.join(", ")}. Times are in UTC.`,
+  options: {
+    by: { value: "A,B", help: "what to tell apart (default: token,model)" },
+    since: { value: "WHEN", help: "from when on: 7d, 24h, a date or a time (default: 7d)" },
+    until: { value: "WHEN", help: "until when (default: now)" },
+    model: { value: "NAME", help: "only this model" },
+    token: { value: "NAME", help: "only this caller, by the token's name or its id" },
+    format: { value: "FORMAT", help: "table, csv or json (default: table)" },
+    ...databaseOptions,
+  },
+  async run(given) {
+    const by = groupsOf(given);
+    const format = given.text("format") ?? "table";
+    if (!formats.some((one) => one === format)) {
+      throw new UsageError("--format must be table, csv or json");
+    }
+    const filter = {
+      since: timeOption(given, "since") ?? Date.now() - 7 * 86_400_000,
+      until: timeOption(given, "until"),
+      model: given.text("model"),
+      token: given.text("token"),
+    };
+    return withDatabase(given, {}, async ({ sql, journal }) => {
+      const stored = new DatabaseUsage(sql);
+      // What a gateway left behind that was killed and not started again.
+      if (journal) await new Shipper({ directory: journal, usage: stored, log: silent }).close();
+      const totals = await stored.totals(by, filter);
+      if (format === "json") out(JSON.stringify(totals.map(entryOf), undefined, 2));
+      else if (format === "csv") out(csv(...cells(totals, by)));
+      else if (totals.length === 0) say("nothing was used");
+      else out(table(...forPeople(totals, by)));
+      return 0;
+    });
+  },
+};
+
+function groupsOf(given: Given): Group[] {
+  const words = (given.text("by") ?? "token,model").split(",").map((word) => word.trim());
+  return words.map((word) => {
+    const known = groups.find((group) => group === word);
+    if (known) return known;
+    const hint = didYouMean(word, groups) || `; there are: ${groups.join(", ")}`;
+    throw new UsageError(`--by: there is no group "${word}"${hint}`);
+  });
+}
+
+/** A time, or a duration that is counted back from now. */
+function timeOption(given: Given, name: string): number | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  const at = time().safeParse(text);
+  const ago = parseDuration(text);
+  if (at.success) return at.data;
+  if (ago !== undefined) return Date.now() - ago;
+  throw new UsageError(
+    `--${name} must be a duration, a date or a time: 7d, 2027-01-31, 2027-01-31T18:00:00Z`,
+  );
+}
+
+/** What programs get. */
+function entryOf({ group, ...totals }: UsageTotals) {
+  return {
+    ...group,
+    calls: totals.calls,
+    failed: totals.failed,
+    prompt_tokens: totals.promptTokens,
+    completion_tokens: totals.completionTokens,
+    images: totals.images,
+    spend: totals.spend / unit,
+    duration_ms: rounded(totals.durationMs),
+    first_ms: totals.firstMs === undefined ? null : rounded(totals.firstMs),
+  };
+}
+
+const rounded = (ms: number) => Math.round(ms * 10) / 10;
+
+const columns = [
+  "calls",
+  "failed",
+  "prompt_tokens",
+  "completion_tokens",
+  "images",
+  "spend",
+  "duration_ms",
+  "first_ms",
+] as const;
+
+function cells(totals: readonly UsageTotals[], by: readonly Group[]): [string[], string[][]] {
+  const rows = totals
+    .map(entryOf)
+    .map((entry) => [
+      ...by.map((group) => entry[group] ?? ""),
+      ...columns.map((column) => (entry[column] === null ? "" : plain(entry[column]))),
+    ]);
+  return [[...by, ...columns], rows];
+}
+
+/** Without an exponent: 1e-7 is not what a table wants. */
+const plain = (n: number) => (Number.isInteger(n) ? String(n) : n.toFixed(9).replace(/0+$/, ""));
+
+function forPeople(totals: readonly UsageTotals[], by: readonly Group[]): [string[], string[][]] {
+  const [heading, rows] = cells(totals, by);
+  const titles = heading.map((title) => title.toUpperCase().replaceAll("_", " "));
+  return [titles, totals.length > 1 && by.length > 0 ? [...rows, sumOf(totals, by)] : rows];
+}
+
+/** The last line: everything together. */
+function sumOf(totals: readonly UsageTotals[], by: readonly Group[]): string[] {
+  const sum = (key: "calls" | "failed" | "promptTokens" | "completionTokens" | "images") =>
+    String(totals.reduce((all, one) => all + one[key], 0));
+  const spend = totals.reduce((all, one) => all + one.spend, 0) / unit;
+  return [
+    "total",
+    ...by.slice(1).map(() => ""),
+    sum("calls"),
+    sum("failed"),
+    sum("promptTokens"),
+    sum("completionTokens"),
+    sum("images"),
+    plain(spend),
+  ];
+}

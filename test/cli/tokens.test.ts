@@ -1,0 +1,142 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { valid } from "../config/text.js";
+import { runHere } from "./here.js";
+import { build, folder, run } from "./lintel.js";
+
+beforeAll(build);
+
+const sha256 = (token: string) => `sha256:${createHash("sha256").update(token).digest("hex")}`;
+
+test("--yaml: a token is shown once, and its lines are a configuration that knows it by hash", async () => {
+  const limits = ["--rpm", "60", "--concurrent", "0", "--budget", "unlimited/day"];
+  const rest = ["--models", "a, image-*", "--expires", "2099-01-31", ...limits];
+  const { code, stdout } = await runHere([
+    "tokens",
+    "create",
+    "--yaml",
+    "--name",
+    "yes: #1",
+    ...rest,
+  ]);
+  expect(code).toBe(0);
+  const [token = "", ...lines] = stdout.split("\n");
+  expect(token).toMatch(/^lt_[\w-]{43}$/);
+  const yaml = lines.join("\n");
+  expect(yaml).not.toContain(token);
+  expect(valid(yaml.slice(yaml.indexOf("auth:"))).auth.tokens).toEqual([
+    {
+      name: "yes: #1",
+      hash: sha256(token),
+      models: ["a", "image-*"],
+      limits: {
+        requests_per_minute: 60,
+        concurrent: 0,
+        budget: { amount: Number.POSITIVE_INFINITY, period: "day" },
+      },
+      expires: Date.UTC(2099, 0, 31),
+    },
+  ]);
+});
+
+test("create, list, rotate and revoke; the token is in nothing that is kept", async () => {
+  const cwd = folder({ "lintel.yaml": "auth: { mode: token }\nstate: { directory: state }\n" });
+  const config = ["--config", join(cwd, "lintel.yaml")];
+  const tokens = (...args: string[]) => runHere(["tokens", ...args, ...config]);
+  const limits = ["--rpm", "60", "--tpm", "unlimited", "--images-per-day", "5", "--budget", "2.5"];
+  const alice = ["tokens", "create", "--name", "alice", "--models", "a,b*"];
+  const made = await run([...alice, ...limits], cwd);
+  expect(made.code).toBe(0);
+  expect(made.stdout).toMatch(/^lt_[\w-]{43}\n$/);
+  expect(made.stderr).toMatch(/^alice \(tok_[\w-]{12}\): the token is shown only now\n$/);
+  const json = await tokens("create", "--name", "bob", "--expires", "90d", "--json");
+  const bob = JSON.parse(json.stdout) as { id: string; name: string; token: string };
+  expect(bob).toMatchObject({ name: "bob", token: expect.stringMatching(/^lt_/) });
+  expect(await tokens("create", "--name", "bob")).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: 'lintel: a token is called "bob" already\n',
+  });
+
+  const list = JSON.parse((await tokens("list", "--json")).stdout) as object[];
+  expect(list).toEqual([
+    expect.objectContaining({
+      name: "alice",
+      state: "active",
+      models: ["a", "b*"],
+      limits: "rpm 60, tpm unlimited, images/day 5, budget 2.5/month",
+      expires: null,
+    }),
+    expect.objectContaining({ id: bob.id, models: null, limits: null, revoked: null }),
+  ]);
+
+  const rotated = await tokens("rotate", "bob", "--grace", "1h");
+  expect(rotated.stdout).toMatch(/^lt_/);
+  expect(rotated.stdout.trim()).not.toBe(bob.token);
+  const shown = await tokens("list");
+  expect(shown.stdout).toMatch(/^NAME +ID +STATE +MODELS +LIMITS +CREATED +EXPIRES\nalice /);
+  expect(shown.stdout).toMatch(/^bob +tok_\S+ +active, two tokens +all /m);
+
+  const revoked = await tokens("revoke", bob.id);
+  expect(revoked).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: "bob: revoked; every gateway refuses it within 5 s\n",
+  });
+  expect(await tokens("revoke", "bob")).toMatchObject({
+    code: 1,
+    stderr: 'lintel: there is no token "bob" that counts\n',
+  });
+  expect((await tokens("list")).stdout).not.toContain("bob");
+  expect((await tokens("list", "--all")).stdout).toMatch(/^bob +tok_\S+ +revoked /m);
+
+  // Not in the clear, not anywhere: neither the old ones nor the new one.
+  const state = join(cwd, "state");
+  const bytes = Buffer.concat(readdirSync(state).map((name) => readFileSync(join(state, name))));
+  expect(bytes.includes(sha256(bob.token))).toBe(true);
+  for (const secret of [made.stdout.trim(), bob.token, rotated.stdout.trim()]) {
+    expect(bytes.includes(secret)).toBe(false);
+    expect(bytes.includes(secret.slice(3))).toBe(false);
+  }
+});
+
+test("a name that somebody has is not given twice, wherever that one stands", async () => {
+  const cwd = folder({
+    "lintel.yaml": `auth:
+  tokens: [{ name: alice, hash: "${sha256("x")}" }]
+  oidc: [{ name: corp, issuer: "https://a.example", audience: lintel }]
+state: { directory: state }
+`,
+  });
+  const config = ["--config", join(cwd, "lintel.yaml")];
+  const create = (name: string) => runHere(["tokens", "create", "--name", name, ...config]);
+  const alice = await create("alice");
+  const corp = await create("corp:x");
+  const other = await create("bob");
+  expect(alice).toMatchObject({
+    code: 1,
+    stderr: 'lintel: a token in the configuration is called "alice" already\n',
+  });
+  expect(corp).toMatchObject({
+    code: 1,
+    stderr: 'lintel: callers of an OIDC issuer are called like "corp:x"\n',
+  });
+  expect(other.stderr).toContain("auth.mode is public: tokens are looked at where it is token");
+});
+
+test("a database that can't be used is one line and 1", async () => {
+  const database = "postgres://me:secret@127.0.0.1:1/none";
+  const list = (where: string) => runHere(["tokens", "list", "--database", where]);
+  const away = await list(database);
+  expect(away).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "lintel: PostgreSQL can't be used: connect ECONNREFUSED 127.0.0.1:1\n",
+  });
+  const gone = await list("gone.db");
+  expect(gone).toMatchObject({ code: 1, stderr: "lintel: there is no database gone.db\n" });
+  const broken = await list(join(folder({ "lintel.db": "not a database" }), "lintel.db"));
+  expect(broken).toMatchObject({ code: 1, stderr: "lintel: file is not a database\n" });
+});

@@ -1,0 +1,104 @@
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openNamed } from "../../src/state/database/open.js";
+import { DatabaseUsage } from "../../src/state/database/usage.js";
+import { record } from "../state/record.js";
+import { runHere } from "./here.js";
+import { folder } from "./lintel.js";
+
+const hour = 3_600_000;
+
+/** A database with a few calls. */
+async function filled(): Promise<string> {
+  const cwd = folder();
+  const sql = openNamed(join(cwd, "usage.db"));
+  const at = Date.now() - hour;
+  await new DatabaseUsage(sql).insert([
+    record({ at, caller: "alice", model: "m", promptTokens: 1000, spend: 1_500_000_000 }),
+    record({ at, caller: "alice", model: "m", spend: 1, outcome: "cancelled", firstMs: 5.25 }),
+    record({ at, caller: '=HYPERLINK("x")', model: "n,1", images: 2 }),
+    record({ at: at - 30 * 24 * hour, caller: "old" }),
+  ]);
+  await sql.close();
+  return cwd;
+}
+
+test("as a table, as CSV and as JSON", async () => {
+  const cwd = await filled();
+  const database = ["--database", join(cwd, "usage.db")];
+  const usage = (...args: string[]) => runHere(["usage", ...database, ...args]);
+  const shown = await usage();
+  const csv = await usage("--format", "csv", "--by", "token, model");
+  const json = await usage("--format", "json", "--by", "model", "--token", "alice");
+  const all = await usage("--since", "2000-01-01", "--by", "token", "--model", "chat-1");
+  const none = await usage("--until", "2000-01-01", "--since", "1999-01-01T00:00Z");
+  expect(shown.code).toBe(0);
+  const lines = shown.stdout.trimEnd().split("\n");
+  expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
+    [
+      "TOKEN",
+      "MODEL",
+      "CALLS",
+      "FAILED",
+      "PROMPT TOKENS",
+      "COMPLETION TOKENS",
+      "IMAGES",
+      "SPEND",
+      "DURATION MS",
+      "FIRST MS",
+    ],
+    ["alice", "m", "2", "1", "1010", "10", "0", "1.500000001", "20", "5.3"],
+    ['=HYPERLINK("x")', "n,1", "1", "0", "10", "5", "2", "0", "20"],
+    ["total", "3", "1", "1020", "15", "2", "1.500000001"],
+  ]);
+  expect(csv.stdout.split("\r\n")).toEqual([
+    "token,model,calls,failed,prompt_tokens,completion_tokens,images,spend,duration_ms,first_ms",
+    "alice,m,2,1,1010,10,0,1.500000001,20,5.3",
+    `"'=HYPERLINK(""x"")","n,1",1,0,10,5,2,0,20,\n`,
+  ]);
+  expect(JSON.parse(json.stdout)).toEqual([
+    {
+      model: "m",
+      calls: 2,
+      failed: 1,
+      prompt_tokens: 1010,
+      completion_tokens: 10,
+      images: 0,
+      spend: 1.500000001,
+      duration_ms: 20,
+      first_ms: 5.3,
+    },
+  ]);
+  expect(all.stdout).toMatch(/^old +1 +0 +10 +5 /m);
+  expect(none).toMatchObject({ code: 0, stdout: "", stderr: "nothing was used\n" });
+});
+
+test("what a gateway left behind that was killed is in it, once", async () => {
+  const cwd = folder({ "lintel.yaml": "state: { directory: . }" });
+  const journal = join(cwd, "usage");
+  mkdirSync(journal, { recursive: true });
+  const at = Date.now();
+  const left = [record({ at, id: "a" }), record({ at, id: "b" })];
+  const text = left.map((it) => JSON.stringify(it)).join("\n");
+  // A process of this machine that is gone; its last line is only half there.
+  const dead = "host.999999999.abc.0000000000.journal";
+  writeFileSync(
+    join(journal, dead.replace("host", hostname().replace(/[^\w-]/g, "_"))),
+    `${text}\n${JSON.stringify(record({ at })).slice(0, 40)}`,
+  );
+  for (const _ of [1, 2]) {
+    const { stdout } = await runHere([
+      "usage",
+      "--format",
+      "json",
+      "--by",
+      "token",
+      "--config",
+      join(cwd, "lintel.yaml"),
+    ]);
+    expect(JSON.parse(stdout)).toMatchObject([{ token: "alice", calls: 2, prompt_tokens: 20 }]);
+  }
+  expect(readdirSync(journal)).toEqual([]);
+});
