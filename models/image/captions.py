@@ -41,6 +41,11 @@ def _colour(rng, name):
 def _thing(rng, t, article):
     words = [str(rng.choice(SIZE_WORDS[t.size])), _colour(rng, t.colour),
              str(rng.choice(SHAPE_WORDS.get(t.shape, [t.shape])))]
+    unsaid = rng.random()
+    if unsaid < 0.03:
+        words[1] = ""
+    elif unsaid < 0.045:
+        words[2] = "shape"
     words = [w for w in words if w]
     if article:
         an = "an" if words[0][0] in "aeiou" else "a"

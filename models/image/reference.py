@@ -72,7 +72,7 @@ class Pipeline:
         return np.round(np.clip(y / 2 + 0.5, 0, 1) * 255).astype(np.uint8)
 
     def noise(self, seed, width, height, count=1):
-        h, w = (max(2, -(-v // self.factor)) for v in (height, width))
+        h, w = (-(-v // self.factor) for v in (height, width))
         shape = (count, self.vae_config["latent_channels"], h, w)
         return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 

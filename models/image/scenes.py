@@ -47,11 +47,19 @@ class Scene:
     ground: tuple = ("plain", None, None)  # (plain|vertical|horizontal, name, name); name None: quiet
     rgb: tuple = ((250, 250, 250), (250, 250, 250))
     relation: str | None = None  # how two things stand to each other, if the caption says it
+    outline: bool = False  # things are drawn as lines; only the LoRA learns such scenes
 
 
 def held_out(shape, colour, ground):
     """True for the combinations of one shape on a plain background that training never sees."""
     return (SHAPES.index(shape) * 5 + NAMES.index(colour) * 7 + NAMES.index(ground) * 11) % 10 == 3
+
+
+def distance(thing, x, y, side, outline=False):
+    """Signed distance in pixels of points relative to a thing's centre; side: the canvas's shorter one."""
+    r = thing.r * side
+    d = _distance(thing.shape, x, y, r)
+    return np.abs(d + 0.09 * r) - 0.09 * r if outline else d
 
 
 def _distance(shape, x, y, r):
@@ -117,7 +125,7 @@ def render(scene, width, height, scale=1, box=None):
         if x1 <= x0 or y1 <= y0:
             continue
         gx, gy = np.broadcast_arrays(px[:, x0:x1] - cx, py[y0:y1] - cy)
-        cover = np.clip(0.5 - _distance(t.shape, gx, gy, r) / scale, 0, 1)[..., None]
+        cover = np.clip(0.5 - distance(t, gx, gy, side, scene.outline) / scale, 0, 1)[..., None]
         patch = out[y0:y1, x0:x1]
         patch += cover * (np.array(t.rgb, np.float32) / 255 - patch)
     return out
@@ -127,26 +135,47 @@ def _jitter(rng, rgb, amount=5):
     return tuple(int(np.clip(c + rng.integers(-amount, amount + 1), 0, 255)) for c in rgb)
 
 
+def _extent(t):
+    """Half of a thing's width and height in parts of the canvas's shorter side."""
+    wide = {"rectangle": (1.3, 0.68), "oval": (1.3, 0.75)}.get(t.shape, (1.0, 1.08))
+    return wide[0] * t.r, wide[1] * t.r
+
+
+def _fit(things, aspect):
+    """Moves things into the frame and shrinks pairs that would touch. aspect: width / height."""
+    sx, sy = min(1, 1 / aspect), min(1, aspect)  # of the shorter side, in parts of width and height
+    for a in things:
+        for b in things:
+            if a is b:
+                continue
+            (ax, ay), (bx, by) = _extent(a), _extent(b)
+            room = max(abs(a.x - b.x) / sx / (ax + bx), abs(a.y - b.y) / sy / (ay + by)) * 0.94
+            if room < 1:
+                a.r, b.r = a.r * room, b.r * room
+    for t in things:
+        ex, ey = _extent(t)
+        t.x = float(np.clip(t.x, min(ex * sx + 0.015, 0.5), max(0.985 - ex * sx, 0.5)))
+        t.y = float(np.clip(t.y, min(ey * sy + 0.015, 0.5), max(0.985 - ey * sy, 0.5)))
+
+
 def _thing(rng, shape, colour, size, place, spot, wobble, shrink=1.0):
     r = SIZES[size] * shrink * rng.uniform(0.9, 1.1)
     x = spot[0] + rng.uniform(-1, 1) * wobble[0]
     y = spot[1] + rng.uniform(-1, 1) * wobble[1]
-    x = float(np.clip(x, min(0.7 * r + 0.02, 0.5), max(0.98 - 0.7 * r, 0.5)))
-    y = float(np.clip(y, min(1.08 * r + 0.02, 0.5), max(0.98 - 1.08 * r, 0.5)))
-    return Thing(shape, colour, size, x, y, r, _jitter(rng, COLOURS[colour]), place)
+    return Thing(shape, colour, size, float(x), float(y), r, _jitter(rng, COLOURS[colour]), place)
 
 
-def sample(rng, counts=(0.03, 0.9, 0.05, 0.02), train=True):
+def sample(rng, counts=(0.03, 0.45, 0.27, 0.25), train=True, aspect=16 / 9):
     """A random scene. counts: probability of 0, 1, 2, 3 things. In training, held-out
-    combinations are redrawn."""
+    combinations are redrawn. aspect: width / height of the canvas that it is meant for."""
     n = int(rng.choice(4, p=counts))
     u = rng.random()
-    if u < 0.86 or (n == 0 and u < 0.88):
+    if u < 0.66 or (n == 0 and u < 0.72):
         name = str(rng.choice(NAMES))
         ground, rgb = ("plain", name, None), (_jitter(rng, COLOURS[name]),) * 2
-    elif u < 0.93 or n == 0:
+    elif u < 0.91 or n == 0:
         a, b = (str(c) for c in rng.choice(NAMES, 2, replace=False))
-        kind = "vertical" if rng.random() < 0.75 else "horizontal"
+        kind = "vertical" if rng.random() < 0.7 else "horizontal"
         ground, rgb = (kind, a, b), (_jitter(rng, COLOURS[a]), _jitter(rng, COLOURS[b]))
     else:
         ground, rgb = ("plain", None, None), (_jitter(rng, QUIET[rng.integers(len(QUIET))], 2),) * 2
@@ -185,4 +214,5 @@ def sample(rng, counts=(0.03, 0.9, 0.05, 0.02), train=True):
             shape, colour, size = pick()
             place = place if scene.relation == "spots" else None
             scene.things.append(_thing(rng, shape, colour, size, place, (x, 0.5), (0.02, 0.04), 0.7))
+    _fit(scene.things, aspect)
     return scene

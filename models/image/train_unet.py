@@ -1,8 +1,8 @@
-"""Train text encoder and UNet together.  python train_unet.py --minutes 24
+"""Train text encoder and UNet together.  python train_unet.py --minutes 70
 
-Reads .work/vae.pt, writes .work/unet.pt. Three parts:
- 1. the text encoder alone learns to state a scene's facts from its caption (a minute);
- 2. both learn v-prediction, latents of many sizes;
+Reads nothing, writes .work/unet.pt. Three parts:
+ 1. the text encoder alone learns to state a scene's facts from its caption (minutes);
+ 2. both learn to clean noisy latents, first small canvases, then mostly 1024x576;
  3. the same, calibrated for guidance: see `target` below.
 """
 import argparse
@@ -19,12 +19,13 @@ from torch import nn
 
 import captions
 import data
+from latents import MEAN, STD
 from muon import Muon
 from schedule import alphas_cumprod
 from unet import DIM, TextEncoder, UNet
 
 WORK = Path(__file__).parent / ".work"
-POOL = 12000  # scenes kept per size
+POOL = 10000  # scenes kept per size
 
 
 class Facts(nn.Module):
@@ -48,24 +49,25 @@ class Pool:
     def fill(self, wait=False):
         try:
             while True:
-                size, *arrays = self.source.get(timeout=120) if wait else self.source.get_nowait()
+                size, z, ids, what = self.source.get(timeout=120) if wait else self.source.get_nowait()
                 wait = False
                 kept = self.items.setdefault(size, [])
-                kept.append([torch.from_numpy(a) for a in arrays])
-                self.total += 128
-                if len(kept) * 128 > POOL:
+                kept.append([torch.from_numpy(a) for a in (z, ids, what)])
+                self.total += len(ids)
+                if len(kept) * len(ids) > POOL:
                     kept.pop(0)
         except queues.Empty:
             pass
 
     def batch(self, table, cells):
-        """One size at random; as many items as make about `cells` latent cells."""
+        """One size at random; as many items as make about `cells` latent cells. The table has
+        shares of scenes, so sizes of which a batch holds few come more often."""
         sizes = [s for s in table if s in self.items]
-        p = np.array([table[s] for s in sizes])
+        p = np.array([table[s] / np.clip(cells // (s[0] * s[1]), 4, 128) for s in sizes])
         size = sizes[int(self.rng.choice(len(sizes), p=p / p.sum()))]
         kept = self.items[size]
-        n = int(np.clip(cells // (size[0] * size[1]), 6, 96))
-        where = [(int(self.rng.integers(len(kept))), int(self.rng.integers(128))) for _ in range(n)]
+        n = int(np.clip(cells // (size[0] * size[1]), 4, 128))
+        where = [(int(self.rng.integers(len(kept))), int(self.rng.integers(64))) for _ in range(n)]
         z = torch.stack([kept[i][0][j] for i, j in where]).float()
         ids = torch.stack([kept[i][1][j, self.rng.integers(2)] for i, j in where]).long()
         return z, ids, torch.stack([kept[i][2][j] for i, j in where])
@@ -91,34 +93,78 @@ def pretrain(text, heads, minutes, rng):
             print(f"text {step} {time.time() - start:.0f}s loss {loss.item():.4f}", flush=True)
 
 
-def target(unet, text, null, x, t, v, cond, guide):
-    """What the UNet has to say. Plain: v. Calibrated: for rows with a caption, a step of 1/guide
-    from the prediction without caption towards v. Then a guidance of `guide` gives the true
-    conditional prediction, and 7.5 a mild sharpening instead of burnt colours."""
+def target(unet, null, x, t, z, cond, guide):
+    """What the UNet has to say. Plain: the clean latents z. Calibrated: for rows with a caption, a
+    step of 1/guide from the answer without caption towards z. Then a guidance of `guide` gives the
+    true conditional answer, and 7.5 a sharpening instead of burnt colours."""
     if guide == 1:
-        return v
+        return z
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        base = unet(x, t, null.expand(len(x), -1, -1)).float()
-    return torch.where(cond[:, None, None, None], base + (v - base) / guide, v)
+        base = unet(x, t, null.expand(len(x), -1, -1), clean=True).float()
+    return torch.where(cond[:, None, None, None], base + (z - base) / guide, z)
+
+
+def weights(z, t, abar):
+    """[B, 9, h, w]: edges count most, the colour of a thing little where no thing is near; clean
+    inputs more than noisy ones (up to 6 times), for the last steps give the final look."""
+    near = z[:, :1] * float(STD[0, 0, 0]) + float(MEAN[0, 0, 0])
+    edge = 1 + 3 * (near.abs() < 0.93)
+    w = torch.cat([edge.expand(-1, 3, -1, -1), torch.ones_like(z[:, :3]),
+                   torch.where(near > 0.97, 0.3, 1.0).expand(-1, 3, -1, -1)], 1)
+    return w * (1 / (1 - abar[t])).clamp(max=6)[:, None, None, None]
+
+
+class Objective:
+    """The loss of one batch: noise at random levels, and one caption in ten dropped."""
+
+    def __init__(self, text, unet):
+        self.text, self.unet = text, unet
+        self.abar = torch.from_numpy(alphas_cumprod())
+        self.empty = torch.zeros(1, captions.MAX_LENGTH, dtype=torch.long)
+        self.empty[:, 0] = 1
+
+    def __call__(self, z, ids, guide):
+        """Returns the loss, the first token's states of the captions, and which of them were seen."""
+        n, abar = len(z), self.abar
+        cond = torch.rand(n) > (0.1 if guide == 1 else 0.2)
+        ids = torch.where(cond[:, None], ids, self.empty)
+        t = (1000 * torch.rand(n) ** 0.7).long().clamp(max=999)  # what is where is decided early
+        a, e = abar[t][:, None, None, None], torch.randn_like(z)
+        x = (a.sqrt() * z + (1 - a).sqrt() * e).to(memory_format=torch.channels_last)
+        with torch.autocast("cpu", torch.bfloat16):
+            both = torch.cat([ids, self.empty])
+            long = int((both != 0).sum(1).max())
+            states = F.pad(self.text(both[:, :long]), (0, 0, 0, both.shape[1] - long))
+            out = self.unet(x, t, states[:n], clean=True)
+        want = target(self.unet, states[n:].detach(), x, t, z, cond, guide)
+        return (weights(z, t, abar) * (out.float() - want) ** 2).mean(), states[:n, 0].float(), cond
+
+
+def save(text, unet, heads, step, seen):
+    torch.save({"ema_text": text.state_dict(), "ema_unet": unet.state_dict(), "heads": heads.state_dict(),
+                "step": step, "seen": seen}, WORK / "unet.tmp")
+    (WORK / "unet.tmp").replace(WORK / "unet.pt")
 
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("--minutes", type=float, default=24)
-    ap.add_argument("--text-minutes", type=float, default=1.2)
-    ap.add_argument("--guide", type=float, default=3.75)
-    ap.add_argument("--cells", type=int, default=12000)
+    ap.add_argument("--minutes", type=float, default=70)
+    ap.add_argument("--text-minutes", type=float, default=3)
+    ap.add_argument("--guide", type=float, default=2.5)
+    ap.add_argument("--calibrate", type=float, default=0.8, help="share of the time after which `guide` counts")
+    ap.add_argument("--late", type=float, default=0.4, help="share of the time after which large canvases come")
+    ap.add_argument("--cells", type=int, default=37000)
     ap.add_argument("--seed", type=int, default=2)
     ap.add_argument("--threads", type=int, default=1)
     ap.add_argument("--resume", action="store_true", help="go on from .work/unet.pt")
-    ap.add_argument("--text-only", action="store_true", help="of it, take the text encoder only")
+    ap.add_argument("--done", type=float, default=0, help="with --resume: the share of the training that lies behind")
     args = ap.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
     ctx = mp.get_context("spawn")
-    source, wanted = ctx.Queue(6), ctx.Value("i", 3000)
-    worker = ctx.Process(target=data.serve, args=(source, WORK / "vae.pt", args.seed, wanted), daemon=True)
+    source, wanted, late = ctx.Queue(12), ctx.Value("i", 6000), ctx.Value("i", 0)
+    worker = ctx.Process(target=data.serve, args=(source, args.seed, wanted, late, False), daemon=True)
     worker.start()
     text, unet, heads = TextEncoder(len(captions.vocabulary())), UNet(), Facts()
     print("parameters", sum(p.numel() for p in text.parameters()), sum(p.numel() for p in unet.parameters()))
@@ -127,9 +173,8 @@ def main():
     if args.resume:
         kept = torch.load(WORK / "unet.pt")
         text.load_state_dict(kept["ema_text"])
-        if not args.text_only:
-            unet.load_state_dict(kept["ema_unet"])
-        heads.load_state_dict(kept["heads"]) if "heads" in kept else None
+        unet.load_state_dict(kept["ema_unet"])
+        heads.load_state_dict(kept["heads"])
     else:
         pretrain(text, heads, args.text_minutes, rng)
     params = [*unet.parameters(), *text.parameters(), *heads.parameters()]
@@ -140,45 +185,31 @@ def main():
                              lr=1e-3, betas=(0.9, 0.98), weight_decay=1e-3)
     muon = Muon([{"params": inner, "top": 0.012}])
     ema_text, ema_unet = copy.deepcopy(text), copy.deepcopy(unet)
-    abar = torch.from_numpy(alphas_cumprod())
-    empty = torch.zeros(1, captions.MAX_LENGTH, dtype=torch.long)
-    empty[:, 0] = 1
+    objective = Objective(text, unet)
     start, step, seen, losses = time.time(), 0, 0, []
     saved = start
     pool.fill(wait=True)
-    while (done := (time.time() - start) / (60 * args.minutes)) < 1:
+    while (done := args.done + (1 - args.done) * (time.time() - start) / (60 * args.minutes)) < 1:
         pool.fill()
-        wanted.value = 3000 + seen // 3
-        guide = args.guide if done > 0.72 else 1
+        wanted.value = 6000 + seen // 2
+        late.value = int(done > args.late)
+        guide = args.guide if done > args.calibrate else 1
         rate = min(1, (step + 1) / 60) * (0.01 + 0.99 * (1 if done < 0.5 else 1 - (done - 0.5) / 0.5))
         for g in adam.param_groups + muon.param_groups:
             g["lr"] = g["top"] * rate
-        z, ids, what = pool.batch(data.TABLE, args.cells)
-        n = len(z)
-        cond = torch.rand(n) > (0.1 if guide == 1 else 0.2)
-        ids = torch.where(cond[:, None], ids, empty)
-        t = torch.randint(0, 1000, (n,))
-        a, e = abar[t][:, None, None, None], torch.randn_like(z)
-        x = (a.sqrt() * z + (1 - a).sqrt() * e).to(memory_format=torch.channels_last)
-        v = a.sqrt() * e - (1 - a).sqrt() * z
-        with torch.autocast("cpu", torch.bfloat16):
-            both = torch.cat([ids, empty])
-            long = int((both != 0).sum(1).max())
-            states = F.pad(text(both[:, :long]), (0, 0, 0, both.shape[1] - long))
-            out = unet(x, t, states[:n])
-        want = target(unet, text, states[n:].detach(), x, t, v, cond, guide)
-        main_loss = F.mse_loss(out.float(), want)
+        z, ids, what = pool.batch(data.LARGE if late.value else data.SMALL, args.cells)
+        main_loss, first, cond = objective(z, ids, guide)
         loss = main_loss
         if cond.any():
-            loss = loss + 0.05 * heads(states[:n, 0].float()[cond], what[cond])
+            loss = loss + 0.05 * heads(first[cond], what[cond])
         adam.zero_grad()
         muon.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(params, 1.0)
         adam.step()
         muon.step()
-        step, seen = step + 1, seen + n
-        keep = min(0.998, 1 - 1 / (1 + step / 4))
+        step, seen = step + 1, seen + len(z)
+        keep = min(0.9985, 1 - 1 / (1 + step / 5))
         with torch.no_grad():
             for m, live in ((ema_text, text), (ema_unet, unet)):
                 torch._foreach_lerp_(list(m.parameters()), list(live.parameters()), 1 - keep)
@@ -186,12 +217,10 @@ def main():
         if step % 100 == 0:
             print(f"{step} {time.time() - start:.0f}s seen {seen} drawn {pool.total} loss "
                   f"{np.mean(losses[-100:]):.4f} facts {(loss - main_loss).item() * 20:.4f}", flush=True)
-        if time.time() - saved > 100:
+        if time.time() - saved > 90:
             saved = time.time()
-            torch.save({"ema_text": ema_text.state_dict(), "ema_unet": ema_unet.state_dict(),
-                        "heads": heads.state_dict()}, WORK / "unet.pt")
-    torch.save({"ema_text": ema_text.state_dict(), "ema_unet": ema_unet.state_dict(), "heads": heads.state_dict(), "seen": seen,
-                "step": step, "drawn": pool.total}, WORK / "unet.pt")
+            save(ema_text, ema_unet, heads, step, seen)
+    save(ema_text, ema_unet, heads, step, seen)
     worker.terminate()
 
 

@@ -1,10 +1,12 @@
 """The text encoder and the denoising UNet.
 
-A scene is mostly geometry, so the UNet gets, next to the latent, four maps made from the latent's
-size alone: x and y in -1..1 and the logarithms of width and height. That is how it can place
-things at any size. Text comes in twice: its first token through scale and shift of each block,
-all tokens through cross-attention. It works on 2x2 cells at once: most of what it has to know
-is coarse, and the edges are the decoder's business.
+A scene is mostly geometry, so the UNet gets, next to the latent, maps of the place made from the
+latent's size alone. Text comes in twice: its first token through scale and shift of each block,
+all tokens through cross-attention. It works on 2x2 cells, 32 pixels, at three resolutions.
+
+Inside, it predicts the clean latents: those follow from few facts, while noise has as many
+dimensions as the latent, more than the width of this network could carry. The noise schedule turns
+the answer into the v-prediction that schedulers know.
 """
 import math
 
@@ -13,10 +15,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from captions import MAX_LENGTH
-from vae import LATENT
+from latents import CHANNELS as LATENT
+from schedule import alphas_cumprod
 
 DIM = 128  # of the text states
-WIDTHS = (128, 192)
+WIDTHS = (96, 128, 224)
 EMB = 256
 
 
@@ -106,47 +109,67 @@ class Look(nn.Module):
 
 
 class UNet(nn.Module):
-    """sample [B, 12, h, w], timestep [1] or [B], encoder_hidden_states [B, n, 128] to
-    out_sample [B, 12, h, w] (v-prediction). Any h, w of 1 or more, odd ones too."""
+    """sample [B, 9, h, w], timestep [1] or [B], encoder_hidden_states [B, n, 128] to out_sample
+    [B, 9, h, w]: v-prediction, or with clean=True the clean latents. Any h, w of 1 or more."""
 
     def __init__(self):
         super().__init__()
-        b, c = WIDTHS
+        a, b, c = WIDTHS
         self.time = nn.Sequential(nn.Linear(128, EMB), nn.SiLU(), nn.Linear(EMB, EMB))
         self.pool = nn.Sequential(nn.Linear(DIM, EMB), nn.SiLU(), nn.Linear(EMB, EMB))
+        self.size = nn.Sequential(nn.Linear(4, 64), nn.SiLU(), nn.Linear(64, EMB))
         self.register_buffer("fold", torch.eye(4 * LATENT).view(4 * LATENT, LATENT, 2, 2), persistent=False)
-        self.stem = nn.Conv2d(4 * LATENT + 4, b, 3, padding=1)
-        self.down2, self.look2, self.to3 = Res(b, b), Look(b), nn.Conv2d(b, c, 3, 2, 1)
+        bar = torch.from_numpy(alphas_cumprod())[:, None]
+        self.register_buffer("levels", torch.cat([bar.sqrt(), (1 - bar).sqrt()], 1), persistent=False)
+        self.stem = nn.Conv2d(4 * LATENT + 12, a, 3, padding=1)
+        self.to2, self.down2, self.look2 = nn.Conv2d(a, b, 3, 2, 1), Res(b, b), Look(b)
+        self.to3 = nn.Conv2d(b, c, 3, 2, 1)
         self.mid1, self.mid_look, self.mid2 = Res(c, c), Look(c), Res(c, c)
-        self.from3, self.up2, self.up_look2 = nn.Conv2d(c, b, 1), Res(b, b), Look(b, False)
-        self.last, self.norm = Res(b, b), nn.GroupNorm(8, b)
-        self.head = nn.Conv2d(b, 4 * LATENT, 3, padding=1)
+        self.from3, self.up2, self.up_look2 = nn.Conv2d(c, b, 1), Res(b, b), Look(b)
+        self.from2, self.up1, self.last = nn.Conv2d(b, a, 1), Res(a, a), Res(a, a)
+        self.norm, self.head = nn.GroupNorm(8, a), nn.Conv2d(a, 4 * LATENT, 3, padding=1)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
     @staticmethod
     def grid(x):
+        """Maps [B, 12, h, w] of the place: in -1..1, and in units of the shorter side with sines and
+        cosines of it; and numbers [1, 4] of the size."""
         one = torch.ones_like(x[:, :1])
         gx, gy = one.cumsum(3), one.cumsum(2)
         w, h = gx[:, :, :, -1:], gy[:, :, -1:, :]
-        return torch.cat([(2 * gx - 1) / w - 1, (2 * gy - 1) / h - 1,
-                          torch.log(w / 12) * one, torch.log(h / 12) * one], 1)
+        x, y = (2 * gx - 1) / w - 1, (2 * gy - 1) / h - 1
+        side = torch.minimum(w[:, :, -1:], h[:, :, :, -1:])
+        u, v = x * w / side, y * h / side
+        p = torch.cat([u, v], 1) * 3.14159265
+        lw, lh, ls = (torch.log(s[:1, 0, 0, :1] / 24) for s in (w, h, side))
+        size = torch.cat([lw, lh, ls, 8 / side[:1, 0, 0, :1]], 1)
+        return torch.cat([x, y, u, v, p.sin(), p.cos(), (2 * p).sin(), (2 * p).cos()], 1), size
 
-    def forward(self, sample, timestep, encoder_hidden_states):
+    @staticmethod
+    def grow(x, like):
+        x = F.interpolate(x, scale_factor=2.0, mode="nearest")
+        return x[:, :, : like.shape[2], : like.shape[3]] + like
+
+    def forward(self, sample, timestep, encoder_hidden_states, clean=False):
         text = encoder_hidden_states
         f = torch.exp(-math.log(10000) * torch.arange(64, device=sample.device) / 64)
         t = timestep.to(f.dtype)[:, None] * f
-        emb = self.time(torch.cat([t.sin(), t.cos()], 1)) + self.pool(text[:, 0])
-        emb = F.silu(emb)
         h, w = sample.shape[2], sample.shape[3]
         # A pixel unshuffle that also takes odd sizes and that exports with dynamic ones.
         x = F.conv2d(F.pad(sample, (0, 1, 0, 1)), self.fold.to(sample.dtype), stride=2)
-        x2 = self.stem(torch.cat([x, self.grid(x)], 1))
-        x2 = self.look2(self.down2(x2, emb), text)
+        places, size = self.grid(x.float())
+        emb = self.time(torch.cat([t.sin(), t.cos()], 1)) + self.pool(text[:, 0]) + self.size(size)
+        emb = F.silu(emb)
+        x1 = self.stem(torch.cat([x, places.to(x.dtype)], 1))
+        x2 = self.look2(self.down2(self.to2(x1), emb), text)
         x = self.to3(x2)
         x = self.mid2(self.mid_look(self.mid1(x, emb), text), emb)
-        x = F.interpolate(self.from3(x), scale_factor=2.0, mode="nearest")
-        x = x[:, :, : x2.shape[2], : x2.shape[3]] + x2
-        x = self.last(self.up_look2(self.up2(x, emb), text), emb)
+        x = self.up_look2(self.up2(self.grow(self.from3(x), x2), emb), text)
+        x = self.last(self.up1(self.grow(self.from2(x), x1), emb), emb)
         x = self.head(F.silu(self.norm(x)))
-        return F.pixel_shuffle(x, 2)[:, :, :h, :w]
+        x = F.pixel_shuffle(x, 2)[:, :, :h, :w]
+        if clean:
+            return x
+        a, s = self.levels[timestep][:, :, None, None].chunk(2, 1)
+        return (a * sample - x.float()) / s

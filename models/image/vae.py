@@ -1,17 +1,17 @@
-"""The autoencoder. Factor 32: a picture [B, 3, 32h, 32w] is a latent [B, 12, h, w].
+"""The decoder: latents [B, 9, h, w] (see latents.py) to a picture [B, 3, 16h, 16w].
 
-The encoder only serves training and reads the picture at a quarter of its size; anti-aliasing
-keeps the edges' exact places. The decoder draws: at a quarter and an eighth of full size it says,
-for three layers, where each lies and which colour it has; at full size it only interpolates both
-and mixes the layers by a softmax. So edges are crisp at any size and full size costs little.
+At an eighth of full size it says where the edges run and which colours lie on both sides; at full
+size it only interpolates both and mixes the colours by a sigmoid. So edges are crisp at any size
+and full size costs little.
 """
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-LATENT = 12
-FACTOR = 32
-LAYERS = 3
+from latents import CHANNELS as LATENT
+from latents import FACTOR
+
+FINE = 4  # pixels between the points at which the edges are known
 
 
 class Res(nn.Module):
@@ -29,41 +29,21 @@ class Res(nn.Module):
         return x + self.b(F.silu(self.a(F.silu(x))))
 
 
-class Encoder(nn.Module):
-    """[B, 3, 8h, 8w] in [-1, 1], a quarter of the picture's size, to [B, 12, h, w] of mean 0 and
-    variance 1 in each channel (the running statistics of the last layer see to that)."""
-
-    def __init__(self):
-        super().__init__()
-        self.net = nn.Sequential(
-            nn.PixelUnshuffle(4), nn.Conv2d(48, 64, 3, padding=1), Res(64),
-            nn.PixelUnshuffle(2), nn.Conv2d(256, 128, 1), Res(128), Res(128),
-            nn.SiLU(), nn.Conv2d(128, LATENT, 1))
-        self.norm = nn.BatchNorm2d(LATENT, affine=False, momentum=0.02)
-
-    def forward(self, x):
-        return self.norm(self.net(x).float())
-
-
 class Decoder(nn.Module):
-    """[B, 12, h, w] to [B, 3, 32h, 32w], about in [-1, 1]. up=1 draws at a quarter of that, which
-    is how most of the training goes."""
+    """[B, 9, h, w] to [B, 3, 16h, 16w], about in [-1, 1]."""
 
     def __init__(self):
         super().__init__()
         self.body = nn.Sequential(
-            nn.Conv2d(LATENT, 128, 3, padding=1), Res(128), Res(128),
-            nn.Conv2d(128, 4 * 48, 1), nn.PixelShuffle(2), Res(48),
-            nn.Conv2d(48, 4 * 32, 1), nn.PixelShuffle(2), Res(32), nn.SiLU())
-        self.where = nn.Sequential(nn.Conv2d(32, 4 * LAYERS, 3, padding=1), nn.PixelShuffle(2))
-        self.colour = nn.Conv2d(32, 3 * LAYERS, 1)
+            nn.Conv2d(LATENT, 64, 3, padding=1), Res(64), Res(64),
+            nn.Conv2d(64, 4 * 32, 1), nn.PixelShuffle(2), Res(32), Res(32), nn.SiLU())
+        self.edge = nn.Sequential(nn.Conv2d(32, 4, 3, padding=1), nn.PixelShuffle(2))
+        self.colour = nn.Conv2d(32, 6, 1)
 
-    def forward(self, z, up=4):
-        x = self.body(z)
+    def forward(self, z):
         how = dict(mode="bilinear", align_corners=False)
-        where = 4 * self.where(x).float()
-        if up > 1:
-            where = F.interpolate(where, scale_factor=float(up), **how)
-        colour = F.interpolate(self.colour(x).float(), scale_factor=2.0 * up, **how)
-        share = torch.softmax(where, 1)
-        return sum(share[:, i:i + 1] * colour[:, 3 * i:3 * i + 3] for i in range(LAYERS))
+        x = self.body(F.pad(z, (2, 2, 2, 2), mode="replicate"))[:, :, 4:-4, 4:-4]
+        edge = F.interpolate(8 * self.edge(x).float(), scale_factor=float(FINE), **how)
+        colour = F.interpolate(self.colour(x).float(), scale_factor=FACTOR / 2, **how)
+        inside = torch.sigmoid(edge)
+        return colour[:, :3] + inside * (colour[:, 3:] - colour[:, :3])
