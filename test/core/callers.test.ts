@@ -1,0 +1,280 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Caller } from "../../src/core/call.js";
+import { Recent } from "../../src/core/callers/recent.js";
+import type { StoredToken, TokenChanges, TokenStore } from "../../src/core/callers/store.js";
+import { StoredTokens, type StoredTokensSettings } from "../../src/core/callers/stored.js";
+import type { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import { createToken, hashToken } from "../../src/core/tokens.js";
+import { coreOf, run } from "../support/core.js";
+import { says, scripted } from "../support/scripted.js";
+
+/** A store of tokens that can be away, and slow, and remembers what it was asked. */
+class ScriptedStore implements TokenStore {
+  readonly asked: string[][] = [];
+  away = false;
+  /** Awaited before an answer to `find` goes out, after it was read. */
+  gate: Promise<void> = Promise.resolve();
+  polls = 0;
+  #version = 0;
+  readonly #tokens = new Map<string, StoredToken & { version: number }>();
+
+  put(token: StoredToken): void {
+    this.#tokens.set(token.id, { ...token, version: ++this.#version });
+  }
+
+  add(id: string, more: Partial<StoredToken> = {}): string {
+    const secret = createToken();
+    this.put({ id, name: id, hash: hashToken(secret), createdAt: 0, ...more });
+    return secret;
+  }
+
+  token(id: string): StoredToken {
+    return this.#tokens.get(id) as StoredToken;
+  }
+
+  async find(hashes: readonly string[]): Promise<readonly StoredToken[]> {
+    this.asked.push([...hashes]);
+    if (this.away) throw new Error("away");
+    const found = [...this.#tokens.values()].filter(
+      ({ hash, previous }) => hashes.includes(hash) || hashes.includes(previous?.hash ?? ""),
+    );
+    await this.gate;
+    return found;
+  }
+
+  async changes(since?: number): Promise<TokenChanges> {
+    this.polls++;
+    if (this.away) throw new Error("away");
+    const all = [...this.#tokens.values()];
+    const tokens = since === undefined ? [] : all.filter(({ version }) => version > since);
+    return { version: this.#version, tokens };
+  }
+}
+
+const open: StoredTokens[] = [];
+afterEach(() => {
+  for (const tokens of open.splice(0)) tokens.close();
+});
+
+function remembered(store: TokenStore, settings: Partial<StoredTokensSettings> = {}): StoredTokens {
+  const tokens = new StoredTokens(store, { log: silent, ...settings });
+  open.push(tokens);
+  return tokens;
+}
+
+/** Whose token it is, or the error's code and words. */
+async function who(tokens: StoredTokens, token: string): Promise<Caller | string | undefined> {
+  try {
+    return await tokens.find(token);
+  } catch (error) {
+    return `${(error as LintelError).code}: ${(error as LintelError).message}`;
+  }
+}
+
+/** Followed closely, and up to date with the store as it is now. */
+async function following(store: ScriptedStore, settings: Partial<StoredTokensSettings> = {}) {
+  const tokens = remembered(store, { refreshMs: 5, ...settings });
+  tokens.start();
+  await vi.waitUntil(() => store.polls > 0);
+  return tokens;
+}
+
+describe("tokens of a database", () => {
+  test("a token is asked for once, and then known without waiting", async () => {
+    const store = new ScriptedStore();
+    const secret = store.add("alice", { models: ["a"], limits: { requestsPerMinute: 1 } });
+    const tokens = remembered(store);
+    const alice = { id: "alice", token: "alice", models: ["a"], limits: { requestsPerMinute: 1 } };
+    expect(await tokens.find(secret)).toEqual(alice);
+    expect(tokens.find(secret)).toEqual(alice);
+    expect(store.asked).toEqual([[hashToken(secret)]]);
+  });
+
+  test("what can't be a token of ours, and what is not there, does not trouble the store", async () => {
+    const store = new ScriptedStore();
+    const tokens = remembered(store);
+    expect(tokens.find("sk-something")).toBeUndefined();
+    expect(store.asked).toEqual([]);
+    const stranger = createToken();
+    expect(await tokens.find(stranger)).toBeUndefined();
+    expect(tokens.find(stranger)).toBeUndefined();
+    expect(store.asked).toHaveLength(1);
+  });
+
+  test("a flood of tokens is few questions, and in the end refused", async () => {
+    const store = new ScriptedStore();
+    let open = () => {};
+    store.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const tokens = remembered(store);
+    const secret = store.add("alice");
+    const flood = Array.from({ length: 6000 }, () => who(tokens, createToken()));
+    expect(await flood.at(-1)).toBe("unavailable: too many bearer tokens wait to be checked");
+    open();
+    await Promise.all(flood);
+    expect(store.asked.length).toBeLessThanOrEqual(12);
+    expect(await tokens.find(secret)).toMatchObject({ id: "alice" });
+  });
+
+  test("a revocation arrives by itself", async () => {
+    const store = new ScriptedStore();
+    const secret = store.add("alice");
+    const tokens = await following(store);
+    expect(await tokens.find(secret)).toMatchObject({ id: "alice" });
+    store.put({ ...store.token("alice"), revokedAt: 1 });
+    await vi.waitUntil(
+      async () =>
+        (await who(tokens, secret)) !== undefined &&
+        typeof (await who(tokens, secret)) === "string",
+    );
+    expect(await who(tokens, secret)).toBe("invalid_token: the bearer token was revoked");
+    expect(store.asked).toHaveLength(1);
+  });
+
+  test("a revocation that comes while the token is being read is not missed", async () => {
+    const store = new ScriptedStore();
+    const secret = store.add("alice");
+    const tokens = await following(store);
+    let answer = () => {};
+    store.gate = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const found = who(tokens, secret);
+    const { polls } = store;
+    store.put({ ...store.token("alice"), revokedAt: 1 });
+    await vi.waitUntil(() => store.polls > polls + 1);
+    answer();
+    expect(await found).toBe("invalid_token: the bearer token was revoked");
+  });
+
+  test("a token that was refused as unknown counts as soon as it is known to be there", async () => {
+    const store = new ScriptedStore();
+    const tokens = await following(store);
+    const secret = createToken();
+    expect(await tokens.find(secret)).toBeUndefined();
+    store.put({ id: "late", name: "late", hash: hashToken(secret), createdAt: 0 });
+    await vi.waitUntil(async () => (await tokens.find(secret)) !== undefined);
+  });
+
+  test("expired: it says so, and when", async () => {
+    const store = new ScriptedStore();
+    const secret = store.add("alice", { expiresAt: Date.UTC(2026, 0, 2) });
+    expect(await who(remembered(store), secret)).toBe(
+      "invalid_token: the bearer token expired at 2026-01-02T00:00:00.000Z",
+    );
+  });
+
+  test("after a rotation the old token counts as long as it was given", async () => {
+    const store = new ScriptedStore();
+    const old = store.add("alice");
+    const tokens = await following(store);
+    expect(await tokens.find(old)).toMatchObject({ id: "alice" });
+    const fresh = createToken();
+    const rotate = (until: number) =>
+      store.put({
+        ...store.token("alice"),
+        hash: hashToken(fresh),
+        previous: { hash: hashToken(old), until },
+      });
+    rotate(Date.now() + 60_000);
+    const { polls } = store;
+    await vi.waitUntil(() => store.polls > polls + 1);
+    expect(tokens.find(old)).toMatchObject({ id: "alice" });
+    expect(tokens.find(fresh)).toMatchObject({ id: "alice" });
+    rotate(Date.UTC(2026, 0, 2));
+    await vi.waitUntil(async () => typeof (await who(tokens, old)) === "string");
+    expect(await who(tokens, old)).toMatch("invalid_token: the bearer token expired at 2026-01-02");
+    expect(tokens.find(fresh)).toMatchObject({ id: "alice" });
+  });
+
+  test("away: what was seen goes on, what was not is refused, all comes back by itself", async () => {
+    const store = new ScriptedStore();
+    const log = { ...silent, warn: vi.fn(), info: vi.fn() };
+    const seen = store.add("alice");
+    const unseen = store.add("bob");
+    const tokens = await following(store, { log });
+    await tokens.find(seen);
+    store.away = true;
+    await vi.waitUntil(() => tokens.away);
+    expect(tokens.find(seen)).toMatchObject({ id: "alice" });
+    const refused = "unavailable: the bearer token can't be checked now";
+    expect(await who(tokens, unseen)).toBe(refused);
+    expect(await who(tokens, createToken())).toBe(refused);
+    store.away = false;
+    await vi.waitUntil(() => !tokens.away);
+    expect(await tokens.find(unseen)).toMatchObject({ id: "bob" });
+    expect(log.warn).toHaveBeenCalledTimes(1);
+    expect(log.info).toHaveBeenCalledTimes(1);
+    expect(JSON.stringify(log.warn.mock.calls)).not.toContain("lt_");
+  });
+
+  test("away at start, and the operator lets strangers in then", async () => {
+    const store = new ScriptedStore();
+    store.away = true;
+    const secret = store.add("alice", { models: ["a"] });
+    const tokens = await following(store, { whenAway: "allow" });
+    expect(await who(tokens, secret)).toEqual({ id: expect.stringMatching(/^anon-/) });
+    store.away = false;
+    await vi.waitUntil(() => !tokens.away);
+    expect(await tokens.find(secret)).toMatchObject({ id: "alice", models: ["a"] });
+  });
+
+  test("a change during an outage arrives when it is over", async () => {
+    const store = new ScriptedStore();
+    const secret = store.add("alice");
+    const tokens = await following(store);
+    await tokens.find(secret);
+    store.away = true;
+    await vi.waitUntil(() => tokens.away);
+    store.put({ ...store.token("alice"), revokedAt: 1 });
+    expect(tokens.find(secret)).toMatchObject({ id: "alice" });
+    store.away = false;
+    await vi.waitUntil(async () => typeof (await who(tokens, secret)) === "string");
+  });
+});
+
+test("what is remembered is bounded, and what is used stays", () => {
+  const recent = new Recent<number, number>(100);
+  for (let i = 0; i < 1000; i++) {
+    recent.set(i, i);
+    expect(recent.get(0)).toBe(0);
+    expect([...recent.entries()].length).toBeLessThanOrEqual(100);
+  }
+  expect(recent.get(999)).toBe(999);
+  expect(recent.get(100)).toBeUndefined();
+  recent.delete(0);
+  expect(recent.get(0)).toBeUndefined();
+});
+
+test("tokens of the configuration and of the database, side by side", async () => {
+  const store = new ScriptedStore();
+  const stored = store.add("bob", { models: ["chat-1"] });
+  const [configured, old] = [createToken(), createToken()];
+  const tokens = [
+    { name: "alice", hash: hashToken(configured) },
+    { name: "old", hash: hashToken(old), expiresAt: Date.UTC(2026, 0, 2) },
+  ];
+  const backend = scripted({ chat: says("hi") });
+  const core = coreOf(
+    [backend],
+    { auth: { mode: "token", tokens } },
+    { callers: [remembered(store)] },
+  );
+  const as = (credential: string) =>
+    run(core, "complete", { messages: [{ role: "user", content: "x" }] }, { credential });
+  expect(await as(configured)).toHaveLength(1);
+  expect(await as(stored)).toHaveLength(1);
+  await expect(as(old)).rejects.toMatchObject({
+    code: "invalid_token",
+    message: "the bearer token expired at 2026-01-02T00:00:00.000Z",
+  });
+  for (const stranger of [createToken(), "eyJhbGciOiJub25lIn0.e30."]) {
+    await expect(as(stranger)).rejects.toMatchObject({
+      code: "invalid_token",
+      message: "the bearer token is not known",
+    });
+  }
+  expect(backend.asked).toHaveLength(2);
+});
