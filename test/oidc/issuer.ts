@@ -1,0 +1,75 @@
+/** A real issuer on loopback: a discovery document, keys that can be rotated, signed tokens. */
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
+
+type Pair = Awaited<ReturnType<typeof generateKeyPair>>;
+
+export class Issuer {
+  /** Status of every answer; 200 is as it should be. */
+  status = 200;
+  /** How often the keys were asked for. */
+  asked = 0;
+  /** What the discovery document says the issuer is; absent: the truth. */
+  claimed: string | undefined;
+  url = "";
+  #keys: { kid: string; pair: Pair; public: JWK; alg: string }[] = [];
+  #server: Server | undefined;
+  #port = 0;
+
+  async start(): Promise<void> {
+    if (this.#keys.length === 0) await this.rotate();
+    this.#server = createServer((request, response) => {
+      response.setHeader("content-type", "application/json");
+      response.statusCode = this.status;
+      if (request.url === "/realm/.well-known/openid-configuration") {
+        const jwks_uri = `${this.url}/keys`;
+        response.end(JSON.stringify({ issuer: this.claimed ?? this.url, jwks_uri }));
+      } else {
+        this.asked++;
+        response.end(JSON.stringify({ keys: this.#keys.map((key) => key.public) }));
+      }
+    });
+    await new Promise<void>((resolve) => this.#server?.listen(this.#port, "127.0.0.1", resolve));
+    this.#port = (this.#server.address() as AddressInfo).port;
+    this.url = `http://127.0.0.1:${this.#port}/realm`;
+  }
+
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (!server?.listening) return;
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  }
+
+  /** A new key, from now on the one that signs; `forget` drops the others. */
+  async rotate(alg = "ES256", forget = false): Promise<void> {
+    const pair = await generateKeyPair(alg, { extractable: true });
+    const kid = `key-${this.#keys.length}-${alg}`;
+    const key = { kid, pair, alg, public: { ...(await exportJWK(pair.publicKey)), kid, alg } };
+    this.#keys = forget ? [key] : [...this.#keys, key];
+  }
+
+  /** A token that is signed with the newest key, but for what is said otherwise. */
+  sign(
+    claims: Readonly<Record<string, unknown>> = {},
+    { kid, key }: { kid?: string; key?: Pair } = {},
+  ): Promise<string> {
+    const newest = this.#keys.at(-1);
+    if (!newest) throw new Error("the issuer has no key yet");
+    const now = Math.floor(Date.now() / 1000);
+    const payload = {
+      iss: this.url,
+      aud: "lintel",
+      sub: "alice",
+      iat: now,
+      exp: now + 600,
+      ...claims,
+    };
+    return new SignJWT(JSON.parse(JSON.stringify(payload)))
+      .setProtectedHeader({ alg: newest.alg, kid: kid ?? newest.kid })
+      .sign((key ?? newest.pair).privateKey);
+  }
+}

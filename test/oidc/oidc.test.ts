@@ -1,0 +1,276 @@
+import { generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { issuerSettings } from "../../src/config/auth.js";
+import type { Caller } from "../../src/core/call.js";
+import type { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import { createToken, hashToken } from "../../src/core/tokens.js";
+import { OidcCallers } from "../../src/oidc/callers.js";
+import { valid } from "../config/text.js";
+import { coreOf, run } from "../support/core.js";
+import { says, scripted } from "../support/scripted.js";
+import { Issuer } from "./issuer.js";
+
+let issuer: Issuer;
+const open: OidcCallers[] = [];
+beforeEach(async () => {
+  issuer = new Issuer();
+  await issuer.start();
+});
+afterEach(async () => {
+  for (const callers of open.splice(0)) callers.close();
+  await issuer.stop();
+});
+
+/** Callers as a configuration has them: `more` are further lines of the issuer. */
+function callersOf(more = "", log = silent, cooldownMs = 0): OidcCallers {
+  const { auth } = valid(`auth:
+  mode: token
+  oidc:
+    - name: corp
+      issuer: ${issuer.url}
+      audience: [lintel, other]
+${more.replace(/^/gm, "      ")}`);
+  const callers = new OidcCallers(issuerSettings(auth), log, cooldownMs);
+  open.push(callers);
+  return callers;
+}
+
+/** Whose token it is, or the error's code and words. */
+async function who(callers: OidcCallers, token: string): Promise<Caller | string | undefined> {
+  try {
+    return await callers.find(token);
+  } catch (error) {
+    return `${(error as LintelError).code}: ${(error as LintelError).message}`;
+  }
+}
+
+test("a token of the issuer is a caller, and is verified once", async () => {
+  const callers = callersOf();
+  const token = await issuer.sign();
+  expect(await callers.find(token)).toEqual({ id: "corp:alice", token: "corp" });
+  expect(callers.find(token)).toEqual({ id: "corp:alice", token: "corp" });
+  expect(await who(callers, await issuer.sign({ aud: ["a", "other"], sub: "bob" }))).toEqual({
+    id: "corp:bob",
+    token: "corp",
+  });
+  expect(issuer.asked).toBe(1);
+});
+
+test.each(["RS256", "PS384", "ES512", "EdDSA"])("signed with %s", async (alg) => {
+  await issuer.rotate(alg);
+  expect(await who(callersOf(), await issuer.sign())).toMatchObject({ id: "corp:alice" });
+});
+
+describe("refused", () => {
+  const seconds = (n: number) => Math.floor(Date.now() / 1000) + n;
+
+  test.each<[string, Record<string, unknown>, RegExp]>([
+    ["expired", { exp: seconds(-31) }, /expired at \d{4}-.*Z$/],
+    ["for ever", { exp: undefined }, /has no claim exp$/],
+    ["not yet", { nbf: seconds(60) }, /does not count yet$/],
+    ["another audience", { aud: "elsewhere" }, /meant for another service/],
+    ["no audience", { aud: undefined }, /has no claim aud$/],
+    ["nobody", { sub: undefined }, /claim sub must say who calls$/],
+    ["something as who", { sub: { a: 1 } }, /claim sub must say who calls$/],
+  ])("%s", async (_what, claims, words) => {
+    const said = await who(callersOf(), await issuer.sign(claims));
+    expect(said).toMatch(/^invalid_token: the bearer token/);
+    expect(said).toMatch(words);
+  });
+
+  test("within the clocks' tolerance it is not", async () => {
+    const claims = { exp: seconds(-20), nbf: seconds(20) };
+    expect(await who(callersOf(), await issuer.sign(claims))).toMatchObject({ id: "corp:alice" });
+    const strict = callersOf("clock_tolerance: 0s");
+    expect(await who(strict, await issuer.sign(claims))).toMatch("invalid_token");
+  });
+
+  test("no signature, a secret instead of a key, a wrong signature, a key of somebody else", async () => {
+    const callers = callersOf();
+    const claims = { iss: issuer.url, aud: "lintel", sub: "eve", exp: seconds(60) };
+    const none = new UnsecuredJWT(claims).encode();
+    const secret = await new SignJWT(claims)
+      .setProtectedHeader({ alg: "HS256" })
+      .sign(Buffer.from("0123456789abcdef0123456789abcdef"));
+    for (const token of [none, secret]) {
+      expect(await who(callers, token)).toBe(
+        "invalid_token: the bearer token is signed by an algorithm that does not count",
+      );
+    }
+    const key = await generateKeyPair("ES256");
+    expect(await who(callers, await issuer.sign({}, { key }))).toMatch(
+      "has a signature that is not",
+    );
+    expect(await who(callers, await issuer.sign({}, { key, kid: "x" }))).toMatch(
+      "signed with a key that its issuer does not have",
+    );
+    const token = await issuer.sign();
+    expect(await who(callers, `${token.slice(0, -30)}AAAA${token.slice(-26)}`)).toMatch(
+      "invalid_token",
+    );
+    expect(await who(callers, "eyJhbGciOiJFUzI1NiJ9.AAAA.AAAA")).toBeUndefined();
+  });
+
+  test("an algorithm that the operator does not want, an issuer that is not known", async () => {
+    expect(await who(callersOf("algorithms: [RS256]"), await issuer.sign())).toMatch(
+      "algorithm that does not count",
+    );
+    const other = await issuer.sign({ iss: "https://elsewhere.example" });
+    expect(await who(callersOf(), other)).toBeUndefined();
+  });
+
+  test("a token that was verified, once it expires", async () => {
+    const callers = callersOf("clock_tolerance: 0s");
+    const now = vi.spyOn(Date, "now");
+    const token = await issuer.sign({ exp: seconds(60) });
+    expect(await who(callers, token)).toMatchObject({ id: "corp:alice" });
+    now.mockReturnValue(Date.now() + 60_000);
+    expect(await who(callers, token)).toMatch("the bearer token expired at");
+    now.mockRestore();
+  });
+});
+
+describe("keys", () => {
+  test("a new key is found, a key that is gone does not count any more", async () => {
+    const callers = callersOf();
+    const first = await issuer.sign();
+    await callers.find(first);
+    await issuer.rotate("RS256");
+    const second = await issuer.sign({ sub: "bob" });
+    expect(await who(callers, second)).toMatchObject({ id: "corp:bob" });
+    expect(await who(callers, first)).toMatchObject({ id: "corp:alice" });
+    await issuer.rotate("ES256", true);
+    expect(await who(callers, await issuer.sign({ sub: "eve" }))).toMatchObject({ id: "corp:eve" });
+    expect(await who(callers, first)).toMatch("key that its issuer does not have");
+  });
+
+  test("tokens with invented keys don't make it ask again and again", async () => {
+    const callers = callersOf("", silent, 60_000);
+    await callers.find(await issuer.sign());
+    const { asked } = issuer;
+    for (let i = 0; i < 20; i++) {
+      expect(await who(callers, await issuer.sign({}, { kid: `x${i}` }))).toMatch("invalid_token");
+    }
+    expect(issuer.asked).toBe(asked);
+  });
+
+  test("away: known keys go on, tokens with others wait for the issuer; one line, and it comes back", async () => {
+    const log = { ...silent, warn: vi.fn(), info: vi.fn() };
+    const callers = callersOf("refresh: 20ms", log);
+    await callers.find(await issuer.sign());
+    await issuer.stop();
+    await vi.waitUntil(() => log.warn.mock.calls.length > 0);
+    expect(await who(callers, await issuer.sign({ sub: "bob" }))).toMatchObject({ id: "corp:bob" });
+    await issuer.rotate();
+    const fresh = await issuer.sign({ sub: "eve" });
+    expect(await who(callers, fresh)).toBe("unavailable: the bearer token can't be checked now");
+    await issuer.start();
+    await vi.waitUntil(() => log.info.mock.calls.length > 0);
+    expect(await who(callers, fresh)).toMatchObject({ id: "corp:eve" });
+    expect(log.warn).toHaveBeenCalledTimes(1);
+  });
+
+  test("away at start, also when it answers nonsense", async () => {
+    const log = { ...silent, warn: vi.fn() };
+    issuer.status = 500;
+    const callers = callersOf("refresh: 20ms", log);
+    callers.start();
+    const token = await issuer.sign();
+    expect(await who(callers, token)).toMatch("unavailable");
+    issuer.status = 200;
+    issuer.claimed = "https://elsewhere.example";
+    expect(await who(callers, token)).toMatch("unavailable");
+    issuer.claimed = undefined;
+    await vi.waitUntil(async () => typeof (await who(callers, token)) === "object");
+    expect(log.warn).toHaveBeenCalledTimes(1);
+  });
+
+  test("at an address of their own there is no discovery", async () => {
+    issuer.claimed = "https://elsewhere.example";
+    const callers = callersOf(`jwks_url: ${issuer.url}/keys`);
+    expect(await who(callers, await issuer.sign())).toMatchObject({ id: "corp:alice" });
+  });
+});
+
+describe("claims", () => {
+  const mapping = `claims:
+  id: email
+  models: https://lintel.example/models
+  requests_per_minute: lintel.rpm
+  concurrent: lintel.concurrent
+rules:
+  - { claim: realm.roles, value: admin, limits: { requests_per_minute: unlimited } }
+  - { claim: scope, value: images, models: [image-1], limits: { images_per_day: 5 } }
+models: [small]
+limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
+
+  test.each<[string, Record<string, unknown>, unknown]>([
+    [
+      "what the issuer's callers get",
+      {},
+      { models: ["small"], limits: { requestsPerMinute: 10, tokensPerMinute: 1000 } },
+    ],
+    [
+      "claims before what is given to all",
+      { "https://lintel.example/models": "a, b*", lintel: { rpm: 7, concurrent: "2" } },
+      {
+        models: ["a", "b*"],
+        limits: { requestsPerMinute: 7, tokensPerMinute: 1000, concurrent: 2 },
+      },
+    ],
+    [
+      "a rule by one of several values",
+      { realm: { roles: ["user", "admin"] } },
+      { limits: { requestsPerMinute: Number.POSITIVE_INFINITY } },
+    ],
+    [
+      "a rule by a scope, and no model at all by a claim",
+      { scope: "openid images", "https://lintel.example/models": [] },
+      { models: [], limits: { imagesPerDay: 5 } },
+    ],
+  ])("%s", async (_what, claims, expected) => {
+    const token = await issuer.sign({ email: "al@corp.example", ...claims });
+    expect(await who(callersOf(mapping), token)).toEqual({
+      id: "corp:al@corp.example",
+      token: "corp",
+      ...(expected as object),
+    });
+  });
+
+  test("a claim that is not what it has to be lets nobody in", async () => {
+    const sign = (claims: object) => issuer.sign({ email: "a", ...claims });
+    const callers = callersOf(mapping);
+    for (const rpm of [-1, 1.5, "many", "", null, {}]) {
+      expect(await who(callers, await sign({ lintel: { rpm } }))).toBe(
+        "invalid_token: the bearer token's claim lintel.rpm must be a whole number, 0 or more",
+      );
+    }
+    expect(await who(callers, await sign({ "https://lintel.example/models": [1] }))).toMatch(
+      "must be a list of models",
+    );
+  });
+
+  test("callers that no rule fits can be refused", async () => {
+    const callers = callersOf(`rules: [{ claim: groups, value: ai }]\notherwise: refuse`);
+    expect(await who(callers, await issuer.sign({ groups: ["ai"] }))).toMatchObject({
+      id: "corp:alice",
+    });
+    expect(await who(callers, await issuer.sign({ groups: ["ais"] }))).toBe(
+      "invalid_token: the bearer token's holder is not let in here",
+    );
+  });
+});
+
+test("beside opaque tokens, through the core", async () => {
+  const secret = createToken();
+  const core = coreOf(
+    [scripted({ chat: says("hi") })],
+    { auth: { mode: "token", tokens: [{ name: "bob", hash: hashToken(secret) }] } },
+    { callers: [callersOf("models: [other]")] },
+  );
+  const as = (credential: string) =>
+    run(core, "complete", { messages: [{ role: "user", content: "x" }] }, { credential });
+  expect(await as(secret)).toHaveLength(1);
+  await expect(as(await issuer.sign())).rejects.toMatchObject({ code: "model_not_allowed" });
+});
