@@ -79,12 +79,13 @@ export function fromConnectError(thrown: unknown): LintelError {
   });
 }
 
-function isErrorCode(reason: string): reason is ErrorCode {
+/** Whether a text is a code of ours. */
+export function isErrorCode(reason: string): reason is ErrorCode {
   return Object.hasOwn(errorTable, reason);
 }
 
 /** What a code of another Lintel means to our caller. */
-function acrossHop(code: ErrorCode): ErrorCode {
+export function acrossHop(code: ErrorCode): ErrorCode {
   switch (code) {
     case "invalid_token":
     case "model_not_allowed":

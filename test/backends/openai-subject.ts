@@ -8,7 +8,7 @@ import type { ErrorCode } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { fixture } from "./fixture.js";
-import { gptImage } from "./openai-images-subject.js";
+import { drawing, drawn, gptImage } from "./openai-images-subject.js";
 import { imageRequest } from "./picture.js";
 import type { Held, Subject } from "./subject.js";
 import { type Exchange, type Script, Upstream } from "./upstream.js";
@@ -89,8 +89,8 @@ export const failures: Readonly<Record<string, readonly [ErrorCode, Script]>> = 
   "a connection that breaks": ["upstream_failed", (exchange) => exchange.destroy()],
 };
 
-/** A subject for the contract suite. */
-export async function echoSubject(): Promise<Subject> {
+/** A subject for the contract suite, with an image model that has seeds, or previews. */
+export async function echoSubject(image: "flux" | "gpt-image-2"): Promise<Subject> {
   const upstream = await Upstream.start(echo);
   let next: Script | undefined;
   const answering = (usual: Script): Script => {
@@ -101,13 +101,16 @@ export async function echoSubject(): Promise<Subject> {
     };
   };
   upstream.route("/v1/chat/completions", answering(echo));
-  upstream.route("/v1/images/generations", answering(gptImage));
+  upstream.route(
+    "/v1/images/generations",
+    answering(image === "flux" ? drawing("vllm-omni/image") : gptImage),
+  );
   return {
-    backend: backendFor(upstream.url, { image_models: ["gpt-image-2"] }),
+    backend: backendFor(upstream.url, { image_models: [image] }),
     request<M extends BackendMethod>(method: M, text = "hello"): Input<M> {
       if (method === "streamTextToImage") {
         const size = { width: 64, height: 48 };
-        return imageRequest({ modelId: "gpt-image-2", prompt: text, ...size }) as Input<M>;
+        return imageRequest({ modelId: image, prompt: text, ...size }) as Input<M>;
       }
       const messages = [
         { $typeName: "lintel.v1.LLMMessage", role: "user", content: text } as const,
@@ -129,6 +132,10 @@ export async function echoSubject(): Promise<Subject> {
     provoke(failure) {
       next = failures[failure]?.[1];
     },
+    ...(image === "flux" && {
+      picture: ({ prompt = "", width = 0, height = 0 }, seed: number) =>
+        drawn({ prompt, width, height, seed }),
+    }),
     close: () => upstream.close(),
   };
 }

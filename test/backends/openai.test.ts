@@ -2,11 +2,21 @@ import { backendContract } from "./contract.js";
 import { echoSubject, failures } from "./openai-subject.js";
 
 const methods = ["chat", "complete", "streamTextToImage"] as const;
-
-backendContract("openai", {
+const contract = {
   methods,
   failures: Object.fromEntries(
     Object.entries(failures).map(([name, [code]]) => [name, { method: methods, code }]),
   ),
-  setup: echoSubject,
+};
+
+backendContract("openai, images by a diffusion server", {
+  ...contract,
+  skips: { previews: "these servers have none" },
+  setup: () => echoSubject("flux"),
+});
+
+backendContract("openai, images by gpt-image", {
+  ...contract,
+  skips: { seeds: "OpenAI takes no seed" },
+  setup: () => echoSubject("gpt-image-2"),
 });

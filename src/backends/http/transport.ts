@@ -27,6 +27,8 @@ export interface Request {
   readonly path: string;
   /** JSON. */
   readonly body?: string;
+  /** Sent with this request besides the transport's own; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Media types that are understood. Default: JSON and event streams. */
   readonly accept?: string;
   readonly signal: AbortSignal;
@@ -72,6 +74,7 @@ export class Transport {
     method,
     path,
     body,
+    headers: own,
     accept = json,
     signal,
     timeout,
@@ -93,7 +96,7 @@ export class Transport {
       origin: this.#options.origin,
       method,
       path,
-      headers: { accept, ...headers },
+      headers: { accept, ...headers, ...own },
     };
     if (body !== undefined) {
       request.headers = { ...(request.headers as object), "content-type": "application/json" };

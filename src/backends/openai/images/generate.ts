@@ -123,7 +123,7 @@ async function ask(
   partial?: number,
 ): Promise<Answer> {
   const { address, models } = server;
-  const { request, signal } = call;
+  const { request, signal, connectMs } = call;
   const learned: (typeof optionalFields)[number][] = [];
   for (;;) {
     const refused = new Set([...models.refusedFor(request.modelId), ...learned]);
@@ -135,6 +135,7 @@ async function ask(
       path,
       body,
       signal,
+      connect: connectMs,
       idle: server.patience,
     });
     const { status, headers } = answer;

@@ -1,0 +1,128 @@
+/** `POST /llm` of another gateway. */
+import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { Call } from "../../core/call.js";
+import { LintelError } from "../../core/errors.js";
+import type { Answer } from "../http/exchange.js";
+import { isObject, type JsonObject, parseJson } from "../http/json.js";
+import { readCompletion } from "../openai/completion.js";
+import { EventSplitter, type ServerEvent } from "../openai/events.js";
+import { asStream, CompletionStream } from "../openai/stream.js";
+import { failureIn } from "./failure.js";
+import { ask, type Gateway, handOnWarnings, isWhole } from "./gateway.js";
+
+/** Most bytes of a whole answer. */
+const answerLimit = 32 * 1024 * 1024;
+
+/** Streams a completion: a step for each read that brought text. */
+export async function* chat(
+  gateway: Gateway,
+  call: Call<"chat">,
+): AsyncGenerator<readonly LLMResponse[]> {
+  const answer = await ask(gateway, "/llm", call, bodyOf(call.request, true));
+  if (isWhole(answer)) {
+    yield asStream(readWhole(call, await answer.text(answerLimit)));
+    return;
+  }
+  const splitter = new EventSplitter();
+  const stream = new CompletionStream();
+  let estimated = false;
+  try {
+    while (!stream.done) {
+      const messages: LLMResponse[] = [];
+      let failure: unknown;
+      try {
+        const bytes = await readOrEnd(answer, stream, call.signal);
+        const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();
+        for (const event of events) {
+          const chunk = inspect(call, event);
+          estimated ||= chunk?.usage_estimated === true;
+          const renamed = chunk && "tokens_used" in chunk;
+          stream.push(renamed ? { ...event, data: JSON.stringify(usual(chunk)) } : event, messages);
+        }
+        // The contract's marker of the end is ours; a gateway may just stop after its last chunk.
+        if (!bytes) stream.finish(messages);
+      } catch (thrown) {
+        failure = thrown;
+      }
+      for (const message of messages) message.usageEstimated = estimated;
+      if (messages.length > 0) yield messages;
+      if (failure) throw failure;
+    }
+    answer.drain();
+  } finally {
+    answer.abort();
+  }
+}
+
+/** Runs a completion to its end. */
+export async function* complete(
+  gateway: Gateway,
+  call: Call<"complete">,
+): AsyncGenerator<readonly LLMResponse[]> {
+  const answer = await ask(gateway, "/llm", call, bodyOf(call.request, false));
+  yield [readWhole(call, await answer.text(answerLimit))];
+}
+
+/**
+ * A chunk that says something besides text and usage; its warnings are handed on.
+ * @throws LintelError as the gateway reports it
+ */
+function inspect(call: Call<"chat">, { data }: ServerEvent): JsonObject | undefined {
+  // Few chunks have any of it: the others are not parsed twice.
+  if (!/"(?:error|warnings|usage_estimated|tokens_used)"\s*:/.test(data)) return undefined;
+  const chunk = parseJson(data);
+  if (!isObject(chunk)) return undefined;
+  const failure = failureIn(chunk);
+  if (failure) throw failure;
+  handOnWarnings(call, chunk);
+  return chunk;
+}
+
+/**
+ * An answer in the contract's form. Livepeer's workers call the usage
+ * `tokens_used`, and put the text of whole answers into `delta`.
+ */
+function usual({ tokens_used, choices, ...answer }: JsonObject): JsonObject {
+  const whole = (choice: unknown) =>
+    isObject(choice) ? { ...choice, message: choice.message ?? choice.delta } : choice;
+  return {
+    ...(tokens_used !== undefined && { usage: tokens_used }),
+    ...answer,
+    choices: Array.isArray(choices) ? choices.map(whole) : choices,
+  };
+}
+
+function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResponse {
+  const answer = parseJson(text);
+  if (!isObject(answer)) return readCompletion(text);
+  const failure = failureIn(answer);
+  if (failure) throw failure;
+  handOnWarnings(call, answer);
+  const usageEstimated = answer.usage_estimated === true;
+  return { ...readCompletion(JSON.stringify(usual(answer))), usageEstimated };
+}
+
+/** A gateway that said why it ended has said all. */
+async function readOrEnd(answer: Answer, stream: CompletionStream, signal: AbortSignal) {
+  try {
+    return await answer.read();
+  } catch (thrown) {
+    if (!stream.finished || signal.aborted || !(thrown instanceof LintelError)) throw thrown;
+    return undefined;
+  }
+}
+
+function bodyOf(request: LLMRequest, stream: boolean): object {
+  const { messages, model, temperature, maxTokens, topP, topK, seed, stop } = request;
+  return {
+    model,
+    messages: messages.map(({ role, content }) => ({ role, content })),
+    temperature,
+    max_tokens: maxTokens,
+    top_p: topP,
+    top_k: topK,
+    ...(seed !== undefined && seed >= 0n && { seed: Number(seed) }),
+    ...(stop.length > 0 && { stop }),
+    stream,
+  };
+}

@@ -1,0 +1,58 @@
+/** Another gateway, as a client of its REST operations sees it. */
+import type { Call } from "../../core/call.js";
+import { warn } from "../../core/fit.js";
+import type { BackendMethod } from "../../core/methods.js";
+import type { Answer } from "../http/exchange.js";
+import { retryAfterOf } from "../http/failure.js";
+import type { FetchImageOptions } from "../http/fetch-image.js";
+import type { JsonObject } from "../http/json.js";
+import type { Transport } from "../http/transport.js";
+import { failureOf } from "./failure.js";
+
+/** Most bytes that are read of an answer that reports an error. */
+const errorLimit = 1024 * 1024;
+
+/** What a call needs. */
+export interface Gateway {
+  readonly transport: Transport;
+  /** Path of an operation, for example `at("/llm")`. */
+  at(path: string): string;
+  readonly fetching: FetchImageOptions;
+  /** Whether the gateway checks a model's images itself; if not, it is not asked to. */
+  checksSafety(model: string): boolean;
+}
+
+/**
+ * Sends a request, with the call's id and deadline.
+ * @throws LintelError as the gateway reports it
+ */
+export async function ask(
+  { transport, at }: Gateway,
+  path: string,
+  call: Call<BackendMethod>,
+  body: object,
+): Promise<Answer> {
+  const { id, deadline, signal, connectMs } = call;
+  const left = deadline === undefined ? undefined : Math.max(1, deadline - Date.now());
+  const headers = {
+    "x-request-id": id,
+    ...(left !== undefined && { "x-request-timeout-ms": String(Math.ceil(left)) }),
+  };
+  const request = { method: "POST", path: at(path), body: JSON.stringify(body), headers } as const;
+  const answer = await transport.send({ ...request, signal, connect: connectMs });
+  const { status } = answer;
+  if (status >= 200 && status < 300) return answer;
+  const text = await answer.text(errorLimit);
+  call.log.warn({ id, status }, "the model server refused");
+  throw failureOf(status, text, retryAfterOf(answer.headers["retry-after"], Date.now()));
+}
+
+/** Whether an answer comes whole, whatever was asked for. */
+export const isWhole = ({ headers }: Answer): boolean =>
+  /\bjson\b/i.test(String(headers["content-type"]));
+
+/** Hands on what the gateway warns of. */
+export function handOnWarnings({ warnings }: Call<BackendMethod>, { warnings: said }: JsonObject) {
+  if (!Array.isArray(said)) return;
+  for (const text of said) if (typeof text === "string" && text !== "") warn(warnings, text);
+}

@@ -1,0 +1,119 @@
+/** `POST /text-to-image` of another gateway. */
+import type {
+  Media,
+  StreamTextToImageResponse,
+  TextToImageRequest,
+} from "../../../gen/lintel/v1/image_pb.js";
+import type { Call } from "../../core/call.js";
+import { imageDefaults } from "../../core/defaults.js";
+import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { nonsense } from "../http/failure.js";
+import { fetchImage } from "../http/fetch-image.js";
+import { imageOfBase64 } from "../http/image.js";
+import { isObject, type JsonObject, string, uint32 } from "../http/json.js";
+import { readObject } from "../openai/completion.js";
+import { EventSplitter } from "../openai/events.js";
+import { failureIn } from "./failure.js";
+import { ask, type Gateway, handOnWarnings, isWhole } from "./gateway.js";
+
+/** Most bytes of an answer or an event; images may be inside, in `data:` URLs. */
+const answerLimit = 256 * 1024 * 1024;
+
+type ImageCall = Call<"streamTextToImage">;
+type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
+
+/** The images of a request, with progress where the gateway tells it; each is fetched. */
+export async function* generateImages(gateway: Gateway, call: ImageCall): Events {
+  const { request } = call;
+  const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
+  const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
+  yield Array.from({ length: images }, (_, index) =>
+    progressEvent({ index, images, step: 0, steps }),
+  );
+  const answer = await ask(gateway, "/text-to-image", call, bodyOf(gateway, request));
+  if (isWhole(answer)) {
+    const value = readObject(await answer.text(answerLimit));
+    const failure = failureIn(value);
+    if (failure) throw failure;
+    handOnWarnings(call, value);
+    yield [...(await allOf(gateway, call, value, images)), doneEvent([])];
+    return;
+  }
+  const splitter = new EventSplitter(answerLimit);
+  let made = 0;
+  try {
+    for (;;) {
+      const bytes = await answer.read();
+      const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();
+      for (const { data } of events) {
+        if (data.trim() === "" || data.startsWith("[DONE]")) continue;
+        const value = readObject(data);
+        const failure = failureIn(value);
+        if (failure) throw failure;
+        if (value.type === "progress") yield [await progressOf(value, images, steps)];
+        if (value.type === "image") {
+          yield [imageEvent(uint32(value.index), await mediaOf(gateway, call, value.image))];
+          made += 1;
+        }
+        if (value.type === "done") {
+          handOnWarnings(call, value);
+          // Whoever sends no event for each image has them all in the last one.
+          if (made === 0) yield await allOf(gateway, call, value, images);
+          yield [doneEvent([])];
+          answer.drain();
+          return;
+        }
+      }
+      if (!bytes) throw nonsense("broke off its answer");
+    }
+  } finally {
+    answer.abort();
+  }
+}
+
+async function allOf(gateway: Gateway, call: ImageCall, { images }: JsonObject, count: number) {
+  if (!Array.isArray(images) || images.length !== count) {
+    throw nonsense("answered with another number of images than was asked for");
+  }
+  const media = await Promise.all(images.map((image) => mediaOf(gateway, call, image)));
+  return media.map((each, index) => imageEvent(index, each));
+}
+
+async function mediaOf(gateway: Gateway, call: ImageCall, image: unknown): Promise<Media> {
+  const url = isObject(image) ? string(image.url) : "";
+  if (!isObject(image) || url === "") throw nonsense("answered without an image");
+  const data = await fetchImage(url, gateway.fetching, call.signal);
+  return inlineImage(data, uint32(image.seed), { nsfw: image.nsfw === true });
+}
+
+async function progressOf(value: JsonObject, images: number, steps: number) {
+  const { preview, queue_position } = value;
+  return progressEvent({
+    index: uint32(value.index),
+    images,
+    step: uint32(value.step),
+    steps: uint32(value.steps) || steps,
+    ...(typeof queue_position === "number" && { queuePosition: uint32(queue_position) }),
+    ...(typeof preview === "string" && { preview: await imageOfBase64(preview) }),
+  });
+}
+
+function bodyOf(gateway: Gateway, request: TextToImageRequest): object {
+  const { modelId, prompt, loras, negativePrompt, seed, includePreviews } = request;
+  return {
+    model_id: modelId,
+    prompt,
+    width: request.width,
+    height: request.height,
+    guidance_scale: request.guidanceScale,
+    num_inference_steps: request.numInferenceSteps,
+    num_images_per_prompt: request.numImagesPerPrompt,
+    safety_check: request.safetyCheck !== false && gateway.checksSafety(modelId),
+    ...(loras !== "" && { loras }),
+    ...(negativePrompt !== "" && { negative_prompt: negativePrompt }),
+    ...(seed !== undefined && seed >= 0n && { seed: Number(seed) }),
+    // A gateway that does not stream images does not know the field, and answers whole.
+    stream: true,
+    ...(includePreviews && { include_previews: true }),
+  };
+}

@@ -1,0 +1,70 @@
+/** The kind `rest`: another gateway of this contract, over its REST operations. */
+import { State } from "../../../gen/lintel/v1/models_pb.js";
+import type { Backend } from "../../core/backend.js";
+import { Guard } from "../http/guard.js";
+import { Transport } from "../http/transport.js";
+import type { BackendKind } from "../kind.js";
+import { fromConfiguration } from "../node/models.js";
+import { chat, complete } from "./chat.js";
+import type { Gateway } from "./gateway.js";
+import { generateImages } from "./images.js";
+import { type RestConfig, restSchema } from "./schema.js";
+
+/** The kind `rest`. */
+export const rest: BackendKind<typeof restSchema> = {
+  schema: restSchema,
+  create: createRestBackend,
+};
+
+/** Longest time that a gateway may take to answer anything at all, milliseconds. */
+const healthTimeout = 10_000;
+
+/** A backend on one gateway. */
+export function createRestBackend(config: RestConfig): Backend {
+  const { origin, path } = addressOf(config.url);
+  const headers = {
+    authorization: `Bearer ${config.token}`,
+    ...Object.fromEntries(Object.entries(config.headers).map(([k, v]) => [k.toLowerCase(), v])),
+  };
+  const { connect, first_token: first, idle } = config.timeouts;
+  const transport = new Transport({
+    origin,
+    headers,
+    timeouts: { connect, first, idle },
+    connections: config.connections,
+  });
+  const guard = new Guard({ own: [origin], allow: config.allow_hosts, connectTimeout: connect });
+  const models = config.models.map((entry) => fromConfiguration(entry, State.READY));
+  const gateway: Gateway = {
+    transport,
+    at: (operation) => `${path}${operation}`,
+    fetching: { guard, base: `${origin}${path}/`, headers },
+    checksSafety: (id) => models.some((m) => m.id === id && m.supports.includes("safety_check")),
+  };
+  const has = (task: "chat" | "image") => config.models.some((model) => model.task === task);
+  return {
+    name: config.name,
+    models: () => models,
+    handlers: {
+      ...(has("chat") && {
+        chat: (call) => chat(gateway, call),
+        complete: (call) => complete(gateway, call),
+      }),
+      ...(has("image") && { streamTextToImage: (call) => generateImages(gateway, call) }),
+    },
+    /** The contract has nothing to ask for it: whoever answers at all is there. */
+    async health(signal) {
+      const request = { method: "GET", path: `${path}/`, signal, timeout: healthTimeout } as const;
+      (await transport.send(request)).drain();
+    },
+    async close() {
+      await Promise.all([transport.close(), guard.close()]);
+    },
+  };
+}
+
+/** Reads an address as people have it: with a slash at its end, or copied with an operation. */
+function addressOf(text: string): { readonly origin: string; readonly path: string } {
+  const { origin, pathname } = new URL(text);
+  return { origin, path: pathname.replace(/\/+(?:(?:llm|text-to-image)\/*)?$/, "") };
+}

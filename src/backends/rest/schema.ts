@@ -1,0 +1,53 @@
+/** What the configuration says of another gateway. */
+import { z } from "zod";
+import { duration } from "../../config/quantities.js";
+import { allowHosts, headerName, headerValue, serverUrl } from "../http/fields.js";
+
+/** An entry of type `rest`. */
+export const restSchema = z.strictObject({
+  type: z.literal("rest"),
+  name: z.string().min(1).describe("Name of the backend, unique."),
+  url: serverUrl("token or headers").describe(
+    "Address of the gateway; /llm and /text-to-image are added.",
+  ),
+  token: headerValue()
+    .default("lintel")
+    .describe("Bearer token. A gateway in public mode takes any, but wants one."),
+  headers: z
+    .record(headerName(), headerValue())
+    .default({})
+    .describe("Further headers of every request to it."),
+  models: z
+    .array(
+      z.strictObject({
+        id: z.string().min(1).describe("Name of the model at the gateway."),
+        task: z.enum(["chat", "image"]).describe("What the model does."),
+        supports: z
+          .array(z.string())
+          .optional()
+          .describe("Request fields that it honours. Default: all."),
+        max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
+      }),
+    )
+    .min(1)
+    .describe("The models to use; the contract has no way to list them over REST."),
+  allow_hosts: allowHosts(),
+  timeouts: z
+    .strictObject({
+      connect: duration().prefault("5s").describe("Longest time to connect."),
+      first_token: duration()
+        .prefault("5m")
+        .describe("Longest time from the request to the first byte of the answer."),
+      idle: duration().prefault("60s").describe("Longest silence within an answer."),
+    })
+    .prefault({})
+    .describe("How long things may take."),
+  connections: z
+    .int()
+    .min(1)
+    .default(256)
+    .describe("Most connections at once; further calls wait for one."),
+});
+
+/** The entry, checked. */
+export type RestConfig = z.output<typeof restSchema>;

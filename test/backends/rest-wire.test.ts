@@ -1,0 +1,308 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { State, Task } from "../../gen/lintel/v1/models_pb.js";
+import { restSchema } from "../../src/backends/rest/schema.js";
+import type { Backend } from "../../src/core/backend.js";
+import { LintelError } from "../../src/core/errors.js";
+import { text } from "./contract-chat.js";
+import { fixture } from "./fixture.js";
+import { chatRequest } from "./openai-subject.js";
+import { imageRequest, picture, pixels } from "./picture.js";
+import { gateway, livepeerImages, restAt } from "./rest-subject.js";
+import { callOf } from "./subject.js";
+import type { Script, Upstream } from "./upstream.js";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** A gateway whose next answer is scripted, and a backend for it. */
+async function against(script?: Script, config: object = {}) {
+  const server = await gateway();
+  server.next = script;
+  const backend = restAt(server.url, config);
+  cleanups.push(
+    () => server.close(),
+    () => backend.close(),
+  );
+  return { server, backend };
+}
+
+const played =
+  (name: string): Script =>
+  (exchange) =>
+    exchange.play(fixture(name), 5);
+
+async function chatted(backend: Backend, more = {}) {
+  const call = { ...callOf("chat", chatRequest(more)), deadline: Date.now() + 60_000 };
+  const messages = [];
+  let error: unknown;
+  try {
+    for await (const step of backend.handlers.chat?.(call) ?? []) messages.push(...step);
+  } catch (thrown) {
+    error = thrown;
+  }
+  return { text: text(messages), last: messages.at(-1), warnings: call.warnings, error };
+}
+
+async function drawn(backend: Backend, more = {}) {
+  const size = { width: 64, height: 48, seed: 7n };
+  const call = callOf("streamTextToImage", imageRequest({ modelId: "draw", ...size, ...more }));
+  const events = [];
+  for await (const step of backend.handlers.streamTextToImage?.(call) ?? []) {
+    events.push(...step.map(({ event }) => event));
+  }
+  const images = events.flatMap((e) => (e.case === "image" ? [e.value] : []));
+  const progress = events.flatMap((e) => (e.case === "progress" ? [e.value] : []));
+  return { images, progress, warnings: call.warnings };
+}
+
+async function failure(promise: Promise<unknown>): Promise<LintelError> {
+  const error = await promise.then(
+    (value) => (value as { error?: unknown }).error ?? "nothing was thrown",
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(LintelError);
+  expect((error as LintelError).message).not.toMatch(/127\.0\.0\.1|localhost|:\d{4,5}/);
+  return error as LintelError;
+}
+
+const posted = ({ requests }: Upstream) => {
+  const [first] = requests;
+  if (!first) throw new Error("nothing was sent");
+  return { path: first.path, headers: first.headers, body: JSON.parse(String(first.body)) };
+};
+
+describe("another Lintel's chat", () => {
+  it("streams with its usage and its warnings", async () => {
+    const { backend } = await against(played("lintel/events"));
+    const { text, last, warnings, error } = await chatted(backend);
+    expect(error).toBeUndefined();
+    expect(text).toBe('Hello "error": there');
+    expect(last).toMatchObject({
+      usage: { promptTokens: 9, completionTokens: 4, totalTokens: 13 },
+      usageEstimated: true,
+      choices: [{ finishReason: "stop" }],
+    });
+    expect(warnings).toEqual(["top_k: not supported by this model, ignored"]);
+  });
+
+  it("may fail in the middle: what came counts, and the error is its own", async () => {
+    const { backend } = await against(played("lintel/events-error"));
+    const { text, error } = await chatted(backend);
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({
+      code: "rate_limited",
+      message: "the model server is at its limit",
+    });
+  });
+
+  it("may break off: that is no end", async () => {
+    const { backend } = await against(async (exchange) => {
+      const { headers, body } = fixture("lintel/events");
+      await exchange.head(200, headers);
+      await exchange.chunk(body.subarray(0, body.indexOf('"stop"')));
+      await exchange.end();
+    });
+    expect(await failure(chatted(backend))).toMatchObject({ code: "upstream_failed" });
+  });
+
+  it("is sent the request with its id and deadline, and our token", async () => {
+    const { server, backend } = await against(undefined, {
+      token: "secret",
+      headers: { "X-Team": "a" },
+    });
+    await chatted(backend, { topK: 40, seed: 3n, stop: ["END"] });
+    const { path, headers, body } = posted(server);
+    expect(path).toBe("/llm");
+    expect(headers).toMatchObject({
+      authorization: "Bearer secret",
+      "x-team": "a",
+      "x-request-id": "req-contract",
+    });
+    expect(Number(headers["x-request-timeout-ms"])).toBeGreaterThan(30_000);
+    expect(Number(headers["x-request-timeout-ms"])).toBeLessThanOrEqual(60_000);
+    expect(body).toEqual({
+      model: "m",
+      messages: [{ role: "user", content: "hello" }],
+      ...{ temperature: 0.7, max_tokens: 256, top_p: 1, top_k: 40 },
+      ...{ seed: 3, stop: ["END"], stream: true },
+    });
+  });
+});
+
+describe("another Lintel's errors", () => {
+  it("name the fields at fault, and when to come again", async () => {
+    const fields = await against(played("lintel/bad-fields"));
+    expect(await failure(chatted(fields.backend))).toMatchObject({
+      code: "invalid_fields",
+      param: "messages[0].role",
+      violations: [
+        { field: "messages[0].role", message: "must be one of system, user" },
+        { field: "max_tokens", message: "must be at most 100" },
+      ],
+    });
+    const limited = await against(played("lintel/rate-limited"));
+    expect(await failure(chatted(limited.backend))).toMatchObject({
+      code: "rate_limited",
+      message: "at most 10 requests a minute",
+      retryAfter: 7,
+    });
+  });
+
+  it("about the way between us are not the caller's", async () => {
+    const { backend } = await against(played("lintel/bad-token"));
+    const error = await failure(chatted(backend));
+    expect(error).toMatchObject({ code: "upstream_failed", param: undefined });
+    expect(error.message).not.toContain("token");
+  });
+});
+
+describe("another Lintel's images", () => {
+  it("are fetched, and tell their progress", async () => {
+    const { server, backend } = await against();
+    const { images, progress } = await drawn(backend, {
+      numImagesPerPrompt: 2,
+      includePreviews: true,
+      loras: '{"a":1}',
+      negativePrompt: "blue",
+    });
+    expect(images.map(({ index, media }) => [index, media?.seed])).toEqual([
+      [0, 7],
+      [1, 8],
+    ]);
+    for (const { media } of images) {
+      expect(pixels(media?.data ?? new Uint8Array())).toEqual(
+        pixels(picture(64, 48, media?.seed ?? 0)),
+      );
+    }
+    expect(progress.filter(({ preview }) => preview.length > 0)).toHaveLength(4);
+    const { path, body } = posted(server);
+    expect(path).toBe("/text-to-image");
+    expect(body).toEqual({
+      ...{ model_id: "draw", prompt: "a red circle", width: 64, height: 48, seed: 7 },
+      ...{ guidance_scale: 7.5, num_inference_steps: 50, num_images_per_prompt: 2 },
+      ...{ safety_check: true, loras: '{"a":1}', negative_prompt: "blue" },
+      ...{ stream: true, include_previews: true },
+    });
+    expect(server.requests[1]?.headers.authorization).toBe("Bearer lintel");
+  });
+
+  it("are not looked for elsewhere, unless that is allowed", async () => {
+    const files = await gateway();
+    cleanups.push(() => files.close());
+    const elsewhere: Script = (exchange) => {
+      const image = { url: `${files.url}/media/7-64x48.png`, seed: 7, nsfw: false };
+      return exchange.sendJson(200, { images: [image], warnings: ["seed: rounded"] });
+    };
+    const { backend } = await against(elsewhere);
+    expect((await failure(drawn(backend))).message).toContain("may not be fetched");
+    expect(files.requests).toEqual([]);
+    const allowed = await against(elsewhere, { allow_hosts: [files.url] });
+    const { images, warnings } = await drawn(allowed.backend);
+    expect(images).toHaveLength(1);
+    expect(warnings).toEqual(["seed: rounded"]);
+    expect(files.requests[0]?.headers).not.toHaveProperty("authorization");
+  });
+
+  it("may fail in the middle", async () => {
+    const { backend } = await against(async (exchange) => {
+      const error = { message: "no room", type: "x", param: null, code: "unavailable" };
+      await exchange.stream(
+        { type: "progress", index: 0, images: 1, step: 1, steps: 50, percent: 2 },
+        { type: "error", error, detail: { msg: "no room" } },
+      );
+      await exchange.end();
+    });
+    expect(await failure(drawn(backend))).toMatchObject({
+      code: "unavailable",
+      message: "no room",
+    });
+  });
+
+  it("must be as many as were asked for, and images", async () => {
+    for (const images of [[], [{ url: "" }], [{ url: "x" }, { url: "y" }], {}]) {
+      const { backend } = await against((exchange) => exchange.sendJson(200, { images }));
+      expect(await failure(drawn(backend))).toMatchObject({ code: "upstream_failed" });
+    }
+  });
+});
+
+describe("a Livepeer gateway", () => {
+  it("streams, whole or with an error", async () => {
+    const { server, backend } = await against(played("livepeer/events"));
+    expect(await chatted(backend)).toMatchObject({
+      text: "Hello",
+      last: { usage: { promptTokens: 9, completionTokens: 2, totalTokens: 11 } },
+    });
+    server.next = played("livepeer/events-error");
+    const { text, error } = await chatted(backend);
+    expect(text).toBe("Hel");
+    expect(error).toMatchObject({ code: "upstream_failed" });
+    server.next = played("livepeer/whole");
+    expect(await chatted(backend)).toMatchObject({
+      text: "Hello",
+      last: { usage: { totalTokens: 11 }, choices: [{ finishReason: "stop" }] },
+    });
+  });
+
+  it("answers whole", async () => {
+    const { backend } = await against(played("livepeer/whole"));
+    for await (const [message] of backend.handlers.complete?.(callOf("complete", chatRequest())) ??
+      []) {
+      expect(message).toMatchObject({
+        usage: { totalTokens: 11 },
+        choices: [{ finishReason: "stop", message: { content: "Hello" } }],
+      });
+    }
+  });
+
+  it("has images at addresses relative to itself", async () => {
+    const { backend } = await against(livepeerImages);
+    const { images } = await drawn(backend);
+    expect(images[0]?.media).toMatchObject({ seed: 7, nsfw: true });
+    expect(pixels(images[0]?.media?.data ?? new Uint8Array())).toEqual(pixels(picture(64, 48, 7)));
+  });
+
+  it("says why it refuses", async () => {
+    const { backend } = await against(played("livepeer/refused"));
+    expect(await failure(chatted(backend))).toMatchObject({
+      code: "invalid_value",
+      message: expect.stringContaining("pipeline configured with a/b"),
+    });
+  });
+});
+
+describe("the entry", () => {
+  it("says what there is", async () => {
+    const { backend } = await against();
+    expect(backend.models()).toMatchObject([
+      { id: "m", task: Task.CHAT, state: State.READY },
+      { id: "draw", task: Task.TEXT_TO_IMAGE, state: State.READY },
+    ]);
+    const only = restAt("http://127.0.0.1:9/", { models: [{ id: "m", task: "chat" }] });
+    cleanups.push(() => only.close());
+    expect(Object.keys(only.handlers)).toEqual(["chat", "complete"]);
+    await expect(only.health(new AbortController().signal)).rejects.toMatchObject({
+      code: "upstream_unreachable",
+    });
+  });
+
+  it.each(["", "/", "/llm", "/text-to-image/"])("may have the path %j", async (path) => {
+    const { server } = await against();
+    const backend = restAt(`${server.url}/api/beta${path}`);
+    cleanups.push(() => backend.close());
+    await chatted(backend);
+    expect(server.requests[0]?.path).toBe("/api/beta/llm");
+  });
+
+  it("is checked", () => {
+    const models = [{ id: "m", task: "chat" }];
+    const entry = (more: object) =>
+      restSchema.safeParse({ type: "rest", name: "a", url: "http://h", models, ...more }).success;
+    expect(entry({})).toBe(true);
+    expect(entry({ url: "http://user:password@h" })).toBe(false);
+    expect(entry({ models: [] })).toBe(false);
+    expect(entry({ token: "a\nb" })).toBe(false);
+  });
+});
