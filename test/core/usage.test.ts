@@ -1,0 +1,239 @@
+import { describe, expect, test } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import type { Input, MethodName } from "../../src/core/methods.js";
+import { createToken, hashToken } from "../../src/core/tokens.js";
+import type { UsageRecord, UsageSink } from "../../src/core/usage/record.js";
+import { coreOf, run } from "../support/core.js";
+import { chatModel } from "../support/models.js";
+import { breaksAfter, hangsAfter, paints, says, scripted } from "../support/scripted.js";
+
+const messages = [{ role: "user", content: "Hello" }];
+const secret = createToken();
+const tokens = [{ name: "alice", hash: hashToken(secret) }];
+const known = { auth: { mode: "token", tokens } } as const;
+
+/** Remembers records; those that wait are kept once it is opened. */
+class Sink implements UsageSink {
+  readonly records: UsageRecord[] = [];
+  #open: () => void = () => {};
+  #gate = Promise.resolve();
+
+  close(): void {
+    this.#gate = new Promise((resolve) => {
+      this.#open = resolve;
+    });
+  }
+
+  open(): void {
+    this.#open();
+  }
+
+  keep(record: UsageRecord): Promise<void> {
+    this.records.push(record);
+    return this.#gate;
+  }
+}
+
+const prices = [
+  { model: "chat-*", input: 2, output: 10 },
+  { model: "image-1", image: 0.5 },
+];
+
+function metered(backends: Parameters<typeof coreOf>[0], settings = {}) {
+  const sink = new Sink();
+  return { sink, core: coreOf(backends, settings, { usage: { sink, prices } }) };
+}
+
+describe("one record for each call", () => {
+  test("streamed, whole, images; a list of models has none", async () => {
+    const backend = scripted({ chat: says("a", "b"), streamTextToImage: paints() });
+    const { sink, core } = metered([backend], known);
+    const origin = { credential: secret, requestId: "req-7" };
+    const before = Date.now();
+    await run(core, "chat", { messages }, origin);
+    await run(core, "complete", { messages }, origin);
+    await run(core, "textToImage", { modelId: "image-1", prompt: "x|y" }, origin);
+    await run(core, "streamTextToImage", { modelId: "image-1", prompt: "x" }, origin);
+    await run(core, "listModels", {}, origin);
+    const chat = {
+      requestId: "req-7",
+      caller: "alice",
+      token: hashToken(secret).slice(7, 19),
+      door: "test",
+      method: "chat",
+      model: "chat-1",
+      backend: "scripted",
+      attempts: 1,
+      promptTokens: 7,
+      completionTokens: 2,
+      images: 0,
+      estimated: false,
+      outcome: "ok",
+      spend: 34_000,
+    };
+    const image = { model: "image-1", promptTokens: 0, spend: 500_000_000, images: 1 };
+    expect(sink.records).toMatchObject([
+      chat,
+      { ...chat, method: "complete" },
+      { ...image, method: "textToImage", images: 2, spend: 1_000_000_000 },
+      { ...image, method: "streamTextToImage", outcome: "ok" },
+    ]);
+    for (const { at, durationMs, firstMs } of sink.records) {
+      expect(at).toBeGreaterThanOrEqual(before);
+      expect(durationMs).toBeGreaterThanOrEqual(firstMs ?? Number.POSITIVE_INFINITY);
+    }
+    expect(new Set(sink.records.map(({ id }) => id)).size).toBe(4);
+  });
+
+  test("however many backends were asked", async () => {
+    const away = new LintelError("upstream_unreachable", "away");
+    const broken = scripted({ chat: breaksAfter(away) }, undefined, "broken");
+    const { sink, core } = metered([broken, scripted({ chat: says("a") })], {
+      models: [{ name: "chat-1", backends: ["broken", "scripted"] }],
+    });
+    for (let i = 0; i < 20; i++) await run(core, "complete", { model: "chat-1", messages });
+    expect(sink.records).toHaveLength(20);
+    expect(sink.records.every((it) => it.outcome === "ok" && it.backend === "scripted")).toBe(true);
+    expect(sink.records.some(({ attempts }) => attempts === 2)).toBe(true);
+  });
+
+  test("a model without a price has no spend", async () => {
+    const backend = scripted({ chat: says("a") }, [chatModel("free")]);
+    const { sink, core } = metered([backend]);
+    await run(core, "complete", { messages });
+    expect(sink.records).toMatchObject([{ model: "free", spend: undefined }]);
+  });
+
+  test("estimated counts say so", async () => {
+    const { sink, core } = metered([
+      scripted({
+        chat: async function* () {
+          for (const text of ["12345678", ""]) {
+            yield [
+              {
+                $typeName: "lintel.v1.LLMResponse",
+                id: "",
+                model: "",
+                created: 0,
+                usageEstimated: false,
+                warnings: [],
+                choices: [
+                  {
+                    $typeName: "lintel.v1.LLMChoice",
+                    index: 0,
+                    finishReason: text === "" ? "stop" : "",
+                    delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content: text },
+                  },
+                ],
+              },
+            ];
+          }
+        },
+      }),
+    ]);
+    await run(core, "chat", { messages });
+    expect(sink.records).toMatchObject([{ completionTokens: 2, estimated: true }]);
+  });
+});
+
+/** Starts a call and takes its steps one by one. */
+function steps<M extends MethodName>(
+  core: ReturnType<typeof coreOf>,
+  method: M,
+  request: Partial<Input<M>>,
+  signal = new AbortController().signal,
+) {
+  const running = core.call(method, request as Input<M>, {
+    door: "test",
+    credential: "me",
+    signal,
+  });
+  return running.messages[Symbol.asyncIterator]();
+}
+
+const chatRequest = {
+  $typeName: "lintel.v1.LLMRequest",
+  model: "",
+  messages: [{ $typeName: "lintel.v1.LLMMessage", role: "user", content: "Hello" }],
+  stop: [],
+} as unknown as Input<"chat">;
+
+test("no answer is complete before its record is safe", async () => {
+  const { sink, core } = metered([scripted({ chat: says("a", "b") })]);
+  sink.close();
+  for (const method of ["chat", "complete"] as const) {
+    sink.records.length = 0;
+    sink.close();
+    const call = steps(core, method, chatRequest);
+    if (method === "chat") for (const _ of ["a", "b"]) expect((await call.next()).done).toBe(false);
+    let last: unknown;
+    const end = call.next().then((result) => {
+      last = result;
+    });
+    while (sink.records.length === 0) await new Promise(setImmediate);
+    for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+    expect(last).toBeUndefined();
+    sink.open();
+    await end;
+    expect(last).toMatchObject({ done: false });
+    expect((await call.next()).done).toBe(true);
+    expect(sink.records).toMatchObject([{ method, outcome: "ok" }]);
+  }
+});
+
+describe("calls that don't end well", () => {
+  test("the caller leaves: what was delivered counts", async () => {
+    const hanging = hangsAfter("12345678", "1234");
+    const { sink, core } = metered([scripted({ chat: hanging.handle })]);
+    const leaving = new AbortController();
+    const call = steps(core, "chat", chatRequest, leaving.signal);
+    await call.next();
+    await call.next();
+    const next = call.next();
+    leaving.abort();
+    await expect(next).rejects.toMatchObject({ code: "cancelled" });
+    await hanging.aborted;
+    expect(sink.records).toMatchObject([
+      { outcome: "cancelled", completionTokens: 3, estimated: true, attempts: 1 },
+    ]);
+  });
+
+  test("the caller stops reading", async () => {
+    const hanging = hangsAfter("1234");
+    const { sink, core } = metered([scripted({ chat: hanging.handle })]);
+    const call = steps(core, "chat", chatRequest);
+    await call.next();
+    await call.return?.();
+    expect(sink.records).toMatchObject([{ outcome: "cancelled", completionTokens: 1 }]);
+  });
+
+  test("the model server breaks off", async () => {
+    const failure = new LintelError("upstream_failed", "broken");
+    const { sink, core } = metered([scripted({ chat: breaksAfter(failure, "1234") })]);
+    await expect(run(core, "chat", { messages })).rejects.toThrow("broken");
+    expect(sink.records).toMatchObject([{ outcome: "upstream_failed", completionTokens: 1 }]);
+  });
+
+  test("refused: of callers that are known", async () => {
+    const { sink, core } = metered([scripted({ chat: says("a") })], known);
+    const origin = { credential: secret };
+    await expect(run(core, "chat", { messages: [] }, origin)).rejects.toThrow();
+    await expect(run(core, "chat", { messages, model: "no" }, origin)).rejects.toThrow();
+    expect(sink.records).toMatchObject([
+      { caller: "alice", outcome: "invalid_fields", model: undefined, attempts: 0 },
+      { caller: "alice", outcome: "model_not_found", attempts: 0, promptTokens: 0 },
+    ]);
+    await expect(run(core, "chat", { messages }, { credential: createToken() })).rejects.toThrow();
+    expect(sink.records).toHaveLength(2);
+  });
+
+  test("refused: strangers don't fill the disk, but what reached a model counts", async () => {
+    const failing = scripted({ chat: breaksAfter(new LintelError("invalid_value", "no")) });
+    const { sink, core } = metered([failing]);
+    await expect(run(core, "chat", { messages: [] })).rejects.toThrow();
+    await expect(run(core, "chat", { messages, model: "no" })).rejects.toThrow();
+    expect(sink.records).toEqual([]);
+    await expect(run(core, "chat", { messages })).rejects.toThrow("no");
+    expect(sink.records).toMatchObject([{ outcome: "invalid_value", token: undefined }]);
+  });
+});

@@ -1,0 +1,246 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { silent } from "../../src/core/log.js";
+import type { UsageRecord } from "../../src/core/usage/record.js";
+import { openDatabase } from "../../src/state/database/open.js";
+import { DatabaseAway, type Sql, type Statement } from "../../src/state/database/sql.js";
+import { DatabaseUsage } from "../../src/state/database/usage.js";
+import { Journal } from "../../src/state/journal/journal.js";
+import { Shipper, type ShipperSettings } from "../../src/state/journal/shipper.js";
+import { record } from "./record.js";
+
+let home: string;
+let directory: string;
+let sql: FlakySql;
+let usage: DatabaseUsage;
+const log = { ...silent, info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+const shippers: Shipper[] = [];
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "lintel-journal-"));
+  directory = join(home, "usage");
+  sql = new FlakySql(openDatabase("sqlite", home));
+  usage = new DatabaseUsage(sql);
+});
+afterEach(async () => {
+  await Promise.all(shippers.splice(0).map((shipper) => shipper.close()));
+  await sql.close();
+  rmSync(home, { recursive: true, force: true });
+  vi.clearAllMocks();
+});
+
+/** A real database that can be away, or lose the answer to what it did. */
+class FlakySql implements Sql {
+  readonly kind = "sqlite";
+  state: "there" | "away" | "deaf" = "there";
+  asked = 0;
+  readonly #real: Sql;
+
+  constructor(real: Sql) {
+    this.#real = real;
+  }
+
+  async run(statements: readonly Statement[]) {
+    this.asked++;
+    if (this.state === "away") throw new DatabaseAway("away");
+    const rows = await this.#real.run(statements);
+    if (this.state === "deaf") throw new DatabaseAway("no answer");
+    return rows;
+  }
+
+  close(): Promise<void> {
+    return this.#real.close();
+  }
+}
+
+/** A journal and what sends it on, by hand where `shipMs` is long. */
+function opened(settings: Partial<ShipperSettings> = {}) {
+  const journal: Journal = new Journal({ directory, log, onWrite: () => shipper.notice() });
+  const shipper = new Shipper({ directory, usage, log, journal, shipMs: 3_600_000, ...settings });
+  shippers.push(shipper);
+  return { journal, shipper };
+}
+
+const files = () => readdirSync(directory).filter((name) => name.endsWith(".journal"));
+
+const linesOf = (name: string) =>
+  readFileSync(join(directory, name), "utf8")
+    .split("\n")
+    .filter((line) => line !== "");
+
+async function counted(): Promise<number | undefined> {
+  sql.state = "there";
+  const [sums] = await usage.totals([]);
+  return sums?.calls;
+}
+
+test("records of calls that end together are one write, and on the disk when it says so", async () => {
+  const { journal } = opened();
+  const all = Array.from({ length: 50 }, (_, i) => journal.keep(record({ id: `r${i}` })));
+  expect(() => files()).toThrow();
+  await all[0];
+  expect(files().flatMap(linesOf)).toHaveLength(50);
+  await Promise.all(all);
+  expect(files()).toHaveLength(1);
+});
+
+test("they arrive in the database by themselves, and their file is gone", async () => {
+  const { journal } = opened({ shipMs: 5 });
+  await journal.keep(record());
+  await journal.keep(record());
+  await vi.waitUntil(() => files().length === 0);
+  await journal.keep(record());
+  await vi.waitUntil(() => files().length === 0);
+  expect(await counted()).toBe(3);
+});
+
+describe("the database is away", () => {
+  test("records wait, it is said once, and nothing is lost or doubled", async () => {
+    const { journal, shipper } = opened({ shipMs: 1 });
+    const many = (n: number) =>
+      Promise.all(Array.from({ length: n }, () => journal.keep(record())));
+    await many(10);
+    await vi.waitUntil(() => files().length === 0);
+    sql.state = "away";
+    await many(10);
+    await vi.waitUntil(() => shipper.away);
+    for (let i = 0; i < 5; i++) {
+      await many(10);
+      await shipper.ship();
+    }
+    expect(shipper.away).toBe(true);
+    // What can be tried, and what is written to: not a file for each attempt.
+    expect(files().length).toBeLessThanOrEqual(2);
+    sql.state = "there";
+    await shipper.ship();
+    await vi.waitUntil(async () => {
+      await shipper.ship();
+      return files().length === 0;
+    });
+    expect(await counted()).toBe(70);
+    expect(log.warn).toHaveBeenCalledTimes(1);
+    expect(log.info).toHaveBeenCalledTimes(1);
+  });
+
+  test("what it did without saying so is not done twice", async () => {
+    const { journal, shipper } = opened();
+    await Promise.all(Array.from({ length: 1200 }, () => journal.keep(record())));
+    sql.state = "deaf";
+    await shipper.ship();
+    expect(files()).toHaveLength(1);
+    expect(await counted()).toBe(500);
+    await shipper.ship();
+    expect(await counted()).toBe(1200);
+  });
+
+  test("away at the end: the records are there for the next start", async () => {
+    const { journal, shipper } = opened();
+    sql.state = "away";
+    await journal.keep(record());
+    await shipper.close();
+    expect(files()).toHaveLength(1);
+    const next = opened();
+    await next.shipper.start();
+    expect(await counted()).toBe(0);
+    // Of a process that lives: this one. As if it had been another:
+    const [name = ""] = files();
+    const dead = name.replace(`.${process.pid}.`, ".999999999.").replace(/\.[0-9a-f]{12}\./, ".x.");
+    writeFileSync(join(directory, dead), readFileSync(join(directory, name)));
+    rmSync(join(directory, name));
+    await next.shipper.ship();
+    expect(await counted()).toBe(1);
+  });
+
+  test("the room on the disk is bounded: records are lost then, and that is said", async () => {
+    const { journal, shipper } = opened({ maxBytes: 1000 });
+    sql.state = "away";
+    await Promise.all(Array.from({ length: 10 }, () => journal.keep(record())));
+    await shipper.ship();
+    await journal.keep(record());
+    expect(journal.lost).toBe(1);
+    expect(log.error).toHaveBeenCalledTimes(1);
+    sql.state = "there";
+    await shipper.ship();
+    await journal.keep(record());
+    await shipper.ship();
+    expect(await counted()).toBe(11);
+    expect(log.warn).toHaveBeenCalledWith({ lost: 1 }, expect.stringContaining("some was lost"));
+  });
+});
+
+test("a full or broken disk does not hold calls up", async () => {
+  writeFileSync(directory, "a file where the folder should be");
+  const { journal } = opened();
+  await Promise.all([journal.keep(record()), journal.keep(record())]);
+  await journal.keep(record());
+  expect(journal.lost).toBe(3);
+  expect(log.error).toHaveBeenCalledTimes(1);
+  rmSync(directory);
+  await journal.keep(record());
+  expect([journal.lost, files().length]).toEqual([0, 1]);
+});
+
+test("a record that the database does not take is put aside, the others go on", async () => {
+  const { journal, shipper } = opened();
+  await journal.keep(record({ id: "bad", caller: null as unknown as string }));
+  await journal.keep(record({ id: "good" }));
+  await shipper.ship();
+  expect(await counted()).toBe(1);
+  expect(files()).toEqual([]);
+  expect(linesOf("refused.jsonl").map((line) => (JSON.parse(line) as UsageRecord).id)).toEqual([
+    "bad",
+  ]);
+  expect(log.error).toHaveBeenCalledTimes(1);
+});
+
+describe("what other processes left", () => {
+  const host = hostname().replace(/[^\w-]/g, "_");
+  const leave = (owner: string, ageMs = 0) => {
+    mkdirSync(directory, { recursive: true });
+    const path = join(directory, `${owner}.abc.0000000000.journal`);
+    writeFileSync(path, `${JSON.stringify(record())}\n{"id":"half`);
+    const time = new Date(Date.now() - ageMs);
+    utimesSync(path, time, time);
+  };
+
+  test.each<[string, string, number, number]>([
+    ["a process of this machine that is gone", `${host}.999999999`, 0, 1],
+    ["an earlier process with this one's id, as in a container", `${host}.${process.pid}`, 0, 1],
+    ["a process that lives", `${host}.${process.ppid}`, 60_000, 0],
+    ["another machine's that lives", "elsewhere.1", 60_000, 0],
+    ["another machine's that gave no sign for long", "elsewhere.1", 121_000, 1],
+  ])("%s", async (_what, owner, ageMs, expected) => {
+    leave(owner, ageMs);
+    const { shipper } = opened();
+    await shipper.start();
+    expect(await counted()).toBe(expected);
+    expect(files()).toHaveLength(1 - expected);
+  });
+
+  test("one that slept so long that its file was taken over writes to a new one", async () => {
+    const { journal } = opened();
+    await journal.keep(record());
+    rmSync(join(directory, files()[0] ?? ""));
+    journal.touch();
+    await journal.keep(record());
+    expect(files()).toHaveLength(1);
+  });
+});
+
+test("old records are deleted from time to time", async () => {
+  await usage.insert([record({ at: Date.now() - 1000 }), record({ at: Date.now() - 1_000_000 })]);
+  const { journal, shipper } = opened({ retentionMs: 100_000 });
+  await journal.keep(record({ at: Date.now() }));
+  await shipper.ship();
+  expect(await counted()).toBe(2);
+});
