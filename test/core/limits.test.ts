@@ -1,18 +1,16 @@
 /** Limits around the real core: what counts, how much of it, and what callers hear. */
 
-import { create, type DescMessage } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import type { Call, Caller } from "../../src/core/call.js";
 import type { Core } from "../../src/core/core.js";
 import { LintelError } from "../../src/core/errors.js";
-import type { Origin } from "../../src/core/gateway.js";
 import { durationText } from "../../src/core/limits/headers.js";
 import { usedCounters } from "../../src/core/limits/history.js";
 import { periodAt } from "../../src/core/limits/period.js";
 import { costOf, priceOf } from "../../src/core/limits/prices.js";
 import type { CallerLimits, LimitSettings, Price } from "../../src/core/limits/settings.js";
-import { methods } from "../../src/core/methods.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
+import { outcome as outcomeOf, start } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel, imageModel } from "../support/models.js";
 import { breaksAfter, hangsAfter, paints, says, scripted } from "../support/scripted.js";
@@ -49,24 +47,9 @@ const draw = { prompt: "a lintel" };
 
 type Method = "chat" | "complete" | "textToImage";
 
-/** Starts a call. */
-function start(core: Core, method: Method, request: object, origin: Partial<Origin> = {}) {
-  const message = create(methods[method].input as DescMessage, request as never);
-  const { signal } = new AbortController();
-  return core.call(method, message as never, { door: "test", credential: "me", signal, ...origin });
-}
-
-/** What a call came to: `ok` or its error, and what it told beside. */
-async function outcome(core: Core, method: Method, request: object, credential = "me") {
-  const running = start(core, method, request, { credential });
-  let error: LintelError | undefined;
-  try {
-    for await (const _ of running.messages);
-  } catch (thrown) {
-    error = thrown as LintelError;
-  }
-  return { code: error?.code ?? "ok", error, metadata: running.metadata };
-}
+/** What a call of a caller came to. */
+const outcome = (core: Core, method: Method, request: object, credential = "me") =>
+  outcomeOf(core, method, request, { credential });
 
 describe("requests per minute", () => {
   it.each([

@@ -48,7 +48,8 @@ export function memoryIdempotency(options: IdempotencyOptions): IdempotencyStore
   const expire = () => {
     const now = clock();
     for (const entry of entries.values()) {
-      if (entry.state === "running") continue;
+      // Its call still runs, also if the answer is not kept.
+      if (entry.expiresAt === Number.POSITIVE_INFINITY) continue;
       if (entry.expiresAt > now && bytes <= maxBytes) return;
       drop(entry);
     }

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { silent } from "../../../src/core/log.js";
+import {
+  type RedisIdempotencyOptions,
+  redisIdempotency,
+} from "../../../src/state/idempotency/redis.js";
+import { RedisConnection } from "../../../src/state/redis/connection.js";
+import { gate, outcome, start } from "../../support/calls.js";
+import { coreOf } from "../../support/core.js";
+import { type RedisServer, redisBinary, startRedis } from "../../support/redis.js";
+import { hangsAfter, says, scripted } from "../../support/scripted.js";
+import { idempotencyContract } from "./contract.js";
+
+const chat = { messages: [{ role: "user", content: "hello" }] };
+const options = { ttlMs: 60_000, maxAnswerBytes: 1_000_000, maxBytes: 1_000_000 };
+
+describe.skipIf(!redisBinary)("first answers in Redis", () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server.close());
+
+  async function open(different: Partial<RedisIdempotencyOptions> = {}) {
+    const connection = new RedisConnection({ url: server.url, timeoutMs: 200 }, silent);
+    await connection.settled(5000);
+    const store = redisIdempotency(connection, { ...options, ...different });
+    return {
+      connection,
+      store,
+      async close() {
+        await store.close();
+        await connection.close();
+      },
+    };
+  }
+
+  idempotencyContract("for all replicas", async (different) => {
+    const [a, b] = await Promise.all([open(different), open(different)]);
+    return {
+      stores: [a.store, b.store],
+      async close() {
+        await Promise.all([a.close(), b.close()]);
+      },
+    };
+  });
+
+  describe("when something dies", () => {
+    let key = 0;
+    let idempotencyKey: string;
+    beforeEach(() => {
+      idempotencyKey = `dying-${key++}`;
+    });
+
+    it("runs the call of a replica that died for who waits", async () => {
+      const [dying, living] = await Promise.all([open({ leaseMs: 300 }), open()]);
+      const { handle } = hangsAfter();
+      const core = coreOf(
+        [scripted({ chat: handle })],
+        {},
+        {
+          idempotency: { store: dying.store, lingerMs: 1000 },
+        },
+      );
+      const stuck = start(core, "chat", chat, { idempotencyKey });
+      stuck.messages[Symbol.asyncIterator]()
+        .next()
+        .catch(() => {});
+      const backend = scripted({ chat: says("a") });
+      const other = coreOf(
+        [backend],
+        {},
+        {
+          idempotency: { store: living.store, lingerMs: 1000 },
+        },
+      );
+      await vi.waitFor(async () =>
+        expect(await dying.connection.client.dbsize()).toBeGreaterThan(0),
+      );
+      // It says nothing more, as if it had been killed.
+      dying.connection.client.disconnect();
+      const { code } = await outcome(other, "chat", chat, { idempotencyKey });
+      expect(code).toBe("ok");
+      expect(backend.asked).toHaveLength(1);
+      core.abort();
+      await dying.close();
+      await living.close();
+    });
+
+    it("remembers in this process while the store is away, or refuses", async () => {
+      const [open1, closed] = await Promise.all([open(), open({ onFailure: "closed" })]);
+      const backend = scripted({ chat: says("a") });
+      const core = (store: (typeof open1)["store"]) =>
+        coreOf([backend], {}, { idempotency: { store, lingerMs: 1000 } });
+      await server.kill();
+      await vi.waitFor(() => {
+        expect([open1.connection.available, closed.connection.available]).toEqual([false, false]);
+      });
+      const first = await outcome(core(open1.store), "complete", chat, { idempotencyKey });
+      const again = await outcome(core(open1.store), "complete", chat, { idempotencyKey });
+      expect(again.messages[0]?.id).toBe(first.messages[0]?.id);
+      expect(backend.asked).toHaveLength(1);
+      const refused = await outcome(core(closed.store), "complete", chat, { idempotencyKey });
+      expect(refused.code).toBe("unavailable");
+      // A call without a key has nothing to do with the store.
+      expect((await outcome(core(closed.store), "complete", chat)).code).toBe("ok");
+      await server.start();
+      await vi.waitFor(() => expect(closed.connection.available).toBe(true), 5000);
+      expect((await outcome(core(closed.store), "complete", chat, { idempotencyKey })).code).toBe(
+        "ok",
+      );
+      await open1.close();
+      await closed.close();
+    });
+
+    it("gives a call its answer whose store died on the way", async () => {
+      const { connection, store, close } = await open();
+      const dead = gate();
+      const backend = scripted({
+        async *chat(call) {
+          for await (const batch of says("a", "b")(call)) {
+            yield batch;
+            await dead.opened;
+          }
+        },
+      });
+      const core = coreOf([backend], {}, { idempotency: { store, lingerMs: 1000 } });
+      const running = outcome(core, "chat", chat, { idempotencyKey });
+      await vi.waitFor(() => expect(backend.asked).toHaveLength(1));
+      await server.kill();
+      dead.open();
+      const { code, messages } = await running;
+      expect([code, messages.length]).toEqual(["ok", 3]);
+      await server.start();
+      await vi.waitFor(() => expect(connection.available).toBe(true), 5000);
+      await close();
+    });
+  });
+
+  it("keeps answers for as long as it was told", async () => {
+    const { connection, store, close } = await open({ ttlMs: 60_000 });
+    const core = coreOf(
+      [scripted({ chat: says("a") })],
+      {},
+      {
+        idempotency: { store, lingerMs: 1000 },
+      },
+    );
+    await outcome(core, "complete", chat, { idempotencyKey: "kept" });
+    await vi.waitFor(async () => {
+      const keys = await connection.client.keys("lintel:{answer:*");
+      const lives = await Promise.all(keys.map((name) => connection.client.pttl(name)));
+      expect(lives.filter((ms) => ms > 50_000 && ms <= 60_000).length).toBeGreaterThanOrEqual(2);
+      expect(lives.every((ms) => ms > 0)).toBe(true);
+    });
+    await close();
+  });
+});
