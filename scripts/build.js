@@ -39,12 +39,16 @@ function lastBuild() {
   }
 }
 
+/** TypeScript is compiled, JSON is copied. */
+const isSource = (name) =>
+  (name.endsWith(".ts") && !name.endsWith(".d.ts")) || name.endsWith(".json");
+
 /** Size and time of every source, by path; changes show as a different text. */
 function sourcesNow() {
   const sources = {};
   for (const folder of ["src", "gen"]) {
     for (const entry of readdirSync(join(root, folder), { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile() || !entry.name.endsWith(".ts") || entry.name.endsWith(".d.ts")) continue;
+      if (!entry.isFile() || !isSource(entry.name)) continue;
       // `parentPath` came with Node 20.12; `path` left with Node 24.
       const path = join(entry.parentPath ?? entry.path, entry.name);
       const { size, mtimeMs } = statSync(path);
@@ -86,6 +90,10 @@ async function compiler() {
 /** Compiles one source. Returns what is wrong with its syntax. */
 function compile(ts, options, source) {
   const path = join(root, source);
+  if (source.endsWith(".json")) {
+    replace(outputOf(source), readFileSync(path, "utf8"));
+    return [];
+  }
   const { outputText, sourceMapText, diagnostics } = ts.transpileModule(
     readFileSync(path, "utf8"),
     {

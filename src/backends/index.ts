@@ -10,6 +10,8 @@ export const kinds = {
   llama: async () => (await import("./llama/index.js")).llama,
   onnx: async () => (await import("./onnx/index.js")).onnx,
   sdapi: async () => (await import("./sdapi/index.js")).sdapi,
+  comfyui: async () => (await import("./comfyui/index.js")).comfyui,
+  rest: async () => (await import("./rest/index.js")).rest,
   "ai-sdk": async () => (await import("./ai-sdk/index.js")).aiSdk,
 };
 

@@ -1,12 +1,14 @@
 /** Every kind of backend's entry, in one union. */
 import { z } from "zod";
 import { aiSdkSchema } from "../backends/ai-sdk/schema.js";
+import { comfyuiSchema } from "../backends/comfyui/schema.js";
 import { embeddedSchema } from "../backends/embedded/schema.js";
 import type { kinds } from "../backends/index.js";
 import { llamaSchema } from "../backends/llama/schema.js";
 import { nodeSchema } from "../backends/node/schema.js";
 import { onnxSchema } from "../backends/onnx/schema.js";
 import { openaiSchema } from "../backends/openai/config.js";
+import { restSchema } from "../backends/rest/schema.js";
 import { sdapiSchema } from "../backends/sdapi/schema.js";
 
 /** A kind without its schema here does not compile. */
@@ -17,6 +19,8 @@ const schemas = {
   llama: llamaSchema,
   onnx: onnxSchema,
   sdapi: sdapiSchema,
+  comfyui: comfyuiSchema,
+  rest: restSchema,
   "ai-sdk": aiSdkSchema,
 } satisfies Record<keyof typeof kinds, z.ZodObject>;
 
@@ -28,5 +32,7 @@ export const backendSchema = z.discriminatedUnion("type", [
   schemas.llama,
   schemas.onnx,
   schemas.sdapi,
+  schemas.comfyui,
+  schemas.rest,
   schemas["ai-sdk"],
 ]);

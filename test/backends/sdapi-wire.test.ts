@@ -298,9 +298,10 @@ describe("the models", () => {
     const models = ["sd_xl_base_1.0", "gone"];
     const { backend } = await against("a1111", { models });
     expect(backend.models()).toMatchObject([
-      { id: "xl_sd_xl_base_1.0", state: State.READY },
+      { id: "sd_xl_base_1.0", state: State.READY },
       { id: "gone", state: State.FAILED, stateDetail: "the model server does not have it" },
     ]);
+    expect(imagesOf(await run(backend))).toHaveLength(1);
     await expect(run(backend, { modelId: "gone" })).rejects.toThrowError(failed("model_not_found"));
   });
 

@@ -7,14 +7,15 @@ import { LintelError } from "../../core/errors.js";
 import { warn } from "../../core/fit.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { unlessAborted } from "../abort.js";
-import { imageOfBase64, sizeOf } from "../http/image.js";
+import { sizeOf } from "../http/image.js";
+import { previewPng } from "../http/preview.js";
+import { Progress } from "../progress.js";
 import type { Followed } from "../running.js";
 import { readTxt2img } from "./answer.js";
 import { dialects } from "./dialect.js";
 import type { Checkpoint, Inventory } from "./inventory.js";
 import type { Turn } from "./lane.js";
 import type { WeightedLora } from "./loras.js";
-import { Progress } from "./progress.js";
 import { writeTxt2img } from "./request.js";
 import { Run } from "./run.js";
 import type { Server } from "./server.js";
@@ -150,7 +151,7 @@ async function* make(job: Job, part: Part, run: Run): Events {
     }
     const at = progress.at(sight.fraction);
     if (!at) continue;
-    const preview = sight.preview === shown ? undefined : await previewOf(sight.preview);
+    const preview = sight.preview === shown ? undefined : await previewPng(bytesOf(sight.preview));
     shown = sight.preview;
     yield [progressEvent({ ...at, images, steps, ...(preview && { preview }) })];
   }
@@ -175,8 +176,4 @@ async function* make(job: Job, part: Part, run: Run): Events {
   }
 }
 
-/** A preview that can't be read is none. */
-async function previewOf(base64: string | undefined): Promise<Uint8Array | undefined> {
-  if (!base64) return undefined;
-  return imageOfBase64(base64).catch(() => undefined);
-}
+const bytesOf = (base64: string | undefined) => base64 && Buffer.from(base64, "base64");

@@ -33,6 +33,7 @@ export class Server implements Site {
   readonly #listing: Listing<Inventory>;
   readonly #runs = new Set<Run>();
   readonly #closing = new AbortController();
+  #served: readonly Served[] = [];
   #models: readonly Model[] = [];
 
   /** Begins to read what the server has at once. */
@@ -75,7 +76,7 @@ export class Server implements Site {
   /** @throws LintelError `model_not_found` */
   find(id: string): { readonly inventory: Inventory; readonly checkpoint: Checkpoint } {
     const inventory = this.#listing.value;
-    const checkpoint = inventory?.checkpoints.find((one) => one.id === id);
+    const checkpoint = this.#served.find((one) => one.id === id)?.checkpoint;
     if (inventory && checkpoint) return { inventory, checkpoint };
     throw new LintelError("model_not_found", "the model server does not have this model");
   }
@@ -123,10 +124,11 @@ export class Server implements Site {
     if (!inventory) return;
     const dialect = dialects[inventory.dialect];
     const loras = loraNames(inventory.loras ?? [], dialect);
-    const models = served(inventory.checkpoints, this.config.models).map(({ id, missing }) =>
+    this.#served = served(inventory.checkpoints, this.config.models);
+    const models = this.#served.map(({ id, checkpoint }) =>
       modelOf(id, Task.TEXT_TO_IMAGE, {
-        state: failure || missing ? State.FAILED : State.READY,
-        stateDetail: failure?.message ?? (missing ? "the model server does not have it" : ""),
+        state: failure || !checkpoint ? State.FAILED : State.READY,
+        stateDetail: failure?.message ?? (checkpoint ? "" : "the model server does not have it"),
         supports: supportedBy(inventory),
         promptBar: PromptBar.BATCH,
         loras,
@@ -137,13 +139,21 @@ export class Server implements Site {
   }
 }
 
-/** What is served of what a server has; names that are configured but missing show as such. */
-function served(checkpoints: readonly Checkpoint[], names: readonly string[] | undefined) {
-  if (!names) return checkpoints.map(({ id }) => ({ id, missing: false }));
-  return names.map((name) => {
-    const found = checkpoints.find(({ id, aliases }) => id === name || aliases.includes(name));
-    return { id: found?.id ?? name, missing: !found };
-  });
+/** A model that can be asked for; without a checkpoint it is configured, and the server lacks it. */
+interface Served {
+  readonly id: string;
+  readonly checkpoint: Checkpoint | undefined;
+}
+
+function served(
+  checkpoints: readonly Checkpoint[],
+  names: readonly string[] | undefined,
+): Served[] {
+  if (!names) return checkpoints.map((checkpoint) => ({ id: checkpoint.id, checkpoint }));
+  return names.map((name) => ({
+    id: name,
+    checkpoint: checkpoints.find(({ id, aliases }) => id === name || aliases.includes(name)),
+  }));
 }
 
 /** Request fields that a server honours. */

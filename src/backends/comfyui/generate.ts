@@ -1,0 +1,130 @@
+/** Makes images: a prompt for each, since a batch of ComfyUI's would share one seed. */
+import { randomInt, randomUUID } from "node:crypto";
+import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
+import type { Call } from "../../core/call.js";
+import { imageDefaults } from "../../core/defaults.js";
+import { LintelError } from "../../core/errors.js";
+import { warn } from "../../core/fit.js";
+import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { unlessAborted } from "../abort.js";
+import { sizeOf } from "../http/image.js";
+import { previewPng } from "../http/preview.js";
+import { Progress } from "../progress.js";
+import { Prompt } from "./prompt.js";
+import type { Served, Server } from "./server.js";
+import type { Socket } from "./socket.js";
+import { fillWorkflow, type PlacedLora, type Workflow } from "./workflow.js";
+
+type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
+
+const seeds = 2 ** 32;
+
+/** What all images of one call share. */
+interface Job {
+  readonly server: Server;
+  readonly call: Call<"streamTextToImage">;
+  readonly signal: AbortSignal;
+  readonly model: Served;
+  readonly loras: readonly PlacedLora[];
+  readonly images: number;
+  readonly steps: number;
+  readonly warnings: string[];
+  readonly socket: Socket;
+  readonly client: string;
+}
+
+/** The handler of image generation. */
+export async function* generate(server: Server, call: Call<"streamTextToImage">): Events {
+  const { request } = call;
+  const { signal, end } = server.running.follow(call.signal);
+  let socket: Socket | undefined;
+  try {
+    await unlessAborted(server.ready(), signal);
+    const model = server.find(request.modelId);
+    const loras = await unlessAborted(server.lorasFor(request.loras, signal), signal);
+    const client = randomUUID();
+    const opening = server.open(client);
+    // A socket that opens after the caller left is not left open.
+    opening.then((opened) => signal.aborted && opened.close());
+    socket = await unlessAborted(opening, signal);
+    const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
+    const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
+    const warnings: string[] = [];
+    const job = { server, call, signal, model, loras, images, steps, warnings, socket, client };
+    const asked = request.seed;
+    const first = asked === undefined || asked < 0n ? randomInt(seeds) : Number(asked);
+    for (let i = 0; i < images; i++) yield* make(job, i, (first + i) % seeds);
+    yield [doneEvent(warnings)];
+  } catch (thrown) {
+    if (signal.aborted) throw signal.reason;
+    if (thrown instanceof LintelError && thrown.code === "upstream_unreachable") server.doubt();
+    throw thrown;
+  } finally {
+    socket?.close();
+    end();
+  }
+}
+
+async function* make(job: Job, index: number, seed: number): Events {
+  const { server, call, signal, images, steps, warnings, socket, client } = job;
+  const { map } = job.model;
+  const workflow = workflowOf(job, seed);
+  const { poll } = server.config;
+  const prompt = server.track(new Prompt({ site: server, socket, client, workflow, map, poll }));
+  const progress = new Progress(index, 1, steps);
+  let preview: Buffer | undefined;
+  let ahead: number | undefined;
+  try {
+    for await (const sight of prompt.sights(signal)) {
+      if ("preview" in sight) preview = sight.preview;
+      else if ("ahead" in sight) {
+        if (sight.ahead === ahead) continue;
+        ahead = sight.ahead;
+        yield [progressEvent({ index, images, step: 0, steps, queuePosition: ahead })];
+      } else {
+        const at = progress.at(sight.fraction);
+        if (!at) continue;
+        const shown = call.request.includePreviews ? await previewPng(preview) : undefined;
+        preview = undefined;
+        yield [progressEvent({ ...at, images, steps, ...(shown && { preview: shown }) })];
+      }
+    }
+    const png = await prompt.image(signal);
+    const { width, height } = sizeOf(png);
+    const { width: w, height: h } = sizeAsked(job);
+    if (width !== (w ?? width) || height !== (h ?? height)) {
+      warn(warnings, `width, height: the model server made ${width}x${height}`);
+    }
+    const last = progress.done(0);
+    yield [
+      ...(last ? [progressEvent({ ...last, images, steps })] : []),
+      imageEvent(index, inlineImage(png, seed)),
+    ];
+  } finally {
+    void server.stop(prompt);
+  }
+}
+
+/** The size that the workflow was given; a side that it has no place for is its own affair. */
+function sizeAsked({ call, model }: Job): {
+  width?: number | undefined;
+  height?: number | undefined;
+} {
+  const { width = imageDefaults.width, height = imageDefaults.height } = call.request;
+  return { ...(model.map.width && { width }), ...(model.map.height && { height }) };
+}
+
+function workflowOf({ call, model, loras, steps }: Job, seed: number): Workflow {
+  const { request } = call;
+  const values = {
+    prompt: request.prompt ?? "",
+    negative_prompt: request.negativePrompt,
+    width: request.width ?? imageDefaults.width,
+    height: request.height ?? imageDefaults.height,
+    guidance_scale: request.guidanceScale ?? imageDefaults.guidanceScale,
+    num_inference_steps: steps,
+    seed,
+    checkpoint: model.checkpoint,
+  };
+  return fillWorkflow(model.workflow, model.map, values, loras);
+}

@@ -1,0 +1,243 @@
+/** One prompt in ComfyUI, from its queue to the picture. */
+import { randomUUID } from "node:crypto";
+import type { LintelError } from "../../core/errors.js";
+import { unlessAborted } from "../abort.js";
+import { ask, askJson } from "../http/ask.js";
+import { failureOf, nonsense } from "../http/failure.js";
+import { asPng, imageLimit } from "../http/image.js";
+import { isObject, type JsonObject, string } from "../http/json.js";
+import { executionFailure, interrupted, lost, refusalOf } from "./failure.js";
+import type { Site } from "./inventory.js";
+import type { InputMap } from "./schema.js";
+import type { Socket } from "./socket.js";
+import { samplersOf, type Workflow } from "./workflow.js";
+
+/** What is seen of a prompt. */
+export type Sight =
+  /** It waits in the queue; so many are before it. */
+  | { readonly ahead: number }
+  /** How much of the sampling is done, 0 to 1. */
+  | { readonly fraction: number }
+  /** How it looks, as PNG or JPEG. */
+  | { readonly preview: Buffer };
+
+/** What a prompt needs. */
+export interface PromptOptions {
+  readonly site: Site;
+  readonly socket: Socket;
+  /** The socket's. */
+  readonly client: string;
+  readonly workflow: Workflow;
+  readonly map: InputMap;
+  /** Milliseconds between two looks at the queue. */
+  readonly poll: number;
+}
+
+/** Longest time for an answer that is not an image, and for an image, milliseconds. */
+const answerTimeout = 30_000;
+const imageTimeout = 60_000;
+/** Silence on the websocket after which the history is asked all the same, milliseconds. */
+const silence = 30_000;
+
+/** A prompt. */
+export class Prompt {
+  readonly #options: PromptOptions;
+  readonly #samplers: readonly string[];
+  #id: string | undefined;
+  #submitted: Promise<void> = Promise.resolve();
+  #started = false;
+  #done: JsonObject | undefined;
+  /** Nodes that told steps, in their order. */
+  readonly #stepped: string[] = [];
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: PromptOptions) {
+    this.#options = options;
+    this.#samplers = samplersOf(options.workflow);
+  }
+
+  /**
+   * Submits it; gives what is seen of it, and ends when it is done.
+   * @throws LintelError as it is refused or fails; the signal's reason: then
+   *   `stop` ends what runs on
+   */
+  async *sights(signal: AbortSignal): AsyncGenerator<Sight> {
+    const { socket, poll } = this.#options;
+    // Not with the call's signal: only who knows the answer can take it back.
+    this.#submitted = this.#submit();
+    await unlessAborted(this.#submitted, signal);
+    let quiet = 0;
+    while (!this.#done) {
+      const message = await unlessAborted(socket.next(poll), signal);
+      quiet = message ? 0 : quiet + poll;
+      if (!message) {
+        if (this.#started && socket.alive && quiet < silence) continue;
+        quiet = 0;
+        const ahead = await unlessAborted(this.#look(), signal);
+        if (ahead !== undefined) yield { ahead };
+      } else if (message.type === "preview") {
+        if (this.#started) yield { preview: message.image };
+      } else if (message.prompt === this.#id) {
+        if (message.type === "failed") throw executionFailure(message.details);
+        if (message.type === "interrupted") throw interrupted();
+        if (message.type === "finished") await unlessAborted(this.#readHistory(), signal);
+        else {
+          this.#started = true;
+          const fraction =
+            message.type === "started"
+              ? 0
+              : this.#fraction(message.node, message.value / message.max);
+          if (fraction !== undefined) yield { fraction };
+        }
+      }
+    }
+  }
+
+  /** The picture, as PNG. @throws LintelError `upstream_failed` if there is none */
+  async image(signal: AbortSignal): Promise<Uint8Array> {
+    const { site, map } = this.#options;
+    const file = imageIn(this.#done ?? {}, map.output);
+    if (!file) throw nonsense("made no image");
+    const query = new URLSearchParams(file);
+    const path = site.at(`/view?${query}`);
+    const request = {
+      method: "GET",
+      path,
+      accept: "image/*",
+      signal,
+      timeout: imageTimeout,
+    } as const;
+    return asPng(await ask(site.transport, request, imageLimit));
+  }
+
+  /** Nobody waits for it any more: it is taken out of the queue, or interrupted. Never throws. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop().catch(() => {});
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    await this.#submitted;
+    if (this.#done || this.#id === undefined) return;
+    await this.#post("/queue", { delete: [this.#id] });
+    // Without a look an older server would interrupt whatever runs: it does not read the id.
+    if (await this.#isRunning()) await this.#post("/interrupt", { prompt_id: this.#id });
+  }
+
+  async #submit(): Promise<void> {
+    const { site, client, workflow, map } = this.#options;
+    const body = JSON.stringify({ prompt: workflow, client_id: client, prompt_id: randomUUID() });
+    const signal = AbortSignal.timeout(answerTimeout);
+    const request = { method: "POST", path: site.at("/prompt"), body, signal, timeout: 0 } as const;
+    const answer = await site.transport.send(request);
+    const text = await answer.text(imageLimit);
+    if (answer.status === 400) {
+      const refusal = refusalOf(text, map);
+      if (refusal) throw refusal;
+    }
+    if (answer.status !== 200) throw failureOf(answer.status, text, undefined);
+    // Older servers give it an id of their own.
+    const id = idOf(text);
+    if (id === "") throw nonsense("answered without the id of the prompt");
+    this.#id = id;
+  }
+
+  /** Where it is: reads the history if it is done, and tells how many are before it if it waits. */
+  async #look(): Promise<number | undefined> {
+    const { running, pending } = await this.#queue();
+    const place = pending.find(({ id }) => id === this.#id);
+    if (place) return running.length + pending.filter(({ number }) => number < place.number).length;
+    if (running.some(({ id }) => id === this.#id)) this.#started = true;
+    // It leaves the queue and enters the history at once: it is in neither only if it is forgotten.
+    else if (!(await this.#readHistory())) throw lost();
+    return undefined;
+  }
+
+  /** @returns whether it is done; @throws LintelError as it failed */
+  async #readHistory(): Promise<boolean> {
+    const entry = (await this.#get(`/history/${encodeURIComponent(this.#id ?? "")}`))[
+      this.#id ?? ""
+    ];
+    if (!isObject(entry)) return false;
+    const status = isObject(entry.status) ? entry.status : {};
+    if (status.status_str === "error") throw failureIn(status.messages);
+    this.#done = isObject(entry.outputs) ? entry.outputs : {};
+    return true;
+  }
+
+  /** How much is done once a node is so far: of the samplers, or of whatever tells steps. */
+  #fraction(node: string, done: number): number | undefined {
+    if (this.#samplers.length > 0 && !this.#samplers.includes(node)) return undefined;
+    if (!this.#stepped.includes(node)) this.#stepped.push(node);
+    const all = Math.max(1, this.#samplers.length);
+    return Math.min(1, (Math.min(this.#stepped.indexOf(node), all - 1) + done) / all);
+  }
+
+  async #isRunning(): Promise<boolean> {
+    return (await this.#queue()).running.some(({ id }) => id === this.#id);
+  }
+
+  async #queue() {
+    const answer = await this.#get("/queue");
+    return { running: places(answer.queue_running), pending: places(answer.queue_pending) };
+  }
+
+  async #get(path: string): Promise<JsonObject> {
+    const { transport, at } = this.#options.site;
+    const signal = AbortSignal.timeout(answerTimeout);
+    const request = { method: "GET", path: at(path), signal, timeout: 0 } as const;
+    const value = await askJson(transport, request, imageLimit);
+    return isObject(value) ? value : {};
+  }
+
+  async #post(path: string, body: object): Promise<void> {
+    const { transport, at } = this.#options.site;
+    const signal = AbortSignal.timeout(answerTimeout);
+    const request = { method: "POST", path: at(path), body: JSON.stringify(body), signal } as const;
+    await ask(transport, { ...request, timeout: 0 });
+  }
+}
+
+function idOf(text: string): string {
+  try {
+    return string((JSON.parse(text) as JsonObject).prompt_id);
+  } catch {
+    return "";
+  }
+}
+
+/** Entries of the queue: `[number, id, …]`. A lower number is served before. */
+function places(list: unknown): { readonly number: number; readonly id: string }[] {
+  if (!Array.isArray(list)) return [];
+  return list
+    .filter(Array.isArray)
+    .map(([number, id]) => ({ number: Number(number), id: string(id) }));
+}
+
+/** The failure that the history tells of. */
+function failureIn(messages: unknown): LintelError {
+  const list = Array.isArray(messages) ? messages.filter(Array.isArray) : [];
+  const details = (name: string): unknown => list.find(([type]) => type === name)?.[1];
+  const failed = details("execution_error");
+  if (isObject(failed)) return executionFailure(failed);
+  return details("execution_interrupted") ? interrupted() : nonsense("failed in its work");
+}
+
+/** Where the picture is: at the node that is meant, or the first that saves one, or previews one. */
+function imageIn(
+  outputs: JsonObject,
+  node: string | undefined,
+): Record<string, string> | undefined {
+  const nodes = node === undefined ? Object.values(outputs) : [outputs[node]];
+  const files = nodes.flatMap((output) =>
+    isObject(output) && Array.isArray(output.images) ? output.images.filter(isObject) : [],
+  );
+  const file = files.find(({ type }) => type === "output") ?? files[0];
+  if (!file || string(file.filename) === "") return undefined;
+  const { filename, subfolder, type } = file;
+  return {
+    filename: string(filename),
+    subfolder: string(subfolder),
+    type: string(type) || "output",
+  };
+}

@@ -1,0 +1,126 @@
+/** Workflows in ComfyUI's API format: nodes by their ids, links as `[node, output]`. */
+import { isObject, parseJson } from "../http/json.js";
+import type { InputMap } from "./schema.js";
+
+/** A node. */
+export interface Node {
+  readonly class_type: string;
+  readonly inputs: Record<string, unknown>;
+}
+
+/** A workflow. */
+export type Workflow = Record<string, Node>;
+
+/** Fields of requests that go into inputs. */
+export type MappedField = Exclude<keyof InputMap, "loras" | "output">;
+
+/** What is put into the inputs. */
+export type Values = { readonly [F in MappedField]?: string | number | undefined };
+
+/** A LoRA in a workflow: the file as ComfyUI lists it, and its weight. */
+export interface PlacedLora {
+  readonly file: string;
+  readonly weight: number;
+}
+
+/**
+ * Reads a workflow and checks a map against it.
+ * @returns the workflow, or what is wrong in words for the operator
+ */
+export function readWorkflow(text: string, map: InputMap): Workflow | string {
+  const json = parseJson(text);
+  if (!isObject(json)) return "is not a workflow: not a JSON object";
+  if (Array.isArray(json.nodes)) {
+    return "is a workflow of the editor; export it for the API (Workflow, Export (API))";
+  }
+  for (const [id, node] of Object.entries(json)) {
+    if (!isObject(node) || typeof node.class_type !== "string" || !isObject(node.inputs)) {
+      return `is not a workflow: "${id}" is not a node with class_type and inputs`;
+    }
+  }
+  const workflow = json as unknown as Workflow;
+  return problemOf(workflow, map) ?? workflow;
+}
+
+function problemOf(workflow: Workflow, { loras, output, ...mapped }: InputMap): string | undefined {
+  for (const [field, targets = []] of Object.entries(mapped)) {
+    for (const target of targets) {
+      const [id, name] = split(target);
+      const node = workflow[id];
+      if (!node) return `has no node ${id}, where ${field} should go`;
+      if (!(name in node.inputs)) {
+        return `has no input "${name}" at node ${id} (${node.class_type}), where ${field} should go`;
+      }
+    }
+  }
+  for (const id of [loras, output]) {
+    if (id !== undefined && !workflow[id]) return `has no node ${id}`;
+  }
+  return undefined;
+}
+
+/** The workflow with values in its inputs, and LoRAs. */
+export function fillWorkflow(
+  workflow: Workflow,
+  map: InputMap,
+  values: Values,
+  loras: readonly PlacedLora[] = [],
+): Workflow {
+  const filled = structuredClone(workflow);
+  for (const [field, value] of Object.entries(values)) {
+    if (value === undefined) continue;
+    for (const target of map[field as MappedField] ?? []) {
+      const [id, name] = split(target);
+      const node = filled[id];
+      if (node) node.inputs[name] = value;
+    }
+  }
+  if (map.loras !== undefined) placeLoras(filled, map.loras, loras);
+  return filled;
+}
+
+/** Puts LoRAs in a row between a node and all that take its model and text encoder. */
+function placeLoras(workflow: Workflow, source: string, loras: readonly PlacedLora[]): void {
+  const links = Object.values(workflow).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([name, value]) =>
+      isLink(value) && String(value[0]) === source && value[1] < 2
+        ? [{ inputs, name, output: value[1] }]
+        : [],
+    ),
+  );
+  const withText = links.some(({ output }) => output === 1);
+  let last = source;
+  for (const [i, { file, weight }] of loras.entries()) {
+    const id = `lora-${i + 1}`;
+    const model = { lora_name: file, strength_model: weight, model: [last, 0] };
+    workflow[id] = withText
+      ? { class_type: "LoraLoader", inputs: { ...model, strength_clip: weight, clip: [last, 1] } }
+      : { class_type: "LoraLoaderModelOnly", inputs: model };
+    last = id;
+  }
+  for (const { inputs, name, output } of links) inputs[name] = [last, output];
+}
+
+/** The field that goes into an input, if one does. */
+export function fieldOf(map: InputMap, node: string, input: string): MappedField | undefined {
+  const { loras, output, ...mapped } = map;
+  const target = `${node}.${input}`;
+  const found = Object.entries(mapped).find(([, targets]) => targets?.includes(target));
+  return found?.[0] as MappedField | undefined;
+}
+
+/** Nodes that tell their steps: samplers, if there are any. */
+export function samplersOf(workflow: Workflow): string[] {
+  return Object.entries(workflow)
+    .filter(([, { class_type: type }]) => /^(?:KSampler|SamplerCustom)/.test(type))
+    .map(([id]) => id);
+}
+
+function split(target: string): [node: string, input: string] {
+  const dot = target.indexOf(".");
+  return [target.slice(0, dot), target.slice(dot + 1)];
+}
+
+function isLink(value: unknown): value is [string | number, number] {
+  return Array.isArray(value) && value.length === 2 && typeof value[1] === "number";
+}
