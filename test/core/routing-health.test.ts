@@ -1,0 +1,145 @@
+/** How targets are taken out, and come back. */
+import { describe, expect, it } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { settled } from "../support/clock.js";
+import { run } from "../support/core.js";
+import { chatModel } from "../support/models.js";
+import {
+  backend,
+  bench,
+  fails,
+  failure,
+  gate,
+  hello,
+  inTurn,
+  stateOf,
+  textOf,
+} from "../support/routing.js";
+import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
+
+describe("health", () => {
+  it("takes a target out that fails, tries it with one call at a time, and takes it back in", async () => {
+    const door = gate("a");
+    const a = backend("a", inTurn(...Array(5).fill(fails("upstream_failed")), door.handle));
+    const b = backend("b");
+    const { core, clock } = bench([a, b]);
+    const lines: string[] = [];
+    for (let i = 0; i < 5; i++) await run(core, "chat", hello).catch((e) => lines.push(e.code));
+    expect(lines).toEqual(Array(5).fill("upstream_failed"));
+    expect(stateOf(core, "a")).toMatchObject({
+      state: "out",
+      failures: 5,
+      attempts: 5,
+      lastFailure: "upstream_failed",
+      inFlight: 0,
+    });
+    expect(await textOf(run(core, "chat", hello))).toBe("b");
+    await clock.advance(1000);
+    const probe = textOf(run(core, "chat", hello));
+    await settled();
+    expect(stateOf(core, "a").state).toBe("probing");
+    expect(await textOf(run(core, "chat", hello))).toBe("b");
+    expect(a.asked.length).toBe(6);
+    door.open();
+    expect(await probe).toBe("a");
+    expect(stateOf(core, "a")).toMatchObject({ state: "in", outForMs: 0 });
+  });
+  it("all out: unavailable at once, with the time of the soonest try", async () => {
+    const all = [backend("a", fails("upstream_failed")), backend("b", fails("upstream_failed"))];
+    const { core, clock } = bench(all, { health: { failures: 1, firstPauseMs: 20_000 } });
+    await run(core, "chat", hello).catch(() => {});
+    await clock.advance(3000);
+    await run(core, "chat", hello).catch(() => {});
+    const error = await run(core, "chat", hello).catch((thrown: unknown) => thrown);
+    expect(error).toEqual(failure("unavailable"));
+    const { retryAfter = 0 } = error as LintelError;
+    const soonest = Math.min(...["a", "b"].map((name) => stateOf(core, name).outForMs));
+    expect(retryAfter).toBe(Math.ceil(soonest / 1000));
+    expect(retryAfter).toBeLessThanOrEqual(17);
+    expect(all.map((it) => it.asked.length)).toEqual([1, 1]);
+  });
+  it("counts failures after the first message too", async () => {
+    const a = backend("a", breaksAfter(new LintelError("upstream_failed", "gone"), "half"));
+    const { core } = bench([a, backend("b")]);
+    for (let i = 0; i < 5; i++) await run(core, "chat", hello).catch(() => {});
+    expect(stateOf(core, "a").state).toBe("out");
+  });
+  it("holds nothing against a target that the caller is to blame for", async () => {
+    const { handle } = hangsAfter();
+    const wrong = backend("a", inTurn(...Array(9).fill(fails("invalid_value")), handle));
+    const { core } = bench([wrong]);
+    for (let i = 0; i < 9; i++) await run(core, "chat", hello).catch(() => {});
+    for (let i = 0; i < 9; i++) await run(core, "chat", hello, { timeoutMs: 1 }).catch(() => {});
+    for (let i = 0; i < 9; i++) {
+      const controller = new AbortController();
+      const answer = run(core, "chat", hello, { signal: controller.signal });
+      await settled();
+      controller.abort();
+      await expect(answer).rejects.toEqual(failure("cancelled"));
+    }
+    expect(stateOf(core, "a")).toMatchObject({ state: "in", failures: 0, inFlight: 0 });
+  });
+  it("a call that tried it and whose caller left leaves that to the next one", async () => {
+    const door = gate("a");
+    const a = backend("a", inTurn(fails("upstream_failed"), door.handle));
+    const { core, clock } = bench([a], { health: { failures: 1 } });
+    await run(core, "chat", hello).catch(() => {});
+    await clock.advance(1000);
+    const controller = new AbortController();
+    const left = run(core, "chat", hello, { signal: controller.signal }).catch(() => {});
+    await settled();
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("unavailable"));
+    controller.abort();
+    await left;
+    const next = textOf(run(core, "chat", hello));
+    await settled();
+    door.open();
+    expect(await next).toBe("a");
+  });
+  it("is asked for where that is configured; a backend that is not well is taken out whole", async () => {
+    let well = true;
+    const asked: string[] = [];
+    const health = async (name: string) => {
+      asked.push(name);
+      if (name === "a" && !well) throw new LintelError("upstream_unreachable", "gone");
+    };
+    const all = ["a", "b"].map((name) =>
+      scripted({ chat: says(name) }, [chatModel("m")], name, { health: () => health(name) }),
+    );
+    const { core, clock } = bench(all, {
+      health: { check: { intervalMs: 1000, timeoutMs: 500, backends: ["a"] } },
+    });
+    await clock.advance(5000);
+    expect(asked).toEqual([]);
+    core.routing.start();
+    await clock.advance(1000);
+    expect(asked.length).toBeGreaterThan(0);
+    well = false;
+    await clock.advance(1000);
+    expect(stateOf(core, "a").state).toBe("in");
+    await clock.advance(1000);
+    expect(stateOf(core, "a").state).toBe("out");
+    expect(await textOf(run(core, "chat", hello))).toBe("b");
+    well = true;
+    await clock.advance(1000);
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+    expect(stateOf(core, "a").state).toBe("in");
+    expect(new Set(asked)).toEqual(new Set(["a"]));
+    core.routing.close();
+    const { length } = asked;
+    await clock.advance(60_000);
+    expect(asked.length).toBe(length);
+    expect(clock.timers).toBe(0);
+  });
+  it("a check that hangs counts as failed", async () => {
+    const health = () => new Promise<never>(() => {});
+    const a = scripted({ chat: says("a") }, [chatModel("m")], "a", { health });
+    const { core, clock } = bench([a], {
+      health: { check: { intervalMs: 1000, timeoutMs: 500 } },
+    });
+    core.routing.start();
+    await clock.advance(4000);
+    expect(stateOf(core, "a").state).toBe("out");
+    core.routing.close();
+  });
+});

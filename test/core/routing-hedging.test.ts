@@ -1,0 +1,146 @@
+/** A second target is asked where the first is slow. */
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import type { Handle } from "../../src/core/call.js";
+import { LintelError } from "../../src/core/errors.js";
+import { FakeClock, seeded, settled } from "../support/clock.js";
+import { coreOf, run } from "../support/core.js";
+import {
+  backend,
+  failure,
+  gate,
+  hello,
+  inTurn,
+  routing,
+  type Some,
+  stateOf,
+  textOf,
+} from "../support/routing.js";
+import { hangsAfter, says } from "../support/scripted.js";
+
+/** Two targets of which the first has long enough taken 100 ms to begin; then it does as it is told. */
+async function warm(chat: Handle<"chat">, more: Some = {}) {
+  const clock = new FakeClock();
+  const usual: Handle<"chat"> = async function* (call) {
+    await new Promise<void>((resolve) => clock.after(100, resolve));
+    yield* says("usual")(call);
+  };
+  const second = gate("second");
+  const all = [
+    backend("a", inTurn(...Array<Handle<"chat">>(20).fill(usual), chat)),
+    backend("b", second.handle),
+  ];
+  const settings = { routing: routing({ hedge: { percentile: 90, leastMs: 50 }, ...more }) };
+  const core = coreOf(all, settings, { clock, random: seeded(1) });
+  for (let i = 0; i < 20; i++) {
+    const answer = run(core, "chat", hello);
+    await clock.advance(100);
+    await answer;
+  }
+  return { core, clock, all, second };
+}
+
+describe("hedging", () => {
+  it("asks a second target after the usual time; the slower one is aborted and counts for nothing", async () => {
+    const { handle, aborted } = hangsAfter();
+    const { core, clock, all, second } = await warm(handle);
+    const { signal } = new AbortController();
+    const request = create(LLMRequestSchema, hello);
+    const running = core.call("chat", request, { door: "test", credential: "me", signal });
+    const answer = (async () => {
+      const messages = [];
+      for await (const batch of running.messages) messages.push(...batch);
+      return messages;
+    })();
+    await clock.advance(99);
+    expect(second.begun).toBe(0);
+    await clock.advance(1);
+    expect(second.begun).toBe(1);
+    second.open();
+    const messages = await answer;
+    expect(messages.map((m) => m.choices[0]?.delta?.content).join("")).toBe("second");
+    expect(messages.at(-1)?.usage?.completionTokens).toBe(1);
+    await aborted;
+    expect(running.metadata.get("x-lintel-attempts")).toBe("2");
+    expect(stateOf(core, "a")).toMatchObject({ inFlight: 0, failures: 0, state: "in" });
+    expect(stateOf(core, "b")).toMatchObject({ inFlight: 0 });
+    expect(all.map((it) => it.asked.length)).toEqual([21, 1]);
+    expect(clock.timers).toBe(0);
+  });
+  it("the first one may still win", async () => {
+    const first = gate("first");
+    const { core, clock, second } = await warm(first.handle);
+    const answer = textOf(run(core, "chat", hello));
+    await clock.advance(100);
+    first.open();
+    expect(await answer).toBe("first");
+    await settled();
+    expect(second.signals[0]?.aborted).toBe(true);
+    expect(stateOf(core, "b").inFlight).toBe(0);
+  });
+  it("one that fails leaves the call to the other", async () => {
+    for (const loser of ["first", "second"]) {
+      const first = gate("first");
+      const { core, clock, second } = await warm(first.handle);
+      const answer = textOf(run(core, "chat", hello));
+      await clock.advance(100);
+      const [bad, good] = loser === "first" ? [first, second] : [second, first];
+      bad.fail(new LintelError("unavailable", "away"));
+      await settled();
+      good.open();
+      expect(await answer).not.toBe(loser);
+    }
+  });
+  it("when both fail, another attempt follows", async () => {
+    const first = gate("first");
+    const { core, clock, second } = await warm(first.handle);
+    const answer = textOf(run(core, "chat", hello));
+    await clock.advance(100);
+    for (const one of [first, second]) {
+      one.fail(new LintelError("unavailable", "away"));
+      await settled();
+    }
+    await clock.advance(100);
+    first.open();
+    second.open();
+    expect(["first", "second"]).toContain(await answer);
+  });
+  it("what no target can do ends both", async () => {
+    const first = gate("first");
+    const { core, clock, second } = await warm(first.handle);
+    const answer = run(core, "chat", hello).catch((error: unknown) => error);
+    await clock.advance(100);
+    second.fail(new LintelError("invalid_value", "too long"));
+    expect(await answer).toEqual(failure("invalid_value"));
+    expect(first.signals[0]?.aborted).toBe(true);
+    expect(["a", "b"].map((name) => stateOf(core, name).inFlight)).toEqual([0, 0]);
+  });
+  it("a caller who leaves ends both", async () => {
+    const { handle, aborted } = hangsAfter();
+    const { core, clock, second } = await warm(handle);
+    const controller = new AbortController();
+    const answer = run(core, "chat", hello, { signal: controller.signal });
+    await clock.advance(100);
+    controller.abort();
+    await expect(answer).rejects.toEqual(failure("cancelled"));
+    await aborted;
+    expect(second.signals[0]?.aborted).toBe(true);
+    expect(["a", "b"].map((name) => stateOf(core, name).inFlight)).toEqual([0, 0]);
+  });
+  it("is bound by the budget of retries, and not done for whole answers", async () => {
+    const first = gate("first");
+    const { core, clock, second } = await warm(first.handle, { retry: { budget: 0, floor: 0 } });
+    const answer = textOf(run(core, "chat", hello));
+    await clock.advance(10_000);
+    expect(second.begun).toBe(0);
+    first.open();
+    expect(await answer).toBe("first");
+    const whole = await warm(gate().handle);
+    const complete = run(whole.core, "complete", hello).catch(() => {});
+    await whole.clock.advance(10_000);
+    expect(whole.second.begun).toBe(0);
+    whole.core.abort();
+    await complete;
+  });
+});

@@ -1,0 +1,117 @@
+/** Where names of models lead, and sessions. */
+import { describe, expect, it } from "vitest";
+import { Task } from "../../gen/lintel/v1/models_pb.js";
+import type { Core } from "../../src/core/core.js";
+import { createToken, hashToken } from "../../src/core/tokens.js";
+import { coreOf, run } from "../support/core.js";
+import { chatModel } from "../support/models.js";
+import { backend, bench, equals, failure, hello, textOf } from "../support/routing.js";
+import { says, scripted } from "../support/scripted.js";
+
+describe("names and targets", () => {
+  const ids = (core: Core, token?: string) =>
+    run(core, "listModels", {}, token ? { credential: token } : {}).then(([list]) =>
+      list?.models.map((model) => model.id),
+    );
+  it("a target has its own name for the model", async () => {
+    const a = scripted({ chat: says("a") }, [chatModel("llama-3")], "a");
+    const b = scripted({ chat: says("b") }, [chatModel("meta/llama")], "b");
+    const targets = [
+      { backend: "a", model: "llama-3" },
+      { backend: "b", model: "meta/llama", priority: 1 },
+    ];
+    const core = coreOf([a, b], { models: [{ name: "llama", targets }] });
+    expect(await textOf(run(core, "chat", { ...hello, model: "llama" }))).toBe("a");
+    expect(a.asked[0]).toMatchObject({ model: "llama-3" });
+  });
+  it("a wildcard takes what it stands for along, the longest name wins", async () => {
+    const own = scripted({ chat: says("own") }, [chatModel("gpt-4o")], "own");
+    const cloud = scripted(
+      { chat: says("cloud") },
+      ["openai/4o", "openai/4.1", "mini"].map((id) => chatModel(id)),
+      "cloud",
+    );
+    const models = [
+      { name: "gpt-*", targets: [{ backend: "cloud", model: "openai/*" }] },
+      { name: "gpt-*-mini", targets: [{ backend: "cloud", model: "mini" }] },
+    ];
+    const core = coreOf([own, cloud], { models });
+    const at = async (model: string) => {
+      cloud.asked.length = 0;
+      const [answer] = await run(core, "complete", { ...hello, model });
+      return [answer?.model, (cloud.asked[0] as { model?: string } | undefined)?.model];
+    };
+    expect(await at("gpt-4.1")).toEqual(["gpt-4.1", "openai/4.1"]);
+    // What the operator wrote counts, also where a backend has the very name.
+    expect(await at("gpt-4o")).toEqual(["gpt-4o", "openai/4o"]);
+    expect(await at("gpt-5-mini")).toEqual(["gpt-5-mini", "mini"]);
+    await expect(at("gpt-5")).rejects.toEqual(failure("model_not_found"));
+    expect(await ids(core)).toEqual(["gpt-4.1", "gpt-4o", "mini", "openai/4.1", "openai/4o"]);
+  });
+  it("an alias counts as the model, and a token may name either", async () => {
+    const [any, model, alias] = [createToken(), createToken(), createToken()];
+    const tokens = [
+      { name: "any", hash: hashToken(any) },
+      { name: "model", hash: hashToken(model), models: ["m"] },
+      { name: "alias", hash: hashToken(alias), models: ["tiny"] },
+    ];
+    const core = coreOf([backend("a"), scripted({ chat: says("b") }, [chatModel("o")], "b")], {
+      auth: { mode: "token", tokens },
+      models: [{ name: "m", aliases: ["tiny", "small-*"] }],
+    });
+    for (const credential of [any, model, alias]) {
+      const [answer] = await run(core, "complete", { ...hello, model: "tiny" }, { credential });
+      expect(answer?.model).toBe("m");
+    }
+    await run(core, "complete", { ...hello, model: "small-one" }, { credential: model });
+    await expect(
+      run(core, "complete", { ...hello, model: "o" }, { credential: alias }),
+    ).rejects.toEqual(failure("model_not_allowed"));
+    expect(await ids(core, any)).toEqual(["m", "o", "tiny"]);
+    expect(await ids(core, alias)).toEqual(["tiny"]);
+  });
+  it("a model that the operator placed is nowhere else, also while it is away there", async () => {
+    const models = [{ name: "m", backends: ["b"] }];
+    const core = coreOf([backend("a"), scripted({ chat: says("b") }, [], "b")], { models });
+    await expect(run(core, "chat", { ...hello, model: "m" })).rejects.toEqual(
+      failure("model_not_found"),
+    );
+  });
+  it("any number of names can be asked for", async () => {
+    const core = coreOf([backend("a")], { models: [{ name: "x-*", model: "m" }] });
+    for (let i = 0; i < 5000; i++) core.catalogue.find(`x-${i}`, Task.CHAT);
+    expect(core.routing.snapshot().endpoints.length).toBe(1);
+  });
+  it("what backends say anew counts at once", async () => {
+    let models = [chatModel("m")];
+    const late = scripted({ chat: says("late") }, [], "late", { models: () => models });
+    const core = coreOf([late]);
+    await run(core, "chat", { ...hello, model: "m" });
+    models = [chatModel("n")];
+    await run(core, "chat", { ...hello, model: "n" });
+    await expect(run(core, "chat", { ...hello, model: "m" })).rejects.toEqual(
+      failure("model_not_found"),
+    );
+  });
+});
+
+describe("session affinity", () => {
+  it("goes by the header that is configured", async () => {
+    const all = ["a", "b", "c"].map((name) => backend(name));
+    const { core } = bench(all, { affinityHeader: "x-session" }, equals(all));
+    const at = (session?: string) =>
+      textOf(
+        run(core, "chat", hello, { header: (name) => (name === "x-session" ? session : "other") }),
+      );
+    const homes = new Set<string>();
+    for (let i = 0; i < 20; i++) {
+      const home = await at(`s${i}`);
+      homes.add(home);
+      for (let again = 0; again < 3; again++) expect(await at(`s${i}`)).toBe(home);
+    }
+    expect(homes.size).toBe(3);
+    const without = new Set<string>();
+    for (let i = 0; i < 30; i++) without.add(await at());
+    expect(without.size).toBe(3);
+  });
+});

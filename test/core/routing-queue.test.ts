@@ -1,0 +1,262 @@
+/** Calls that wait for a target with room. */
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import {
+  type StreamTextToImageResponse,
+  TextToImageRequestSchema,
+} from "../../gen/lintel/v1/image_pb.js";
+import type { Attributes } from "../../src/core/call.js";
+import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import { FakeClock, settled } from "../support/clock.js";
+import { coreOf, run } from "../support/core.js";
+import { imageModel } from "../support/models.js";
+import {
+  backend,
+  bench,
+  equals,
+  fails,
+  failure,
+  gate,
+  hello,
+  inTurn,
+  routing,
+  stateOf,
+  textOf,
+} from "../support/routing.js";
+import { hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
+
+describe("a bound on requests in flight", () => {
+  it("spills over to the next priority, and makes calls wait when all are full", async () => {
+    const [a, b] = [gate("a"), gate("b")];
+    const all = [backend("a", a.handle), backend("b", b.handle)];
+    const { core } = bench(all, { maxInFlight: 1 });
+    const answers = [1, 2, 3].map(() => textOf(run(core, "chat", hello)));
+    await settled();
+    expect([a.begun, b.begun]).toEqual([1, 1]);
+    expect(stateOf(core, "a")).toMatchObject({ inFlight: 1, maxInFlight: 1, waiting: 1 });
+    b.open();
+    await settled();
+    expect([a.begun, b.begun]).toEqual([1, 2]);
+    a.open();
+    b.open();
+    expect(await Promise.all(answers)).toEqual(["a", "b", "b"]);
+    expect(stateOf(core, "a")).toMatchObject({ inFlight: 0, waiting: 0 });
+  });
+  it("serves callers in turn", async () => {
+    const door = gate();
+    const only = backend("only", door.handle);
+    const { core } = bench([only], {}, [{ name: "m", maxInFlight: 1 }]);
+    const order: string[] = [];
+    const ask = (credential: string) =>
+      run(core, "chat", hello, { credential }).then(() => order.push(credential));
+    const all = ["first", "greedy", "greedy", "greedy", "modest", "third"].map(ask);
+    for (let i = 0; i < 6; i++) {
+      await settled();
+      expect(stateOf(core, "only").inFlight).toBe(1);
+      door.open();
+    }
+    await Promise.all(all);
+    expect(order).toEqual(["first", "greedy", "modest", "third", "greedy", "greedy"]);
+  });
+  it("refuses at once what the queue has no room for, and after its time what waited", async () => {
+    const door = gate();
+    const queue = { size: 1, timeoutMs: 5000 };
+    const { core, clock } = bench([backend("only", door.handle)], { maxInFlight: 1, queue });
+    const first = run(core, "chat", hello);
+    await settled();
+    const waits = run(core, "chat", hello).catch((error: unknown) => error);
+    await settled();
+    const refused = failure("unavailable", { retryAfter: expect.any(Number) });
+    await expect(run(core, "chat", hello)).rejects.toEqual(refused);
+    await clock.advance(5000);
+    expect(await waits).toEqual(refused);
+    expect(stateOf(core, "only").waiting).toBe(0);
+    door.open();
+    await first;
+    expect(clock.timers).toBe(0);
+  });
+  it("a caller who leaves the queue frees the place at once", async () => {
+    const door = gate();
+    const queue = { size: 1 };
+    const { core } = bench([backend("only", door.handle)], { maxInFlight: 1, queue });
+    const first = run(core, "chat", hello);
+    await settled();
+    const controller = new AbortController();
+    const left = run(core, "chat", hello, { signal: controller.signal });
+    await settled();
+    expect(stateOf(core, "only").waiting).toBe(1);
+    controller.abort();
+    await expect(left).rejects.toEqual(failure("cancelled"));
+    expect(stateOf(core, "only").waiting).toBe(0);
+    const next = run(core, "chat", hello);
+    await settled();
+    door.open();
+    await first;
+    await settled();
+    door.open();
+    await next;
+  });
+  it("a place that came just as the caller left goes to the next one", async () => {
+    // The abort falls into each of the turns that the handing over takes.
+    for (let turns = 0; turns < 12; turns++) {
+      const door = gate();
+      const { core } = bench([backend("only", door.handle)], { maxInFlight: 1 });
+      const first = run(core, "chat", hello);
+      await settled();
+      const controller = new AbortController();
+      const leaves = run(core, "chat", hello, { signal: controller.signal }).catch(() => {});
+      await settled();
+      const next = run(core, "chat", hello);
+      await settled();
+      door.open();
+      for (let i = 0; i < turns; i++) await Promise.resolve();
+      controller.abort();
+      await first;
+      await leaves;
+      await settled();
+      door.open();
+      await next;
+      expect(stateOf(core, "only")).toMatchObject({ inFlight: 0, waiting: 0 });
+    }
+  });
+  it("frees the place however a call ends", async () => {
+    const ends = [
+      says("x"),
+      fails("invalid_value"),
+      fails("internal"),
+      async function* () {
+        yield [piece("half")];
+        throw new LintelError("upstream_failed", "gone");
+      },
+      hangsAfter("half").handle,
+      // Never notices that it was aborted.
+      () => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) }),
+    ];
+    for (const end of ends) {
+      const { core } = bench([backend("only", end)], { maxInFlight: 1, retry: { attempts: 1 } });
+      const controller = new AbortController();
+      const ended = run(core, "chat", hello, { signal: controller.signal }).catch(() => {});
+      await settled();
+      controller.abort();
+      await ended;
+      expect(stateOf(core, "only").inFlight).toBe(0);
+    }
+    // A door that stops asking.
+    const { core } = bench([backend("only", hangsAfter("half").handle)], { maxInFlight: 1 });
+    const { signal } = new AbortController();
+    const request = create(LLMRequestSchema, hello);
+    const running = core.call("chat", request, { door: "test", credential: "me", signal });
+    for await (const _ of running.messages) break;
+    expect(stateOf(core, "only").inFlight).toBe(0);
+  });
+  it("images of one request take one place after the other", async () => {
+    const one = scripted({ streamTextToImage: paints() }, [imageModel("i", { supports: [] })]);
+    const { core } = bench([one], { maxInFlight: 1 });
+    const [answer] = await run(core, "textToImage", { prompt: "a|b|c" });
+    expect(answer?.images.length).toBe(3);
+    expect(core.routing.snapshot().endpoints[0]).toMatchObject({ inFlight: 0, attempts: 3 });
+  });
+  it("a stream of images tells the place in the queue, and when it changes", async () => {
+    let release = () => {};
+    const painting = async function* (...args: Parameters<ReturnType<typeof paints>>) {
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      yield* paints(1)(...args);
+    };
+    const one = scripted({ streamTextToImage: painting as never }, [imageModel("i")], "one");
+    const { core } = bench([one], { maxInFlight: 1 });
+    const start = () => {
+      const events: StreamTextToImageResponse["event"][] = [];
+      const request = create(TextToImageRequestSchema, { prompt: "a" });
+      const { signal } = new AbortController();
+      const origin = { door: "test", credential: "me", signal };
+      const done = (async () => {
+        for await (const batch of core.call("streamTextToImage", request, origin).messages) {
+          events.push(...batch.map(({ event }) => event));
+        }
+      })();
+      return { events, done };
+    };
+    const calls = [start()];
+    await settled();
+    calls.push(start(), start());
+    await settled();
+    for (const { done } of calls) {
+      release();
+      await done;
+      await settled();
+    }
+    const places = calls.map(({ events }) =>
+      events.flatMap(({ case: type, value }) =>
+        type === "progress" && value.queuePosition !== undefined ? [value.queuePosition] : [],
+      ),
+    );
+    expect(places).toEqual([[], [0], [1, 0]]);
+    expect(calls[2]?.events.map((event) => event.case).slice(-2)).toEqual(["image", "done"]);
+  });
+  it("calls that wait hear at once that nothing is left to wait for", async () => {
+    const door = gate();
+    const { core } = bench([backend("only", door.handle)], {
+      maxInFlight: 1,
+      health: { failures: 1 },
+      retry: { attempts: 1 },
+    });
+    const first = run(core, "chat", hello).catch((error: unknown) => error);
+    await settled();
+    const waits = run(core, "chat", hello).catch((error: unknown) => error);
+    await settled();
+    door.fail(new LintelError("upstream_failed", "gone"));
+    expect(await first).toEqual(failure("upstream_failed"));
+    expect(await waits).toEqual(failure("unavailable", { retryAfter: 1 }));
+  });
+  it("calls that wait go to a target that has come back", async () => {
+    const [a, b] = [gate("a"), gate("b")];
+    const failing = inTurn(fails("upstream_failed"), b.handle);
+    const all = [backend("a", a.handle), backend("b", failing)];
+    const { core, clock } = bench(
+      all,
+      { maxInFlight: 1, health: { failures: 1 }, retry: { attempts: 1 } },
+      equals(all),
+    );
+    while (stateOf(core, "b").state === "in") {
+      const answer = run(core, "chat", hello).catch(() => {});
+      await settled();
+      a.open();
+      await answer;
+    }
+    const first = run(core, "chat", hello);
+    await settled();
+    const waits = textOf(run(core, "chat", hello));
+    await clock.advance(1000);
+    const third = textOf(run(core, "chat", hello));
+    await settled();
+    b.open();
+    expect(await waits).toBe("b");
+    await settled();
+    b.open();
+    expect(await third).toBe("b");
+    a.open();
+    await first;
+  });
+  it("notes how long a call waited", async () => {
+    const lines: Attributes[] = [];
+    const log = { ...silent, info: (fields: object) => lines.push(fields as Attributes) };
+    const clock = new FakeClock();
+    const door = gate();
+    const settings = { routing: routing({ maxInFlight: 1 }) };
+    const core = coreOf([backend("only", door.handle)], settings, { clock, log });
+    const first = run(core, "chat", hello);
+    await settled();
+    const second = run(core, "chat", hello);
+    await clock.advance(700);
+    door.open();
+    await first;
+    await settled();
+    door.open();
+    await second;
+    expect(lines.map((it) => it.queuedMs)).toEqual([undefined, 700]);
+  });
+});

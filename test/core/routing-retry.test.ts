@@ -1,0 +1,274 @@
+/** What happens when a target fails before the first message. */
+
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
+import type { Attributes } from "../../src/core/call.js";
+import type { ErrorCode, ErrorOptions } from "../../src/core/errors.js";
+import { errorTable, LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import { FakeClock, seeded, settled } from "../support/clock.js";
+import { coreOf, run } from "../support/core.js";
+import { chatModel, imageModel } from "../support/models.js";
+import {
+  backend,
+  bench,
+  equals,
+  fails,
+  failure,
+  hello,
+  inTurn,
+  routing,
+  stateOf,
+  textOf,
+} from "../support/routing.js";
+import { breaksAfter, paints, piece, says, scripted } from "../support/scripted.js";
+
+describe("failover", () => {
+  const repeated: ErrorCode[] = [
+    "upstream_unreachable",
+    "rate_limited",
+    "unavailable",
+    "shutting_down",
+    "timeout",
+    "unimplemented",
+    "unsupported_parameter",
+    "model_not_found",
+  ];
+  it.each(Object.keys(errorTable) as ErrorCode[])("%s", async (code) => {
+    const [bad, good] = [backend("bad", fails(code)), backend("good")];
+    const { core } = bench([bad, good]);
+    const answer = textOf(run(core, "chat", hello));
+    if (repeated.includes(code)) expect(await answer).toBe("good");
+    else await expect(answer).rejects.toEqual(failure(code));
+    expect(bad.asked.length).toBe(1);
+  });
+  it("goes by what the failure says where it says so", async () => {
+    const at = (retry: ErrorOptions["retry"]) =>
+      textOf(
+        run(
+          bench([backend("bad", fails("upstream_failed", { retry })), backend("good")]).core,
+          "chat",
+          hello,
+        ),
+      );
+    expect(await at("anywhere")).toBe("good");
+    expect(await at("elsewhere")).toBe("good");
+    await expect(at("never")).rejects.toEqual(failure("upstream_failed"));
+  });
+  it("is as good for whole answers and for images", async () => {
+    const bad = breaksAfter(new LintelError("unavailable", "away"));
+    const models = [chatModel("c"), imageModel("i")];
+    const away = scripted({ chat: bad, streamTextToImage: bad as never }, models, "bad");
+    const good = scripted({ chat: says("good"), streamTextToImage: paints() }, models, "good");
+    const { core } = bench([away, good]);
+    const [answer] = await run(core, "complete", { ...hello, model: "c" });
+    expect(answer?.choices[0]?.message?.content).toBe("good");
+    const [pictures] = await run(core, "textToImage", { prompt: "a|b", modelId: "i" });
+    expect(pictures?.images.length).toBe(2);
+  });
+  it("never follows a first message, in no form", async () => {
+    for (const method of ["chat", "streamTextToImage"] as const) {
+      const broken = async function* () {
+        yield method === "chat" ? [piece("half")] : [];
+        throw new LintelError("unavailable", "gone");
+      };
+      const models = [method === "chat" ? chatModel("m") : imageModel("m")];
+      const bad = scripted({ [method]: broken } as object, models, "bad");
+      const good = scripted({ chat: says("x"), streamTextToImage: paints() }, models, "good");
+      const { core } = bench([bad, good]);
+      const request = method === "chat" ? hello : { prompt: "a" };
+      await expect(run(core, method, request)).rejects.toEqual(failure("unavailable"));
+      expect(good.asked.length).toBe(0);
+    }
+  });
+  it("passes over a target that can't do what is asked, without counting it", async () => {
+    const plain = scripted({ chat: says("plain") }, [chatModel("m", { supports: [] })], "plain");
+    const able = backend("able");
+    const { core } = bench([plain, able], { retry: { budget: 0, floor: 0 } });
+    expect(await textOf(run(core, "chat", { ...hello, stop: ["x"] }))).toBe("able");
+    expect(plain.asked.length).toBe(0);
+    able.asked.length = 0;
+    const only = bench([plain]);
+    await expect(run(only.core, "chat", { ...hello, stop: ["x"] })).rejects.toEqual(
+      failure("unsupported_parameter"),
+    );
+  });
+  it("takes no warning along from a target that failed", async () => {
+    const poor = scripted(
+      { chat: fails("unavailable") },
+      [chatModel("m", { supports: [] })],
+      "poor",
+    );
+    const { core } = bench([poor, backend("rich")]);
+    const [answer] = await run(core, "complete", { ...hello, temperature: 1.5 });
+    expect(answer?.warnings).toEqual([]);
+  });
+});
+
+describe("retry at the same target", () => {
+  it("pauses before, longer each time, by chance and up to a longest", async () => {
+    const only = backend("only", fails("upstream_unreachable"));
+    const clock = new FakeClock();
+    const pauses: number[] = [];
+    const after = clock.after.bind(clock);
+    clock.after = (ms, go) => {
+      pauses.push(ms);
+      return after(ms, go);
+    };
+    const random = seeded(3);
+    const health = { failures: 100 };
+    const retry = { attempts: 6, firstPauseMs: 100, longestPauseMs: 400, floor: 100 };
+    const core = coreOf([only], { routing: routing({ retry, health }) }, { clock, random });
+    const answer = run(core, "chat", hello).catch((error: unknown) => error);
+    await clock.advance(5000);
+    expect(await answer).toEqual(failure("upstream_unreachable"));
+    expect(only.asked.length).toBe(6);
+    const longest = [100, 200, 400, 400, 400];
+    expect(pauses.length).toBe(5);
+    for (const [i, ms] of pauses.entries()) {
+      expect(ms).toBeGreaterThanOrEqual((longest[i] as number) / 2);
+      expect(ms).toBeLessThanOrEqual(longest[i] as number);
+    }
+    expect(new Set(pauses.map((ms, i) => ms / (longest[i] as number))).size).toBe(5);
+    expect(clock.timers).toBe(0);
+  });
+  it("succeeds when the target does again", async () => {
+    const only = backend("only", inTurn(fails("unavailable"), says("back")));
+    const { core, clock } = bench([only]);
+    const answer = textOf(run(core, "chat", hello));
+    await settled();
+    expect(only.asked.length).toBe(1);
+    await clock.advance(100);
+    expect(await answer).toBe("back");
+  });
+  it("does not begin when the deadline comes first", async () => {
+    const only = backend("only", fails("unavailable"));
+    const { core } = bench([only], { retry: { firstPauseMs: 600_000, longestPauseMs: 600_000 } });
+    await expect(run(core, "chat", hello, { timeoutMs: 60_000 })).rejects.toEqual(
+      failure("unavailable"),
+    );
+  });
+  it("ends at once when the caller leaves in the pause", async () => {
+    const { core } = bench([backend("only", fails("unavailable"))]);
+    const controller = new AbortController();
+    const answer = run(core, "chat", hello, { signal: controller.signal });
+    await settled();
+    controller.abort();
+    await expect(answer).rejects.toEqual(failure("cancelled"));
+  });
+  it("is not done for failures that another target alone could help with", async () => {
+    const only = backend("only", fails("upstream_failed", { retry: "elsewhere" }));
+    await expect(run(bench([only]).core, "chat", hello)).rejects.toEqual(
+      failure("upstream_failed"),
+    );
+    expect(only.asked.length).toBe(1);
+  });
+});
+
+describe("the budget", () => {
+  it("keeps retries a share of requests while everything fails", async () => {
+    const all = [backend("a", fails("unavailable")), backend("b", fails("unavailable"))];
+    const retry = { attempts: 2, budget: 0.1, floor: 3 };
+    const health = { failures: 1e6, failureRate: 1.1 };
+    const { core } = bench(all, { retry, health }, equals(all));
+    for (let i = 0; i < 200; i++) await run(core, "chat", hello).catch(() => {});
+    expect(all.reduce((sum, it) => sum + it.asked.length, 0)).toBe(200 + 23);
+    const { retries } = core.routing.snapshot();
+    expect(retries).toEqual({ requests: 200, retries: 23, denied: 177 });
+  });
+});
+
+describe("Retry-After", () => {
+  const busy = (retryAfter?: number) =>
+    fails("rate_limited", retryAfter === undefined ? {} : { retryAfter });
+  it("lets a target rest that long, and no longer", async () => {
+    const a = backend("a", inTurn(busy(30), says("a")));
+    const b = backend("b");
+    const { core, clock } = bench([a, b]);
+    for (let i = 0; i < 3; i++) expect(await textOf(run(core, "chat", hello))).toBe("b");
+    expect(a.asked.length).toBe(1);
+    expect(stateOf(core, "a")).toMatchObject({ state: "resting", outForMs: 30_000 });
+    await clock.advance(29_999);
+    expect(await textOf(run(core, "chat", hello))).toBe("b");
+    await clock.advance(1);
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+  });
+  it("is passed on: the soonest where every target said so", async () => {
+    const all = [backend("a", busy(5)), backend("b", busy(30))];
+    const { core } = bench(all);
+    await expect(run(core, "chat", hello)).rejects.toEqual(
+      failure("rate_limited", { retryAfter: 5 }),
+    );
+    await expect(run(core, "chat", hello)).rejects.toEqual(
+      failure("unavailable", { retryAfter: 5 }),
+    );
+    expect(all.map((it) => it.asked.length)).toEqual([1, 1]);
+  });
+  it("that nobody sent lets nothing rest", async () => {
+    const a = backend("a", inTurn(busy(), says("a")));
+    const { core } = bench([a, backend("b")]);
+    expect(await textOf(run(core, "chat", hello))).toBe("b");
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+  });
+  it("of an hour and more counts as an hour", async () => {
+    const { core } = bench([backend("a", busy(999_999)), backend("b")]);
+    await run(core, "chat", hello);
+    expect(stateOf(core, "a").outForMs).toBe(3_600_000);
+  });
+});
+
+describe("what is told of attempts", () => {
+  it("number, targets, outcomes and times; to the caller, the number", async () => {
+    const lines: Attributes[] = [];
+    const log = { ...silent, info: (fields: object) => lines.push(fields as Attributes) };
+    const clock = new FakeClock();
+    const all = [
+      backend("a", async function* () {
+        await new Promise<void>((resolve) => clock.after(40, resolve));
+        throw new LintelError("unavailable", "away");
+      }),
+      backend("b", async function* (call) {
+        await new Promise<void>((resolve) => clock.after(25, resolve));
+        yield* says("b")(call);
+      }),
+    ];
+    const core = coreOf(all, {}, { clock, random: () => 0, log });
+    const request = create(LLMRequestSchema, hello);
+    const { signal } = new AbortController();
+    const running = core.call("chat", request, { door: "test", credential: "me", signal });
+    const answer = (async () => {
+      for await (const _ of running.messages);
+    })();
+    await clock.advance(100);
+    await answer;
+    expect(running.metadata.get("x-lintel-attempts")).toBe("2");
+    expect(lines[0]).toMatchObject({
+      backend: "b",
+      attempts: 2,
+      retries: 1,
+      tried: [
+        { backend: "a", model: "m", outcome: "unavailable", durationMs: 40 },
+        { backend: "b", model: "m", outcome: "ok", firstMs: 25, durationMs: 25 },
+      ],
+    });
+    for (const { startedAt } of lines[0]?.tried ?? []) {
+      expect(Math.abs(startedAt - Date.now())).toBeLessThan(60_000);
+    }
+    expect(stateOf(core, "b")).toMatchObject({
+      firstMs: { p50: 25, p99: 25 },
+      totalMs: { p50: 25 },
+    });
+  });
+  it("further images of one request are no retries", async () => {
+    const one = scripted({ streamTextToImage: paints() }, [imageModel("i", { supports: [] })]);
+    const core = coreOf([one]);
+    const request = create(TextToImageRequestSchema, { prompt: "a|b|c" });
+    const { signal } = new AbortController();
+    const running = core.call("textToImage", request, { door: "test", credential: "me", signal });
+    for await (const _ of running.messages);
+    expect(one.asked.length).toBe(3);
+    expect(running.metadata.get("x-lintel-attempts")).toBe("1");
+  });
+});
