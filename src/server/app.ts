@@ -17,6 +17,10 @@ const exposedHeaders = [
   "x-lintel-attempts",
   "retry-after",
   "www-authenticate",
+  "idempotent-replayed",
+  ...["requests", "tokens"].flatMap((quantity) =>
+    ["limit", "remaining", "reset"].map((what) => `x-ratelimit-${what}-${quantity}`),
+  ),
   ...rpcCors.exposedHeaders,
 ];
 

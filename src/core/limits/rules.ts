@@ -81,6 +81,8 @@ function merged(everyone: CallerLimits = {}, own: CallerLimits = {}): CallerLimi
 
 const estimates: ReadonlySet<Quantity> = new Set<Quantity>(["tokens", "images", "spend"]);
 
+const many = (n: number | undefined, what: string) => `${n} ${what}${n === 1 ? "" : "s"}`;
+
 const minute = { type: "sliding", ms: 60_000 } as const;
 const day = { type: "calendar", period: "day" } as const;
 const running = { type: "running" } as const;
@@ -104,10 +106,10 @@ function rulesOf(limits: CallerLimits | undefined, prefix: string, whose: string
       words: `${what} ${whose}`,
     });
   };
-  add("requests", minute, requestsPerMinute, `${requestsPerMinute} requests per minute`);
-  add("tokens", minute, tokensPerMinute, `${tokensPerMinute} tokens per minute`);
-  add("images", day, imagesPerDay, `${imagesPerDay} images per day`);
-  add("concurrent", running, concurrent, `${concurrent} calls at a time`);
+  add("requests", minute, requestsPerMinute, `${many(requestsPerMinute, "request")} per minute`);
+  add("tokens", minute, tokensPerMinute, `${many(tokensPerMinute, "token")} per minute`);
+  add("images", day, imagesPerDay, `${many(imagesPerDay, "image")} per day`);
+  add("concurrent", running, concurrent, `${many(concurrent, "call")} at a time`);
   if (budget) {
     const { amount, period } = budget;
     const limit = Math.round(amount * unit);

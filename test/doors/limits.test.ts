@@ -1,0 +1,174 @@
+/** What every door tells of limits, and how it hears of Idempotency-Key. */
+import { type ConnectError, createClient } from "@connectrpc/connect";
+import OpenAI, { RateLimitError } from "openai";
+import { describe, expect, test } from "vitest";
+import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
+import type { CoreParts } from "../../src/core/core.js";
+import { memoryIdempotency } from "../../src/state/idempotency/memory.js";
+import { memoryLimits } from "../../src/state/limits/memory.js";
+import { paints, says, scripted } from "../support/scripted.js";
+import { me, transportOf, wires } from "./rpc-server.js";
+import { hello, json, serve } from "./serve.js";
+
+const noon = Date.UTC(2026, 0, 15, 12);
+
+/** A Lintel with limits of every caller, whose time stands still. */
+async function limited(requestsPerMinute: number, tokensPerMinute = 1_000_000) {
+  const parts: Partial<CoreParts> = {
+    limits: {
+      settings: { models: [], caller: { requestsPerMinute, tokensPerMinute } },
+      prices: [],
+      store: memoryLimits({ clock: () => noon }),
+    },
+    idempotency: {
+      store: memoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1e6, maxBytes: 1e6 }),
+      lingerMs: 1000,
+    },
+  };
+  const backend = scripted({ chat: says("Hi", " there"), streamTextToImage: paints(1) });
+  return { backend, ...(await serve(backend, { parts })) };
+}
+
+/** The rate limit's headers without what they all begin with. */
+const told = (headers: Headers) =>
+  Object.fromEntries(
+    [...headers]
+      .filter(([name]) => name.startsWith("x-ratelimit-"))
+      .map(([name, value]) => [name.slice("x-ratelimit-".length), value]),
+  );
+
+describe.each([
+  ["/llm", {}],
+  ["/llm", { stream: true }],
+  ["/v1/chat/completions", { model: "chat-1" }],
+  ["/v1/chat/completions", { model: "chat-1", stream: true }],
+])("POST %s %j", (path, more) => {
+  test("tells how it stands, and refuses with Retry-After", async () => {
+    const server = await limited(1, 1000);
+    const good = await server.post(path, hello(more));
+    expect(good.status).toBe(200);
+    await good.text();
+    expect(told(good.headers)).toEqual({
+      "limit-requests": "1",
+      "remaining-requests": "0",
+      "reset-requests": "1m1s",
+      "limit-tokens": "1000",
+      "remaining-tokens": expect.stringMatching(/^7\d\d$/),
+      "reset-tokens": "1m1s",
+    });
+    const refused = await server.post(path, hello(more));
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get("retry-after")).toBe("61");
+    expect(refused.headers.get("x-should-retry")).toBe("false");
+    expect(told(refused.headers)).toMatchObject({ "remaining-requests": "0" });
+    expect((await json(refused)).error).toEqual({
+      type: "rate_limit_error",
+      code: "rate_limited",
+      message: "limit reached: 1 request per minute for this caller; try again in 61 s",
+      param: null,
+    });
+  });
+
+  test("gives the first answer again for the same Idempotency-Key", async () => {
+    const server = await limited(1);
+    const key = { "idempotency-key": "4a1f" };
+    const first = await server.post(path, hello(more), key);
+    const again = await server.post(path, hello(more), key);
+    expect([first.status, again.status]).toEqual([200, 200]);
+    expect(first.headers.get("idempotent-replayed")).toBeNull();
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect(await again.text()).toBe(await first.text());
+    expect(server.backend.asked).toHaveLength(1);
+    const other = await server.post(path, hello({ ...more, temperature: 0.1 }), key);
+    expect(other.status).toBe(400);
+    expect((await json(other)).error).toMatchObject({
+      code: "invalid_value",
+      param: "idempotency-key",
+      message: expect.stringContaining("was used for another request"),
+    });
+  });
+});
+
+test("images are given again too, with the same address", async () => {
+  const server = await limited(1);
+  const key = { "idempotency-key": "picture" };
+  const [first, again] = [
+    await json(await server.post("/text-to-image", { prompt: "a lintel" }, key)),
+    await json(await server.post("/text-to-image", { prompt: "a lintel" }, key)),
+  ];
+  expect(first.images[0].url).toMatch(/^http/);
+  expect(again).toEqual(first);
+});
+
+test("a key that came twice, or is empty, is refused", async () => {
+  const server = await limited(10);
+  for (const key of ["", "a, b", "x".repeat(256)]) {
+    const response = await server.post("/llm", hello(), { "idempotency-key": key });
+    expect([response.status, (await json(response)).error.param]).toEqual([400, "idempotency-key"]);
+  }
+  const body = JSON.stringify(hello());
+  const bare = server.socket(
+    [
+      "POST /llm HTTP/1.1",
+      "Host: a",
+      "Authorization: Bearer me",
+      "Content-Type: application/json",
+      "Idempotency-Key: a",
+      "Idempotency-Key: b",
+      `Content-Length: ${body.length}`,
+      "Connection: close",
+      "",
+      body,
+    ].join("\r\n"),
+  );
+  let said = "";
+  for await (const bytes of bare) said += bytes;
+  expect(said).toMatch(/^HTTP\/1\.1 400 [^]*idempotency-key: must be 1 to 255/);
+});
+
+test("OpenAI's SDK reads the limits, and does not come again for nothing", async () => {
+  const server = await limited(1);
+  const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "me", maxRetries: 2 });
+  const asked = { model: "chat-1", messages: [{ role: "user" as const, content: "Hello" }] };
+  const { response } = await client.chat.completions.create(asked).withResponse();
+  expect(response.headers.get("x-ratelimit-remaining-requests")).toBe("0");
+  const refused = await client.chat.completions.create(asked).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(RateLimitError);
+  expect((refused as RateLimitError).headers?.get("retry-after")).toBe("61");
+});
+
+describe.each(wires)("%s", (wire) => {
+  test("tells how it stands in metadata, and refuses with RetryInfo", async () => {
+    const server = await limited(1);
+    const client = createClient(ChatService, transportOf(wire, server.url));
+    let headers = new Headers();
+    const onHeader = (h: Headers) => {
+      headers = h;
+    };
+    const stream = client.chat(
+      { messages: [{ role: "user", content: "Hello" }] },
+      { ...me, onHeader },
+    );
+    for await (const _ of stream);
+    expect(told(headers)).toMatchObject({ "limit-requests": "1", "remaining-requests": "0" });
+    const refused = await client
+      .complete({ messages: [{ role: "user", content: "Hello" }] }, me)
+      .then(() => undefined)
+      .catch((error: ConnectError) => error);
+    expect(refused?.rawMessage).toContain("limit reached: 1 request per minute for this caller");
+    expect(refused?.findDetails(RetryInfoSchema)[0]?.retryDelay?.seconds).toBe(61n);
+    expect(told(refused?.metadata ?? new Headers())).toMatchObject({ "remaining-requests": "0" });
+  });
+
+  test("hears of the key", async () => {
+    const server = await limited(1);
+    const client = createClient(ChatService, transportOf(wire, server.url));
+    const headers = { ...me.headers, "idempotency-key": "4a1f" };
+    const ask = () =>
+      client.complete({ messages: [{ role: "user", content: "Hello" }] }, { headers });
+    const [first, again] = [await ask(), await ask()];
+    expect(again.id).toBe(first.id);
+    expect(server.backend.asked).toHaveLength(1);
+  });
+});
