@@ -1,0 +1,114 @@
+/** A Lintel behind a Lintel: what callers of the one in front get is what the other one made. */
+import { PNG } from "pngjs";
+import { afterEach, expect, it } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
+import { type Lintel, startLintel } from "../support/lintel.js";
+import { chatModel, imageModel } from "../support/models.js";
+import { scripted } from "../support/scripted.js";
+import { chatRequest } from "./openai-subject.js";
+import { picture, pixels } from "./picture.js";
+import { restAt } from "./rest-subject.js";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function started(...backends: Parameters<typeof startLintel>[0]): Promise<Lintel> {
+  const lintel = await startLintel(backends);
+  cleanups.push(
+    () => Promise.all(backends.map((backend) => backend.close())),
+    () => lintel.close(),
+  );
+  return lintel;
+}
+
+/** Two of them; the one behind draws by seed, says a word, and fails where it is told to. */
+async function both(): Promise<Lintel> {
+  const behind = await started(
+    scripted(
+      {
+        async *chat({ request, warnings }) {
+          const said = request.messages.at(-1)?.content ?? "";
+          if (said === "fail")
+            throw new LintelError("rate_limited", "slow down", { retryAfter: 9 });
+          warnings.push("a note");
+          for (const [content, finishReason] of [
+            [said, ""],
+            ["", "length"],
+          ] as const) {
+            yield [
+              {
+                ...{ $typeName: "lintel.v1.LLMResponse", id: "", model: "", created: 0 },
+                ...{ usageEstimated: false, warnings: [] },
+                choices: [
+                  {
+                    ...{ $typeName: "lintel.v1.LLMChoice", index: 0, finishReason },
+                    delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+                  },
+                ],
+              },
+            ];
+          }
+        },
+        async *streamTextToImage({ request }) {
+          const { width = 0, height = 0, seed = 0n } = request;
+          yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2 })];
+          const png = picture(width, height, Number(seed));
+          yield [imageEvent(0, inlineImage(png, Number(seed))), doneEvent([])];
+        },
+      },
+      [chatModel("m"), imageModel("draw")],
+    ),
+  );
+  return started(restAt(behind.url));
+}
+
+const post = (lintel: Lintel, path: string, body: object) =>
+  fetch(`${lintel.url}${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: "Bearer me" },
+    body: JSON.stringify(body),
+  });
+
+it("streams and answers chats, with usage, warnings and errors", async () => {
+  const front = await both();
+  const request = { model: "m", messages: [{ role: "user", content: "hello" }] };
+  const whole = await (await post(front, "/llm", request)).json();
+  expect(whole).toMatchObject({
+    choices: [{ message: { content: "hello" }, finish_reason: "length" }],
+    usage_estimated: true,
+    warnings: ["a note"],
+  });
+  const events = await (await post(front, "/llm", { ...request, stream: true })).text();
+  expect(events).toContain('"content":"hello"');
+  expect(events).toContain('"warnings":["a note"]');
+  expect(events.trimEnd().endsWith("data: [DONE]")).toBe(true);
+  const messages = chatRequest({}).messages.map(({ role }) => ({ role, content: "fail" }));
+  const refused = await post(front, "/llm", { model: "m", messages });
+  expect(refused.status).toBe(429);
+  expect(refused.headers.get("retry-after")).toBe("9");
+  expect(await refused.json()).toMatchObject({
+    error: { code: "rate_limited", message: "slow down" },
+  });
+});
+
+it("fetches images and stores them anew, pixel by pixel", async () => {
+  const front = await both();
+  const request = {
+    ...{ model_id: "draw", prompt: "a | b", width: 64, height: 72 },
+    ...{ seed: 4294967295, num_images_per_prompt: 1 },
+  };
+  const answer = (await (await post(front, "/text-to-image", request)).json()) as {
+    images: { url: string; seed: number }[];
+  };
+  expect(answer.images).toHaveLength(2);
+  for (const [i, { url, seed }] of answer.images.entries()) {
+    expect(seed).toBe(i === 0 ? 4294967295 : 0);
+    expect(url.startsWith(front.url)).toBe(true);
+    const data = Buffer.from(await (await fetch(url)).arrayBuffer());
+    expect(PNG.sync.read(data).width).toBe(64);
+    expect(pixels(data)).toEqual(pixels(picture(64, 72, seed)));
+  }
+});
