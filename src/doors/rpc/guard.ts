@@ -49,11 +49,17 @@ export function guarded(handler: UniversalHandler, log: Logger): UniversalHandle
   return Object.assign(guard, handler);
 }
 
-/** The body as it comes. Who stops reading it does not destroy the request: an answer follows. */
-function bodyOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
-  return {
-    [Symbol.asyncIterator]: () => request.raw.iterator({ destroyOnReturn: false }),
-  };
+/**
+ * The body as it comes. Who stops reading it does not destroy the request: an
+ * answer follows. What is left is read and dropped, since the connection's next
+ * request comes after it.
+ */
+async function* bodyOf({ raw }: FastifyRequest): AsyncGenerator<Uint8Array> {
+  try {
+    yield* raw.iterator({ destroyOnReturn: false });
+  } finally {
+    raw.resume();
+  }
 }
 
 /** The response, whose body's iteration ends in any case once the caller left. */

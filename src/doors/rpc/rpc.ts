@@ -1,9 +1,11 @@
 /** gRPC, gRPC-Web and Connect. */
-import { createContextValues } from "@connectrpc/connect";
+import type { Registry } from "@bufbuild/protobuf";
+import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionGzip } from "@connectrpc/connect-node";
-import type { FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LintelError } from "../../core/errors.js";
+import type { Logger } from "../../core/log.js";
 import type { Door } from "../door.js";
 import { requestKey } from "./context.js";
 import { addContract } from "./contract.js";
@@ -13,6 +15,25 @@ import { addReflection } from "./reflection.js";
 
 /** Every method of the contract, server reflection and health, by the three protocols. */
 export const rpc: Door = async (app, { gateway, settings }) => {
+  await mountRpc(app, settings.bodyLimit, gateway.log, (router) => {
+    addContract(router, gateway);
+    addHealth(router, gateway.readiness);
+    addReflection(router);
+  });
+};
+
+/**
+ * Mounts services on an app.
+ * @param bodyLimit largest request message, bytes
+ * @param registry types that may stand in a `google.protobuf.Any` in JSON
+ */
+export async function mountRpc(
+  app: FastifyInstance,
+  bodyLimit: number,
+  log: Logger,
+  routes: (router: ConnectRouter) => void,
+  registry?: Registry,
+): Promise<void> {
   // The plugin takes every HTTP method, to refuse them in words of its own.
   app.addHook("onRoute", (route) => {
     route.method = "POST";
@@ -25,23 +46,22 @@ export const rpc: Door = async (app, { gateway, settings }) => {
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
   await app.register(fastifyConnectPlugin, {
     acceptCompression: [compressionGzip],
-    readMaxBytes: settings.bodyLimit,
+    readMaxBytes: bodyLimit,
     jsonOptions: {
       // Answers look like those of REST.
       useProtoFieldName: true,
       alwaysEmitImplicit: true,
       ignoreUnknownFields: true,
       textDecoder: new TextDecoder("utf-8", { fatal: true }),
+      ...(registry && { registry }),
     } as object,
     contextValues: (request) => createContextValues().set(requestKey, request),
     routes(router) {
-      addContract(router, gateway);
-      addHealth(router, gateway.readiness);
-      addReflection(router);
-      router.handlers.splice(0, Infinity, ...router.handlers.map((h) => guarded(h, gateway.log)));
+      routes(router);
+      router.handlers.splice(0, Infinity, ...router.handlers.map((h) => guarded(h, log)));
     },
   });
-};
+}
 
 /** Whether the URL can be built that the plugin builds of every request; it hangs on others. */
 function hasHost(raw: FastifyRequest["raw"]): boolean {

@@ -80,6 +80,6 @@ export function timeoutOf(header: string | string[] | undefined): number | undef
       param: "grpc-timeout",
     });
   }
-  const ms = Number(count) * (unitMs[unit] ?? 0);
+  const ms = Math.ceil(Number(count) * (unitMs[unit] ?? 0));
   return ms > longestTimeout ? undefined : ms;
 }
