@@ -101,13 +101,13 @@ describe("mistakes", () => {
       "a kind of backend",
       "backends:\n  - name: a\n    type: opnai\n    url: http://a\n",
       [
-        'lintel.yaml:3:11: backends[0].type: must be one of embedded, openai, node, llama or onnx (did you mean "openai"?)',
+        'lintel.yaml:3:11: backends[0].type: must be one of embedded, openai, node, llama, onnx, sdapi, comfyui, rest or ai-sdk (did you mean "openai"?)',
       ],
     ],
     [
       "no kind of backend",
       "backends:\n  - name: a\n",
-      ["lintel.yaml:2:5: backends[0].type: is required: embedded, openai, node, llama or onnx"],
+      ["lintel.yaml:2:5: backends[0].type: is required: embedded, openai, node, llama, onnx, sdapi, comfyui, rest or ai-sdk"],
     ],
     [
       "a field of a backend",
