@@ -21,8 +21,11 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
   return [
     ...duplicates(backends, "backends", "name"),
     ...duplicates(models, "models", "name"),
+    ...duplicates(list(fields(config.limits).models), "limits.models", "model"),
+    ...duplicates(list(config.prices), "prices", "model"),
     ...checkAuth(fields(config.auth)),
-    ...checkTls(config.tls, directory),
+    ...checkFiles(config, ["tls"], ["cert", "key"], directory),
+    ...checkFiles(config, ["state", "redis", "tls"], ["ca", "cert", "key"], directory),
     ...checkBounds(fields(config.bounds)),
     ...checkModels({
       models,
@@ -78,9 +81,16 @@ function checkAuth(auth: Fields): Finding[] {
   ];
 }
 
-function checkTls(tls: unknown, directory: string): Finding[] {
-  return ["cert", "key"].flatMap((key) => {
-    const file = fields(tls)[key];
+/** Files of certificates that can't be read. */
+function checkFiles(
+  config: Fields,
+  at: readonly string[],
+  keys: readonly string[],
+  directory: string,
+): Finding[] {
+  const named = at.reduce((value, step) => fields(value[step]), config);
+  return keys.flatMap((key) => {
+    const file = named[key];
     if (typeof file !== "string" || file === "") return [];
     try {
       closeSync(openSync(resolve(directory, file), "r"));
@@ -88,7 +98,7 @@ function checkTls(tls: unknown, directory: string): Finding[] {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       const why = code === "ENOENT" ? "does not exist" : `can't be read (${code})`;
-      return [{ path: ["tls", key], message: `the file ${file} ${why}` }];
+      return [{ path: [...at, key], message: `the file ${file} ${why}` }];
     }
   });
 }

@@ -139,6 +139,14 @@ function warningsOf(config: Config): string[] {
   if (auth.mode !== "token" && auth.oidc.length > 0) {
     warnings.push(`auth.oidc is not looked at, because auth.mode is ${auth.mode}`);
   }
+  if (config.prices.length === 0 && hasBudget(config)) {
+    warnings.push("prices is empty: nothing has a price, and no budget is ever spent");
+  }
   if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
   return warnings;
+}
+
+function hasBudget({ limits, auth }: Config): boolean {
+  const all = [limits.global, limits.caller, ...limits.models, ...auth.tokens.map((t) => t.limits)];
+  return all.some((entry) => entry?.budget);
 }
