@@ -33,7 +33,7 @@ async function imagesOf(pipeline: Pipeline, changes: Partial<ImageJob> = {}): Pr
 describe.each(["tiny", "half"] as const)("the pipeline with the model %s", (name) => {
   let pipeline: Pipeline;
   beforeAll(async () => {
-    pipeline = await Pipeline.load(await loadRuntime(), folderOf(name), 1);
+    pipeline = await Pipeline.load(await loadRuntime(), { folder: folderOf(name), threads: 1 });
   });
   afterAll(() => pipeline.close());
 
@@ -196,7 +196,9 @@ describe("a folder with something wrong", () => {
     const folder = join(root, "model");
     await cp(folderOf("tiny"), folder, { recursive: true });
     await damage(folder);
-    const error = await Pipeline.load(await loadRuntime(), folder, 1).catch((e: Error) => e);
+    const error = await Pipeline.load(await loadRuntime(), { folder, threads: 1 }).catch(
+      (e: Error) => e,
+    );
     expect(error).toBeInstanceOf(ModelProblem);
     expect((error as Error).message).toMatch(message);
     expect((error as Error).message).not.toContain(root);
@@ -216,6 +218,7 @@ describe("the embedded model", () => {
     prompt: wanted.prompt,
     negativePrompt: wanted.negative_prompt,
     bar: false,
+    loras: [],
     width: wanted.width,
     height: wanted.height,
     steps: wanted.num_inference_steps,
@@ -225,7 +228,10 @@ describe("the embedded model", () => {
 
   let pipeline: Pipeline;
   beforeAll(async () => {
-    pipeline = await Pipeline.load(await loadRuntime(), `${models}lintel-image`, 1);
+    pipeline = await Pipeline.load(await loadRuntime(), {
+      folder: `${models}lintel-image`,
+      threads: 1,
+    });
   });
   afterAll(() => pipeline.close());
 

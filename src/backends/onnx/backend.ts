@@ -102,6 +102,7 @@ function jobOf(request: TextToImageRequest): ImageJob {
     prompt: request.prompt ?? "",
     negativePrompt: request.negativePrompt,
     bar: false,
+    loras: [],
     width: request.width ?? imageDefaults.width,
     height: request.height ?? imageDefaults.height,
     guidanceScale: request.guidanceScale ?? imageDefaults.guidanceScale,

@@ -1,5 +1,6 @@
 /** Text to image with a latent diffusion model, from the prompt to the PNG. */
 import { files, type ModelFolder, readFolder } from "./folder.js";
+import { Variants } from "./lora/variants.js";
 import { type Noise, noiseOf } from "./noise.js";
 import { encodePng } from "./png.js";
 import { JobProblem, ModelProblem } from "./problem.js";
@@ -9,12 +10,12 @@ import { type StartRun, schedulerOf } from "./schedulers/index.js";
 import { zerosLike } from "./text.js";
 import { guided, type LatentSize, numbersIn, takesGuidance, type Wanted } from "./unet.js";
 import { decodeLatents, latentSize, leastSize, type Size } from "./vae.js";
-import { loadParts, type Parts, type Weights } from "./weights.js";
+import { type Loading, loadParts, type Parts, type Weights } from "./weights.js";
 
 /** What of a job makes one picture. */
 export type PictureJob = Pick<
   ImageJob,
-  "prompt" | "negativePrompt" | "bar" | "guidanceScale" | "steps" | "width" | "height"
+  "prompt" | "negativePrompt" | "bar" | "guidanceScale" | "steps" | "width" | "height" | "loras"
 >;
 
 /** What a run needs of its surroundings. */
@@ -25,31 +26,42 @@ export interface RunHooks {
   onStep?(done: number): void;
 }
 
+/** What to load, and how. */
+export interface PipelineSettings {
+  /** The model's folder. */
+  readonly folder: string;
+  /** Threads that one run of a graph uses. */
+  readonly threads: number;
+  /** Combinations of LoRAs that are kept fused; default 1. */
+  readonly loraVariants?: number | undefined;
+}
+
 const never: RunHooks = { checkpoint() {} };
 
 export class Pipeline {
   readonly #folder: ModelFolder;
   readonly #parts: Parts;
+  readonly #variants: Variants;
   readonly #startRun: StartRun;
 
-  private constructor(folder: ModelFolder, parts: Parts, start: StartRun) {
-    this.#folder = folder;
+  private constructor(loading: Loading, parts: Parts, start: StartRun, settings: PipelineSettings) {
+    this.#folder = loading.folder;
     this.#parts = parts;
+    this.#variants = new Variants(loading, parts.weights, settings.loraVariants ?? 1);
     this.#startRun = start;
   }
 
   /**
    * Loads a model and makes a tiny picture with it, so that parts that don't
    * fit each other show now.
-   * @param path the folder
-   * @param threads that a run uses
    * @throws ModelProblem that names the file at fault
    */
-  static async load(runtime: Runtime, path: string, threads: number): Promise<Pipeline> {
-    const folder = await readFolder(path);
+  static async load(runtime: Runtime, settings: PipelineSettings): Promise<Pipeline> {
+    const folder = await readFolder(settings.folder);
     const start = schedulerOf(folder.scheduler, files.scheduler);
-    const parts = await loadParts({ runtime, folder, threads });
-    const pipeline = new Pipeline(folder, parts, start);
+    const loading = { runtime, folder, threads: settings.threads };
+    const parts = await loadParts(loading);
+    const pipeline = new Pipeline(loading, parts, start, settings);
     try {
       await pipeline.#warmUp();
       return pipeline;
@@ -62,7 +74,7 @@ export class Pipeline {
   async #warmUp(): Promise<void> {
     const size = leastSize(this.#folder);
     const texts = { prompt: "", negativePrompt: "", bar: false } as const;
-    const job = { ...size, ...texts, guidanceScale: 2, steps: this.#leastSteps() };
+    const job = { ...size, ...texts, loras: [], guidanceScale: 2, steps: this.#leastSteps() };
     await this.decode(await this.denoise(job, noiseOf(0)), size);
   }
 
@@ -87,7 +99,7 @@ export class Pipeline {
     for (let index = 0; index < job.images; index++) {
       const seed = (job.seed + index) % 2 ** 32;
       const onStep = (step: number) => emit({ type: "progress", index, step });
-      if (index === 0) await this.#warnOfLength(job, emit);
+      if (index === 0) await this.#warn(job, emit);
       const latents = await this.denoise(job, noiseOf(seed), { checkpoint, onStep });
       checkpoint();
       const rgb = await this.decode(latents, job);
@@ -97,8 +109,10 @@ export class Pipeline {
     }
   }
 
-  async #warnOfLength(job: ImageJob, emit: (event: ImageEvent) => void): Promise<void> {
-    const { prompt, negative } = await this.#encoded(job, this.#parts.weights);
+  async #warn(job: ImageJob, emit: (event: ImageEvent) => void): Promise<void> {
+    const { weights, warnings } = await this.#variants.of(job.loras);
+    for (const text of warnings) emit({ type: "warning", text });
+    const { prompt, negative } = await this.#encoded(job, weights);
     for (const [field, encoded] of Object.entries({ prompt, negative_prompt: negative })) {
       if (!encoded?.cut) continue;
       emit({ type: "warning", text: `${field}: cut to the model's ${encoded.tokens} tokens` });
@@ -127,7 +141,7 @@ export class Pipeline {
    * @param noise where its noise comes from
    */
   async denoise(job: PictureJob, noise: Noise, hooks: RunHooks = never): Promise<Float32Array> {
-    const { weights } = this.#parts;
+    const { weights } = await this.#variants.of(job.loras);
     const size = this.latentSize(job);
     const scheduler = this.#startRun(job.steps);
     const model = guided(weights.unet, size, await this.#encoded(job, weights));
@@ -159,6 +173,7 @@ export class Pipeline {
 
   /** Frees the model; not while it runs. */
   async close(): Promise<void> {
+    await this.#variants.release();
     const { weights, vae } = this.#parts;
     for (const { graph } of weights.encoders) await graph.release();
     await weights.unet.release();

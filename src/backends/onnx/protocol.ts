@@ -1,11 +1,10 @@
 /** What the main thread and the pipeline's thread say to each other. Plain, clonable data only. */
 
+import type { LoraUse } from "./lora/fuse.js";
+import type { PipelineSettings } from "./pipeline.js";
+
 /** What a thread starts with, as `workerData`. */
-export interface ThreadSettings {
-  /** The model's folder. */
-  readonly folder: string;
-  /** Threads that one run of a graph uses. */
-  readonly threads: number;
+export interface ThreadSettings extends PipelineSettings {
   /** Names of the engine's packages; others only in tests. */
   readonly packages: Packages;
 }
@@ -34,6 +33,7 @@ export interface ImageJob {
   /** At 1 or less the model runs once a step, without the negative prompt. */
   readonly guidanceScale: number;
   readonly steps: number;
+  readonly loras: readonly LoraUse[];
   /** Seed of the first image, 0 to 2^32-1; image i uses seed + i modulo 2^32. */
   readonly seed: number;
   readonly images: number;

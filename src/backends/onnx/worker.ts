@@ -24,11 +24,7 @@ async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSetti
 
   let pipeline: Pipeline;
   try {
-    pipeline = await Pipeline.load(
-      await loadRuntime(settings.packages),
-      settings.folder,
-      settings.threads,
-    );
+    pipeline = await Pipeline.load(await loadRuntime(settings.packages), settings);
   } catch (error) {
     report({ type: "unloadable", failure: failureOf(error, "the model could not be loaded") });
     return;

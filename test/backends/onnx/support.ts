@@ -57,6 +57,7 @@ export function jobOf(changes: Partial<ImageJob> = {}): ImageJob {
     prompt: "a red circle",
     negativePrompt: "",
     bar: false,
+    loras: [],
     width: 72,
     height: 64,
     guidanceScale: 7.5,

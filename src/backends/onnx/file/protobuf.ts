@@ -162,3 +162,14 @@ export function varint(value: number): Buffer {
 /** A field of bytes, without them: tag and length. */
 export const bytesHeader = (field: number, length: number): Buffer =>
   Buffer.concat([varint(field * 8 + 2), varint(length)]);
+
+/** A field that holds a number. */
+export const numberField = (field: number, value: number): Buffer =>
+  Buffer.concat([varint(field * 8), varint(value)]);
+
+/** A field that holds bytes, a text, or the fields of a message. */
+export function bytesField(field: number, ...content: readonly (Uint8Array | string)[]): Buffer {
+  const bytes = content.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
+  const length = bytes.reduce((sum, part) => sum + part.length, 0);
+  return Buffer.concat([bytesHeader(field, length), ...bytes]);
+}

@@ -81,7 +81,8 @@ def kohya(pipe, rename=lambda name: name):
         down, up = factors(m, RANK, 500 + i)
         key = prefix + name.replace(".", "_")
         out[f"{key}.lora_down.weight"], out[f"{key}.lora_up.weight"] = down, up
-        out[f"{key}.alpha"] = torch.tensor(1.0 if i % 3 else 3.0)
+        # As kohya's scripts have it: one alpha for convolutions, one for all else.
+        out[f"{key}.alpha"] = torch.tensor(3.0 if isinstance(m, nn.Conv2d) and m.kernel_size[0] > 1 else 1.0)
     return out, {"ss_network_module": "networks.lora"}
 
 

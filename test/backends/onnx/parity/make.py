@@ -111,7 +111,9 @@ def run(pipe, case, folder):
     for name in fused:
         pipe.load_lora_weights(folder / "loras", weight_name=f"{name}.safetensors", adapter_name=name)
     if fused:
-        pipe.set_adapters(fused, list(case["loras"].values()))
+        # Weights are set apart only where there are some: that forgets about rank-stabilised scaling.
+        if any(weight != 1 for weight in case["loras"].values()):
+            pipe.set_adapters(fused, list(case["loras"].values()))
         pipe.fuse_lora(adapter_names=fused)
     with torch.no_grad():
         latents = pipe(texts[0], height=case["height"], width=case["width"], output_type="latent",

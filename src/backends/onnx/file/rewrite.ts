@@ -1,0 +1,106 @@
+/** An ONNX file with other numbers in some of its weights, made in memory. */
+import { closeSync, openSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { ExternalFile } from "../graph.js";
+import { type Initializer, type OnnxFile, withOnnx } from "./onnx.js";
+import { bytesField, bytesHeader, numberField, ProtobufFile } from "./protobuf.js";
+
+/** A model in memory, with the files that it refers to if those are in memory too. */
+export interface Rewritten {
+  readonly model: Uint8Array;
+  readonly files?: readonly ExternalFile[];
+}
+
+/** A protobuf message can't have more bytes than this. */
+const largest = 2 ** 31 - 2 ** 20;
+
+/** The plain bytes of a weight's numbers. */
+export function numbersOf(file: OnnxFile, { data }: Initializer): Buffer {
+  if (!data) throw new Error("the weight is not stored as plain bytes");
+  if (data.file === undefined) return withOnnx(file, (open) => open.bytes(data.at));
+  const fd = openSync(join(dirname(file.path), data.file), "r");
+  try {
+    return new ProtobufFile(fd, data.at.end).bytes(data.at);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Puts other numbers into weights.
+ * @param replaced bytes by the weights' names, as many as there were
+ * @param most bytes that the model itself may have; with more, every weight that
+ *   is not inside of the file comes from memory, which takes as much of it
+ */
+export function rewriteOnnx(
+  file: OnnxFile,
+  replaced: ReadonlyMap<string, Uint8Array>,
+  most = largest,
+): Rewritten {
+  let size = file.size;
+  for (const { name, data } of file.initializers) {
+    const bytes = replaced.get(name);
+    if (bytes && data?.file !== undefined) size += bytes.length;
+  }
+  if (size <= most) {
+    const field = (weight: Initializer) => {
+      const bytes = replaced.get(weight.name);
+      return bytes && bytesField(5, ...header(weight), bytesField(9, bytes));
+    };
+    return { model: withFields(file, field) };
+  }
+  const files: ExternalFile[] = [];
+  const field = (weight: Initializer) => {
+    const data = replaced.get(weight.name);
+    if (!data && weight.data?.file === undefined) return undefined;
+    // ONNX Runtime wants either all of them in memory or none.
+    const path = `weight-${files.length}`;
+    const bytes = data ?? numbersOf(file, weight);
+    files.push({ path, data: bytes });
+    return bytesField(5, ...header(weight), ...reference(path, bytes.length));
+  };
+  const model = withFields(file, field);
+  return files.length > 0 ? { model, files } : { model };
+}
+
+/** Copies a file, with new fields for some of its weights. */
+function withFields(
+  file: OnnxFile,
+  fieldOf: (weight: Initializer) => Uint8Array | undefined,
+): Uint8Array {
+  return withOnnx(file, (open) => {
+    const { graph } = file;
+    const parts: Uint8Array[] = [];
+    let at = graph.start;
+    for (const weight of file.initializers) {
+      const field = fieldOf(weight);
+      if (!field) continue;
+      parts.push(open.bytes({ start: at, end: weight.field.start }), field);
+      at = weight.field.end;
+    }
+    parts.push(open.bytes({ start: at, end: graph.end }));
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    return Buffer.concat([
+      open.bytes({ start: 0, end: graph.tag }),
+      bytesHeader(7, length),
+      ...parts,
+      open.bytes({ start: graph.end, end: file.size }),
+    ]);
+  });
+}
+
+const header = ({ name, type, dims }: Initializer) => [
+  ...dims.map((size) => numberField(1, size)),
+  numberField(2, type),
+  bytesField(8, name),
+];
+
+const entry = (key: string, value: string) =>
+  bytesField(13, bytesField(1, key), bytesField(2, value));
+
+const reference = (path: string, length: number) => [
+  entry("location", path),
+  entry("offset", "0"),
+  entry("length", String(length)),
+  numberField(14, 1),
+];

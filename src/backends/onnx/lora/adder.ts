@@ -1,0 +1,124 @@
+/**
+ * Adds products of factors to weights. ONNX Runtime does the arithmetic, on all
+ * threads: a graph of our own, `weight + up * down`, of three inputs.
+ */
+import type { InferenceSession, Tensor } from "onnxruntime-node";
+import { bytesField, numberField } from "../file/protobuf.js";
+import type { Runtime } from "../runtime.js";
+
+/** A matrix, row by row. */
+export interface Matrix {
+  readonly data: Float32Array;
+  readonly rows: number;
+  readonly columns: number;
+}
+
+/** Types of weights that can be added to, by ONNX's number. */
+export const addableTypes = { 1: "float32", 10: "float16" } as const;
+
+const float = 1;
+const half = 10;
+
+/** What adds to weights of one type. */
+export class Adder {
+  readonly #session: InferenceSession;
+  readonly #runtime: Runtime;
+  readonly #type: keyof typeof addableTypes;
+
+  private constructor(
+    session: InferenceSession,
+    runtime: Runtime,
+    type: keyof typeof addableTypes,
+  ) {
+    this.#session = session;
+    this.#runtime = runtime;
+    this.#type = type;
+  }
+
+  static async open(runtime: Runtime, type: keyof typeof addableTypes): Promise<Adder> {
+    return new Adder(await runtime.InferenceSession.create(modelOf(type)), runtime, type);
+  }
+
+  /**
+   * @param weight plain bytes of a matrix
+   * @returns the bytes of the sum
+   */
+  async add(weight: Uint8Array, up: Matrix, down: Matrix): Promise<Uint8Array> {
+    const { Tensor } = this.#runtime;
+    const dims = [up.rows, down.columns];
+    // A copy of its own: the bytes may not begin where numbers may.
+    const { buffer } = weight.slice();
+    const numbers = this.#type === half ? new Uint16Array(buffer) : new Float32Array(buffer);
+    const result = await this.#session.run({
+      weight: new Tensor(addableTypes[this.#type], numbers as Float32Array, dims),
+      up: new Tensor("float32", up.data, [up.rows, up.columns]),
+      down: new Tensor("float32", down.data, [down.rows, down.columns]),
+    });
+    const { data } = result.sum as Tensor;
+    const view = data as Float32Array;
+    return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  }
+
+  release(): Promise<void> {
+    return this.#session.release();
+  }
+}
+
+/** The matrix with rows and columns exchanged. */
+export function turned({ data, rows, columns }: Matrix): Matrix {
+  const out = new Float32Array(data.length);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      out[column * rows + row] = data[row * columns + column] as number;
+    }
+  }
+  return { data: out, rows: columns, columns: rows };
+}
+
+const node = (op: string, inputs: readonly string[], output: string, ...more: Uint8Array[]) =>
+  bytesField(
+    1,
+    ...inputs.map((name) => bytesField(1, name)),
+    bytesField(2, output),
+    bytesField(4, op),
+    ...more,
+  );
+
+/** A cast; its attribute `to` is a number. */
+const cast = (from: string, output: string, to: number) =>
+  node(
+    "Cast",
+    [from],
+    output,
+    bytesField(5, bytesField(1, "to"), numberField(3, to), numberField(20, 2)),
+  );
+
+/** An input or output: a matrix of any size. */
+function matrix(field: 11 | 12, name: string, type: number): Buffer {
+  const dim = (param: string) => bytesField(1, bytesField(2, param));
+  const shape = bytesField(2, dim(`${name}_rows`), dim(`${name}_columns`));
+  const tensor = bytesField(1, numberField(1, type), shape);
+  return bytesField(field, bytesField(1, name), bytesField(2, tensor));
+}
+
+function modelOf(type: number): Uint8Array {
+  const inside =
+    type === half
+      ? [
+          cast("weight", "single", float),
+          node("Add", ["single", "product"], "single_sum"),
+          cast("single_sum", "sum", half),
+        ]
+      : [node("Add", ["weight", "product"], "sum")];
+  const graph = bytesField(
+    7,
+    node("MatMul", ["up", "down"], "product"),
+    ...inside,
+    bytesField(2, "add"),
+    matrix(11, "weight", type),
+    matrix(11, "up", float),
+    matrix(11, "down", float),
+    matrix(12, "sum", type),
+  );
+  return Buffer.concat([numberField(1, 8), graph, bytesField(8, numberField(2, 17))]);
+}
