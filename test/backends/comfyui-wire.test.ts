@@ -1,0 +1,408 @@
+/** What goes to ComfyUI, and what is made of what it says. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import type {
+  StreamTextToImageResponse,
+  TextToImageRequest,
+} from "../../gen/lintel/v1/image_pb.js";
+import { State } from "../../gen/lintel/v1/models_pb.js";
+import type { Backend } from "../../src/core/backend.js";
+import { LintelError } from "../../src/core/errors.js";
+import { Comfy, frame, linesOf, pictureOf, play } from "./comfyui-server.js";
+import { backendFor } from "./comfyui-subject.js";
+import { fixture } from "./fixture.js";
+import { paint, pixelsOf } from "./paint.js";
+import { imageRequest } from "./sdapi-subject.js";
+import { callOf } from "./subject.js";
+
+type Event = StreamTextToImageResponse["event"];
+
+const signal = new AbortController().signal;
+const cleanups: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function against(config: object = {}, prepare: (comfy: Comfy) => void = () => {}) {
+  const comfy = await Comfy.start();
+  prepare(comfy);
+  const backend = backendFor(comfy.url, config);
+  cleanups.push(
+    () => comfy.close(),
+    () => backend.close(),
+  );
+  await backend.ready?.("", signal);
+  return { comfy, backend };
+}
+
+async function run(
+  backend: Backend,
+  request: Partial<TextToImageRequest> = {},
+  by: AbortSignal = signal,
+  listen: (event: Event) => void = () => {},
+): Promise<Event[]> {
+  const { streamTextToImage } = backend.handlers;
+  if (!streamTextToImage) throw new Error("no handler");
+  const events: Event[] = [];
+  const call = callOf("streamTextToImage", imageRequest(request), by);
+  for await (const step of streamTextToImage(call)) {
+    for (const { event } of step) {
+      events.push(event);
+      listen(event);
+    }
+  }
+  return events;
+}
+
+const thrownBy = (promise: Promise<unknown>) =>
+  promise.then(
+    () => new Error("it succeeded"),
+    (error: LintelError) => error,
+  );
+const imagesOf = (events: Event[]) =>
+  events.flatMap((event) =>
+    event.case === "image" && event.value.media ? [event.value.media] : [],
+  );
+const progressOf = (events: Event[]) =>
+  events.flatMap((event) => (event.case === "progress" ? [event.value] : []));
+
+/** A folder with a workflow file. */
+function fileWith(content: unknown): string {
+  const folder = mkdtempSync(join(tmpdir(), "lintel-comfyui-"));
+  cleanups.push(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "workflow.json");
+  writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
+  return file;
+}
+
+describe("a request", () => {
+  it("fills the workflow for SD", async () => {
+    const { comfy, backend } = await against({ sampler: "dpmpp_2m", scheduler: "karras" });
+    await run(backend, { negativePrompt: "blur", guidanceScale: 5, width: 128 });
+    const [workflow] = comfy.submitted;
+    expect(workflow?.["1"]?.inputs.ckpt_name).toBe("v1-5-pruned-emaonly.safetensors");
+    expect(workflow?.["2"]?.inputs.text).toBe("a red cube");
+    expect(workflow?.["3"]?.inputs.text).toBe("blur");
+    expect(workflow?.["4"]?.inputs).toEqual({ width: 128, height: 64, batch_size: 1 });
+    expect(workflow?.["5"]?.inputs).toMatchObject({
+      seed: 7,
+      steps: 4,
+      cfg: 5,
+      sampler_name: "dpmpp_2m",
+      scheduler: "karras",
+      positive: ["2", 0],
+      negative: ["3", 0],
+    });
+  });
+
+  it("fills the workflow for SDXL, which is told the size too", async () => {
+    const { comfy, backend } = await against();
+    await run(backend, { modelId: "sd_xl_base_1.0" });
+    const [workflow] = comfy.submitted;
+    expect(workflow?.["2"]).toMatchObject({
+      class_type: "CLIPTextEncodeSDXL",
+      inputs: { text_g: "a red cube", text_l: "a red cube", width: 64, target_height: 64 },
+    });
+    expect(workflow?.["1"]?.inputs.ckpt_name).toBe("sd_xl_base_1.0.safetensors");
+  });
+
+  it("puts LoRAs behind the checkpoint, in their order", async () => {
+    const { comfy, backend } = await against();
+    await run(backend, { loras: '{"pixel-art-v2":0.5,"styles/watercolor":1}' });
+    const [workflow] = comfy.submitted;
+    expect(workflow?.["lora-1"]).toEqual({
+      class_type: "LoraLoader",
+      inputs: {
+        lora_name: "pixel-art-v2.safetensors",
+        strength_model: 0.5,
+        strength_clip: 0.5,
+        model: ["1", 0],
+        clip: ["1", 1],
+      },
+    });
+    expect(workflow?.["lora-2"]?.inputs).toMatchObject({
+      lora_name: "styles\\watercolor.safetensors",
+      model: ["lora-1", 0],
+      clip: ["lora-1", 1],
+    });
+    expect(workflow?.["5"]?.inputs.model).toEqual(["lora-2", 0]);
+    expect(workflow?.["2"]?.inputs.clip).toEqual(["lora-2", 1]);
+    expect(workflow?.["6"]?.inputs.vae).toEqual(["1", 2]);
+  });
+
+  it("with an unknown LoRA is refused", async () => {
+    const { comfy, backend } = await against();
+    const error = await thrownBy(run(backend, { loras: '{"no-such":1}' }));
+    expect(error).toMatchObject({ code: "invalid_value", param: "loras" });
+    expect(error.message).toBe('loras: the model server has no LoRA "no-such"');
+    expect(comfy.submitted).toEqual([]);
+  });
+
+  it("is a prompt for each image, with a seed of its own", async () => {
+    const { comfy, backend } = await against();
+    const events = await run(backend, { seed: 2n ** 32n - 1n, numImagesPerPrompt: 3 });
+    expect(comfy.submitted.map((workflow) => workflow["5"]?.inputs.seed)).toEqual([
+      2 ** 32 - 1,
+      0,
+      1,
+    ]);
+    const images = imagesOf(events);
+    expect(images.map(({ seed }) => seed)).toEqual([2 ** 32 - 1, 0, 1]);
+    for (const [i, image] of images.entries()) {
+      expect(pixelsOf(image.data)).toEqual(pixelsOf(pictureOf(comfy.submitted[i] ?? {})));
+    }
+  });
+
+  it("carries the headers that a proxy wants, also for the websocket", async () => {
+    const { comfy, backend } = await against({ headers: { Authorization: "Bearer key-123456" } });
+    await run(backend);
+    expect(comfy.headers.authorization).toBe("Bearer key-123456");
+    expect(comfy.socketHeaders.authorization).toBe("Bearer key-123456");
+  });
+});
+
+describe("a workflow of one's own", () => {
+  const workflow = {
+    "10": { class_type: "UNETLoader", inputs: { unet_name: "flux1-dev.safetensors" } },
+    "11": { class_type: "CLIPTextEncode", inputs: { text: "", clip: ["12", 0] } },
+    "13": { class_type: "RandomNoise", inputs: { noise_seed: 0 } },
+    "14": { class_type: "SamplerCustomAdvanced", inputs: { noise: ["13", 0], model: ["10", 0] } },
+    "15": { class_type: "EmptyLatentImage", inputs: { width: 64, height: 64 } },
+    "16": { class_type: "KSampler", inputs: { steps: 4, model: ["10", 0] } },
+    "17": { class_type: "SaveImage", inputs: { images: ["14", 0] } },
+  };
+  const map = { prompt: "11.text", seed: ["13.noise_seed"], loras: "10" };
+
+  it("gets what its map says, and supports no more", async () => {
+    const models = [{ name: "flux", file: fileWith(workflow), map }];
+    const { comfy, backend } = await against({ models });
+    expect(backend.models()).toMatchObject([
+      {
+        id: "flux",
+        state: State.READY,
+        supports: ["seed", "num_images_per_prompt", "include_previews", "loras"],
+      },
+    ]);
+    await run(backend, { modelId: "flux", width: 512, loras: '{"pixel-art-v2":1}' });
+    const [sent] = comfy.submitted;
+    expect(sent?.["11"]?.inputs.text).toBe("a red cube");
+    expect(sent?.["13"]?.inputs.noise_seed).toBe(7);
+    expect(sent?.["15"]?.inputs.width).toBe(64);
+    expect(sent?.["lora-1"]?.class_type).toBe("LoraLoaderModelOnly");
+    expect(sent?.["14"]?.inputs.model).toEqual(["lora-1", 0]);
+  });
+
+  it.each([
+    ["no JSON", "{", map, "is not a workflow: not a JSON object"],
+    ["the editor's format", { nodes: [], links: [] }, map, "export it for the API"],
+    ["no nodes", { "1": { inputs: {} } }, map, '"1" is not a node'],
+    ["no such node", workflow, { prompt: "99.text" }, "has no node 99, where prompt should go"],
+    ["no such input", workflow, { prompt: "11.txt" }, 'has no input "txt" at node 11'],
+    ["no such output", workflow, { ...map, output: "99" }, "has no node 99"],
+  ])("that is wrong is told at the start: %s", async (_what, content, wrong, words) => {
+    const models = [{ name: "flux", file: fileWith(content), map: wrong }];
+    expect(() => backendFor("http://127.0.0.1:9", { models })).toThrowError(words);
+  });
+
+  it.each([
+    ["a map without a file", { name: "a", map }, "file is missing"],
+    ["a file without a map", { name: "a", file: "x.json" }, "must say where the prompt goes"],
+    ["a target without an input", { name: "a", file: "x.json", map: { prompt: "6" } }, "6.text"],
+  ])("can't be configured with %s", (_what, model, words) => {
+    expect(() => backendFor("http://127.0.0.1:9", { models: [model] })).toThrowError(words);
+  });
+});
+
+describe("what ComfyUI says", () => {
+  it("of a caller's value names the field", async () => {
+    const { comfy, backend } = await against();
+    comfy.next.push({ path: "/prompt", play: play(fixture("comfyui/too-wide")) });
+    const error = await thrownBy(run(backend));
+    expect(error).toMatchObject({ code: "invalid_value", param: "width" });
+    expect(error.message).toBe("width: value 32768 bigger than max of 16384");
+  });
+
+  it("of a node names the node and its input", async () => {
+    const { comfy, backend } = await against();
+    comfy.next.push({ path: "/prompt", play: play(fixture("comfyui/missing-checkpoint")) });
+    const error = await thrownBy(run(backend));
+    expect(error.message).toBe(
+      "the model server refused the workflow: node 1 (CheckpointLoaderSimple), ckpt_name: value not in list",
+    );
+    expect(String(error.cause)).toContain("not in ['sd_xl_base_1.0.safetensors']");
+    comfy.next.push({ path: "/prompt", play: play(fixture("comfyui/missing-node")) });
+    expect((await thrownBy(run(backend))).message).toContain("UltimateSDUpscale does not exist");
+  });
+
+  it.each(["over the websocket", "in its history"])("of a node that failed, %s", async (where) => {
+    const { comfy, backend } = await against();
+    if (where === "in its history") comfy.deaf = true;
+    comfy.messages = linesOf("error");
+    comfy.history = "history-error";
+    const error = await thrownBy(run(backend));
+    expect(error.message).toBe("the model server failed in node 5 (KSampler)");
+    expect(String(error.cause)).toContain("out of memory");
+  });
+
+  it("about steps of other prompts and nodes is passed over", async () => {
+    const { comfy, backend } = await against();
+    const step = (node: string, value: number, prompt_id = "ID") =>
+      JSON.stringify({ type: "progress", data: { value, max: 4, prompt_id, node } });
+    const [, started = ""] = linesOf("messages");
+    const end = linesOf("messages").slice(-1);
+    comfy.messages = [
+      "nonsense",
+      '{"type":"crystools.monitor","data":{"cpu_utilization":3}}',
+      started,
+      step("5", 1),
+      step("6", 3),
+      step("5", 3, "another"),
+      step("5", 2),
+      ...end,
+    ];
+    const events = await run(backend);
+    expect(progressOf(events).map((progress) => progress.step)).toEqual([0, 1, 2, 4]);
+  });
+
+  it.each([
+    ["with metadata", frame(4, paint(8, 8, 1), metadata({ image_type: "image/png" }))],
+    ["of JPEG that nothing here can read", frame(1, Buffer.from([0xff, 0xd8, 0xff, 0]))],
+    ["of text", frame(3, Buffer.from("thinking"))],
+    ["cut off", Buffer.from([0, 0, 0, 1, 0])],
+    ["with metadata that lies", frame(4, Buffer.from("x"), Buffer.from([255, 0, 0, 0]))],
+  ])("in a frame %s is a preview or nothing", async (what, preview) => {
+    const { comfy, backend } = await against();
+    const [, started = "", , , progress = ""] = linesOf("messages");
+    comfy.messages = [started, preview, progress, ...linesOf("messages").slice(-1)];
+    const events = await run(backend, { includePreviews: true });
+    const previews = progressOf(events).filter((event) => event.preview.length > 0);
+    expect(previews).toHaveLength(what === "with metadata" ? 1 : 0);
+    expect(imagesOf(events)).toHaveLength(1);
+  });
+});
+
+describe("the queue", () => {
+  it("tells how many are before, and goes on where the websocket ends", async () => {
+    const { comfy, backend } = await against();
+    const others = [comfy.occupy("a"), comfy.occupy("b")];
+    const places: number[] = [];
+    const events = await run(backend, {}, signal, (event) => {
+      if (event.case !== "progress" || event.value.queuePosition === undefined) return;
+      places.push(event.value.queuePosition);
+      comfy.hangUp();
+      others.shift()?.done();
+    });
+    expect(places).toEqual([2, 1]);
+    expect(imagesOf(events)).toHaveLength(1);
+  });
+
+  it("is left by who gives up, and nobody else is interrupted", async () => {
+    const { comfy, backend } = await against();
+    comfy.old = true;
+    comfy.occupy("somebody");
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const stopped = new Promise<void>((resolve) => {
+      comfy.onStop = resolve;
+    });
+    const running = run(backend, {}, caller.signal, () => caller.abort(reason));
+    expect(await thrownBy(running)).toBe(reason);
+    await stopped;
+    await backend.close();
+    expect(comfy.deleted).toHaveLength(1);
+    expect(comfy.interrupted).toEqual([]);
+    expect(comfy.listeners).toBe(0);
+  });
+
+  it("is left also by who gave up before the prompt was taken in", async () => {
+    const { comfy, backend } = await against();
+    comfy.occupy("somebody");
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const stopped = new Promise<void>((resolve) => {
+      comfy.onStop = resolve;
+    });
+    // The request is on its way when the caller leaves.
+    comfy.next.push({ path: "/object_info/LoraLoader", play: play(fixture("comfyui/loras")) });
+    const running = run(backend, { loras: '{"pixel-art-v2":1}' }, caller.signal);
+    await comfy.asked("/prompt");
+    caller.abort(reason);
+    expect(await thrownBy(running)).toBe(reason);
+    await stopped;
+    expect(comfy.deleted).toHaveLength(1);
+  });
+
+  it("that forgot the prompt is a failure", async () => {
+    const { comfy, backend } = await against();
+    comfy.stuck = "before";
+    comfy.onStuck = () => {
+      comfy.next.push({
+        path: "/queue",
+        play: (response) => response.end('{"queue_running":[],"queue_pending":[]}'),
+      });
+    };
+    const error = await thrownBy(run(backend));
+    expect(error.message).toBe("the model server does not know the request any more");
+  });
+});
+
+describe("the models", () => {
+  it("are the checkpoints", async () => {
+    const { backend } = await against();
+    expect(backend.models().map(({ id }) => id)).toEqual([
+      "sd_xl_base_1.0",
+      "v1-5-pruned-emaonly",
+      "anime/dreamy",
+    ]);
+    expect(backend.models()[0]).toMatchObject({
+      loras: ["pixel-art-v2", "styles/watercolor"],
+      source: "ComfyUI",
+    });
+    expect(backend.models()[0]?.supports).toEqual(
+      expect.arrayContaining(["seed", "width", "height", "negative_prompt", "loras"]),
+    );
+  });
+
+  it("are read also where a node has the new schema", async () => {
+    const { backend } = await against({}, (comfy) => {
+      const path = "/object_info/CheckpointLoaderSimple";
+      comfy.next.push({ path, play: play(fixture("comfyui/checkpoints-combo")) });
+    });
+    expect(backend.models().map(({ id }) => id)).toEqual(["v1-5-pruned-emaonly"]);
+  });
+
+  it("are those that are configured, and what is missing says so", async () => {
+    const models = [
+      { name: "dreamy", checkpoint: "anime\\dreamy.ckpt", workflow: "sdxl" },
+      { name: "gone" },
+    ];
+    const { comfy, backend } = await against({ models });
+    expect(backend.models()).toMatchObject([
+      { id: "dreamy", state: State.READY },
+      { id: "gone", state: State.FAILED, stateDetail: "ComfyUI lacks its checkpoint" },
+    ]);
+    await run(backend, { modelId: "dreamy" });
+    expect(comfy.submitted[0]?.["2"]?.class_type).toBe("CLIPTextEncodeSDXL");
+    const error = await thrownBy(run(backend, { modelId: "gone" }));
+    expect(error).toMatchObject({ code: "model_not_found" });
+  });
+
+  it("can't be read where nobody listens", async () => {
+    const { comfy, backend } = await against();
+    await comfy.close();
+    const error = await thrownBy(run(backend));
+    expect(error).toMatchObject({ code: "upstream_unreachable" });
+    expect(error.message).not.toMatch(/127|\d{4}/);
+    expect(await thrownBy(backend.health(signal))).toMatchObject({ code: "upstream_unreachable" });
+  });
+});
+
+/** The length of some metadata, and the metadata. */
+function metadata(value: object): Buffer {
+  const json = Buffer.from(JSON.stringify(value));
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(json.length);
+  return Buffer.concat([length, json]);
+}
