@@ -15,8 +15,9 @@ describe("OpenAI", () => {
     const [gpt, , , dalle3, chat] = backend.models();
     for (const model of [gpt, dalle3]) {
       expect(model).toMatchObject({ task: Task.TEXT_TO_IMAGE, defaults: square });
-      expect(model?.supports).toEqual(always);
     }
+    expect(gpt?.supports).toEqual([...always, "include_previews"]);
+    expect(dalle3?.supports).toEqual(always);
     expect(chat).toMatchObject({ id: "gpt-4o", task: Task.CHAT });
   });
 

@@ -280,6 +280,9 @@ describe("the entry", () => {
       { id: "m", task: Task.CHAT, state: State.READY },
       { id: "draw", task: Task.TEXT_TO_IMAGE, state: State.READY },
     ]);
+    expect(backend.models()[1]?.supports).toEqual(
+      expect.arrayContaining(["seed", "loras", "safety_check", "include_previews"]),
+    );
     const only = restAt("http://127.0.0.1:9/", { models: [{ id: "m", task: "chat" }] });
     cleanups.push(() => only.close());
     expect(Object.keys(only.handlers)).toEqual(["chat", "complete"]);

@@ -1,5 +1,5 @@
 /** The kind `rest`: another gateway of this contract, over its REST operations. */
-import { State } from "../../../gen/lintel/v1/models_pb.js";
+import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import { Guard } from "../http/guard.js";
 import { Transport } from "../http/transport.js";
@@ -34,7 +34,7 @@ export function createRestBackend(config: RestConfig): Backend {
     connections: config.connections,
   });
   const guard = new Guard({ own: [origin], allow: config.allow_hosts, connectTimeout: connect });
-  const models = config.models.map((entry) => fromConfiguration(entry, State.READY));
+  const models = config.models.map(modelOf);
   const gateway: Gateway = {
     transport,
     at: (operation) => `${path}${operation}`,
@@ -61,6 +61,14 @@ export function createRestBackend(config: RestConfig): Backend {
       await Promise.all([transport.close(), guard.close()]);
     },
   };
+}
+
+/** Previews are asked for whatever the model: a gateway that has none sends none. */
+function modelOf(entry: RestConfig["models"][number]): Model {
+  const model = fromConfiguration(entry, State.READY);
+  return entry.task === "chat"
+    ? model
+    : { ...model, supports: [...new Set([...model.supports, "include_previews"])] };
 }
 
 /** Reads an address as people have it: with a slash at its end, or copied with an operation. */

@@ -103,9 +103,10 @@ export function profileOf(model: string, server: ImageServer): ImageProfile {
 }
 
 /** Fields of image requests that a model honours, by their names. */
-export function supportedBy({ tuning, seed }: ImageProfile): string[] {
+export function supportedBy({ tuning, seed, previews }: ImageProfile): string[] {
   const always = ["width", "height", "num_images_per_prompt"];
-  return [...always, ...(seed ? ["seed"] : []), ...tuning];
+  const some = [...(seed ? ["seed"] : []), ...(previews ? ["include_previews"] : [])];
+  return [...always, ...some, ...tuning];
 }
 
 /** What image models are called that servers list beside the ones that chat. */
