@@ -63,6 +63,15 @@ describe.each(subjects)("%s", (name, make, missing) => {
     beforeAll(async () => {
       server = await startPostgres();
     });
+
+    test("a connection that ends in the middle of a transaction is one failure, and no more", async () => {
+      const { again } = await make();
+      const sql = again();
+      const end = { text: "SELECT pg_terminate_backend(pg_backend_pid())" };
+      const insert = { text: "INSERT INTO lintel_counters (name, value) VALUES ('a', 1)" };
+      await expect(sql.run([insert, end, insert])).rejects.toBeInstanceOf(DatabaseAway);
+      expect(await rowsOf(sql, "SELECT name FROM lintel_counters")).toEqual([{ name: "tokens" }]);
+    });
   }
 
   test("several processes that start at the same time make the tables once", async () => {

@@ -1,5 +1,6 @@
 /** A real PostgreSQL of a test's own: in a temporary folder, on a Unix socket. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -13,7 +14,7 @@ export interface PostgresServer {
   create(name: string): Promise<string>;
   /** Ends it at once, as a crash would. */
   kill(): Promise<void>;
-  /** Starts it again, with what it kept. */
+  /** Starts it again, with what it kept; nothing happens if it runs. */
   start(): Promise<void>;
   /** Ends it and forgets everything. */
   remove(): Promise<void>;
@@ -50,7 +51,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   const initdb = ["-D", data, "-U", "lintel", "-A", "trust", "-E", "UTF8", "--no-sync"];
   execFileSync(join(folder ?? "", "initdb"), initdb, { ...options, stdio: "pipe" });
   const settings = ["listen_addresses=", `unix_socket_directories=${home}`, "max_connections=50"];
-  let server: ChildProcess;
+  let server: ChildProcess | undefined;
   const urlOf = (database: string) =>
     `postgres://lintel@localhost/${database}?host=${encodeURIComponent(home)}`;
   const self: PostgresServer = {
@@ -63,23 +64,25 @@ export async function startPostgres(): Promise<PostgresServer> {
       return urlOf(name);
     },
     async kill() {
-      if (server.exitCode !== null || server.signalCode !== null) return;
-      const gone = new Promise((resolve) => server.once("close", resolve));
+      if (!server || server.exitCode !== null || server.signalCode !== null) return;
+      const gone = once(server, "close");
       // Of the server itself a SIGKILL would leave its children and their memory behind.
       server.kill("SIGQUIT");
       await gone;
     },
     async start() {
+      if (server && server.exitCode === null && server.signalCode === null) return;
       const args = ["-D", data, "-F", ...settings.flatMap((setting) => ["-c", setting])];
-      server = spawn(join(folder ?? "", "postgres"), args, {
+      const child = spawn(join(folder ?? "", "postgres"), args, {
         ...options,
         stdio: ["ignore", "ignore", "pipe"],
       });
+      server = child;
       let said = "";
       await new Promise<void>((resolve, reject) => {
-        server.once("error", reject);
-        server.once("close", () => reject(new Error(`PostgreSQL ended: ${said}`)));
-        server.stderr?.setEncoding("utf8").on("data", (text: string) => {
+        child.once("error", reject);
+        child.once("close", () => reject(new Error(`PostgreSQL ended: ${said}`)));
+        child.stderr.setEncoding("utf8").on("data", (text: string) => {
           said += text;
           if (said.includes("ready to accept connections")) resolve();
         });

@@ -80,8 +80,10 @@ async function createPool(url: string): Promise<Pool> {
           : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
     },
   });
-  // A connection that breaks while nobody uses it: the pool drops it, the next question makes one.
+  // A connection that breaks: the pool drops it, the next question makes one. Between two
+  // statements of a question only the connection itself tells, and ends the process if nobody listens.
   pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 
