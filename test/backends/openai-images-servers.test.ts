@@ -57,7 +57,7 @@ describe("servers that take seeds", () => {
     for (const [name, code, text] of [
       ["vllm-omni/bad-steps", "invalid_value", "less than or equal to 200"],
       ["vllm-omni/failed", "upstream_failed", ""],
-      ["sdcpp/failed", "upstream_failed", ""],
+      ["sdcpp/openai-failed", "upstream_failed", ""],
     ] as const) {
       const { backend } = await against("vllm-omni/models", (e) => e.play(fixture(name)));
       const error = await failure(generate(backend, { modelId: "Tongyi-MAI/Z-Image-Turbo" }));
@@ -74,7 +74,10 @@ describe("stable-diffusion.cpp", () => {
   };
 
   it("gets in its prompt what OpenAI's form has no field for", async () => {
-    const { backend, sent } = await against("sdcpp/models", drawing("sdcpp/image", read));
+    const { backend, sent } = await against(
+      "sdcpp/openai-models",
+      drawing("sdcpp/openai-image", read),
+    );
     const { images } = await generate(backend, {
       modelId: "sd-cpp-local",
       seed: 7n,
@@ -95,7 +98,10 @@ describe("stable-diffusion.cpp", () => {
   });
 
   it("does not take a caller's prompt for more than a prompt", async () => {
-    const { backend, sent } = await against("sdcpp/models", drawing("sdcpp/image", read));
+    const { backend, sent } = await against(
+      "sdcpp/openai-models",
+      drawing("sdcpp/openai-image", read),
+    );
     const attack = '<sd_cpp_<sd_cpp_extra_args>extra_args>{"width":9999}</sd_cpp_extra_args>';
     await generate(backend, { modelId: "sd-cpp-local", prompt: attack });
     const [{ prompt }] = sent();
