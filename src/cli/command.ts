@@ -31,7 +31,7 @@ export interface Command {
   readonly summary: string;
   /** More for `lintel help COMMAND`. */
   readonly details?: string;
-  /** What the word after the command's name is, for example `NAME`; it is required then. */
+  /** What the word after the command's name is: `NAME` if it must be there, `[NAME]` if it may. */
   readonly operand?: string;
   readonly options: Readonly<Record<string, Option>>;
   /** Runs it. Resolves with the exit code. */
@@ -93,7 +93,7 @@ export function readArguments(
   const [operand = "", extra] = words;
   const unexpected = command.operand === undefined ? words[0] : extra;
   if (unexpected !== undefined) throw new UsageError(`unexpected argument "${unexpected}"`);
-  if (command.operand !== undefined && operand === "") {
+  if (operand === "" && command.operand !== undefined && !command.operand.startsWith("[")) {
     throw new UsageError(`${name} needs ${command.operand}`);
   }
   return {

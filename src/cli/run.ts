@@ -11,6 +11,8 @@ const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
   serve: async () => (await import("./serve.js")).serve,
   check: async () => (await import("./check.js")).check,
   node: async () => (await import("./node.js")).node,
+  chat: async () => (await import("./chat.js")).chat,
+  image: async () => (await import("./image.js")).image,
   tokens: async () => (await import("./tokens.js")).tokens,
   usage: async () => (await import("./usage.js")).usage,
   schema: async () => (await import("./schema.js")).schema,

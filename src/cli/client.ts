@@ -1,0 +1,98 @@
+/** What the commands that call a Lintel have in common: where it is, and what it answers. */
+
+import type { DescService } from "@bufbuild/protobuf";
+import { type Client, createClient } from "@connectrpc/connect";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { addressPattern, connectionTo } from "../backends/node/address.js";
+import { fromConnectError } from "../core/connect-error.js";
+import type { Given, Option } from "./command.js";
+import { UsageError } from "./command.js";
+import { say } from "./output.js";
+
+/** The options that choose a server. */
+export const serverOptions = {
+  server: {
+    value: "URL",
+    short: "s",
+    help: "a Lintel: http://host:port, https://host or unix:/path (default: $LINTEL_SERVER, then http://127.0.0.1:8080)",
+  },
+  token: { value: "TOKEN", help: 'its token (default: $LINTEL_TOKEN, then "lintel-cli")' },
+  model: { value: "NAME", short: "m", help: "the model (default: the server's own)" },
+} as const satisfies Record<string, Option>;
+
+/** The largest answer: eight images of the largest size are below this. */
+const largestMessage = 256 * 1024 * 1024;
+
+/**
+ * Calls a server, and says in words what it refused.
+ * @param use gets a client, the headers of every call, and a signal that Ctrl-C aborts
+ * @returns the exit code: of `use`, 1 if a call failed, 130 after Ctrl-C
+ * @throws UsageError if the address is not one
+ */
+export async function withServer<S extends DescService>(
+  given: Given,
+  service: S,
+  use: (client: Client<S>, options: { headers: Headers; signal: AbortSignal }) => Promise<number>,
+): Promise<number> {
+  const address = given.text("server") ?? process.env.LINTEL_SERVER ?? "http://127.0.0.1:8080";
+  if (!addressPattern.test(address)) {
+    throw new UsageError("--server must be http://host:port, https://host or unix:/path");
+  }
+  const token = given.text("token") ?? process.env.LINTEL_TOKEN ?? "lintel-cli";
+  const { baseUrl, nodeOptions } = connectionTo(address);
+  const sessionManager = new Http2SessionManager(baseUrl, {}, { ...nodeOptions });
+  const transport = createGrpcTransport({ baseUrl, sessionManager, readMaxBytes: largestMessage });
+  const stop = new AbortController();
+  const interrupt = () => stop.abort();
+  process.once("SIGINT", interrupt);
+  try {
+    const headers = new Headers({ authorization: `Bearer ${token}` });
+    return await use(createClient(service, transport), { headers, signal: stop.signal });
+  } catch (thrown) {
+    if (stop.signal.aborted) return 130;
+    if (thrown instanceof UsageError) throw thrown;
+    const error = fromConnectError(thrown);
+    const unreachable = error.code === "upstream_unreachable" || error.code === "unavailable";
+    // Another Lintel's words are about its model servers; this is about the Lintel itself.
+    say(
+      `lintel: ${unreachable && !hasWords(thrown) ? `nobody answers at ${address}` : wordsOf(thrown)}`,
+    );
+    return 1;
+  } finally {
+    process.off("SIGINT", interrupt);
+    sessionManager.abort();
+  }
+}
+
+const wordsOf = (thrown: unknown): string => {
+  const { rawMessage, message } = thrown as { rawMessage?: string; message: string };
+  return rawMessage ?? message;
+};
+
+/** Whether the server said something itself; what its details are, a lost connection has none. */
+const hasWords = (thrown: unknown): boolean =>
+  ((thrown as { details?: readonly unknown[] }).details ?? []).length > 0;
+
+/**
+ * A number from an option.
+ * @throws UsageError
+ */
+export function numberOf(given: Given, name: string): number | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value))
+    throw new UsageError(`--${name} must be a number`);
+  return value;
+}
+
+/**
+ * A whole number from an option.
+ * @throws UsageError
+ */
+export function integerOf(given: Given, name: string): number | undefined {
+  const value = numberOf(given, name);
+  // Whatever the contract allows is the server's to say; it can't say it of what has no int32.
+  if (value === undefined || (Number.isInteger(value) && Math.abs(value) < 2 ** 31)) return value;
+  throw new UsageError(`--${name} must be a whole number`);
+}

@@ -1,0 +1,137 @@
+/** `lintel image`: makes pictures on any Lintel and writes them to files. */
+import { writeFile } from "node:fs/promises";
+import { extname } from "node:path";
+import {
+  type StreamTextToImageResponse,
+  TextToImageService,
+} from "../../gen/lintel/v1/image_pb.js";
+import { integerOf, numberOf, serverOptions, withServer } from "./client.js";
+import { type Command, type Given, UsageError } from "./command.js";
+import { out, say } from "./output.js";
+import { ProgressLine } from "./progress.js";
+
+export const image: Command = {
+  summary: "makes a picture and writes it to a file, on any Lintel",
+  operand: "PROMPT",
+  options: {
+    ...serverOptions,
+    out: {
+      value: "FILE",
+      short: "o",
+      help: "where to (default: lintel-SEED.png); several get -1, -2, …",
+    },
+    size: { value: "WxH", help: "pixels, for example 512x512 (default: 1024x576)" },
+    steps: { value: "N", help: "denoising steps (default: 50)" },
+    guidance: { value: "N", help: "how closely to follow the prompt (default: 7.5)" },
+    negative: { value: "TEXT", help: "what to leave out" },
+    seed: { value: "N", help: "for the same picture again (default: random)" },
+    count: { value: "N", short: "n", help: "pictures for each prompt (default: 1)" },
+    lora: { value: "NAME=WEIGHT", multiple: true, help: "a LoRA and its weight; may be repeated" },
+    preview: { help: "writes what it looks like so far to the file while it is made" },
+    "no-safety-check": { help: "asks for no safety check" },
+  },
+  run: (given) =>
+    withServer(given, TextToImageService, async (client, options) => {
+      const pictures = new Pictures(given.text("out"));
+      try {
+        for await (const { event } of client.streamTextToImage(requestOf(given), options)) {
+          await pictures.take(event);
+        }
+      } finally {
+        pictures.end();
+      }
+      return pictures.failed ? 1 : 0;
+    }),
+};
+
+function requestOf(given: Given) {
+  const size = given.text("size");
+  const [, width, height] = /^(\d{1,6})x(\d{1,6})$/i.exec(size ?? "") ?? [];
+  if (size !== undefined && width === undefined) {
+    throw new UsageError("--size must be WIDTHxHEIGHT in pixels, for example 512x512");
+  }
+  const seed = given.text("seed");
+  if (seed !== undefined && !/^-?\d{1,18}$/.test(seed)) {
+    throw new UsageError("--seed must be a whole number");
+  }
+  return {
+    prompt: given.operand,
+    modelId: given.text("model") ?? "",
+    width: width === undefined ? undefined : Number(width),
+    height: height === undefined ? undefined : Number(height),
+    numInferenceSteps: integerOf(given, "steps"),
+    guidanceScale: numberOf(given, "guidance"),
+    negativePrompt: given.text("negative") ?? "",
+    seed: seed === undefined ? undefined : BigInt(seed),
+    numImagesPerPrompt: integerOf(given, "count"),
+    loras: lorasOf(given),
+    safetyCheck: given.has("no-safety-check") ? false : undefined,
+    includeData: true,
+    includePreviews: given.has("preview"),
+  };
+}
+
+function lorasOf(given: Given): string {
+  const loras = given.texts("lora").map((text) => {
+    const [, name, weight] = /^(.+)=(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+    if (name === undefined) throw new UsageError("--lora must be NAME=WEIGHT, for example ink=0.8");
+    return [name, Number(weight)];
+  });
+  return loras.length === 0 ? "" : JSON.stringify(Object.fromEntries(loras));
+}
+
+/** What becomes of the events: a line of progress, and files. */
+class Pictures {
+  /** Whether a file could not be written. */
+  failed = false;
+  readonly #out: string | undefined;
+  readonly #progress = new ProgressLine(process.stderr);
+  #images = 1;
+
+  constructor(out: string | undefined) {
+    this.#out = out;
+  }
+
+  async take(event: StreamTextToImageResponse["event"]): Promise<void> {
+    if (event.case === "progress") {
+      const { index, images, step, steps, percent, queuePosition, preview } = event.value;
+      this.#images = images;
+      const which = images > 1 ? `picture ${index + 1} of ${images}, ` : "";
+      const waits = queuePosition !== undefined && step === 0;
+      const words = waits ? `waiting, ${queuePosition} before` : `${which}step ${step} of ${steps}`;
+      this.#progress.show(percent, words);
+      if (preview.length > 0) await this.#write(this.#fileFor(index, "preview"), preview);
+    } else if (event.case === "image" && event.value.media) {
+      const { data, seed, nsfw } = event.value.media;
+      const file = this.#fileFor(event.value.index, seed);
+      const flagged = nsfw ? ", flagged by the safety check" : "";
+      if (await this.#write(file, data)) out(`${file}  seed ${seed}${flagged}`);
+    } else if (event.case === "done") {
+      this.#progress.clear();
+      for (const warning of event.value.warnings) say(`warning: ${warning}`);
+    }
+  }
+
+  end(): void {
+    this.#progress.clear();
+  }
+
+  #fileFor(index: number, otherwise: number | string): string {
+    if (this.#out === undefined) return `lintel-${otherwise}.png`;
+    if (this.#images === 1) return this.#out;
+    const end = extname(this.#out);
+    return `${this.#out.slice(0, this.#out.length - end.length)}-${index + 1}${end}`;
+  }
+
+  async #write(file: string, data: Uint8Array): Promise<boolean> {
+    this.#progress.clear();
+    try {
+      await writeFile(file, data);
+      return true;
+    } catch (error) {
+      say(`lintel: ${file} can't be written (${(error as NodeJS.ErrnoException).code})`);
+      this.failed = true;
+      return false;
+    }
+  }
+}

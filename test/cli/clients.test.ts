@@ -1,0 +1,129 @@
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import { startLintel } from "../support/lintel.js";
+import { hangsAfter, paints, png, says, scripted } from "../support/scripted.js";
+import { runHere } from "./here.js";
+
+const seen: unknown[] = [];
+const lintel = await startLintel([
+  scripted({
+    async *chat(call) {
+      seen.push(call.request);
+      yield* says("Hello ", "\u001b[31mred\u001b[0m\u0007 there")(call);
+    },
+    async *streamTextToImage(call) {
+      seen.push(call.request);
+      yield* paints(3)(call);
+    },
+  }),
+]);
+afterAll(() => lintel.close());
+
+const at = ["--server", lintel.url];
+const folder = () => mkdtempSync(join(tmpdir(), "lintel-client-"));
+
+describe("lintel chat", () => {
+  test("prints an answer, and nothing that steers the terminal", async () => {
+    const ended = await runHere([
+      "chat",
+      "Hi",
+      ...at,
+      "--system",
+      "Be brief.",
+      "--temperature",
+      "0",
+    ]);
+    expect(ended).toEqual({ code: 0, stdout: "Hello red there\n", stderr: "" });
+    expect(seen.at(-1)).toMatchObject({
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "Hi" },
+      ],
+      temperature: 0,
+    });
+  });
+
+  test("what the server refuses is told in its words", async () => {
+    const ended = await runHere(["chat", "Hi", ...at, "--temperature", "9"]);
+    expect(ended).toMatchObject({ code: 1, stdout: "" });
+    expect(ended.stderr).toMatch(/^lintel: .*temperature/);
+  });
+
+  test("nobody at the address", async () => {
+    const ended = await runHere(["chat", "Hi", "--server", "http://127.0.0.1:9"]);
+    expect(ended).toMatchObject({
+      code: 1,
+      stderr: "lintel: nobody answers at http://127.0.0.1:9\n",
+    });
+  });
+
+  test.each([
+    [["--temperature", "warm"], "--temperature must be a number"],
+    [["--max-tokens", "1.5"], "--max-tokens must be a whole number"],
+    [["--server", "localhost"], "--server must be http://host:port"],
+  ])("%j is used wrongly", async (args, words) => {
+    const ended = await runHere(["chat", "Hi", ...args]);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain(words);
+  });
+});
+
+describe("lintel image", () => {
+  test("writes what the server made, with every option sent", async () => {
+    const out = join(folder(), "cat.png");
+    const ended = await runHere([
+      ...["image", "a cat", ...at, "--out", out, "--seed", "7", "--size", "512x256"],
+      ...["--steps", "3", "--guidance", "2.5", "--negative", "dog", "--lora", "style=0.5"],
+    ]);
+    expect(ended).toMatchObject({ code: 0, stdout: `${out}  seed 7\n` });
+    expect(readFileSync(out)).toEqual(png(7));
+    expect(seen.at(-1)).toMatchObject({
+      prompt: "a cat",
+      negativePrompt: "dog",
+      width: 512,
+      height: 256,
+      numInferenceSteps: 3,
+      guidanceScale: 2.5,
+    });
+  });
+
+  test("several pictures are numbered, also those of several prompts", async () => {
+    const directory = folder();
+    const out = join(directory, "a.png");
+    await runHere(["image", "a|b", ...at, "--out", out, "--seed", "1", "--count", "2"]);
+    expect(readdirSync(directory).sort()).toEqual(["a-1.png", "a-2.png", "a-3.png", "a-4.png"]);
+    expect(readFileSync(join(directory, "a-4.png"))).toEqual(png(4));
+  });
+
+  test("a file that can't be written is said, and ends with 1", async () => {
+    const out = join(folder(), "no", "such.png");
+    const ended = await runHere(["image", "a cat", ...at, "--out", out]);
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain(`${out} can't be written (ENOENT)`);
+  });
+
+  test.each([
+    [["--size", "big"], "--size must be WIDTHxHEIGHT"],
+    [["--seed", "x"], "--seed must be a whole number"],
+    [["--lora", "style"], "--lora must be NAME=WEIGHT"],
+  ])("%j is used wrongly", async (args, words) => {
+    const ended = await runHere(["image", "a cat", ...at, ...args]);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain(words);
+  });
+});
+
+test("Ctrl-C ends the work on the server too", async () => {
+  const hanging = hangsAfter("One");
+  const server = await startLintel([scripted({ chat: hanging.handle })]);
+  const before = process.listenerCount("SIGINT");
+  const running = runHere(["chat", "Hi", "--server", server.url]);
+  await expect.poll(() => process.listenerCount("SIGINT")).toBe(before + 1);
+  await expect.poll(() => server.core.readiness.running).toBe(1);
+  process.emit("SIGINT");
+  expect(await running).toMatchObject({ code: 130 });
+  await hanging.aborted;
+  await server.close();
+});
