@@ -1,0 +1,246 @@
+/** Model servers that fail, at every moment, seen through every door. */
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Backend } from "../../src/core/backend.js";
+import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import type { ModelSettings } from "../../src/core/settings.js";
+import { backendFor, chunk, echo } from "../backends/openai-subject.js";
+import { type Exchange, type Script, Upstream } from "../backends/upstream.js";
+import { type Lintel, startLintel } from "../support/lintel.js";
+import { routing } from "../support/routing.js";
+import { rpcWays, type Seen, type Way, ways } from "./ways.js";
+
+/** What each model's servers do, in the order in which they are asked. */
+type Stage = Readonly<Record<string, readonly Script[]>>;
+
+/** A gateway with a model for each thing that can go wrong. */
+class Theatre {
+  lintel!: Lintel;
+  readonly #servers: Record<string, Upstream[]> = {};
+  readonly #backends: Backend[] = [];
+
+  async open(stage: Stage, models: readonly ModelSettings[]): Promise<void> {
+    for (const [model, scripts] of Object.entries(stage)) {
+      const servers = await Promise.all(scripts.map((script) => Upstream.start(script)));
+      this.#servers[model] = servers;
+      for (const [i, { url }] of servers.entries()) {
+        this.#backends.push(backendFor(url, { name: `${model} ${i}`, models: [model] }));
+      }
+    }
+    const retry = { firstPauseMs: 1, longestPauseMs: 1, floor: 1000 };
+    const settings = { routing: routing({ retry, affinityHeader: "x-session" }), models };
+    this.lintel = await startLintel(this.#backends, { settings });
+  }
+
+  servers(model: string): Upstream[] {
+    return this.#servers[model] ?? [];
+  }
+
+  /** How many requests each of a model's servers got. */
+  asked(model: string): number[] {
+    return this.servers(model).map(({ requests }) => requests.length);
+  }
+
+  async close(): Promise<void> {
+    await this.lintel.close();
+    for (const backend of this.#backends) await backend.close();
+    for (const server of Object.values(this.#servers).flat()) await server.close();
+  }
+}
+
+const answers =
+  (status: number, headers = {}): Script =>
+  (exchange) =>
+    exchange.sendJson(status, { error: { message: "scripted" } }, headers);
+
+/** Begins an answer, then does something else. */
+const half = (then: Script): Script =>
+  async function begin(exchange: Exchange) {
+    if (exchange.json().stream) await exchange.stream(chunk({ content: "half" }));
+    else {
+      await exchange.head(200, { "content-type": "application/json" });
+      await exchange.chunk('{"choices":[{"mess');
+    }
+    await then(exchange);
+  };
+
+/** Hangs until the gateway closes the connection, and tells when it did. */
+class Hanging {
+  #tell = () => {};
+  readonly left = new Promise<void>((resolve) => {
+    this.#tell = resolve;
+  });
+  readonly script: Script = ({ gone }) => gone.then(this.#tell);
+}
+
+const breaks: Script = (exchange) => exchange.destroy();
+
+/** After these another server is asked. */
+const early: Stage = {
+  "reset before the first byte": [breaks, echo],
+  "reset after the head of the answer": [
+    async (exchange) => {
+      await exchange.head(200, { "content-type": "text/event-stream" });
+      exchange.destroy();
+    },
+    echo,
+  ],
+  "too many requests": [answers(429), echo],
+  "bad gateway": [answers(502), echo],
+  "service unavailable": [answers(503), echo],
+  "gateway timeout": [answers(504), echo],
+  "refused key": [answers(401), echo],
+};
+
+/** After these nobody is. */
+const final: Record<string, { script: Script; code: ErrorCode }> = {
+  "server error": { script: answers(500), code: "upstream_failed" },
+  "bad request": { script: answers(400), code: "invalid_value" },
+};
+
+/** The error in a door's own idiom. */
+function expectError(seen: Seen, way: Way, code: ErrorCode, inStream: boolean): void {
+  const http = way.name.startsWith("REST") || way.name.startsWith("OpenAI");
+  const status = http ? (inStream ? 200 : errorTable[code].http) : errorTable[code].grpc;
+  expect(seen).toMatchObject({ code, status });
+}
+
+describe.each(ways)("$name", (way) => {
+  const late = new Hanging();
+  const silent = new Hanging();
+  const slow = new Hanging();
+  let served = 0;
+  const theatre = new Theatre();
+  beforeAll(() =>
+    theatre.open(
+      {
+        ...early,
+        ...Object.fromEntries(Object.entries(final).map(([k, { script }]) => [k, [script, echo]])),
+        refuses: [echo, echo],
+        away: [echo],
+        reused: [(exchange) => (served++ === 1 ? exchange.destroy() : echo(exchange))],
+        busy: [answers(429, { "retry-after": "7" })],
+        late: [late.script, echo],
+        silent: [half(silent.script), echo],
+        dies: [half(breaks), echo],
+        slow: [slow.script],
+        good: [echo],
+        sticky: [echo, echo, echo],
+      },
+      [
+        { name: "late", timeouts: { firstToken: 50 } },
+        { name: "silent", timeouts: { betweenTokens: 50 } },
+        { name: "sticky", targets: [0, 1, 2].map((i) => ({ backend: `sticky ${i}` })) },
+      ],
+    ),
+  );
+  afterAll(() => theatre.close());
+  const ask = (model: string, headers: Record<string, string> = {}) =>
+    way.ask(theatre.lintel.url, { model, headers });
+
+  it.each(Object.keys(early))("another server is asked: %s", async (model) => {
+    const text = expect.stringMatching(/^you said Hello ?$/);
+    expect(await ask(model)).toMatchObject({ text, attempts: 2 });
+    expect(theatre.asked(model)).toEqual([1, 1]);
+  });
+
+  it("another server is asked: connection refused", async () => {
+    await theatre.servers("refuses")[0]?.close();
+    expect(await ask("refuses")).toMatchObject({ attempts: 2 });
+  });
+
+  it("a kept connection that the server closes as it is used again", async () => {
+    expect(await ask("reused")).toMatchObject({ attempts: 1 });
+    const again = await ask("reused");
+    expect(again).toMatchObject({ attempts: 2 });
+    expect(again.code).toBeUndefined();
+    expect(theatre.servers("reused")[0]?.connections).toBe(2);
+  });
+
+  it.each(Object.keys(final))("nobody else is asked: %s", async (model) => {
+    const seen = await ask(model);
+    expectError(seen, way, final[model]?.code as ErrorCode, false);
+    expect(seen.attempts).toBe(1);
+    expect(theatre.asked(model)).toEqual([1, 0]);
+  });
+
+  it("429 with Retry-After: passed on, and the server is left alone", async () => {
+    const first = await ask("busy");
+    expectError(first, way, "rate_limited", false);
+    expect(first).toMatchObject({ retryAfter: 7, attempts: 1 });
+    const second = await ask("busy");
+    expectError(second, way, "unavailable", false);
+    expect(second.retryAfter).toBeGreaterThan(1);
+    expect(second.attempts).toBeUndefined();
+    expect(theatre.asked("busy")).toEqual([1]);
+  });
+
+  it("no server can be reached: as often as it is allowed to be tried", async () => {
+    await theatre.servers("away")[0]?.close();
+    const seen = await ask("away");
+    expectError(seen, way, "upstream_unreachable", false);
+    expect(seen.attempts).toBe(3);
+  });
+
+  // A whole answer has but one message.
+  if (way.streams) {
+    it("hangs before the first byte", async () => {
+      expect(await ask("late")).toMatchObject({ attempts: 2 });
+      await late.left;
+    });
+  }
+
+  it("hangs in mid-answer", async () => {
+    // A whole answer has no pieces: there it is the caller's deadline that ends it.
+    const seen = await ask("silent", way.streams ? {} : { "x-request-timeout-ms": "100" });
+    expectError(seen, way, "timeout", way.streams);
+    if (way.streams) expect(seen.text).toBe("half");
+    await silent.left;
+    expect(theatre.asked("silent")).toEqual([1, 0]);
+  });
+
+  it("dies in mid-answer", async () => {
+    const seen = await ask("dies");
+    expectError(seen, way, "upstream_failed", way.streams);
+    if (way.streams) expect(seen.text).toBe("half");
+    expect(seen.attempts).toBe(1);
+    expect(theatre.asked("dies")).toEqual([1, 0]);
+  });
+
+  it("x-request-timeout-ms ends a call, and the server hears of it", async () => {
+    expectError(await ask("slow", { "x-request-timeout-ms": "60" }), way, "timeout", false);
+    await slow.left;
+  });
+
+  it("x-request-timeout-ms must be a time", async () => {
+    expectError(await ask("good", { "x-request-timeout-ms": "soon" }), way, "invalid_value", false);
+  });
+
+  it("the affinity header keeps a session at one server", async () => {
+    for (let i = 0; i < 4; i++) await ask("sticky", { "x-session": "mine" });
+    expect(theatre.asked("sticky").sort()).toEqual([0, 0, 4]);
+    for (let i = 0; i < 4; i++) await ask("sticky", { "x-session": `session ${i}` });
+    expect(Math.max(...theatre.asked("sticky"))).toBeLessThan(8);
+  });
+});
+
+describe.each(rpcWays)("$name", (way) => {
+  const ownDeadline = new Hanging();
+  const shorter = new Hanging();
+  const theatre = new Theatre();
+  beforeAll(() => theatre.open({ own: [ownDeadline.script], shorter: [shorter.script] }, []));
+  afterAll(() => theatre.close());
+
+  it("the protocol's own deadline", async () => {
+    const seen = await way.ask(theatre.lintel.url, { model: "own", timeoutMs: 60 });
+    expect(seen.status).toBe(Code.DeadlineExceeded);
+    await ownDeadline.left;
+  });
+  it("of two deadlines the shorter", async () => {
+    const headers = { "x-request-timeout-ms": "60" };
+    const asked = { model: "shorter", headers, timeoutMs: 60_000 };
+    const seen = await way.ask(theatre.lintel.url, asked);
+    expect(seen).toMatchObject({ status: Code.DeadlineExceeded, code: "timeout" });
+    await shorter.left;
+  });
+});
