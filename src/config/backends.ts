@@ -10,7 +10,17 @@ const discoveryMs = 300;
  */
 export async function resolveBackends(config: Config): Promise<readonly BackendConfig[]> {
   if (config.backends) return config.backends;
-  const { discover } = await import("../backends/openai/discover.js");
-  const found = await discover(discoveryMs);
-  return [{ type: "embedded", name: "embedded" }, ...found.map((server) => server.config)];
+  const [{ discover }, { discoverImageServers }] = await Promise.all([
+    import("../backends/openai/discover.js"),
+    import("../backends/discover-images.js"),
+  ]);
+  const [found, images] = await Promise.all([
+    discover(discoveryMs),
+    discoverImageServers(discoveryMs),
+  ]);
+  return [
+    { type: "embedded", name: "embedded" },
+    ...found.map((server) => server.config),
+    ...images,
+  ];
 }

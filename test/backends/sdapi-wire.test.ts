@@ -196,6 +196,24 @@ describe("images", () => {
   });
 });
 
+describe("a failure", () => {
+  it("of the server's own is told in the log, not to the caller", async () => {
+    const { webui, backend } = await against("a1111");
+    webui.next.push((exchange) => exchange.play(fixture("a1111/out-of-memory")));
+    const error = await run(backend).catch((thrown: LintelError) => thrown);
+    expect(error).toMatchObject({ message: "the model server failed (status 500)" });
+    expect(String((error as LintelError).cause)).toContain("CUDA out of memory");
+  });
+
+  it("of a value is told to the caller", async () => {
+    const { webui, backend } = await against("a1111");
+    webui.next.push((exchange) => exchange.play(fixture("a1111/sampler")));
+    await expect(run(backend)).rejects.toThrowError(
+      "the model server refused the request: Sampler not found",
+    );
+  });
+});
+
 describe("the server's one progress", () => {
   it("is ours while our task runs; until then our place in its queue is told", async () => {
     const { webui, backend } = await against("a1111");

@@ -33,14 +33,22 @@ export function failureOf(
   body: string,
   retryAfter: number | undefined,
 ): LintelError {
-  return fromUpstreamStatus(status, messageOf(body), retryAfter);
+  const said = messageOf(body);
+  const error = fromUpstreamStatus(status, said, retryAfter);
+  // What a server says of its own failure is not the caller's business; the log gets it.
+  if (error.code !== "upstream_failed" || said === "") return error;
+  const { code, message, retry } = error;
+  return new LintelError(code, message, { retry, cause: new Error(said.slice(0, 2000)) });
 }
 
 /** The message in the body of an error, empty where there is none: pages of HTML are not shown. */
 export function messageOf(body: string): string {
   const value = parseJson(body);
   if (!isObject(value)) return "";
-  return read(value.error || value).message;
+  const { message } = read(value.error || value);
+  // The name of an exception, with its words beside it.
+  if (typeof value.error === "string") return read({ ...value, error: "" }).message || message;
+  return message;
 }
 
 function read(error: unknown): Said {
@@ -50,7 +58,9 @@ function read(error: unknown): Said {
   const details = Array.isArray(detail)
     ? detail.map((entry) => (isObject(entry) ? string(entry.msg) : "")).join("; ")
     : string(detail);
-  return { message: string(error.message) || details, status: statusOf(error) };
+  // AUTOMATIC1111 and SD.Next put the words of an exception into `errors`.
+  const message = string(error.message) || details || string(error.errors);
+  return { message, status: statusOf(error) };
 }
 
 /** Statuses by words in `code` and `type`, for errors without a number. */

@@ -1,5 +1,5 @@
 /** Finds model servers at their usual addresses on this machine. */
-import { connect } from "node:net";
+import { listens } from "../http/listens.js";
 import { addressOf } from "./address.js";
 import { type OpenaiConfig, openaiSchema } from "./config.js";
 import type { DialectName } from "./dialect.js";
@@ -70,18 +70,4 @@ async function ask(candidate: Candidate, timeoutMs: number): Promise<Found | und
   } finally {
     await transport.close();
   }
-}
-
-/** Whether anything accepts connections there. */
-function listens({ hostname, port }: URL, timeoutMs: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, "$1"), port: Number(port) });
-    const end = (there: boolean) => {
-      socket.destroy();
-      resolve(there);
-    };
-    socket.setTimeout(timeoutMs, () => end(false));
-    socket.once("connect", () => end(true));
-    socket.once("error", () => end(false));
-  });
 }
