@@ -110,11 +110,13 @@ async function* run(
 
 function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
   const { request } = call;
-  const model = call.targets?.[0]?.model;
+  // Whichever of its targets makes them.
+  const supported = (field: string) =>
+    (call.targets?.length ?? 0) > 0 &&
+    call.targets?.every(({ model }) => model.supports.includes(field)) === true;
   const each = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
-  const several = model?.supports.includes("num_images_per_prompt") ?? false;
-  const perJob = several ? each : 1;
-  const first = firstSeed(request.seed, model?.supports.includes("seed") ?? false);
+  const perJob = supported("num_images_per_prompt") ? each : 1;
+  const first = firstSeed(request.seed, supported("seed"));
   const jobs: Job[] = [];
   let made = 0;
   for (const prompt of promptsFor(call, most)) {

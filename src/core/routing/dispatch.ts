@@ -276,7 +276,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   /** Milliseconds to wait for a target before a second one is asked. */
   #hedgeAfter({ backend, endpoint }: Target): number | undefined {
     const hedge = this.#hedge();
-    if (!hedge || !streams(this.#call, backend) || endpoint.first.samples < enough)
+    const chat = this.#call.method === "chat";
+    if (!hedge || !chat || !streams(this.#call, backend) || endpoint.first.samples < enough)
       return undefined;
     return Math.max(hedge.leastMs, endpoint.first.percentile(hedge.percentile) ?? 0);
   }

@@ -1,6 +1,7 @@
 /** Where a call can go. */
 import type { Model } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../backend.js";
+import type { Call } from "../call.js";
 import type { Endpoint } from "./endpoint.js";
 
 /** One of the places that serve a model, as one name of the model has it. */
@@ -14,4 +15,16 @@ export interface Target {
   readonly tier: number;
   /** Shared by all names that lead there. */
   readonly endpoint: Endpoint;
+}
+
+/** The model that answers a call, or the one that most likely will. */
+export function answering({
+  targets,
+  attributes,
+}: Pick<Call, "targets" | "attributes">): Model | undefined {
+  const last = attributes.tried.at(-1);
+  const asked = targets?.find(
+    ({ backend, model }) => backend.name === last?.backend && model.id === last.model,
+  );
+  return (asked ?? targets?.[0])?.model;
 }
