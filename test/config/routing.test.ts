@@ -1,0 +1,152 @@
+import { describe, expect, test } from "vitest";
+import { coreSettings } from "../../src/config/settings.js";
+import { routingDefaults } from "../../src/core/routing/settings.js";
+import { mistakes, valid } from "./text.js";
+
+const backends = `
+backends:
+  - { type: node, name: a, address: "http://a:1" }
+  - { type: node, name: b, address: "http://b:1" }
+`;
+
+describe("routing", () => {
+  test("what the file says reaches the core", () => {
+    const config = valid(`${backends}
+models:
+  - name: gpt-*
+    aliases: ["g-*"]
+    targets:
+      - { backend: a, model: "openai/*", weight: 3 }
+      - { backend: b, priority: 1, max_in_flight: 2 }
+    timeouts: { first_token: 20s, total: 1h }
+    max_in_flight: 4
+    hedge: {}
+timeouts: { connect: 2s, first_token: 1m, between_tokens: 30s }
+routing:
+  affinity_header: X-Session-Id
+  max_in_flight: 8
+  queue: { size: 10, timeout: 5s }
+  retry: { attempts: 2, budget: 0.1, floor: 1, window: 1m, first_pause: 10ms, longest_pause: 1s }
+  health:
+    failures: 2
+    failure_rate: 0.3
+    samples: 5
+    window: 1m
+    first_pause: 2s
+    longest_pause: 2m
+    check: { interval: 30s, timeout: 1s, backends: [a] }
+  hedge: { percentile: 90, at_least: 1s }
+`);
+    const { models, routing } = coreSettings(config);
+    expect(models).toMatchObject([
+      {
+        name: "gpt-*",
+        aliases: ["g-*"],
+        targets: [
+          { backend: "a", model: "openai/*", weight: 3, priority: 0 },
+          { backend: "b", weight: 1, priority: 1, maxInFlight: 2 },
+        ],
+        timeouts: { firstToken: 20_000, total: 3_600_000 },
+        maxInFlight: 4,
+        hedge: { percentile: 95, leastMs: 50 },
+      },
+    ]);
+    expect(routing).toEqual({
+      affinityHeader: "x-session-id",
+      maxInFlight: 8,
+      queue: { size: 10, timeoutMs: 5000 },
+      retry: {
+        attempts: 2,
+        budget: 0.1,
+        floor: 1,
+        windowMs: 60_000,
+        firstPauseMs: 10,
+        longestPauseMs: 1000,
+      },
+      health: {
+        failures: 2,
+        failureRate: 0.3,
+        samples: 5,
+        windowMs: 60_000,
+        firstPauseMs: 2000,
+        longestPauseMs: 120_000,
+        check: { intervalMs: 30_000, timeoutMs: 1000, backends: ["a"] },
+      },
+      hedge: { percentile: 90, leastMs: 1000 },
+      timeouts: { connect: 2000, firstToken: 60_000, betweenTokens: 30_000 },
+    });
+  });
+
+  test("the defaults are the core's", () => {
+    expect(coreSettings(valid("")).routing).toEqual(routingDefaults);
+  });
+
+  const target = "models:\n  - name: m\n    targets:\n";
+  const cases: [string, string, string[]][] = [
+    [
+      "a target at a backend that there is not",
+      `${backends}${target}      - { backend: aa }\n`,
+      [
+        'lintel.yaml:8:20: models[0].targets[0].backend: there is no backend "aa" (did you mean "a"?)',
+      ],
+    ],
+    [
+      "two equal targets",
+      `${backends}${target}      - backend: a\n      - { backend: a, model: m }\n`,
+      [
+        "lintel.yaml:9:9: models[0].targets[1]: is the same as targets[0]; give one of them the weight of both",
+      ],
+    ],
+    [
+      "a weight of nothing, and a share of the impossible",
+      `${backends}${target}      - { backend: a, weight: 0 }\nrouting: { retry: { budget: 2 } }\n`,
+      [
+        "lintel.yaml:8:31: models[0].targets[0].weight: must be more than 0",
+        "lintel.yaml:9:29: routing.retry.budget: must be at most 1",
+      ],
+    ],
+    [
+      "both forms",
+      `${backends}models:\n  - name: m\n    model: n\n    backends: [a]\n    targets: [{ backend: b }]\n`,
+      [
+        "lintel.yaml:7:5: models[0].model: can't stand beside targets, which say the same in full; leave one of them out",
+        "lintel.yaml:8:5: models[0].backends: can't stand beside targets, which say the same in full; leave one of them out",
+      ],
+    ],
+    [
+      "wildcards",
+      `models:\n  - name: "a*b*"\n  - name: c\n    model: "x/*"\n  - { name: "d*", aliases: [e] }\n`,
+      [
+        "lintel.yaml:2:11: models[0].name: must have at most one *",
+        "lintel.yaml:4:12: models[1].model: must have no *, since the model's name has none",
+        "lintel.yaml:5:29: models[2].aliases[0]: must have a *, since the model's name has one",
+      ],
+    ],
+    [
+      "a name twice",
+      "models:\n  - { name: a, aliases: [b] }\n  - { name: b, aliases: [c, c] }\n",
+      [
+        "lintel.yaml:2:26: models[0].aliases[0]: is the same as models[1].name; must be unique",
+        "lintel.yaml:3:29: models[1].aliases[1]: is the same as models[1].aliases[0]; must be unique",
+      ],
+    ],
+    [
+      "a check of nobody, no time at all, and no header",
+      `${backends}routing:\n  affinity_header: "x y"\n  queue: { timeout: 0 }\n  health: { check: { backends: [c] } }\n`,
+      [
+        "lintel.yaml:6:20: routing.affinity_header: must be the name of an HTTP header",
+        "lintel.yaml:7:21: routing.queue.timeout: must be longer than 0",
+        'lintel.yaml:8:33: routing.health.check.backends[0]: there is no backend "c" (did you mean "a"?)',
+      ],
+    ],
+  ];
+  test.each(cases)("%s", (_, text, expected) => expect(mistakes(text)).toEqual(expected));
+
+  test("a default model may be an alias, or what a wildcard fits", () => {
+    const models = `models:\n  - { name: m, aliases: [n] }\n  - { name: "gpt-*", model: m }\n`;
+    const served = 'backends: [{ type: openai, name: o, url: "http://o:1", models: [m] }]\n';
+    for (const name of ["n", "gpt-4"]) {
+      valid(`${served}${models}default_models: { chat: ${name} }\n`);
+    }
+  });
+});
