@@ -57,7 +57,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
       const { threads } = settings;
       return createBackend(
         type === "onnx"
-          ? { type, name, id, path, threads, preload: true }
+          ? { type, name, id, path, threads }
           : {
               type,
               name,
@@ -93,6 +93,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
     await closeAll(backends);
     throw error;
   });
+  for (const backend of backends) backend.start?.();
   const url = serving.listeners[0]?.url ?? "";
   const models = found.map(({ id }) => id);
   log.info({ url, models }, "node listens");

@@ -2,10 +2,13 @@
 import type { z } from "zod";
 import type { Backend } from "../core/backend.js";
 import type { Logger } from "../core/log.js";
+import type { Admit } from "./resident.js";
 
 /** What a backend gets besides its own configuration. */
 export interface BackendContext {
   readonly log: Logger;
+  /** Asked before a model is loaded into memory; absent: all may be. */
+  readonly admit?: Admit | undefined;
 }
 
 /**

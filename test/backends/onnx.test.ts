@@ -135,7 +135,6 @@ backendContract("onnx", {
     "a step that fails": { method: "streamTextToImage", code: "upstream_failed" },
     "a thread that ends": { method: "streamTextToImage", code: "upstream_failed" },
   },
-  skips: { previews: "the engine makes no previews yet, and does not say so in `supports`" },
 });
 
 describe("the onnx backend", () => {
@@ -153,16 +152,17 @@ describe("the onnx backend", () => {
     expect(backend.models()[0]?.supports).not.toContain("loras");
   });
 
-  it("loads with the first call where it is not to preload", async () => {
+  it("loads with the first call where it is lazy", async () => {
     const config = onnx.schema.parse({
       type: "onnx",
       name: "images",
       path: folderOf("tiny"),
       id: "mine",
-      preload: false,
+      load: "lazy",
     });
     backend = onnx.create(config, { log: silent });
-    expect(backend.models()).toMatchObject([{ id: "mine", state: State.LOADING }]);
+    backend.start?.();
+    expect(backend.models()).toMatchObject([{ id: "mine", state: State.IDLE }]);
     expect((await generate(backend)).at(-1)?.case).toBe("done");
     expect(backend.models()).toMatchObject([{ id: "mine", state: State.READY }]);
   });

@@ -1,35 +1,31 @@
-/** The image engine as a backend. */
-import { randomInt } from "node:crypto";
+/** The image engine as a backend, with its thread. */
+
 import { availableParallelism } from "node:os";
 import { basename, resolve } from "node:path";
-import type {
-  StreamTextToImageResponse,
-  TextToImageRequest,
-} from "../../../gen/lintel/v1/image_pb.js";
-import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
-import type { Backend } from "../../core/backend.js";
+import { isDeepStrictEqual } from "node:util";
+import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
+import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Call } from "../../core/call.js";
-import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
-import { modelOf } from "../../core/model.js";
+import { unlessAborted } from "../abort.js";
 import type { BackendContext } from "../kind.js";
-import { ImageEngine } from "./engine.js";
-import { enginePackages, type ImageEvent, type ImageJob, type Packages } from "./protocol.js";
+import type { Resident, ResidentBackend, ResidentState } from "../resident.js";
+import { type EngineEvent, type EngineState, ImageEngine } from "./engine.js";
+import { jobOf } from "./job.js";
+import { findLoras } from "./lora/list.js";
+import { bytesIn, describeModel } from "./model.js";
+import { enginePackages, type ImageJob, type Packages } from "./protocol.js";
 import type { OnnxConfig } from "./schema.js";
 
-const states = { loading: State.LOADING, ready: State.READY, failed: State.FAILED } as const;
+const states = {
+  idle: State.IDLE,
+  loading: State.LOADING,
+  ready: State.READY,
+  failed: State.FAILED,
+} as const satisfies Record<ResidentState, State>;
 
-/** Request fields that the pipeline honours. */
-const supports = [
-  "height",
-  "width",
-  "guidance_scale",
-  "negative_prompt",
-  "seed",
-  "num_inference_steps",
-  "num_images_per_prompt",
-];
+const queueDefault = 16;
 
 /**
  * A backend that serves one folder.
@@ -37,57 +33,102 @@ const supports = [
  */
 export function createOnnxBackend(
   config: OnnxConfig,
-  { log }: BackendContext,
+  { log, admit }: BackendContext,
   packages: Packages = enginePackages,
-): Backend {
+): ResidentBackend {
   const folder = resolve(config.path);
   const id = config.id ?? basename(folder);
-  const created = Math.floor(Date.now() / 1000);
-  const describe = (state: keyof typeof states, stateDetail = ""): Model =>
-    modelOf(id, Task.TEXT_TO_IMAGE, {
-      state: states[state],
-      stateDetail,
-      supports,
-      promptBar: PromptBar.BATCH,
-      created,
-      source: folder,
-    });
-  let models = [describe("loading")];
+  const bar = config.prompt ?? "batch";
+  const more = config.loras?.map((path) => resolve(path));
+  let loras = findLoras(folder, more);
+  const lazy = config.load === "lazy";
+  let state: ResidentState = lazy ? "idle" : "loading";
+  let models: readonly Model[] = [describeModel(id, folder, [...loras.keys()], bar, states[state])];
+  let lastUsed = 0;
   let closed = false;
 
-  const settings = { folder, threads: config.threads ?? availableParallelism(), packages };
-  const engine = new ImageEngine(settings, (state) => {
-    const detail = state.name === "failed" ? state.detail : "";
-    models = [describe(state.name, detail)];
+  const update = (changes: Partial<Model>) => {
+    const [model] = models as [Model];
+    const changed = { ...model, ...changes };
+    if (!isDeepStrictEqual(changed, model)) models = [changed];
+  };
+  /** Files come and go while the process runs. */
+  const lookForLoras = () => {
+    loras = findLoras(folder, more);
+    const { loras: ids, supports } = describeModel(id, folder, [...loras.keys()], bar, State.IDLE);
+    update({ loras: ids, supports });
+  };
+
+  const onState = (next: EngineState) => {
+    state = next.name;
+    const detail = next.name === "failed" ? next.detail : "";
+    update({ state: states[next.name], stateDetail: detail });
+    if (next.name === "loading") lookForLoras();
     const fields = { backend: config.name, model: id };
-    if (state.name === "ready") log.info(fields, "image model is ready");
-    if (state.name === "failed") {
-      log.error({ ...fields, err: state.error }, "image model can't be loaded");
+    if (next.name === "ready") log.info(fields, "image model is ready");
+    if (next.name === "failed") {
+      log.error({ ...fields, err: next.error }, "image model can't be loaded");
     }
+  };
+  const settings = {
+    folder,
+    threads: config.threads ?? availableParallelism(),
+    loraVariants: config.lora_cache,
+    packages,
+  };
+  const engine = new ImageEngine(settings, {
+    queue: config.queue ?? queueDefault,
+    admit: async () => admit?.(resident),
+    onState,
   });
-  /** What went wrong stands in the model's state, and every call gets it. */
-  if (config.preload) engine.load().catch(() => {});
+  const resident: Resident = {
+    id,
+    get state() {
+      return state;
+    },
+    get bytes() {
+      return engine.memory || bytesIn(folder);
+    },
+    get lastUsed() {
+      return lastUsed;
+    },
+    get calls() {
+      return engine.calls;
+    },
+    load: () => engine.load(),
+    unload: () => engine.unload(),
+  };
 
   return {
     name: config.name,
     models: () => models,
-    ready: (_model, signal) => orAborted(engine.load(), signal),
+    residents: [resident],
+    start() {
+      /** What went wrong stands in the model's state, and every call gets it. */
+      if (!lazy) engine.load().catch(() => {});
+    },
+    ready: (_model, signal) => unlessAborted(engine.load(), signal),
     handlers: {
       async *streamTextToImage(call: Call<"streamTextToImage">) {
-        const job = jobOf(call.request);
+        lastUsed = Date.now();
+        const job = jobOf(call, bar, loras, () => {
+          lookForLoras();
+          return loras;
+        });
         const warnings: string[] = [];
         for await (const events of engine.run(job, call.signal)) {
           const messages = events.flatMap((event) => messagesOf(event, job, warnings));
           if (messages.length > 0) yield messages;
         }
+        lastUsed = Date.now();
         yield [doneEvent(warnings)];
       },
     },
-    /** A model that is being loaded can take a call: it waits. */
+    /** A model that is being loaded, or that the next call loads, can take a call: it waits. */
     async health() {
       if (closed) throw new LintelError("shutting_down", "the image engine is shutting down");
       const [model] = models;
-      if (model?.state === states.failed) throw new LintelError("unavailable", model.stateDetail);
+      if (model?.state === State.FAILED) throw new LintelError("unavailable", model.stateDetail);
     },
     close() {
       closed = true;
@@ -96,49 +137,22 @@ export function createOnnxBackend(
   };
 }
 
-function jobOf(request: TextToImageRequest): ImageJob {
-  const { seed } = request;
-  return {
-    prompt: request.prompt ?? "",
-    negativePrompt: request.negativePrompt,
-    bar: false,
-    loras: [],
-    width: request.width ?? imageDefaults.width,
-    height: request.height ?? imageDefaults.height,
-    guidanceScale: request.guidanceScale ?? imageDefaults.guidanceScale,
-    steps: request.numInferenceSteps ?? imageDefaults.numInferenceSteps,
-    seed: seed === undefined || seed < 0n ? randomInt(2 ** 32) : Number(seed),
-    images: request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt,
-  };
-}
-
 function messagesOf(
-  event: ImageEvent,
+  event: EngineEvent,
   { images, steps }: ImageJob,
   warnings: string[],
 ): StreamTextToImageResponse[] {
   switch (event.type) {
+    case "queued":
+      return [progressEvent({ index: 0, images, step: 0, steps, queuePosition: event.position })];
     case "warning":
       warnings.push(event.text);
       return [];
-    case "progress":
-      return [progressEvent({ index: event.index, images, step: event.step, steps })];
+    case "progress": {
+      const { index, step, preview } = event;
+      return [progressEvent({ index, images, step, steps, ...(preview && { preview }) })];
+    }
     case "image":
-      return [imageEvent(event.index, inlineImage(event.data, event.seed))];
-  }
-}
-
-/** Waits for the promise, or throws the signal's reason. */
-async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  let abort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    abort = () => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", abort);
+      return [imageEvent(event.index, inlineImage(event.data, event.seed, { nsfw: event.nsfw }))];
   }
 }

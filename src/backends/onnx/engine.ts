@@ -1,30 +1,57 @@
 /** One image model: loads it, runs its jobs one at a time, and stops what nobody wants any more. */
 import { invalidValue, LintelError } from "../../core/errors.js";
+import type { ResidentState } from "../resident.js";
+import { Line } from "./line.js";
 import type { ImageEvent, ImageJob, ThreadSettings } from "./protocol.js";
 import { PipelineFailure, PipelineThread } from "./thread.js";
 
 /** State of the model, for the list of models. */
 export type EngineState =
-  | { readonly name: "loading" }
-  | { readonly name: "ready" }
+  | { readonly name: Exclude<ResidentState, "failed"> }
   | { readonly name: "failed"; readonly detail: string; readonly error: Error };
+
+/** An event of a job, or that it waits: `position` jobs are in front of it. */
+export type EngineEvent = ImageEvent | { readonly type: "queued"; readonly position: number };
+
+/** What the engine does besides running the thread. */
+export interface EngineOptions {
+  /** Jobs that may wait. */
+  readonly queue: number;
+  /** Called before the model is loaded; resolves when it may be. */
+  admit(): Promise<void>;
+  /** Told of each change. */
+  onState(state: EngineState): void;
+}
 
 const closing = () => new LintelError("shutting_down", "the image engine is shutting down");
 
 export class ImageEngine {
   readonly #settings: ThreadSettings;
-  readonly #onState: (state: EngineState) => void;
+  readonly #options: EngineOptions;
   #thread: PipelineThread | undefined;
-  /** Resolves when the jobs that were asked for so far are over. */
-  #turn: Promise<void> = Promise.resolve();
+  #starting: Promise<PipelineThread> | undefined;
+  readonly #line = new Line();
   #closed = false;
   /** What ends the jobs that run or wait, when the engine closes. */
   readonly #stops = new Set<() => void>();
+  /** How long the latest jobs took, on average, milliseconds. */
+  #usual = 0;
+  #memory = 0;
 
-  /** @param onState told of each change; the engine begins as loading, though nothing loads yet */
-  constructor(settings: ThreadSettings, onState: (state: EngineState) => void) {
+  /** Begins as idle. */
+  constructor(settings: ThreadSettings, options: EngineOptions) {
     this.#settings = settings;
-    this.#onState = onState;
+    this.#options = options;
+  }
+
+  /** Jobs that run or wait. */
+  get calls(): number {
+    return this.#line.length;
+  }
+
+  /** Bytes that the model took when it was last loaded, about; 0 before. */
+  get memory(): number {
+    return this.#memory;
   }
 
   /**
@@ -33,83 +60,111 @@ export class ImageEngine {
    * @throws LintelError `unavailable` that says why it can't be loaded
    */
   async load(): Promise<void> {
-    await this.#loadedThread();
+    await this.#loaded();
   }
 
-  async #loadedThread(): Promise<PipelineThread> {
-    if (this.#closed) throw closing();
-    this.#thread ??= this.#start();
-    const thread = this.#thread;
+  /**
+   * Frees the model once the jobs that run or wait now are over. One that could
+   * not be loaded is tried again with the next call.
+   */
+  async unload(): Promise<void> {
+    const place = this.#line.join();
     try {
-      await thread.loaded;
-    } catch (error) {
+      await place.turn;
+      const starting = this.#starting;
+      const thread = await starting?.catch(() => undefined);
+      if (this.#closed || !starting) return;
+      this.#thread = undefined;
+      this.#starting = undefined;
+      await thread?.close();
+      this.#options.onState({ name: "idle" });
+    } finally {
+      place.leave();
+    }
+  }
+
+  #loaded(): Promise<PipelineThread> {
+    if (this.#closed) return Promise.reject(closing());
+    this.#starting ??= this.#start();
+    return this.#starting;
+  }
+
+  async #start(): Promise<PipelineThread> {
+    const { admit, onState } = this.#options;
+    try {
+      onState({ name: "loading" });
+      await admit();
       if (this.#closed) throw closing();
+      const thread = new PipelineThread(this.#settings);
+      this.#thread = thread;
+      this.#memory = await thread.loaded;
+      if (this.#closed) throw closing();
+      onState({ name: "ready" });
+      thread.gone.then(() => {
+        if (this.#closed || this.#thread !== thread) return;
+        this.#thread = undefined;
+        this.#starting = undefined;
+        onState({ name: "idle" });
+      });
+      return thread;
+    } catch (thrown) {
+      if (this.#closed) throw closing();
+      const error = thrown as Error;
       const detail = error instanceof PipelineFailure ? error.message : "the model can't be loaded";
+      onState({ name: "failed", detail, error });
       throw new LintelError("unavailable", detail, { cause: error });
     }
-    return thread;
-  }
-
-  #start(): PipelineThread {
-    const thread = new PipelineThread(this.#settings);
-    this.#onState({ name: "loading" });
-    thread.loaded.then(
-      () => {
-        if (this.#closed) return;
-        this.#onState({ name: "ready" });
-        thread.gone.then(() => {
-          if (this.#closed) return;
-          this.#thread = undefined;
-          this.#onState({ name: "loading" });
-        });
-      },
-      (error: Error) => {
-        if (!this.#closed) this.#onState({ name: "failed", detail: error.message, error });
-      },
-    );
-    return thread;
   }
 
   /**
    * Makes images. Ends with the last; a step carries all that happened since
    * the step before.
    * @param signal stops the job: while it waits at once, while it runs at the next step
-   * @throws the signal's reason; LintelError `unavailable` if the model can't be loaded,
-   *   `upstream_failed` if the job fails, `shutting_down` once the engine closes
+   * @throws the signal's reason; LintelError `unavailable` if too many wait or the
+   *   model can't be loaded, `invalid_value` if the model can't do what the job
+   *   wants, `upstream_failed` if the job fails, `shutting_down` once the engine closes
    */
-  async *run(job: ImageJob, signal: AbortSignal): AsyncGenerator<readonly ImageEvent[]> {
+  async *run(job: ImageJob, signal: AbortSignal): AsyncGenerator<readonly EngineEvent[]> {
     signal.throwIfAborted();
     if (this.#closed) throw closing();
-    let events: ImageEvent[] = [];
+    if (this.#line.length > this.#options.queue) throw this.#full();
+    let events: EngineEvent[] = [];
     let failure: unknown;
     let state: "runs" | "stopped" | "over" = "runs";
     const stopped = () => state === "stopped";
     const over = () => state === "over";
+    let begun = false;
     let running: PipelineThread | undefined;
     let wake = () => {};
+    const tell = (event: EngineEvent) => {
+      events.push(event);
+      wake();
+    };
+    const place = this.#line.join((position) => tell({ type: "queued", position }));
     const stop = () => {
       if (state === "over") return;
       state = "stopped";
-      running?.abort();
+      // The thread is free after the step that runs now, and not before.
+      if (running) running.abort();
+      else if (!begun) place.leave();
       wake();
     };
     signal.addEventListener("abort", stop, { once: true });
     this.#stops.add(stop);
 
-    const before = this.#turn;
     const work = async () => {
-      await before;
+      await place.turn;
       if (stopped()) return;
-      const thread = await this.#loadedThread();
+      begun = true;
+      const thread = await this.#loaded();
       if (stopped()) return;
       running = thread;
-      await thread.run(job, (event) => {
-        events.push(event);
-        wake();
-      });
+      const from = performance.now();
+      await thread.run(job, tell);
+      this.#note(performance.now() - from);
     };
     // The next job's turn comes when the thread is free, whether or not anyone still reads here.
-    this.#turn = work()
+    work()
       .catch((error: unknown) => {
         failure = error;
       })
@@ -118,6 +173,7 @@ export class ImageEngine {
         this.#stops.delete(stop);
         signal.removeEventListener("abort", stop);
         if (state === "runs") state = "over";
+        place.leave();
         wake();
       });
 
@@ -136,11 +192,23 @@ export class ImageEngine {
     } finally {
       stop();
     }
-    if (failure instanceof PipelineFailure) {
-      if (failure.param) throw invalidValue(failure.param, failure.message);
-      throw new LintelError("upstream_failed", failure.message, { cause: failure });
-    }
-    if (failure !== undefined) throw failure;
+    if (failure !== undefined) throw asLintelError(failure);
+  }
+
+  #note(took: number): void {
+    this.#usual = this.#usual === 0 ? took : 0.7 * this.#usual + 0.3 * took;
+  }
+
+  #full(): LintelError {
+    const waiting = this.#line.length - 1;
+    const seconds = Math.ceil(this.#usual / 1000);
+    return new LintelError(
+      "unavailable",
+      `the model is busy, and ${waiting} requests wait for it`,
+      {
+        retryAfter: Math.min(Math.max(seconds, 1), 600),
+      },
+    );
   }
 
   /** Stops everything after the step that runs now; resolves when the thread is gone. */
@@ -149,4 +217,10 @@ export class ImageEngine {
     for (const stop of this.#stops) stop();
     await this.#thread?.close();
   }
+}
+
+function asLintelError(failure: unknown): unknown {
+  if (!(failure instanceof PipelineFailure)) return failure;
+  if (failure.param) return invalidValue(failure.param, failure.message);
+  return new LintelError("upstream_failed", failure.message, { cause: failure });
 }

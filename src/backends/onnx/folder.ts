@@ -103,6 +103,9 @@ const vaeConfig = z.object({
   shift_factor: z.number().nullish(),
   latents_mean: numbers,
   latents_std: numbers,
+  // A model of ours says here how previews are made; diffusers has no such field.
+  latent_rgb_factors: z.array(z.array(z.number()).length(3)).nullish(),
+  latent_rgb_factors_bias: z.array(z.number()).length(3).nullish(),
 });
 
 /**

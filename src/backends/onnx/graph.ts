@@ -1,7 +1,7 @@
 /** One ONNX file, ready to run. */
 import { dirname } from "node:path";
 import type { InferenceSession, Tensor } from "onnxruntime-node";
-import { type OnnxFile, readOnnx } from "./file/onnx.js";
+import type { OnnxFile } from "./file/onnx.js";
 import { fromHalf, toHalf } from "./float16.js";
 import { ModelProblem, wordsOf } from "./problem.js";
 import type { Runtime } from "./runtime.js";
@@ -47,23 +47,8 @@ export class Graph {
   }
 
   /**
-   * Loads a file.
-   * @param threads that one run uses
-   * @throws ModelProblem if the file is missing, broken, or does not have these inputs and outputs
-   */
-  static load(
-    runtime: Runtime,
-    folder: string,
-    name: string,
-    signature: Signature,
-    threads: number,
-  ): Promise<Graph> {
-    const file = readOnnx(folder, name);
-    return Graph.open(runtime, file, file.path, signature, threads);
-  }
-
-  /**
    * Makes a graph of a file, or of other bytes in its place.
+   * @param threads that one run uses
    * @param source the file's path, or bytes that refer to the same files for further weights
    * @throws ModelProblem that names the file
    */
@@ -131,7 +116,7 @@ export class Graph {
     return this.#session.outputNames;
   }
 
-  /** What the graph says of an input that `load` was told of. */
+  /** What the graph says of an input that it has. */
   input(name: string): InputShape {
     const found = this.#session.inputMetadata.find((input) => input.name === name);
     if (!found?.isTensor) throw new ModelProblem(`${this.file.name}: input ${name} is no tensor`);

@@ -3,6 +3,7 @@ import { files, type ModelFolder, readFolder } from "./folder.js";
 import { Variants } from "./lora/variants.js";
 import { type Noise, noiseOf } from "./noise.js";
 import { encodePng } from "./png.js";
+import { type Projection, preview, projectionOf } from "./previews.js";
 import { JobProblem, ModelProblem } from "./problem.js";
 import type { ImageEvent, ImageJob } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
@@ -22,8 +23,10 @@ export type PictureJob = Pick<
 export interface RunHooks {
   /** Called between steps; throws to stop. */
   checkpoint(): void;
-  /** Called after each step with how many are done. */
-  onStep?(done: number): void;
+  /** Called after each step with how many are done, and a small picture where those are wanted. */
+  onStep?(done: number, preview?: Uint8Array<ArrayBuffer>): void;
+  /** Whether previews are wanted. */
+  readonly previews?: boolean;
 }
 
 /** What to load, and how. */
@@ -34,6 +37,8 @@ export interface PipelineSettings {
   readonly threads: number;
   /** Combinations of LoRAs that are kept fused; default 1. */
   readonly loraVariants?: number | undefined;
+  /** Bytes of memory that it may take; default: what is free. */
+  readonly freeMemory?: number | undefined;
 }
 
 const never: RunHooks = { checkpoint() {} };
@@ -43,6 +48,7 @@ export class Pipeline {
   readonly #parts: Parts;
   readonly #variants: Variants;
   readonly #startRun: StartRun;
+  #projection: Promise<Projection> | undefined;
 
   private constructor(loading: Loading, parts: Parts, start: StartRun, settings: PipelineSettings) {
     this.#folder = loading.folder;
@@ -60,7 +66,7 @@ export class Pipeline {
     const folder = await readFolder(settings.folder);
     const start = schedulerOf(folder.scheduler, files.scheduler);
     const loading = { runtime, folder, threads: settings.threads };
-    const parts = await loadParts(loading);
+    const parts = await loadParts(loading, settings.freeMemory ?? process.availableMemory());
     const pipeline = new Pipeline(loading, parts, start, settings);
     try {
       await pipeline.#warmUp();
@@ -98,14 +104,21 @@ export class Pipeline {
   async run(job: ImageJob, emit: (event: ImageEvent) => void, checkpoint: () => void) {
     for (let index = 0; index < job.images; index++) {
       const seed = (job.seed + index) % 2 ** 32;
-      const onStep = (step: number) => emit({ type: "progress", index, step });
+      const onStep = (step: number, preview?: Uint8Array<ArrayBuffer>) =>
+        emit({ type: "progress", index, step, preview });
+      const hooks = { checkpoint, onStep, previews: job.previews };
       if (index === 0) await this.#warn(job, emit);
-      const latents = await this.denoise(job, noiseOf(seed), { checkpoint, onStep });
+      const latents = await this.denoise(job, noiseOf(seed), hooks);
       checkpoint();
       const rgb = await this.decode(latents, job);
       checkpoint();
-      const data = await encodePng(rgb, job.width, job.height);
-      emit({ type: "image", index, seed, data });
+      const { width, height } = job;
+      const { checker } = this.#parts;
+      const nsfw = job.safetyCheck
+        ? ((await checker?.isHarmful({ rgb, width, height })) ?? false)
+        : false;
+      const data = await encodePng(rgb, width, height);
+      emit({ type: "image", index, seed, data, nsfw });
     }
   }
 
@@ -129,6 +142,11 @@ export class Pipeline {
     const empty = negativePrompt.trim() === "" && this.#folder.zeroNegative;
     const negative = empty ? zerosLike(prompt) : await encode(textsOf(negativePrompt, job));
     return { ...wanted, negative };
+  }
+
+  /** Bytes that the model takes in memory, about. */
+  get memory(): number {
+    return this.#parts.memory;
   }
 
   /** Shape of the latents for a picture. */
@@ -155,15 +173,26 @@ export class Pipeline {
     for (const [step, timestep] of scheduler.timesteps.entries()) {
       hooks.checkpoint();
       scheduler.scale(latents, step, model.input);
-      scheduler.advance(await model.predict(timestep), step, latents, noise);
+      const output = await model.predict(timestep);
+      scheduler.advance(output, step, latents, noise);
       // Schedulers that run the model more often than they step do so at the beginning.
       const done = step + 1 - (scheduler.timesteps.length - job.steps);
-      if (done > 0) hooks.onStep?.(done);
+      if (done <= 0) continue;
+      const reading = scheduler.reading(step);
+      const picture = hooks.previews
+        ? await preview(await this.#projected(), size, model.input, output, reading)
+        : undefined;
+      hooks.onStep?.(done, picture);
     }
     if (latents.some((value) => !Number.isFinite(value))) {
       throw new ModelProblem(`${files.unet}: gives values that are not finite`);
     }
     return latents;
+  }
+
+  #projected(): Promise<Projection> {
+    this.#projection ??= projectionOf(this.#folder, this.#parts.vae);
+    return this.#projection;
   }
 
   /** Latents to 8-bit RGB. */
@@ -174,10 +203,11 @@ export class Pipeline {
   /** Frees the model; not while it runs. */
   async close(): Promise<void> {
     await this.#variants.release();
-    const { weights, vae } = this.#parts;
+    const { weights, vae, checker } = this.#parts;
     for (const { graph } of weights.encoders) await graph.release();
     await weights.unet.release();
     await vae.release();
+    await checker?.release();
   }
 }
 

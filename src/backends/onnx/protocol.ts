@@ -37,19 +37,31 @@ export interface ImageJob {
   /** Seed of the first image, 0 to 2^32-1; image i uses seed + i modulo 2^32. */
   readonly seed: number;
   readonly images: number;
+  /** Whether the model's own safety checker looks at the images, if it has one. */
+  readonly safetyCheck: boolean;
+  /** Whether each step is shown in a small picture. */
+  readonly previews: boolean;
 }
 
 /** What happens while a job runs. */
 export type ImageEvent =
   | { readonly type: "warning"; readonly text: string }
   /** A step was done: `step` counts from 1. */
-  | { readonly type: "progress"; readonly index: number; readonly step: number }
+  | {
+      readonly type: "progress";
+      readonly index: number;
+      readonly step: number;
+      /** PNG. */
+      readonly preview?: Uint8Array<ArrayBuffer> | undefined;
+    }
   /** An image is ready, as PNG. */
   | {
       readonly type: "image";
       readonly index: number;
       readonly seed: number;
       readonly data: Uint8Array<ArrayBuffer>;
+      /** Whether the safety checker found it harmful. */
+      readonly nsfw: boolean;
     };
 
 /** Why a model could not be loaded, or a job failed. */
@@ -71,7 +83,8 @@ export type Order =
 
 /** From the pipeline's thread. */
 export type Report =
-  | { readonly type: "loaded" }
+  /** `memory`: bytes that the model takes, about. */
+  | { readonly type: "loaded"; readonly memory: number }
   /** The model can't be loaded; the thread leaves. */
   | { readonly type: "unloadable"; readonly failure: Failure }
   | { readonly type: "event"; readonly event: ImageEvent }

@@ -5,7 +5,11 @@ import { z } from "zod";
 export const onnxSchema = z.strictObject({
   type: z.literal("onnx"),
   name: z.string().min(1).describe("Name of the backend, unique."),
-  path: z.string().min(1).describe("Folder of the model, in diffusers' layout, as ONNX files."),
+  path: z
+    .string()
+    .min(1)
+    .meta({ format: "path" })
+    .describe("Folder of the model, in diffusers' layout, as ONNX files."),
   id: z.string().min(1).optional().describe("Name of the model. Default: the folder's name."),
   threads: z
     .int()
@@ -13,10 +17,36 @@ export const onnxSchema = z.strictObject({
     .max(256)
     .optional()
     .describe("Threads of one run. Default: as many as the machine can run at once."),
-  preload: z
-    .boolean()
-    .default(true)
-    .describe("Whether the model loads at start, rather than with the first call."),
+  load: z
+    .enum(["start", "lazy"])
+    .optional()
+    .describe("When the model is loaded: at start, or with the first call. Default: start."),
+  prompt: z
+    .enum(["batch", "encoders"])
+    .optional()
+    .describe(
+      "What | in a prompt means: separates prompts, or the texts for the model's several text encoders. Default: batch.",
+    ),
+  loras: z
+    .array(z.string().min(1).meta({ format: "path" }))
+    .optional()
+    .describe(
+      "LoRAs besides those in the model's own folder loras: safetensors files, or folders of these.",
+    ),
+  lora_cache: z
+    .int()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe(
+      "Combinations of LoRAs that are kept in memory besides the model itself; each takes as much memory as the parts that it changes. Default: 1.",
+    ),
+  queue: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .optional()
+    .describe("Calls that may wait for the model; further ones are refused with 503. Default: 16."),
 });
 
 /** The entry, checked. */

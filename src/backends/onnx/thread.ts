@@ -30,8 +30,11 @@ const entry = new URL(fromSources ? "./worker.ts" : "./worker.js", import.meta.u
 const loader = new URL("../../../scripts/typescript-loader.js", import.meta.url);
 
 export class PipelineThread {
-  /** Resolves when the model is loaded, rejects with a `PipelineFailure` if it can't be. */
-  readonly loaded: Promise<void>;
+  /**
+   * Resolves when the model is loaded, with the bytes that it takes, about;
+   * rejects with a `PipelineFailure` if it can't be.
+   */
+  readonly loaded: Promise<number>;
   /** Resolves when the thread is gone, for whatever reason. */
   readonly gone: Promise<void>;
   readonly #worker: Worker;
@@ -57,7 +60,7 @@ export class PipelineThread {
     });
     this.loaded = new Promise((resolve, reject) => {
       this.#worker.on("message", (report: Report) => {
-        if (report.type === "loaded") resolve();
+        if (report.type === "loaded") resolve(report.memory);
         else if (report.type === "unloadable") reject(new PipelineFailure(report.failure));
         else this.#take(report);
       });

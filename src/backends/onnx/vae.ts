@@ -42,11 +42,34 @@ function grid({ unet, vae }: ModelFolder) {
  */
 export async function decodeLatents(
   decoder: Runnable,
+  folder: ModelFolder,
+  latents: Float32Array,
+  size: LatentSize,
+  picture: Size,
+): Promise<Uint8ClampedArray> {
+  const { planes, columns, rows } = await decodePlanes(decoder, folder, latents, size);
+  if (rows < picture.height || columns < picture.width) {
+    throw new ModelProblem(
+      `${files.vae}: gives a tensor of shape [1,3,${rows},${columns}] for ${picture.width}x${picture.height} pixels`,
+    );
+  }
+  return toRgb(planes, columns, rows, picture);
+}
+
+/** Three planes of numbers from -1 to 1. */
+export interface Planes {
+  readonly planes: Float32Array;
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** Runs the decoder; its whole picture, as it gives it. */
+export async function decodePlanes(
+  decoder: Runnable,
   { vae }: ModelFolder,
   latents: Float32Array,
   { channels, width, height }: LatentSize,
-  size: Size,
-): Promise<Uint8ClampedArray> {
+): Promise<Planes> {
   const shift = vae.shift_factor ?? 0;
   const area = width * height;
   const scaled = latents.map((value, i) => {
@@ -59,12 +82,10 @@ export async function decodeLatents(
     "sample",
   );
   const [, colours, rows = 0, columns = 0] = dims;
-  if (dims.length !== 4 || colours !== 3 || rows < size.height || columns < size.width) {
-    throw new ModelProblem(
-      `${files.vae}: gives a tensor of shape [${dims}] for ${size.width}x${size.height} pixels`,
-    );
+  if (dims.length !== 4 || colours !== 3) {
+    throw new ModelProblem(`${files.vae}: gives a tensor of shape [${dims}], not [1, 3, h, w]`);
   }
-  return toRgb(data, columns, rows, size);
+  return { planes: data, columns, rows };
 }
 
 /** Three planes of -1 to 1 to bytes. Halves round to even and what is outside is clamped. */

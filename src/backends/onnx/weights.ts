@@ -1,9 +1,12 @@
 /** The graphs of a model that its prompts and its latents go through. */
+import { type OnnxFile, readOnnx } from "./file/onnx.js";
 import { files, type ModelFolder } from "./folder.js";
 import { Graph, type Signature } from "./graph.js";
+import { checkMemory, memoryOf } from "./memory.js";
 import type { Runtime } from "./runtime.js";
+import { Checker, checkerSignature, hasChecker, readProcessor } from "./safety/checker.js";
 import { type EncodePrompt, type Encoder, outputsOf, promptEncoder } from "./text.js";
-import { promptTokenizer } from "./tokens.js";
+import { type PromptTokenizer, promptTokenizer } from "./tokens.js";
 import { unetExtras, unetInputs } from "./unet.js";
 
 /** What LoRAs can change: the model as it is, or with some fused in. */
@@ -21,7 +24,7 @@ export interface Loading {
   readonly threads: number;
 }
 
-/** Parts of a model, by the names of their folders. */
+/** What the parts of a model must have. */
 export const signatures = {
   encoder: { inputs: ["input_ids"], outputs: [] },
   unet: { inputs: unetInputs, optional: unetExtras, outputs: ["out_sample"] },
@@ -32,30 +35,53 @@ export const signatures = {
 export interface Parts {
   readonly weights: Weights;
   readonly vae: Graph;
+  /** Absent: the model brings none. */
+  readonly checker: Checker | undefined;
+  /** Bytes that they take, about. */
+  readonly memory: number;
 }
 
 /**
  * Loads the parts of a model.
+ * @param free bytes of memory that they may take
  * @throws ModelProblem that names the file at fault; nothing stays loaded then
  */
-export async function loadParts({ runtime, folder, threads }: Loading): Promise<Parts> {
+export async function loadParts(loading: Loading, free: number): Promise<Parts> {
+  const { runtime, folder, threads } = loading;
+  // First what is cheap: whether everything is there, and fits.
+  const find = (name: string) => readOnnx(folder.path, name);
+  const found = {
+    encoders: folder.encoders.map(({ name }) => find(`${name}/model.onnx`)),
+    unet: find(files.unet),
+    vae: find(files.vae),
+    checker: hasChecker(folder.path) ? find(files.checker) : undefined,
+  };
+  const all = [...found.encoders, found.unet, found.vae, ...(found.checker ? [found.checker] : [])];
+  checkMemory(all, free);
+  const tokenizers = folder.encoders.map((encoder) => promptTokenizer(runtime, encoder));
+  const processor = found.checker && (await readProcessor(folder.path));
+
   const loaded: Graph[] = [];
-  const load = async (file: string, signature: Signature) => {
-    const graph = await Graph.load(runtime, folder.path, file, signature, threads);
+  const open = async (file: OnnxFile, signature: Signature) => {
+    const graph = await Graph.open(runtime, file, file.path, signature, threads);
     loaded.push(graph);
     return graph;
   };
   try {
     const encoders: Encoder[] = [];
-    for (const [i, encoder] of folder.encoders.entries()) {
-      const tokenize = promptTokenizer(runtime, encoder);
-      const graph = await load(`${encoder.name}/model.onnx`, signatures.encoder);
-      const outputs = outputsOf(graph, folder.layout, i === folder.encoders.length - 1);
-      encoders.push({ tokenize, graph, outputs });
+    for (const [i, file] of found.encoders.entries()) {
+      const graph = await open(file, signatures.encoder);
+      const outputs = outputsOf(graph, folder.layout, i === found.encoders.length - 1);
+      encoders.push({ tokenize: tokenizers[i] as PromptTokenizer, graph, outputs });
     }
-    const unet = await load(files.unet, signatures.unet);
-    const vae = await load(files.vae, signatures.vae);
-    return { weights: { encoders, unet, encode: promptEncoder(encoders) }, vae };
+    const unet = await open(found.unet, signatures.unet);
+    const vae = await open(found.vae, signatures.vae);
+    const checker =
+      found.checker && processor
+        ? new Checker(await open(found.checker, checkerSignature), processor)
+        : undefined;
+    const weights = { encoders, unet, encode: promptEncoder(encoders) };
+    return { weights, vae, checker, memory: memoryOf(all) };
   } catch (error) {
     for (const graph of loaded) await graph.release();
     throw error;

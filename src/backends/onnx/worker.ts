@@ -17,8 +17,7 @@ const stopped = Symbol("stopped");
 async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSettings) {
   const report = (message: Report, transfer: ArrayBuffer[] = []) =>
     port.postMessage(message, transfer);
-  const emit = (event: ImageEvent) =>
-    report({ type: "event", event }, event.type === "image" ? [event.data.buffer] : []);
+  const emit = (event: ImageEvent) => report({ type: "event", event }, buffersOf(event));
   // Listens from now on: orders that arrive while the model loads are kept.
   const orders = on(port, "message") as AsyncIterable<[Order]>;
 
@@ -29,7 +28,7 @@ async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSetti
     report({ type: "unloadable", failure: failureOf(error, "the model could not be loaded") });
     return;
   }
-  report({ type: "loaded" });
+  report({ type: "loaded", memory: pipeline.memory });
 
   for await (const [order] of orders) {
     if (order.type === "close") break;
@@ -46,6 +45,12 @@ async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSetti
     }
   }
   await pipeline.close();
+}
+
+/** What changes hands instead of being copied. */
+function buffersOf(event: ImageEvent): ArrayBuffer[] {
+  if (event.type === "image") return [event.data.buffer];
+  return event.type === "progress" && event.preview ? [event.preview.buffer] : [];
 }
 
 if (parentPort) {

@@ -7,7 +7,8 @@ import {
   type ImageJob,
   type Packages,
 } from "../../../src/backends/onnx/protocol.js";
-import type { Backend } from "../../../src/core/backend.js";
+import type { OnnxConfig } from "../../../src/backends/onnx/schema.js";
+import type { ResidentBackend } from "../../../src/backends/resident.js";
 import { silent } from "../../../src/core/log.js";
 
 /** A model folder of this directory: `tiny` or `half`. */
@@ -15,9 +16,15 @@ export const folderOf = (name: "tiny" | "half"): string =>
   fileURLToPath(new URL(name, import.meta.url));
 
 /** A backend over a folder, with one thread a run, that is loading already. */
-export function backendOf(path: string, packages?: Packages): Backend {
-  const config = { type: "onnx", name: "images", path, threads: 1, preload: true } as const;
-  return createOnnxBackend(config, { log: silent }, packages);
+export function backendOf(
+  path: string,
+  packages?: Packages,
+  more: Partial<OnnxConfig> = {},
+): ResidentBackend {
+  const config = { type: "onnx", name: "images", path, threads: 1 } as const;
+  const backend = createOnnxBackend({ ...config, ...more }, { log: silent }, packages);
+  backend.start?.();
+  return backend;
 }
 
 /** The engine's packages with a runtime that fails to order; see there. */
@@ -64,6 +71,8 @@ export function jobOf(changes: Partial<ImageJob> = {}): ImageJob {
     steps: 3,
     seed: 1,
     images: 1,
+    safetyCheck: false,
+    previews: false,
     ...changes,
   };
 }

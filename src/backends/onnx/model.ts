@@ -1,0 +1,81 @@
+/** The image model as the list of models has it. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { type Model, PromptBar, type State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import { modelOf } from "../../core/model.js";
+import { files } from "./folder.js";
+import { hasChecker } from "./safety/checker.js";
+
+/** Request fields that the pipeline honours for every model. */
+const always = [
+  "height",
+  "width",
+  "guidance_scale",
+  "negative_prompt",
+  "seed",
+  "num_inference_steps",
+  "num_images_per_prompt",
+  "include_previews",
+];
+
+/** What there is to say of a folder without loading it. */
+export function describeModel(
+  id: string,
+  folder: string,
+  loras: readonly string[],
+  bar: "batch" | "encoders",
+  state: State,
+): Model {
+  return modelOf(id, Task.TEXT_TO_IMAGE, {
+    state,
+    supports: [
+      ...always,
+      ...(loras.length > 0 ? ["loras"] : []),
+      ...(hasChecker(folder) ? ["safety_check"] : []),
+    ],
+    promptBar: bar === "encoders" ? PromptBar.ENCODERS : PromptBar.BATCH,
+    loras: [...loras],
+    defaults: defaultsOf(folder),
+    created: Math.floor(Date.now() / 1000),
+    source: folder,
+    sizeBytes: BigInt(bytesIn(folder)),
+  });
+}
+
+/**
+ * Models that were made for a few steps without guidance make a mess of the
+ * contract's 50 steps at 7.5. Nothing in such a folder says so but its name, or
+ * the name that it was exported from.
+ */
+function defaultsOf(folder: string): Record<string, number> {
+  const { className, origin } = indexOf(folder);
+  const names = `${basename(folder)} ${basename(origin)}`;
+  if (/(?:^|[^a-z])(?:turbo|lightning)(?:$|[^a-z])/i.test(names)) {
+    return { guidance_scale: 0, num_inference_steps: 4 };
+  }
+  return className === "LatentConsistencyModelPipeline" ? { num_inference_steps: 4 } : {};
+}
+
+/** What `model_index.json` says; loading the model reports what is wrong with it. */
+function indexOf(folder: string): { className: string; origin: string } {
+  try {
+    const index = JSON.parse(readFileSync(join(folder, files.index), "utf8"));
+    return {
+      className: String(index._class_name ?? "").replace(/^ORT/, ""),
+      origin: String(index._name_or_path ?? ""),
+    };
+  } catch {
+    return { className: "", origin: "" };
+  }
+}
+
+/** Bytes of everything in a folder but its LoRAs; 0 if it can't be read. */
+export function bytesIn(folder: string): number {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && basename(entry.parentPath) !== "loras")
+      .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+  } catch {
+    return 0;
+  }
+}

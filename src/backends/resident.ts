@@ -1,0 +1,45 @@
+/**
+ * Models that can leave memory and come back: what a memory budget works with.
+ * A backend whose models can do that is a `ResidentBackend`; how many may be in
+ * memory at once is for others to decide, through `BackendContext.admit`.
+ */
+import type { Backend } from "../core/backend.js";
+
+/** Where a model is: not in memory, on its way there, there, or it can't get there. */
+export type ResidentState = "idle" | "loading" | "ready" | "failed";
+
+/** A model that can be loaded and unloaded. */
+export interface Resident {
+  /** Name of the model. */
+  readonly id: string;
+  readonly state: ResidentState;
+  /** Bytes of memory that it takes, or is going to take, about. */
+  readonly bytes: number;
+  /** When a call last wanted it, milliseconds since the epoch; 0: never. */
+  readonly lastUsed: number;
+  /** Calls that run or wait. */
+  readonly calls: number;
+  /**
+   * Loads it, or waits until it is loaded.
+   * @throws LintelError `unavailable` that says why it can't be loaded
+   */
+  load(): Promise<void>;
+  /**
+   * Frees its memory, once the calls that run or wait now are over. The next
+   * call loads it again. Nothing happens if it is not loaded.
+   */
+  unload(): Promise<void>;
+}
+
+/** Called before a model is loaded; makes room, and resolves when it may be. */
+export type Admit = (resident: Resident) => Promise<void>;
+
+/** A backend that says which of its models can leave memory. */
+export interface ResidentBackend extends Backend {
+  readonly residents: readonly Resident[];
+}
+
+/** Whether a backend's models can leave memory. */
+export function isResidentBackend(backend: Backend): backend is ResidentBackend {
+  return "residents" in backend;
+}
