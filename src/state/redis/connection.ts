@@ -1,4 +1,5 @@
 /** The connection to Redis or Valkey, and whether it can be counted on. */
+import { performance } from "node:perf_hooks";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "../../core/log.js";
 
@@ -21,6 +22,11 @@ export interface RedisSettings {
 /** What the stores ask: one server, or a cluster. */
 export type RedisClient = Redis | Cluster;
 
+/** The store did not answer in time. */
+class TooLate extends Error {
+  override readonly name = "TooLate";
+}
+
 /** The store is away, and was not asked. */
 export class StoreAway extends Error {
   override readonly name = "StoreAway";
@@ -28,6 +34,8 @@ export class StoreAway extends Error {
 
 const firstProbeMs = 50;
 const longestProbeMs = 1000;
+/** So many late answers in a row mean that the store is as good as away. */
+const mostLate = 10;
 /** After this long without an outage the next one is probed for as quickly as the first. */
 const calmMs = 30_000;
 
@@ -40,6 +48,7 @@ export class RedisConnection {
   readonly client: RedisClient;
   readonly keyPrefix: string;
   readonly #log: Logger;
+  readonly #timeoutMs: number;
   readonly #back: (() => void)[] = [];
   #decided: (() => void) | undefined;
   #available = false;
@@ -48,11 +57,15 @@ export class RedisConnection {
   #probeMs = firstProbeMs;
   #cameBackAt = 0;
   #probe: NodeJS.Timeout | undefined;
+  /** When something was answered last, by the clock of `performance`. */
+  #answeredAt = 0;
+  #late = 0;
   #closed = false;
 
   constructor(settings: RedisSettings, log: Logger) {
     this.keyPrefix = settings.keyPrefix ?? "lintel:";
     this.#log = log;
+    this.#timeoutMs = settings.timeoutMs ?? 250;
     this.client = connect(settings);
     // Without a listener the library writes to the console.
     this.client.on("error", (error: Error) => this.#fail(error));
@@ -93,11 +106,37 @@ export class RedisConnection {
   async ask<T>(command: (client: RedisClient) => Promise<T>): Promise<T> {
     if (!this.#available) throw new StoreAway("the store is away");
     try {
-      return await command(this.client);
+      const answer = await this.#inTime(command(this.client));
+      this.#late = 0;
+      return answer;
     } catch (error) {
-      this.#fail(error as Error);
+      // A store that answers others is there, if slow: this one goes without it.
+      const lately = performance.now() - this.#answeredAt < this.#timeoutMs / 2;
+      const slow = error instanceof TooLate && lately && ++this.#late < mostLate;
+      if (!slow) this.#fail(error as Error);
       throw error;
     }
+  }
+
+  /** The answer, or `TooLate`. What came while this process was busy is in time. */
+  #inTime<T>(answer: Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        // Sockets are read between timers and immediates.
+        setImmediate(() => reject(new TooLate(`no answer within ${this.#timeoutMs} ms`)));
+      }, this.#timeoutMs);
+      answer.then(
+        (value) => {
+          clearTimeout(timer);
+          this.#answeredAt = performance.now();
+          resolve(value);
+        },
+        (error: unknown) => {
+          clearTimeout(timer);
+          reject(error);
+        },
+      );
+    });
   }
 
   /** Ends the connection, once what was asked is answered. */
@@ -138,13 +177,14 @@ export class RedisConnection {
   async #try(): Promise<void> {
     if (this.#available || this.#closed) return;
     try {
-      await this.client.set(`${this.keyPrefix}probe`, "1", "PX", 1000);
+      await this.#inTime(this.client.set(`${this.keyPrefix}probe`, "1", "PX", 1000));
     } catch (error) {
       this.#fail(error as Error);
       return;
     }
     if (this.#available || this.#closed) return;
     this.#available = true;
+    this.#late = 0;
     this.#cameBackAt = Date.now();
     if (this.#said) this.#log.info({ store: "redis" }, "the store is back");
     for (const listener of this.#back) listener();
@@ -155,10 +195,9 @@ export class RedisConnection {
 function connect(settings: RedisSettings): RedisClient {
   const { url, timeoutMs = 250, tls } = settings;
   const options: RedisOptions = {
-    commandTimeout: timeoutMs,
     connectTimeout: Math.max(timeoutMs, 1000),
     // A peer that is gone without a word: the connection is given up.
-    socketTimeout: 4 * timeoutMs,
+    socketTimeout: 20 * timeoutMs,
     // Nobody waits for a connection: a command fails at once where there is none.
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,

@@ -1,0 +1,132 @@
+/** Limits, prices, answers that are given again, and Redis, as they are configured. */
+import { describe, expect, test } from "vitest";
+import { countingSettings, limitParts } from "../../src/config/limits.js";
+import { memoryLimits } from "../../src/state/limits/memory.js";
+import { mistakes, valid } from "./text.js";
+
+const store = memoryLimits();
+
+describe("limits", () => {
+  test("come to the core by its names", () => {
+    const config = valid(`limits:
+  global: { concurrent: 200 }
+  caller:
+    requests_per_minute: 600
+    tokens_per_minute: unlimited
+    images_per_day: 10
+    budget: { amount: 2.5, period: day }
+  models:
+    - { model: gpt-*, requests_per_minute: 10 }
+prices:
+  - { model: gpt-4o, input: 2.5, output: 10 }
+  - { model: flux, image: 0.04 }
+`);
+    expect(limitParts(config, store)).toMatchObject({
+      settings: {
+        global: { concurrent: 200 },
+        caller: {
+          requestsPerMinute: 600,
+          tokensPerMinute: Number.POSITIVE_INFINITY,
+          imagesPerDay: 10,
+          budget: { amount: 2.5, period: "day" },
+        },
+        models: [{ model: "gpt-*", requestsPerMinute: 10 }],
+      },
+      prices: [
+        { model: "gpt-4o", input: 2.5, output: 10, image: 0 },
+        { model: "flux", input: 0, output: 0, image: 0.04 },
+      ],
+      store,
+    });
+  });
+
+  test("are no step of a call where nobody can have any", () => {
+    expect(limitParts(valid(""), store)).toBeUndefined();
+    expect(limitParts(valid("auth: { mode: none }"), store)).toBeUndefined();
+    const hash = `sha256:${"ab".repeat(32)}`;
+    const tokens = `auth: { mode: token, tokens: [{ name: a, hash: "${hash}" }] }`;
+    expect(limitParts(valid(tokens), store)).toBeDefined();
+  });
+});
+
+describe("stores", () => {
+  test("are in memory, and keep answers for a day", () => {
+    const settings = countingSettings(valid(""));
+    expect(settings.redis).toBeUndefined();
+    expect(settings.idempotency).toEqual({
+      ttlMs: 86_400_000,
+      maxAnswerBytes: 16 * 2 ** 20,
+      maxBytes: 64 * 2 ** 20,
+    });
+    expect(countingSettings(valid("idempotency: { enabled: false }")).idempotency).toBeUndefined();
+  });
+
+  test("may be in Redis, with a password out of the environment", () => {
+    const text = `state:
+  redis:
+    url: rediss://:\${SECRET}@redis.internal:6380/2
+    timeout: 100ms
+    on_store_failure: closed
+    replicas: 3
+`;
+    expect(countingSettings(valid(text, { SECRET: "s" })).redis).toEqual({
+      url: "rediss://:s@redis.internal:6380/2",
+      keyPrefix: "lintel:",
+      timeoutMs: 100,
+      onFailure: "closed",
+      replicas: 3,
+    });
+    const cluster = "state: { redis: { url: [redis://a:1, redis://b:2] } }";
+    expect(countingSettings(valid(cluster)).redis).toMatchObject({
+      url: ["redis://a:1", "redis://b:2"],
+      onFailure: "open",
+    });
+  });
+});
+
+test.each<[string, string[]]>([
+  [
+    "limits:\n  caller:\n    requests_per_minute: -1\n    tokens: 5\n",
+    [
+      "lintel.yaml:3:26: limits.caller.requests_per_minute: must be at least 0",
+      "lintel.yaml:4:5: limits.caller.tokens: unknown key",
+    ],
+  ],
+  [
+    "limits:\n  caller:\n    budget: { amount: 1, period: year }\n",
+    ["lintel.yaml:3:34: limits.caller.budget.period: must be one of hour, day, week or month"],
+  ],
+  [
+    "limits:\n  models:\n    - requests_per_minute: 1\n",
+    ["lintel.yaml:3:7: limits.models[0].model: is required"],
+  ],
+  [
+    "limits:\n  models:\n    - model: a\n    - model: a\n",
+    [
+      "lintel.yaml:4:14: limits.models[1].model: is the same as that of limits.models[0]; must be unique",
+    ],
+  ],
+  [
+    "prices:\n  - model: a\n    input: cheap\n  - model: a\n",
+    [
+      "lintel.yaml:3:12: prices[0].input: must be a number",
+      "lintel.yaml:4:12: prices[1].model: is the same as that of prices[0]; must be unique",
+    ],
+  ],
+  [
+    "state:\n  redis:\n    url: http://redis:6379\n",
+    ["lintel.yaml:3:10: state.redis.url: must be redis://host:port or rediss://host:port"],
+  ],
+  [
+    "state:\n  redis:\n    url: redis://redis:6379\n    on_store_failure: ignore\n    tls: { ca: missing.pem }\n",
+    [
+      "lintel.yaml:4:23: state.redis.on_store_failure: must be one of open or closed",
+      "lintel.yaml:5:16: state.redis.tls.ca: the file missing.pem does not exist",
+    ],
+  ],
+  ["idempotency: { ttl: soon }\n", ["lintel.yaml:1:21: idempotency.ttl: must be a duration"]],
+])("%j is a mistake", (text, expected) => {
+  const found = mistakes(text);
+  expect(found).toHaveLength(expected.length);
+  for (const [i, line] of expected.entries()) expect(found[i]).toContain(line);
+});
