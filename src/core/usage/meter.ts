@@ -49,23 +49,28 @@ class Metered implements AsyncIterator<Batch> {
     this.#parts = parts;
   }
 
-  async next(): Promise<IteratorResult<Batch>> {
-    let result: IteratorResult<Batch>;
+  next(): Promise<IteratorResult<Batch>> {
     try {
       this.#source ??= this.#next(this.#call)[Symbol.asyncIterator]();
-      result = await this.#source.next();
+      return this.#source.next().then(this.#pass, this.#fail);
     } catch (thrown) {
-      await this.#keep(toLintelError(this.#reason() ?? thrown).code);
-      throw thrown;
+      return this.#fail(thrown);
     }
-    if (result.done) {
-      await this.#keep("ok");
-      return result;
-    }
-    this.#firstMs ??= performance.now() - this.#startedAt;
-    if (isLast(this.#call.method, result.value)) await this.#keep("ok");
-    return result;
   }
+
+  // Not an async function: streams pay for each of its waits with each piece.
+  readonly #pass = (result: IteratorResult<Batch>) => {
+    if (!result.done) {
+      this.#firstMs ??= performance.now() - this.#startedAt;
+      if (!isLast(this.#call.method, result.value)) return result;
+    }
+    return this.#keep("ok")?.then(() => result) ?? result;
+  };
+
+  readonly #fail = async (thrown: unknown): Promise<never> => {
+    await this.#keep(toLintelError(this.#reason() ?? thrown).code);
+    throw thrown;
+  };
 
   /** The caller left, the deadline passed, or the gateway shuts down. */
   async return(): Promise<IteratorResult<Batch>> {
