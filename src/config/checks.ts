@@ -5,6 +5,7 @@ import { restOf } from "../core/routing/names.js";
 import { checkModels } from "./model-checks.js";
 import type { Finding } from "./problems.js";
 import { didYouMean } from "./suggest.js";
+import { checkWorkflows } from "./workflow-checks.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -34,6 +35,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
       checked: texts(fields(fields(fields(config.routing).health).check).backends),
     }),
     ...checkDefaultModels(fields(config.default_models), models, backends),
+    ...checkWorkflows(backends, directory),
   ];
 }
 

@@ -173,7 +173,12 @@ describe("a workflow of one's own", () => {
     "16": { class_type: "KSampler", inputs: { steps: 4, model: ["10", 0] } },
     "17": { class_type: "SaveImage", inputs: { images: ["14", 0] } },
   };
-  const map = { prompt: "11.text", seed: ["13.noise_seed"], loras: "10" };
+  const map = {
+    prompt: "11.text",
+    seed: ["13.noise_seed"],
+    num_inference_steps: "16.steps",
+    loras: "10",
+  };
 
   it("gets what its map says, and supports no more", async () => {
     const models = [{ name: "flux", file: fileWith(workflow), map }];
@@ -182,7 +187,14 @@ describe("a workflow of one's own", () => {
       {
         id: "flux",
         state: State.READY,
-        supports: ["seed", "num_images_per_prompt", "include_previews", "loras"],
+        supports: [
+          "num_inference_steps",
+          "seed",
+          "num_images_per_prompt",
+          "include_previews",
+          "loras",
+        ],
+        defaults: { num_inference_steps: 4 },
       },
     ]);
     await run(backend, { modelId: "flux", width: 512, loras: '{"pixel-art-v2":1}' });

@@ -21,7 +21,7 @@ import type { Prompt } from "./prompt.js";
 import type { ComfyuiConfig, ComfyuiModel } from "./schema.js";
 import { type MappedWorkflow, shippedWorkflow, workflowFor } from "./shipped.js";
 import { Socket } from "./socket.js";
-import { type PlacedLora, readWorkflow } from "./workflow.js";
+import { defaultsOf, type PlacedLora, readWorkflow } from "./workflow.js";
 
 /** A model that can be asked for. */
 export interface Served extends MappedWorkflow {
@@ -167,6 +167,8 @@ export class Server implements Site {
         stateDetail: failure?.message ?? (served.missing ? "ComfyUI lacks its checkpoint" : ""),
         supports,
         promptBar: PromptBar.BATCH,
+        // Lintel's own workflows have the contract's.
+        defaults: this.#own.has(served.id) ? defaultsOf(served.workflow, served.map) : {},
         loras: supports.includes("loras") ? loras : [],
         source: "ComfyUI",
       });

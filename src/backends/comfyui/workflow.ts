@@ -101,6 +101,17 @@ function placeLoras(workflow: Workflow, source: string, loras: readonly PlacedLo
   for (const { inputs, name, output } of links) inputs[name] = [last, output];
 }
 
+/** What a workflow has itself where numbers of requests go: the model's defaults. */
+export function defaultsOf(workflow: Workflow, map: InputMap): Record<string, number> {
+  const defaults: Record<string, number> = {};
+  for (const field of ["width", "height", "guidance_scale", "num_inference_steps"] as const) {
+    const [id, name] = split(map[field]?.[0] ?? "");
+    const value = workflow[id]?.inputs[name];
+    if (typeof value === "number") defaults[field] = value;
+  }
+  return defaults;
+}
+
 /** The field that goes into an input, if one does. */
 export function fieldOf(map: InputMap, node: string, input: string): MappedField | undefined {
   const { loras, output, ...mapped } = map;
