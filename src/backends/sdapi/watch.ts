@@ -31,7 +31,7 @@ const lookTimeout = 5000;
 
 /**
  * Looks in a row after which the server is held for one that does not take the
- * ids of tasks, as before AUTOMATIC1111 1.8; at first it has not read ours yet.
+ * ids of tasks, as older AUTOMATIC1111; at first it has not read ours yet.
  */
 const mostMisses = 3;
 
