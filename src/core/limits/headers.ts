@@ -2,6 +2,14 @@
 import type { Rule } from "./rules.js";
 import type { Standing } from "./store.js";
 
+/** Made once: headers are told with every call. */
+const told = (["requests", "tokens"] as const).map((quantity) => ({
+  quantity,
+  limit: `x-ratelimit-limit-${quantity}`,
+  remaining: `x-ratelimit-remaining-${quantity}`,
+  reset: `x-ratelimit-reset-${quantity}`,
+}));
+
 /**
  * Notes down the tightest limit of requests and of tokens: `limit`, `remaining`
  * and `reset`, each as `x-ratelimit-*-requests` and `x-ratelimit-*-tokens`.
@@ -12,21 +20,21 @@ export function tellStandings(
   standings: readonly Standing[],
   metadata: Map<string, string>,
 ): void {
-  for (const quantity of ["requests", "tokens"] as const) {
+  for (const names of told) {
     let tightest: Standing | undefined;
     let limit = 0;
     for (let i = 0; i < rules.length; i++) {
       const standing = standings[i];
       const rule = rules[i];
-      if (rule?.quantity !== quantity || !standing) continue;
+      if (rule?.quantity !== names.quantity || !standing) continue;
       if (tightest && standing.remaining >= tightest.remaining) continue;
       tightest = standing;
       limit = rule.counter.limit;
     }
     if (!tightest) continue;
-    metadata.set(`x-ratelimit-limit-${quantity}`, String(limit));
-    metadata.set(`x-ratelimit-remaining-${quantity}`, String(tightest.remaining));
-    metadata.set(`x-ratelimit-reset-${quantity}`, durationText(tightest.resetMs));
+    metadata.set(names.limit, String(limit));
+    metadata.set(names.remaining, String(tightest.remaining));
+    metadata.set(names.reset, durationText(tightest.resetMs));
   }
 }
 

@@ -50,14 +50,17 @@ export function limit({ settings, prices, store, mostPrompts }: LimitParts): Mid
     const model = call.attributes.model ?? "";
     const applying = rules.for(call.caller, model);
     if (applying.length === 0) return next(call);
-    const price = priceOf(prices, model) ?? { model };
-    const plan = new Plan(applying, price, demandOf(call, mostPrompts));
+    const plan = applying.some(({ counter }) => counter.estimated)
+      ? new Plan(applying, demandOf(call, mostPrompts), priceOf(prices, model))
+      : new Plan(applying, {});
     if (plan.claims.length === 0) return next(call);
     const verdict = store.reserve(plan.claims);
     if (!(verdict instanceof Promise)) return admit(next, call, plan, verdict);
     return deferred(async () => admit(next, call, plan, await verdict));
   };
 }
+
+const free: Price = { model: "*" };
 
 /** What a call claims of its limits, and what it comes to in the end. */
 class Plan {
@@ -68,7 +71,7 @@ class Plan {
   readonly open: boolean;
   readonly #price: Price;
 
-  constructor(rules: readonly Rule[], price: Price, demand: Amounts) {
+  constructor(rules: readonly Rule[], demand: Amounts, price: Price = free) {
     this.#price = price;
     const claims: Claim[] = [];
     const claiming: Rule[] = [];
@@ -116,6 +119,10 @@ function refusal(
   { refused, waitMs }: Extract<Verdict, { granted: false }>,
 ): LintelError {
   const rule = plan.rules[refused];
+  if (rule) {
+    const [scope = ""] = rule.counter.key.split(":", 1);
+    call.attributes.refusedBy = { quantity: rule.quantity, scope };
+  }
   const words = rule?.words ?? "";
   // OpenAI's clients would come again by themselves, to no purpose.
   if (waitMs > longestRetry) call.metadata.set("x-should-retry", "false");
