@@ -14,6 +14,7 @@ import { doors } from "./doors/index.js";
 import { openMedia } from "./media/open.js";
 import { sanitizePng } from "./media/png.js";
 import type { OidcCallers } from "./oidc/callers.js";
+import { openChecker } from "./safety/open.js";
 import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve } from "./serving.js";
 import { openCounting } from "./state/counting.js";
@@ -43,6 +44,7 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
   const entries = await resolveBackends(config);
   let base = config.public_url ?? "";
   const media = await openMedia(mediaConfig(config), () => base, log);
+  const checker = await openChecker(config.safety.checker);
   const state = await openState(stateSettings(config), log);
   const issuers = await openIssuers(config, log);
   const counting = await openCounting(countingSettings(config), log, state.usage);
@@ -61,6 +63,7 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
       lingerMs: config.idempotency.linger,
     },
     media,
+    checker,
     sanitize: sanitizePng,
     // Loaded with the first harmful image: most gateways never see one.
     blur: async (png) => (await import("./media/blur.js")).blurPng(png),
@@ -69,6 +72,7 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
     core.routing.close();
     await Promise.all(backends.map(({ backend }) => backend.close()));
     await media.close();
+    await checker?.close();
     issuers?.close();
     await counting.close();
     await state.close();

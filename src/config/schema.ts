@@ -11,6 +11,7 @@ import { idempotencySchema, limitSettingsSchema, pricesSchema } from "./limits.j
 import { mediaSchema } from "./media.js";
 import { duration, listenMessage, parseListen, size } from "./quantities.js";
 import { modelRouting, routeTimeouts, routingSchema } from "./routing.js";
+import { safetySchema } from "./safety.js";
 import { stateSchema, usageSchema } from "./state.js";
 
 const name = () => z.string().min(1);
@@ -172,21 +173,23 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe("Which target gets a call, and what happens when one fails."),
   media: mediaSchema.prefault({}).describe("Generated images."),
-  safety: z
-    .strictObject({
-      action: z
-        .enum(["flag", "blur", "block"])
-        .default("flag")
-        .describe("What happens to an image that the safety check finds harmful."),
-    })
-    .prefault({})
-    .describe("The safety check of images."),
+  safety: safetySchema.prefault({}).describe("The safety check of images."),
   log: z
     .strictObject({
       level: z
         .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
         .default("info")
         .describe("Least severity that is logged."),
+      sample: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(1)
+        .describe("Share of the calls without a failure that are logged; failures always are."),
+      content: z
+        .boolean()
+        .default(false)
+        .describe("Whether prompts and completions are logged. Keys and pictures never are."),
     })
     .prefault({})
     .describe("Logs, JSON lines on stderr."),

@@ -2,9 +2,10 @@
 import type { Media } from "../../gen/lintel/v1/image_pb.js";
 import type { Call } from "./call.js";
 import { imageDefaults } from "./defaults.js";
-import { LintelError } from "./errors.js";
+import { LintelError, toLintelError } from "./errors.js";
 import { warn } from "./fit.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
+import { answering } from "./routing/target.js";
 
 /** Makes the caller's image out of the model's. */
 export type Finish = (call: Call<"streamTextToImage">, media: Media) => Promise<Media>;
@@ -14,6 +15,8 @@ export interface FinishTools {
   /** Where images are kept; absent: they are answered inline only. */
   readonly store?: MediaStore | undefined;
   readonly checker?: SafetyChecker | undefined;
+  /** What becomes of images while the checker fails: `closed` refuses them, `open` lets them pass with a warning. */
+  readonly onFailure: "closed" | "open";
   /** Checks a PNG and drops its metadata; throws `upstream_failed` for a broken one. */
   readonly sanitize: (png: Uint8Array) => Uint8Array;
   /** Makes a PNG unrecognisable. */
@@ -23,10 +26,11 @@ export interface FinishTools {
 }
 
 /** The finishing for one configuration. */
-export function finisher({ store, checker, sanitize, blur, action }: FinishTools): Finish {
+export function finisher(tools: FinishTools): Finish {
+  const { store, sanitize, blur, action } = tools;
   return async (call, made) => {
     let data = sanitize(made.data);
-    const nsfw = await isHarmful(call, made, data, checker);
+    const nsfw = await isHarmful(call, made, data, tools);
     if (nsfw && action === "block") {
       throw new LintelError("content_blocked", "the safety check found an image harmful");
     }
@@ -44,12 +48,28 @@ async function isHarmful(
   call: Call<"streamTextToImage">,
   made: Media,
   png: Uint8Array,
-  checker: SafetyChecker | undefined,
+  { checker, onFailure }: Pick<FinishTools, "checker" | "onFailure">,
 ): Promise<boolean> {
   if (!(call.request.safetyCheck ?? imageDefaults.safetyCheck)) return false;
-  if (checker) return checker.isHarmful(png, call.signal);
-  // A model may bring its own check; then its word counts.
-  if (call.targets?.[0]?.model.supports.includes("safety_check")) return made.nsfw;
-  warn(call.warnings, "safety_check: no checker is configured, the images were not checked");
-  return false;
+  // A model may bring its own check; then its word counts, too.
+  const brings = answering(call)?.supports.includes("safety_check") ?? false;
+  if (brings && made.nsfw) return true;
+  if (!checker) {
+    if (!brings) {
+      warn(call.warnings, "safety_check: no checker is configured, the images were not checked");
+    }
+    return false;
+  }
+  try {
+    return await checker.isHarmful(png, call.signal);
+  } catch (thrown) {
+    call.signal.throwIfAborted();
+    const { message, cause } = toLintelError(thrown);
+    call.log.warn({ id: call.id, err: cause ?? message, onFailure }, "a safety check failed");
+    if (onFailure === "closed") {
+      throw new LintelError("unavailable", "the safety check can't be done now", { cause: thrown });
+    }
+    warn(call.warnings, "safety_check: the checker failed, not all images were checked");
+    return false;
+  }
 }

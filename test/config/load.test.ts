@@ -113,6 +113,7 @@ safety: { action: blur }
     defaultModels: { chat: "m" },
     totalTimeoutMs: 60_000,
     safetyAction: "blur",
+    safetyOnFailure: "closed",
     routing: routingDefaults,
   });
   expect(doorSettings(config)).toEqual({ bodyLimit: 2_097_152, holdMs: 1000, keepAliveMs: 2000 });

@@ -1,8 +1,10 @@
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
+import { LintelError } from "../../src/core/errors.js";
 import { doneEvent } from "../../src/core/image-events.js";
 import type { MediaStore } from "../../src/core/media.js";
+import type { CoreSettings } from "../../src/core/settings.js";
 import { coreOf, run } from "../support/core.js";
 import { imageModel } from "../support/models.js";
 import { paints, png, scripted } from "../support/scripted.js";
@@ -244,6 +246,23 @@ describe("decisions 2: nsfw", () => {
       }),
     ).rejects.toEqual(failure("content_blocked"));
   });
+  it("a checker that fails refuses the images, or lets them pass with a warning", async () => {
+    const failing = {
+      isHarmful: () => Promise.reject(new LintelError("upstream_failed", "the server failed")),
+    };
+    const ask = (settings: Partial<CoreSettings>) =>
+      run(coreOf([painter()], settings, { checker: failing }), "textToImage", { prompt: "a" });
+    await expect(ask({})).rejects.toMatchObject({
+      code: "unavailable",
+      message: "the safety check can't be done now",
+    });
+    const [answer] = await ask({ safetyOnFailure: "open" });
+    expect(answer?.images[0]?.nsfw).toBe(false);
+    expect(answer?.warnings).toEqual([
+      "safety_check: the checker failed, not all images were checked",
+    ]);
+  });
+
   it("safety_check: false runs no checker", async () => {
     const [answer] = await run(coreOf([painter()], {}, { checker }), "textToImage", {
       prompt: "a",
@@ -251,7 +270,16 @@ describe("decisions 2: nsfw", () => {
     });
     expect(answer?.images[0]?.nsfw).toBe(false);
   });
-  it("a model's own check counts where there is no checker", async () => {
+  it("a model's own check counts, with a checker or without", async () => {
+    const blind = { isHarmful: async () => false };
+    const own = coreOf(
+      [painter(imageModel("image-1", { supports: ["safety_check"] }), true)],
+      {},
+      { checker: blind },
+    );
+    const [both] = await run(own, "textToImage", { prompt: "a" });
+    expect(both?.images[0]?.nsfw).toBe(true);
+
     const [answer] = await run(
       coreOf([painter(imageModel("image-1", { supports: ["safety_check"] }), true)]),
       "textToImage",

@@ -1,0 +1,115 @@
+/** An image classifier in the layout of Hugging Face's ONNX exports. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { readJson } from "../backends/onnx/json-file.js";
+import { centre, type Filter, resize } from "../backends/onnx/safety/resize.js";
+import type { Classify, Picture } from "./protocol.js";
+
+const side = z.int().min(1);
+const area = z.union([
+  z.object({ height: side, width: side }),
+  side.transform((it) => ({ height: it, width: it })),
+]);
+
+/** `preprocessor_config.json`: how pictures are readied. */
+const processorSchema = z.object({
+  do_resize: z.boolean().default(true),
+  size: z.union([area, z.object({ shortest_edge: side })]).default({ height: 224, width: 224 }),
+  /** As Pillow counts them. */
+  resample: z
+    .literal([2, 3], { error: "only bilinear (2) and bicubic (3) resampling are supported" })
+    .default(2),
+  do_center_crop: z.boolean().default(false),
+  crop_size: area.optional(),
+  do_rescale: z.boolean().default(true),
+  rescale_factor: z
+    .number()
+    .positive()
+    .default(1 / 255),
+  do_normalize: z.boolean().default(true),
+  image_mean: z.array(z.number()).length(3).default([0.5, 0.5, 0.5]),
+  image_std: z.array(z.number()).length(3).default([0.5, 0.5, 0.5]),
+});
+
+type Processor = z.output<typeof processorSchema>;
+
+const configSchema = z.object({
+  id2label: z.record(z.string().regex(/^\d+$/), z.string()),
+  /** Several labels may hold at once: their certainties do not add up to one. */
+  problem_type: z.string().nullish(),
+});
+
+/**
+ * Loads a folder.
+ * @param labels those that the operator named
+ * @throws Error that names the file, and what is wrong with it
+ */
+export async function loadClassifier(folder: string, labels: readonly string[]): Promise<Classify> {
+  const config = await readJson(folder, "config.json", configSchema);
+  const processor = await readJson(folder, "preprocessor_config.json", processorSchema);
+  const names = Object.entries(config.id2label)
+    .sort(([a], [b]) => Number(a) - Number(b))
+    .map(([, label]) => label);
+  for (const label of labels) {
+    if (names.includes(label)) continue;
+    throw new Error(
+      `safety.checker.labels: the model has no "${label}"; it has ${names.join(", ")}`,
+    );
+  }
+  const file = ["onnx/model.onnx", "model.onnx"].find((it) => existsSync(join(folder, it)));
+  if (!file) throw new Error(`${folder}: there is no model.onnx and no onnx/model.onnx`);
+  const ort = await import("onnxruntime-node").catch((cause) => {
+    throw new Error("safety.checker classifier needs a package: npm install onnxruntime-node", {
+      cause,
+    });
+  });
+  const session = await ort.InferenceSession.create(join(folder, file)).catch((cause: Error) => {
+    throw new Error(`${file}: ${cause.message}`, { cause });
+  });
+  const [input = "pixel_values"] = session.inputNames;
+  const [output = "logits"] = session.outputNames;
+  const several = config.problem_type === "multi_label_classification";
+  return async (picture) => {
+    const { planes, width, height } = ready(picture, processor);
+    const tensor = new ort.Tensor("float32", planes, [1, 3, height, width]);
+    const logits = (await session.run({ [input]: tensor }))[output]?.data as Float32Array;
+    const shares = several ? [...logits].map((x) => 1 / (1 + Math.exp(-x))) : softmax(logits);
+    return new Map(names.map((name, i) => [name, shares[i] ?? 0]));
+  };
+}
+
+/** The three planes that the model is shown. */
+function ready(picture: Picture, processor: Processor) {
+  const resized = processor.do_resize ? scaled(picture, processor) : picture;
+  const crop = processor.do_center_crop ? processor.crop_size : undefined;
+  const { rgb, width, height } = crop ? centre(resized, crop) : resized;
+  const scale = processor.do_rescale ? processor.rescale_factor : 1;
+  const size = width * height;
+  const planes = new Float32Array(3 * size);
+  for (let c = 0; c < 3; c++) {
+    const mean = processor.do_normalize ? (processor.image_mean[c] as number) : 0;
+    const deviation = processor.do_normalize ? (processor.image_std[c] as number) : 1;
+    for (let i = 0; i < size; i++) {
+      planes[c * size + i] = ((rgb[i * 3 + c] as number) * scale - mean) / deviation;
+    }
+  }
+  return { planes, width, height };
+}
+
+function scaled(picture: Picture, { size, resample }: Processor): Picture {
+  const filter: Filter = resample === 2 ? "bilinear" : "bicubic";
+  if (!("shortest_edge" in size)) return resize(picture, size.width, size.height, filter);
+  const { width, height } = picture;
+  const short = size.shortest_edge;
+  const long = Math.trunc((short * Math.max(width, height)) / Math.min(width, height));
+  const [w, h] = width <= height ? [short, long] : [long, short];
+  return resize(picture, w, h, filter);
+}
+
+function softmax(logits: Float32Array): number[] {
+  const most = Math.max(...logits);
+  const powers = [...logits].map((x) => Math.exp(x - most));
+  const sum = powers.reduce((all, x) => all + x, 0);
+  return powers.map((x) => x / sum);
+}

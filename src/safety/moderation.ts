@@ -1,0 +1,51 @@
+/** The moderation endpoint of an OpenAI-compatible API as a safety checker. */
+import { askJson } from "../backends/http/ask.js";
+import { isObject } from "../backends/http/json.js";
+import { Transport } from "../backends/http/transport.js";
+import { LintelError } from "../core/errors.js";
+import type { OwnedChecker } from "./open.js";
+
+/** Settings of the checker. */
+export interface ModerationSettings {
+  /** With its path; `/v1` is added to one without. */
+  readonly url: string;
+  readonly api_key?: string | undefined;
+  readonly model: string;
+  /** Milliseconds. */
+  readonly timeout: number;
+}
+
+/** Asks `POST {url}/moderations` about each image, inline. */
+export function moderationChecker(settings: ModerationSettings): OwnedChecker {
+  const { api_key: key, model, timeout } = settings;
+  const url = new URL(settings.url);
+  const base = url.pathname.replace(/\/+$/, "") || "/v1";
+  const transport = new Transport({
+    origin: url.origin,
+    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+    timeouts: { connect: 5000, first: timeout, idle: timeout },
+    connections: 16,
+  });
+  return {
+    async isHarmful({ buffer, byteOffset, byteLength }, signal) {
+      const data = Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+      const image = { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } };
+      const answer = await askJson(transport, {
+        method: "POST",
+        path: `${base}/moderations`,
+        body: JSON.stringify({ model, input: [image] }),
+        signal,
+      });
+      const results = isObject(answer) && Array.isArray(answer.results) ? answer.results : [];
+      const flags = results.map((result) => isObject(result) && result.flagged);
+      if (flags.length === 0 || flags.some((flag) => typeof flag !== "boolean")) {
+        throw new LintelError(
+          "upstream_failed",
+          "the moderation server answered without a verdict",
+        );
+      }
+      return flags.includes(true);
+    },
+    close: () => transport.close(),
+  };
+}

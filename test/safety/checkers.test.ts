@@ -1,0 +1,184 @@
+import { once } from "node:events";
+import { cpSync, mkdtempSync, rmSync, truncateSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PNG } from "pngjs";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type OwnedChecker, openChecker } from "../../src/safety/open.js";
+
+const signal = new AbortController().signal;
+
+function picture(red: number, green: number, blue: number, width = 40, height = 24): Buffer {
+  const image = new PNG({ width, height });
+  for (let i = 0; i < image.data.length; i += 4) image.data.set([red, green, blue, 255], i);
+  return PNG.sync.write(image);
+}
+const red = picture(230, 20, 20);
+const blue = picture(20, 20, 230);
+
+async function opened(settings: Parameters<typeof openChecker>[0]): Promise<OwnedChecker> {
+  const checker = await openChecker(settings);
+  if (!checker) throw new Error("there is a checker");
+  onTestFinished(() => checker.close());
+  return checker;
+}
+
+test("none is opened where none is configured", async () => {
+  expect(await openChecker(undefined)).toBeUndefined();
+});
+
+describe("an image classifier in Hugging Face's ONNX layout", () => {
+  const folder = join(import.meta.dirname, "classifier");
+  const settings = {
+    type: "classifier" as const,
+    path: folder,
+    labels: ["nsfw"],
+    threshold: 0.5,
+  };
+
+  test("its certainty decides", async () => {
+    const checker = await opened(settings);
+    expect(
+      await Promise.all([red, blue, red].map((png) => checker.isHarmful(png, signal))),
+    ).toEqual([true, false, true]);
+  });
+
+  test("the threshold and the labels are the operator's", async () => {
+    // Means of 0.02 apart: a certainty of about 0.57.
+    const reddish = picture(130, 0, 125);
+    expect(await (await opened(settings)).isHarmful(reddish, signal)).toBe(true);
+    const strict = await opened({ ...settings, threshold: 0.9 });
+    expect(await strict.isHarmful(reddish, signal)).toBe(false);
+    const other = await opened({ ...settings, labels: ["normal"] });
+    expect(await other.isHarmful(blue, signal)).toBe(true);
+    const both = await opened({ ...settings, labels: ["normal", "nsfw"], threshold: 0.99 });
+    expect(await both.isHarmful(blue, signal)).toBe(true);
+  });
+
+  test("a picture that can't be decoded has no verdict, and the next one has", async () => {
+    const checker = await opened(settings);
+    await expect(checker.isHarmful(red.subarray(0, 60), signal)).rejects.toMatchObject({
+      code: "unavailable",
+      message: "the safety check can't be done now",
+    });
+    expect(await checker.isHarmful(red, signal)).toBe(true);
+  });
+
+  test.each<[string, (copy: string) => void, Partial<typeof settings>, RegExp]>([
+    [
+      "a label that it does not have",
+      () => {},
+      { labels: ["porn"] },
+      /no "porn"; it has normal, nsfw/,
+    ],
+    ["no graph", (copy) => rmSync(join(copy, "onnx"), { recursive: true }), {}, /no model\.onnx/],
+    [
+      "half of a graph",
+      (copy) => truncateSync(join(copy, "onnx/model.onnx"), 60),
+      {},
+      /onnx\/model\.onnx/,
+    ],
+    ["no config", (copy) => rmSync(join(copy, "config.json")), {}, /config\.json/],
+  ])(
+    "%s: every check says why to the log, and nothing to the caller",
+    async (_, spoil, other, words) => {
+      const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
+      cpSync(folder, copy, { recursive: true });
+      spoil(copy);
+      const checker = await opened({ ...settings, ...other, path: copy });
+      const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({
+        code: "unavailable",
+        message: "the safety check can't be done now",
+      });
+      expect(String((error as Error).cause)).toMatch(words);
+    },
+  );
+
+  test("who leaves does not wait", async () => {
+    const checker = await opened(settings);
+    const controller = new AbortController();
+    const checked = checker.isHarmful(red, controller.signal);
+    controller.abort(new Error("left"));
+    await expect(checked).rejects.toThrow("left");
+  });
+});
+
+describe("nsfwjs", () => {
+  test("says what to install where it is not", async () => {
+    const checker = await opened({ type: "nsfwjs", labels: ["Porn"], threshold: 0.5 });
+    const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "unavailable" });
+    expect(String((error as Error).cause)).toContain("npm install nsfwjs @tensorflow/tfjs");
+  });
+});
+
+describe("a moderation endpoint", () => {
+  /** As OpenAI's reference of `POST /v1/moderations` has it, omni-moderation-latest, 2026. */
+  const verdict = (flagged: unknown) => ({
+    id: "modr-1",
+    model: "omni-moderation-latest",
+    results: [{ flagged, categories: { sexual: flagged }, category_scores: { sexual: 0.9 } }],
+  });
+
+  async function server(answer: (body: unknown) => { status?: number; body: unknown }) {
+    const seen: { path: string | undefined; key: string | undefined; body: unknown }[] = [];
+    const http = createServer(async (request, response) => {
+      let text = "";
+      for await (const part of request) text += part;
+      const body = JSON.parse(text);
+      seen.push({ path: request.url, key: request.headers.authorization, body });
+      const { status = 200, body: said } = answer(body);
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(said));
+    }).listen(0, "127.0.0.1");
+    await once(http, "listening");
+    onTestFinished(() => {
+      http.close();
+      http.closeAllConnections();
+    });
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+    const checker = await opened({
+      type: "moderation",
+      url,
+      api_key: "sk-secret",
+      model: "omni-moderation-latest",
+      timeout: 5000,
+    });
+    return { checker, seen };
+  }
+
+  test("is asked about the image inline, and its word counts", async () => {
+    const { checker, seen } = await server((body) => ({
+      body: verdict(JSON.stringify(body).includes(red.toString("base64"))),
+    }));
+    expect(await checker.isHarmful(red, signal)).toBe(true);
+    expect(await checker.isHarmful(blue, signal)).toBe(false);
+    expect(seen[0]).toEqual({
+      path: "/v1/moderations",
+      key: "Bearer sk-secret",
+      body: {
+        model: "omni-moderation-latest",
+        input: [
+          {
+            type: "image_url",
+            image_url: { url: `data:image/png;base64,${red.toString("base64")}` },
+          },
+        ],
+      },
+    });
+  });
+
+  test.each([
+    ["an error", { status: 500, body: { error: { message: "boom" } } }],
+    ["no results", { body: { results: [] } }],
+    ["no verdict", { body: verdict("maybe") }],
+    ["something else", { body: [1] }],
+  ])("%s is no verdict", async (_, answer) => {
+    const { checker } = await server(() => answer);
+    const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: "upstream_failed" });
+    expect(String(error)).not.toMatch(/127\.0\.0\.1|sk-secret/);
+  });
+});
