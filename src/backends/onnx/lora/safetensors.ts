@@ -60,14 +60,16 @@ export class Safetensors {
     try {
       const { size } = await file.stat();
       const length = Number((await bytesAt(file, 0, 8)).readBigUInt64LE());
-      if (length > Math.min(size - 8, largestHeader)) throw new Error("header");
+      const cutAt = (end: number) => {
+        if (end <= size) return;
+        throw new ModelProblem(`${name}: is cut short: it has ${size} of at least ${end} bytes`);
+      };
+      if (length > largestHeader) throw new Error("no header");
+      cutAt(8 + length);
       const header = JSON.parse((await bytesAt(file, 8, length)).toString("utf8"));
       const opened = new Safetensors(file, name, header, 8 + length);
-      const last = Math.max(0, ...[...opened.#entries.values()].map((e) => e.data_offsets[1]));
-      if (8 + length + last > size) {
-        const cut = `is cut short: it has ${size} of ${8 + length + last} bytes`;
-        throw new ModelProblem(`${name}: ${cut}`);
-      }
+      const ends = [...opened.#entries.values()].map((entry) => entry.data_offsets[1]);
+      cutAt(8 + length + Math.max(0, ...ends));
       return opened;
     } catch (error) {
       await file.close();
