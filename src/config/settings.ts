@@ -21,7 +21,9 @@ export function coreSettings(config: Config): CoreSettings {
     })),
     totalTimeoutMs: timeouts.total,
     safetyAction: safety.action,
+    safetyOnFailure: safety.on_failure,
     routing: routingSettings(config.routing, timeouts),
+    callLog: { sample: config.log.sample, content: config.log.content },
   };
 }
 

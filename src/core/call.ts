@@ -8,6 +8,7 @@ import type { Logger } from "./log.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import type { Target } from "./routing/target.js";
 import type { ModelSettings } from "./settings.js";
+import type { Observation, TraceContext } from "./telemetry.js";
 
 /** Who calls. */
 export interface Caller {
@@ -57,6 +58,8 @@ export interface Attributes {
   retries?: number;
   /** What became of each of these, in the order of their beginning. */
   tried: AttemptRecord[];
+  /** The limit that refused the call, for example `requests` of a `caller`. */
+  refusedBy?: { readonly quantity: string; readonly scope: string };
   /** How long the call waited for a backend with room, milliseconds. */
   queuedMs?: number;
   /** Whether the answer is that of an earlier call with the same `Idempotency-Key`. */
@@ -114,6 +117,10 @@ export interface Call<M extends MethodName = MethodName> {
   readonly connectMs?: number | undefined;
   /** Calls with the same value go to the same target where they can. */
   readonly affinity?: string | undefined;
+  /** Place in a trace: the caller's own, and for a backend that of the attempt. */
+  readonly trace?: TraceContext | undefined;
+  /** Absent: nobody watches. */
+  readonly observation?: Observation | undefined;
   /** Absent outside of a core. */
   readonly life?: CallLife | undefined;
   readonly log: Logger;

@@ -12,6 +12,7 @@ import { images, mostPrompts } from "./images.js";
 import { Life } from "./life.js";
 import { type LimitParts, limit } from "./limits/step.js";
 import type { Logger } from "./log.js";
+import { logCall } from "./log-call.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import { Observed } from "./observe.js";
@@ -21,6 +22,8 @@ import type { Clock } from "./routing/clock.js";
 import { resolve } from "./routing/resolve.js";
 import { Routing } from "./routing/routing.js";
 import type { CoreSettings } from "./settings.js";
+import { type Telemetry, traceOf } from "./telemetry.js";
+import { Transcript } from "./transcript.js";
 import { meter, type UsageParts } from "./usage/meter.js";
 import { validate } from "./validate.js";
 
@@ -45,6 +48,8 @@ export interface CoreParts {
   readonly limits?: Omit<LimitParts, "mostPrompts"> | undefined;
   /** Absent: a call that is repeated runs again. */
   readonly idempotency?: IdempotencyParts | undefined;
+  /** Absent: nobody watches. */
+  readonly telemetry?: Telemetry | undefined;
   /** Routing's time. Default: the process's. */
   readonly clock?: Clock | undefined;
   /** Routing's chance, from 0 to below 1. Default: `Math.random`. */
@@ -82,7 +87,15 @@ export function createCore(parts: CoreParts): Core {
       resolve(catalogue),
       ...(parts.limits ? [limit({ ...parts.limits, mostPrompts: mostPrompts(settings) })] : []),
       completion,
-      images(settings, finisher({ ...parts, store: media, action: settings.safetyAction })),
+      images(
+        settings,
+        finisher({
+          ...parts,
+          store: media,
+          action: settings.safetyAction,
+          onFailure: settings.safetyOnFailure,
+        }),
+      ),
     ],
     end(routing),
   );
@@ -105,22 +118,35 @@ export function createCore(parts: CoreParts): Core {
       const totalMs = catalogue.totalMs(method, request);
       const own = Math.min(origin.timeoutMs ?? totalMs, totalMs);
       const deadline = Date.now() + own;
+      const begun = newCall(method, request, origin, log);
       const call: Call = {
-        ...newCall(method, request, origin, log),
+        ...begun,
+        observation: parts.telemetry?.begin({
+          method,
+          id: begun.id,
+          door: origin.door,
+          trace: begun.trace,
+        }),
         affinity: affinityOf(origin, settings),
         signal: life.controller.signal,
         deadline,
         life,
       };
-      const messages = new Observed(call, life.controller, () => handle(call), {
+      const said = settings.callLog.content ? new Transcript(call) : undefined;
+      const messages = new Observed(life.controller, () => handle(call), {
         begin() {
           if (!accepting) throw new LintelError("shutting_down", "this gateway is shutting down");
           running.add(life);
           life.begin(origin.signal, deadline);
         },
-        end(code) {
-          life.end(code);
+        saw: said && ((batch) => said.add(batch)),
+        end(outcome, error) {
+          life.end(outcome.code);
           running.delete(life);
+          call.observation?.end(call, outcome);
+          if (error || logged(settings.callLog.sample)) {
+            logCall(call, outcome, error, said?.fields());
+          }
           if (running.size === 0) idle?.();
         },
       });
@@ -155,12 +181,15 @@ function newCall<M extends MethodName>(
     credential: origin.credential,
     defect: origin.defect,
     idempotencyKey: origin.idempotencyKey,
+    trace: traceOf(origin.header),
     log,
     attributes: { door: origin.door, attempts: 0, tried: [] },
     warnings: [],
     metadata: new Map(),
   };
 }
+
+const logged = (share: number) => share === 1 || Math.random() < share;
 
 /** A longer one is no worse for what it is used for. */
 const longestAffinity = 256;

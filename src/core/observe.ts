@@ -1,26 +1,27 @@
 /**
  * The outermost step: starts and ends a call. Everything thrown becomes a
- * `LintelError` here, a caller who left is let go at once even if a backend is
- * slow to notice, and one line is logged.
+ * `LintelError` here, and a caller who left is let go at once even if a backend
+ * is slow to notice.
  */
 import { performance } from "node:perf_hooks";
-import type { Call } from "./call.js";
 import { type ErrorCode, LintelError, toLintelError } from "./errors.js";
+import type { CallOutcome } from "./telemetry.js";
 
 /** What surrounds a call's run. */
-export interface Life {
+export interface Life<T> {
   /** Called before anything runs; what it throws ends the call. */
   begin(): void;
+  /** Called with everything that the caller gets. */
+  readonly saw?: ((value: T) => void) | undefined;
   /** Called once, however the call ended, also if `begin` threw. */
-  end(code: "ok" | ErrorCode): void;
+  end(outcome: CallOutcome, error: LintelError | undefined): void;
 }
 
 /** A call's messages with its life around them. */
 export class Observed<T> implements AsyncIterableIterator<T> {
-  readonly #call: Call;
   readonly #controller: AbortController;
   readonly #start: () => AsyncIterable<T>;
-  readonly #life: Life;
+  readonly #life: Life<T>;
   #source: AsyncIterator<T> | undefined;
   #reject: ((reason: unknown) => void) | undefined;
   #state: "new" | "running" | "ended" = "new";
@@ -31,8 +32,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
    * @param controller the call's own; aborted here if the caller stops early
    * @param start runs the chain
    */
-  constructor(call: Call, controller: AbortController, start: () => AsyncIterable<T>, life: Life) {
-    this.#call = call;
+  constructor(controller: AbortController, start: () => AsyncIterable<T>, life: Life<T>) {
     this.#controller = controller;
     this.#start = start;
     this.#life = life;
@@ -47,7 +47,10 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     try {
       const result = await this.#step();
       if (result.done) this.#end("ok");
-      else this.#firstAt ??= performance.now();
+      else {
+        this.#firstAt ??= performance.now();
+        this.#life.saw?.(result.value);
+      }
       return result;
     } catch (thrown) {
       const error = this.#controller.signal.aborted
@@ -98,39 +101,11 @@ export class Observed<T> implements AsyncIterableIterator<T> {
   }
 
   #end(code: "ok" | ErrorCode, error?: LintelError): void {
+    // A step that was on its way when the caller stopped ends in an error, too.
+    if (this.#state === "ended") return;
     this.#state = "ended";
     const totalMs = performance.now() - this.#startedAt;
     const firstMs = this.#firstAt === undefined ? undefined : this.#firstAt - this.#startedAt;
-    this.#life.end(code);
-    logEnd(this.#call, code, firstMs, totalMs, error);
+    this.#life.end({ code, firstMs, totalMs }, error);
   }
-}
-
-function logEnd(
-  call: Call,
-  code: string,
-  firstMs: number | undefined,
-  totalMs: number,
-  error: LintelError | undefined,
-): void {
-  const fields = {
-    id: call.id,
-    method: call.method,
-    ...call.attributes,
-    // What it took to get there is only of interest where it took more than one.
-    tried: call.attributes.tried.length > 1 ? call.attributes.tried : undefined,
-    code,
-    firstMs: firstMs === undefined ? undefined : Math.round(firstMs),
-    totalMs: Math.round(totalMs),
-    ...(error && { error: error.message }),
-    ...(error?.cause !== undefined && { cause: causeOf(error.cause) }),
-  };
-  if (error?.code === "internal") call.log.error(fields, "call");
-  else if (error && error.http >= 500) call.log.warn(fields, "call");
-  else call.log.info(fields, "call");
-}
-
-/** A cause for the log: the words, and the stack where a fault of our own is behind it. */
-function causeOf(cause: unknown): string {
-  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
 }

@@ -1,6 +1,7 @@
 /** What an operator can set about the core. Defaults stand in `coreDefaults`. */
 
 import type { CallerLimits } from "./limits/settings.js";
+import { type CallLogSettings, callLogDefaults } from "./log-call.js";
 import {
   type HedgeSettings,
   type RouteTimeouts,
@@ -86,7 +87,10 @@ export interface CoreSettings {
   readonly totalTimeoutMs: number;
   /** What happens to an image that the safety check finds harmful. */
   readonly safetyAction: "flag" | "blur" | "block";
+  /** What happens to images while the safety checker fails. */
+  readonly safetyOnFailure: "closed" | "open";
   readonly routing: RoutingSettings;
+  readonly callLog: CallLogSettings;
 }
 
 /** The contract's values. */
@@ -97,5 +101,7 @@ export const coreDefaults: CoreSettings = {
   models: [],
   totalTimeoutMs: 600_000,
   safetyAction: "flag",
+  safetyOnFailure: "closed",
   routing: routingDefaults,
+  callLog: callLogDefaults,
 };

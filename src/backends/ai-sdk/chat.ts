@@ -13,6 +13,7 @@ import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { warn } from "../../core/fit.js";
+import { traceHeaders } from "../../core/telemetry.js";
 import { nonsense } from "../http/failure.js";
 import { piece } from "../openai/stream.js";
 import { failureOf } from "./failure.js";
@@ -92,10 +93,11 @@ export async function asked<T>(signal: AbortSignal, answer: PromiseLike<T>): Pro
 }
 
 function optionsOf(
-  { request, id }: ChatCall,
+  call: ChatCall,
   { providerOptions }: Pick<ChatModel, "providerOptions">,
   signal: AbortSignal,
 ): LanguageModelV3CallOptions {
+  const { request, id } = call;
   const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
   return {
     prompt: request.messages.map(promptOf),
@@ -106,7 +108,7 @@ function optionsOf(
     ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
     ...(seed !== undefined && seed >= 0n && { seed: Number(seed) }),
     ...(stop.length > 0 && { stopSequences: stop }),
-    headers: { "x-request-id": id },
+    headers: { "x-request-id": id, ...traceHeaders(call) },
     abortSignal: signal,
     providerOptions: providerOptions as NonNullable<LanguageModelV3CallOptions["providerOptions"]>,
   };

@@ -7,6 +7,7 @@ import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { warn } from "../../core/fit.js";
 import { inlineImage } from "../../core/image-events.js";
+import { traceHeaders } from "../../core/telemetry.js";
 import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
 import { asked } from "./chat.js";
@@ -126,7 +127,8 @@ function heed(
   }
 }
 
-function optionsOf(known: ImageModel, { request, id }: Call<"textToImage">): Options {
+function optionsOf(known: ImageModel, call: Call<"textToImage">): Options {
+  const { request, id } = call;
   const { supports, providerOptions } = known;
   const { width, height } = request;
   const { key, options, tuning = {} } = imagePackage(known.package);
@@ -148,7 +150,7 @@ function optionsOf(known: ImageModel, { request, id }: Call<"textToImage">): Opt
     aspectRatio: undefined,
     files: undefined,
     mask: undefined,
-    headers: { "x-request-id": id },
+    headers: { "x-request-id": id, ...traceHeaders(call) },
     providerOptions: {
       ...providerOptions,
       ...(key && { [key]: { ...sent, ...providerOptions[key] } }),

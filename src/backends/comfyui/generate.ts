@@ -6,6 +6,7 @@ import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { warn } from "../../core/fit.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { traceHeaders } from "../../core/telemetry.js";
 import { unlessAborted } from "../abort.js";
 import { sizeOf } from "../http/image.js";
 import { previewPng } from "../http/preview.js";
@@ -70,7 +71,10 @@ async function* make(job: Job, index: number, seed: number): Events {
   const { map } = job.model;
   const workflow = workflowOf(job, seed);
   const { poll } = server.config;
-  const prompt = server.track(new Prompt({ site: server, socket, client, workflow, map, poll }));
+  const headers = traceHeaders(job.call);
+  const prompt = server.track(
+    new Prompt({ site: server, socket, client, workflow, map, headers, poll }),
+  );
   const progress = new Progress(index, 1, steps);
   let preview: Buffer | undefined;
   let ahead: number | undefined;

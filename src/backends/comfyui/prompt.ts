@@ -29,6 +29,8 @@ export interface PromptOptions {
   readonly client: string;
   readonly workflow: Workflow;
   readonly map: InputMap;
+  /** Sent with the prompt; names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Milliseconds between two looks at the queue. */
   readonly poll: number;
 }
@@ -125,10 +127,11 @@ export class Prompt {
   }
 
   async #submit(): Promise<void> {
-    const { site, client, workflow, map } = this.#options;
+    const { site, client, workflow, map, headers } = this.#options;
     const body = JSON.stringify({ prompt: workflow, client_id: client, prompt_id: randomUUID() });
     const signal = AbortSignal.timeout(answerTimeout);
-    const request = { method: "POST", path: site.at("/prompt"), body, signal, timeout: 0 } as const;
+    const path = site.at("/prompt");
+    const request = { method: "POST", path, body, headers, signal, timeout: 0 } as const;
     const answer = await site.transport.send(request);
     const text = await answer.text(imageLimit);
     if (answer.status === 400) {

@@ -13,6 +13,7 @@ import {
   methods,
   type Output,
 } from "../../core/methods.js";
+import { traceHeaders } from "../../core/telemetry.js";
 import { connectionTo } from "./address.js";
 import { failureOf } from "./failure.js";
 
@@ -160,8 +161,10 @@ export class Peer {
     } as Message;
   }
 
-  #headers({ id }: Call): Record<string, string> {
+  #headers(call: Call): Record<string, string> {
+    const { id } = call;
     return {
+      ...traceHeaders(call),
       ...(id && { "x-request-id": id }),
       ...(this.#token && { authorization: `Bearer ${this.#token}` }),
     };

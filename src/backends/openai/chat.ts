@@ -3,6 +3,7 @@ import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js"
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
+import { traceHeaders } from "../../core/telemetry.js";
 import type { Answer } from "../http/exchange.js";
 import { failureOf, messageOf, retryAfterOf } from "../http/failure.js";
 import type { Request, Transport } from "../http/transport.js";
@@ -92,11 +93,19 @@ async function ask(server: Server, call: ChatCall, stream: boolean): Promise<Ans
   const { address, models, cap } = server;
   const { request, signal, connectMs } = call;
   const path = address.at("/chat/completions");
+  const own = traceHeaders(call);
   const learned: Optional[] = [];
   for (;;) {
     const refused = new Set([...models.refusedFor(request.model), ...learned]);
     const body = writeRequest(request, { dialect: models.dialect, stream, refused, cap });
-    const answer = await send(server, { method: "POST", path, body, signal, connect: connectMs });
+    const answer = await send(server, {
+      method: "POST",
+      path,
+      body,
+      headers: own,
+      signal,
+      connect: connectMs,
+    });
     const { status, headers } = answer;
     if (status >= 200 && status < 300) {
       for (const field of learned) {

@@ -2,6 +2,7 @@
 import type { Call } from "../../core/call.js";
 import { warn } from "../../core/fit.js";
 import type { BackendMethod } from "../../core/methods.js";
+import { traceHeaders } from "../../core/telemetry.js";
 import type { Answer } from "../http/exchange.js";
 import { retryAfterOf } from "../http/failure.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
@@ -36,6 +37,7 @@ export async function ask(
   const left = deadline === undefined ? undefined : Math.max(1, deadline - Date.now());
   const headers = {
     "x-request-id": id,
+    ...traceHeaders(call),
     ...(left !== undefined && { "x-request-timeout-ms": String(Math.ceil(left)) }),
   };
   const request = { method: "POST", path: at(path), body: JSON.stringify(body), headers } as const;

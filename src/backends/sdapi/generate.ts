@@ -6,6 +6,7 @@ import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { warn } from "../../core/fit.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { traceHeaders } from "../../core/telemetry.js";
 import { unlessAborted } from "../abort.js";
 import { sizeOf } from "../http/image.js";
 import { previewPng } from "../http/preview.js";
@@ -133,6 +134,7 @@ function runOf({ server, call, inventory, checkpoint, loras }: Job, part: Part):
     site: server,
     watch: new Watch(server, dialect, task),
     body: writeTxt2img({ request, checkpoint, loras, seed, images, task }, dialect, config),
+    headers: traceHeaders(call),
     images,
     poll: config.poll,
     previews: request.includePreviews,

@@ -11,6 +11,8 @@ export interface RunOptions {
   readonly site: Site;
   readonly watch: Watch;
   readonly body: string;
+  /** Sent with the request; names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly images: number;
   /** Milliseconds between two looks. */
   readonly poll: number;
@@ -67,11 +69,11 @@ export class Run {
   }
 
   #send(): void {
-    const { site, body, images } = this.#options;
+    const { site, body, headers, images } = this.#options;
     const { signal } = this.#request;
     const path = site.at("/sdapi/v1/txt2img");
     // As long as the call: the first byte comes with the last image.
-    const request = { method: "POST", path, body, signal, timeout: 0 } as const;
+    const request = { method: "POST", path, body, headers, signal, timeout: 0 } as const;
     const answer = askJson(site.transport, request, answerLimit(images));
     this.#over = false;
     this.#answer = answer;

@@ -71,14 +71,6 @@ export class Attempt {
       detached || (this.#streams && timeouts.firstToken !== undefined)
         ? new AbortController()
         : undefined;
-    const own: Call = {
-      ...call,
-      request: { ...request, ...named } as Call["request"],
-      signal: this.#controller?.signal ?? call.signal,
-      connectMs: timeouts.connect,
-      warnings: this.#warnings,
-    };
-    this.#handle = () => handle(own);
     this.#startedAt = clock.now();
     this.record = {
       backend: backend.name,
@@ -88,6 +80,15 @@ export class Attempt {
       durationMs: 0,
       ...(hedge && { hedge }),
     };
+    const own: Call = {
+      ...call,
+      request: { ...request, ...named } as Call["request"],
+      signal: this.#controller?.signal ?? call.signal,
+      connectMs: timeouts.connect,
+      warnings: this.#warnings,
+      trace: call.observation?.attempt(this.record) ?? call.trace,
+    };
+    this.#handle = () => handle(own);
   }
 
   /**

@@ -5,6 +5,7 @@ import type { Call } from "../../../core/call.js";
 import { imageDefaults } from "../../../core/defaults.js";
 import { warn } from "../../../core/fit.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../../core/image-events.js";
+import { traceHeaders } from "../../../core/telemetry.js";
 import type { Answer } from "../../http/exchange.js";
 import { failureOf, messageOf, nonsense, retryAfterOf } from "../../http/failure.js";
 import type { FetchImageOptions } from "../../http/fetch-image.js";
@@ -134,6 +135,7 @@ async function ask(
       method: "POST",
       path,
       body,
+      headers: traceHeaders(call),
       signal,
       connect: connectMs,
       idle: server.patience,

@@ -1,0 +1,49 @@
+/** The one line that the log has of each call. */
+import type { Call } from "./call.js";
+import type { LintelError } from "./errors.js";
+import type { CallOutcome } from "./telemetry.js";
+
+/** How calls are logged. */
+export interface CallLogSettings {
+  /** Share of the calls without a failure that are logged, 0 to 1. */
+  readonly sample: number;
+  /** Whether prompts and completions are logged. */
+  readonly content: boolean;
+}
+
+/** Every call, and nothing of what was said. */
+export const callLogDefaults: CallLogSettings = { sample: 1, content: false };
+
+/**
+ * Logs the end of a call.
+ * @param said what was said in it, where that is logged
+ */
+export function logCall(
+  call: Call,
+  { code, firstMs, totalMs }: CallOutcome,
+  error: LintelError | undefined,
+  said: object | undefined,
+): void {
+  const fields = {
+    id: call.id,
+    method: call.method,
+    ...call.attributes,
+    // What it took to get there is only of interest where it took more than one.
+    tried: call.attributes.tried.length > 1 ? call.attributes.tried : undefined,
+    traceId: call.trace?.traceparent.slice(3, 35),
+    code,
+    firstMs: firstMs === undefined ? undefined : Math.round(firstMs),
+    totalMs: Math.round(totalMs),
+    ...(error && { error: error.message }),
+    ...(error?.cause !== undefined && { cause: causeOf(error.cause) }),
+    ...said,
+  };
+  if (error?.code === "internal") call.log.error(fields, "call");
+  else if (error && error.http >= 500) call.log.warn(fields, "call");
+  else call.log.info(fields, "call");
+}
+
+/** A cause for the log: the words, and the stack where a fault of our own is behind it. */
+function causeOf(cause: unknown): string {
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+}

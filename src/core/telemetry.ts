@@ -1,0 +1,82 @@
+/**
+ * Who watches calls from outside: metrics and traces. The core says when a call
+ * begins, when a backend is asked and when all is over, and costs nothing more
+ * where nobody watches.
+ */
+import type { AttemptRecord, Call } from "./call.js";
+import type { ErrorCode } from "./errors.js";
+import type { MethodName } from "./methods.js";
+
+/** Place of a call in a trace that others began, as W3C Trace Context writes it. */
+export interface TraceContext {
+  readonly traceparent: string;
+  readonly tracestate?: string | undefined;
+}
+
+/** What is known of a call when it begins. */
+export interface CallStart {
+  readonly method: MethodName;
+  /** Request id. */
+  readonly id: string;
+  /** The door, for example `"rest"`. */
+  readonly door: string;
+  /** The caller's own place in a trace; absent: it sent none. */
+  readonly trace: TraceContext | undefined;
+}
+
+/** How a call ended; durations in milliseconds. */
+export interface CallOutcome {
+  readonly code: "ok" | ErrorCode;
+  /** To the first messages; absent: there were none. */
+  readonly firstMs: number | undefined;
+  readonly totalMs: number;
+}
+
+/** Watches one call. */
+export interface Observation {
+  /**
+   * A backend is about to be asked.
+   * @returns the place in the trace to tell it; absent: the caller's own
+   */
+  attempt(record: AttemptRecord): TraceContext | undefined;
+  /** The call is over; `call.attributes` are complete. Called once. */
+  end(call: Call, outcome: CallOutcome): void;
+}
+
+/** Watches calls. */
+export interface Telemetry {
+  begin(start: CallStart): Observation;
+}
+
+/** Longest list of vendors' own data that is handed on; the standard asks for 512 at least. */
+const longestState = 1024;
+
+/**
+ * The caller's place in a trace.
+ * @param header what a header says, by its name in lower case
+ * @returns `undefined` if it sent none, or one that is malformed
+ */
+export function traceOf(
+  header: ((name: string) => string | undefined) | undefined,
+): TraceContext | undefined {
+  const traceparent = header?.("traceparent");
+  if (traceparent === undefined || !isTraceparent(traceparent)) return undefined;
+  const state = header?.("tracestate");
+  const usable = state && state.length <= longestState && /^[\x20-\x7e\t]+$/.test(state);
+  return usable ? { traceparent, tracestate: state } : { traceparent };
+}
+
+/** Later versions may have more fields; version ff and ids of zeros are not valid. */
+const isTraceparent = (text: string) =>
+  text.length <= 256 &&
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[\x21-\x7e]*)?$/.test(
+    text,
+  ) &&
+  (!text.startsWith("00") || text.length === 55);
+
+/** Headers that tell a model server its place in the trace; empty where there is none. */
+export function traceHeaders({ trace }: Pick<Call, "trace">): Record<string, string> {
+  if (!trace) return {};
+  const { traceparent, tracestate } = trace;
+  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
+}
