@@ -27,7 +27,7 @@ function find(names: readonly string[]): string | undefined {
 /** A server that runs, or can be started again on the same port. */
 export interface RedisServer {
   readonly port: number;
-  /** `redis://127.0.0.1:PORT` */
+  /** `redis://127.0.0.1:PORT`, or `rediss://` */
   readonly url: string;
   /** Ends it without a word, as `kill -9` does. */
   kill(): Promise<void>;
@@ -42,18 +42,22 @@ export interface RedisServer {
 /**
  * Starts one; `close` it when done.
  * @param args more of the command line
- * @param started false: nothing listens on the port until `start`
+ * @param tls files of a certificate and its key, for TLS only
  */
 export async function startRedis(
   args: readonly string[] = [],
-  started = true,
+  tls?: { readonly cert: string; readonly key: string },
 ): Promise<RedisServer> {
   const directory = mkdtempSync(join(tmpdir(), "lintel-redis-"));
   const port = await freePort();
+  const secured = tls && ["--tls-cert-file", tls.cert, "--tls-key-file", tls.key];
+  const listening = secured
+    ? ["--port", "0", "--tls-port", `${port}`, "--tls-auth-clients", "no", ...secured]
+    : ["--port", `${port}`];
   let child: ChildProcess | undefined;
   const server: RedisServer = {
     port,
-    url: `redis://127.0.0.1:${port}`,
+    url: `${tls ? "rediss" : "redis"}://127.0.0.1:${port}`,
     async kill() {
       if (!child || child.exitCode !== null || child.signalCode !== null) return;
       const exit = once(child, "exit");
@@ -63,23 +67,19 @@ export async function startRedis(
     pause: () => void child?.kill("SIGSTOP"),
     resume: () => void child?.kill("SIGCONT"),
     async start() {
-      child = await launch(port, directory, args);
+      child = await launch(directory, [...listening, ...args]);
     },
     async close() {
       await server.kill();
       rmSync(directory, { recursive: true, force: true });
     },
   };
-  if (started) await server.start();
+  await server.start();
   return server;
 }
 
-async function launch(
-  port: number,
-  directory: string,
-  args: readonly string[],
-): Promise<ChildProcess> {
-  const fixed = ["--port", `${port}`, "--bind", "127.0.0.1", "--dir", directory];
+async function launch(directory: string, args: readonly string[]): Promise<ChildProcess> {
+  const fixed = ["--bind", "127.0.0.1", "--dir", directory];
   const child = spawn(
     redisBinary ?? "redis-server",
     [...fixed, "--save", "", "--appendonly", "no", ...args],

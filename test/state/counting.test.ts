@@ -1,0 +1,145 @@
+/** The stores as a gateway opens them. */
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import type { Claim } from "../../src/core/limits/store.js";
+import { type Logger, silent } from "../../src/core/log.js";
+import type { UsageHistory } from "../../src/core/usage/history.js";
+import { type CountingSettings, openCounting } from "../../src/state/counting.js";
+import { redisBinary, startRedis } from "../support/redis.js";
+
+const settings: CountingSettings = {
+  limits: { models: [], caller: { imagesPerDay: 10 } },
+  callersOwn: false,
+  idempotency: { ttlMs: 1000, maxAnswerBytes: 1000, maxBytes: 1000 },
+};
+
+const images = (amount: number): Claim => ({
+  counter: {
+    key: "caller:alice:images",
+    span: { type: "calendar", period: "day" },
+    limit: 10,
+    estimated: true,
+  },
+  amount,
+});
+
+const { signal } = new AbortController();
+
+describe("in memory", () => {
+  const row = { caller: "alice", model: "m", calls: 2, promptTokens: 0, completionTokens: 0 };
+  const history: UsageHistory = { since: async () => [{ ...row, images: 7, spend: 0 }] };
+
+  it("goes on with what was used before", async () => {
+    const counting = await openCounting(settings, silent, history);
+    expect((await counting.limits.reserve([images(4)])).granted).toBe(false);
+    expect((await counting.limits.reserve([images(3)])).granted).toBe(true);
+    await counting.close();
+  });
+
+  it("begins anew, and says so, where that can't be read", async () => {
+    const said: string[] = [];
+    const log = { ...silent, warn: (_: unknown, text?: string) => said.push(text ?? "") } as Logger;
+    const away = { since: () => Promise.reject(new Error("the database is away")) };
+    const counting = await openCounting(settings, log, away);
+    expect((await counting.limits.reserve([images(10)])).granted).toBe(true);
+    expect(said).toEqual([
+      "what was used before can't be read: budgets and images per day begin anew",
+    ]);
+    await counting.close();
+  });
+});
+
+describe.skipIf(!redisBinary)("in Redis", () => {
+  const redis = { onFailure: "closed", replicas: 1 } as const;
+
+  it("comes with the first call where it can be reached", async () => {
+    const server = await startRedis(["--requirepass", "secret word"]);
+    onTestFinished(() => server.close());
+    const url = server.url.replace("//", "//:secret%20word@");
+    const counting = await openCounting({ ...settings, redis: { ...redis, url } }, silent);
+    expect((await counting.limits.reserve([images(10)])).granted).toBe(true);
+    expect((await counting.limits.reserve([images(1)])).granted).toBe(false);
+    expect(await counting.idempotency?.open({ name: "n", print: "p", signal })).toMatchObject({
+      as: "first",
+    });
+    expect(counting.limits.state).toMatchObject({ kind: "redis", available: true, outages: 0 });
+    await counting.close();
+  });
+
+  it("keeps its password out of logs", async () => {
+    const server = await startRedis(["--requirepass", "right"]);
+    onTestFinished(() => server.close());
+    const said: unknown[] = [];
+    const log = { ...silent, warn: (...all: unknown[]) => said.push(all) } as Logger;
+    const url = server.url.replace("//", "//:wrong-password@");
+    const counting = await openCounting({ ...settings, redis: { ...redis, url } }, log);
+    expect(said).toHaveLength(1);
+    expect(JSON.stringify(said)).not.toContain("wrong-password");
+    await expect(async () => counting.limits.reserve([images(1)])).rejects.toMatchObject({
+      code: "unavailable",
+    });
+    await counting.close();
+  });
+
+  it("may be a cluster: what a call touches is in one slot", async () => {
+    const server = await startRedis([
+      "--cluster-enabled",
+      "yes",
+      "--cluster-announce-ip",
+      "127.0.0.1",
+    ]);
+    onTestFinished(() => server.close());
+    const cli = (...args: string[]) =>
+      execFileSync("redis-cli", ["-p", `${server.port}`, ...args], { encoding: "utf8" });
+    cli("cluster", "addslotsrange", "0", "16383");
+    await vi.waitFor(() => expect(cli("cluster", "info")).toContain("cluster_state:ok"), 20_000);
+    const counting = await openCounting(
+      { ...settings, redis: { ...redis, url: [server.url] } },
+      silent,
+    );
+    await vi.waitFor(() => expect(counting.limits.state.available).toBe(true), 5000);
+    const slot: Claim = {
+      counter: { key: "global:concurrent", span: { type: "running" }, limit: 1, estimated: false },
+      amount: 1,
+    };
+    const verdict = await counting.limits.reserve([images(9), slot]);
+    if (!verdict.granted) throw new Error("refused");
+    counting.limits.settle(verdict.reservation, [2, 1]);
+    await vi.waitFor(async () => {
+      const { standings } = await counting.limits.reserve([images(8), slot]);
+      expect(standings.map(({ remaining }) => remaining)).toEqual([0, 0]);
+    });
+    const first = await counting.idempotency?.open({ name: "n", print: "p", signal });
+    if (first?.as !== "first") throw new Error("not the first");
+    first.recorder.append(Buffer.from("part"));
+    first.recorder.finish();
+    const again = await counting.idempotency?.open({ name: "n", print: "p", signal });
+    if (again?.as !== "again") throw new Error("not again");
+    const parts: string[] = [];
+    for await (const part of again.parts) parts.push(Buffer.from(part).toString());
+    expect(parts).toEqual(["part"]);
+    await counting.close();
+  });
+
+  it("may be reached over TLS", async () => {
+    const file = (name: string) =>
+      fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+    const [cert, key] = [file("cert"), file("key")];
+    const server = await startRedis([], { cert, key });
+    onTestFinished(() => server.close());
+    const ca = readFileSync(cert, "utf8");
+    const open = (tls?: { ca: string }) =>
+      openCounting(
+        { ...settings, redis: { ...redis, url: server.url, ...(tls && { tls }) } },
+        silent,
+      );
+    const trusting = await open({ ca });
+    expect((await trusting.limits.reserve([images(10)])).granted).toBe(true);
+    await trusting.close();
+    const wary = await open();
+    expect(wary.limits.state.available).toBe(false);
+    await wary.close();
+  });
+});
