@@ -3,7 +3,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Claim, Counter, LimitStore, Verdict } from "../../../src/core/limits/store.js";
 import type { Logger } from "../../../src/core/log.js";
 import { type RedisLimitOptions, redisLimits } from "../../../src/state/limits/redis.js";
+import { reserveScript, settleScript } from "../../../src/state/limits/scripts.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
+import { runScript, type Script } from "../../../src/state/redis/script.js";
 import { type RedisServer, redisBinary, startRedis } from "../../support/redis.js";
 
 const counter = (key: string, span: Counter["span"], limit: number, estimated = true): Claim => ({
@@ -179,6 +181,18 @@ describe.skipIf(!redisBinary)("a store of limits that goes away", () => {
       const verdict = await other.reserve([images(9), slot(1)]);
       expect(verdict.standings.map(({ remaining }) => remaining)).toEqual([6, 1]);
     });
+  });
+
+  it("does not count a question that arrives after its call was settled", async () => {
+    await replica();
+    const { connection } = open[0] as (typeof open)[number];
+    const start = Date.UTC(2026, 0, 1);
+    const keys = ["{late}:r", "{late}:images"];
+    const ask = (script: Script, ...args: (string | number)[]) =>
+      connection.ask((client) => runScript(client, script, keys, args));
+    await ask(settleScript, start, "id", 60_000, "c", -1, 4, start);
+    await ask(reserveScript, start, 60_000, "id", 1000, "c", 10, 5, start, start + 1000);
+    expect(await connection.client.hget("{late}:images", "u")).toBe("4");
   });
 
   it("frees the slots of a replica that died, and of no other", async () => {
