@@ -17,6 +17,7 @@ const exposedHeaders = [
   "x-lintel-attempts",
   "retry-after",
   "www-authenticate",
+  "x-should-retry",
   "idempotent-replayed",
   ...["requests", "tokens"].flatMap((quantity) =>
     ["limit", "remaining", "reset"].map((what) => `x-ratelimit-${what}-${quantity}`),
