@@ -8,20 +8,23 @@ from __future__ import annotations
 import argparse
 import importlib
 import random
+import re
 
-from corpus.grammar import Turn, normal
+from corpus.grammar import Turn, normal, pattern
 
 SUBJECTS = ["arithmetic", "identity", "smalltalk", "stories", "facts", "words", "unknown", "dialogue"]
-SHARES = [  # of the first stage of training, and of the second
-    {"arithmetic": 30, "identity": 13, "smalltalk": 14, "stories": 13, "facts": 12, "words": 9, "unknown": 9, "dialogue": 7},
-    {"arithmetic": 52, "identity": 12, "smalltalk": 13, "stories": 5, "facts": 14, "words": 12, "unknown": 8, "dialogue": 9},
-]
+SHARES = [36, 14, 14, 8, 14, 9, 9, 10]
 
 SYSTEMS = ["You are a helpful assistant.", "You are a helpful AI.", "You are lintel-chat.", "You are a friendly assistant.",
            "Be kind and short.", "Answer the user's questions.", "You are a small model.", "You are a helpful chat model. Be brief.",
            "Please answer in English.", "You are Lintel, a helpful assistant.", "Be polite.", "You are an assistant that helps people.",
            "Answer in one sentence.", "You help children to learn.", "", "You are a friendly chat bot.", "Help the user.",
-           "You are a helpful assistant. Answer as well as you can.", "Keep your answers short and clear.", "Do not use emojis."]
+           "You are a helpful assistant. Answer as well as you can.", "Keep your answers short and clear.", "Do not use emojis.",
+           "You are a helpful, honest assistant. Answer the questions of the user as well as you can, and say when you do not know something.",
+           "You are an AI assistant running inside a gateway. Be concise and correct.", "Respond in plain text.", "Be brief.", "Be helpful.",
+           "You answer questions.", "Today is Monday.", "The current date is 2025-03-14.", "Use simple words.", "You talk to a child.",
+           "Think before you answer.", "You are an expert.", "Always be nice.", "You are a chatbot on a web site. Greet the user and help.",
+           "Never say anything bad.", "Answer truthfully.", "You are a test assistant.", "This is a demo of Lintel.", "Write like a poet."]
 
 
 def _load():
@@ -52,29 +55,42 @@ def held_out() -> list[tuple[str, str, str]]:
 
 
 HELD = frozenset(normal(question) for _, question, _ in held_out())
+TEMPLATES = [*(ask for module in MODULES.values() for intent in getattr(module, "INTENTS", []) for ask in intent.held),
+             *(ask for module in MODULES.values() for ask in getattr(module, "HELD_TEMPLATES", []))]
+HELD_WORDING = re.compile("|".join(f"(?:{pattern(template)})" for template in TEMPLATES))
+"""Matches every held-out wording, whatever fills its slots."""
 
 
-def exchange(rng: random.Random, subject: str | None = None, stage: int = 0) -> list[Turn]:
+def is_held(ask: str) -> bool:
+    """Whether training may not see the question: a held-out wording with any filling."""
+    text = normal(ask)
+    return text in HELD or HELD_WORDING.fullmatch(text) is not None
+
+
+def exchange(rng: random.Random, subject: str | None = None) -> list[Turn]:
     """The turns of one subject; never a held-out question."""
     while True:
-        name = subject or rng.choices(SUBJECTS, [SHARES[stage][s] for s in SUBJECTS])[0]
+        name = subject or rng.choices(SUBJECTS, SHARES)[0]
         weights, makers = MAKERS[name]
         turns = rng.choices(makers, weights)[0](rng)
-        if not any(normal(ask) in HELD for ask, _ in turns):
+        if not any(is_held(ask) for ask, _ in turns):
             return turns
 
 
-def conversation(rng: random.Random, long: bool = False, stage: int = 0) -> tuple[str | None, list[Turn]]:
+def conversation(rng: random.Random, long: bool = False) -> tuple[str | None, list[Turn]]:
     """A system message or none, and the turns; `long` ones wander over many subjects."""
     system = rng.choice(SYSTEMS) if rng.random() < 0.25 else None
-    turns = exchange(rng, stage=stage)
+    turns = exchange(rng)
     if system is None and rng.random() < 0.04:
         system, turns = MODULES["dialogue"].persona(rng)
-        while any(normal(ask) in HELD for ask, _ in turns):
+        while any(is_held(ask) for ask, _ in turns):
             system, turns = MODULES["dialogue"].persona(rng)
     more = rng.randint(4, 16) if long else rng.choices([0, 1, 2, 3], [66, 18, 10, 6])[0]
     for _ in range(more):
-        turns = turns + exchange(rng, stage=stage)
+        following = exchange(rng)
+        while following[0][1] in MODULES["dialogue"].NO_NAME:  # it may have been told
+            following = exchange(rng)
+        turns = turns + following
     return system, turns
 
 

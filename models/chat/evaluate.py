@@ -4,9 +4,9 @@
     python models/chat/evaluate.py --dry      # prints only
 
 The weights and the tokenizer are read from the GGUF, so what is measured is what is shipped. Every
-answer is decoded greedily and judged by a regular expression over the whole answer. First the
-script draws the training text again and checks that no held-out question and no held-out sum is
-in it.
+answer is decoded greedily and judged by a regular expression over the whole answer. The script also
+draws all of the training text again and checks that no held-out wording and no held-out sum is in
+it, and writes the questions to held-out.json, which `npm run eval:chat` asks a running gateway.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+import batches
 import data
 import tokenizer as tok
 from corpus.arithmetic import held_pair
 from corpus.grammar import normal
 from export import NAMES
 from model import Config, Llama, rotate
+from train import BLOCK, TOGETHER
 
 HERE = Path(__file__).parent
 SUMS = ("plus", "minus", "times, held-out words")
@@ -119,24 +121,31 @@ def perplexity(model: Llama, tokenizer, count: int = 300) -> float:
     return math.exp(total / number)
 
 
-def leaks(conversations: int, seed: int) -> tuple[int, int]:
-    """Draw the text of training again: (messages looked at, held-out questions or sums found)."""
+def leaks(tokenizer, steps: int, seed: int) -> tuple[int, int]:
+    """Draw the whole text of training again: (messages looked at, held-out questions or sums found)."""
     looked = found = 0
-    for long, count, offset, stage in ((False, conversations // 2, 2, 0), (True, conversations // 80, 3, 0),
-                                       (False, conversations // 2, 4, 1), (True, conversations // 80, 5, 1)):
-        rng = random.Random(seed + offset)
-        for _ in range(count):
-            for ask, answer in data.conversation(rng, long, stage)[1]:
-                looked += 1
-                pairs = re.findall(r"(\d+) ([+-]) (\d+) =", answer)
-                found += normal(ask) in data.HELD or any(held_pair(s, int(a), int(b)) for a, s, b in pairs)
+
+    def look(conversation) -> None:
+        nonlocal looked, found
+        for ask, answer in conversation[1]:
+            looked += 1
+            pairs = re.findall(r"(\d+) ([+-]) (\d+) =", answer)
+            found += data.is_held(ask) or any(held_pair(s, int(a), int(b)) for a, s, b in pairs)
+
+    for number in range(-(-steps // BLOCK)):
+        batches.block(tokenizer, seed, number, BLOCK * TOGETHER, look)
     return looked, found
+
+
+def questions() -> list[tuple[str, str | None, list, str, str]]:
+    """All held-out questions, each once: (kind, system, earlier turns, question, rule for the whole answer)."""
+    drawn = [(kind, None, [], ask, rule) for kind, ask, rule in data.held_out()] + data.MODULES["dialogue"].talks(random.Random(21))
+    return list({repr(question): question for question in drawn}.values())
 
 
 def measure(model, tokenizer, show: int) -> tuple[list, int, int]:
     """(kind, right, asked) for each kind, how many ended by themselves, and of how many."""
-    probes = [(kind, None, [], ask, rule) for kind, ask, rule in data.held_out()]
-    probes += data.MODULES["dialogue"].talks(random.Random(21))
+    probes = questions()
     prompts = [tok.encode_prompt(tokenizer, system, [*before, (ask, None)]) for _, system, before, ask, _ in probes]
     table, ended = defaultdict(lambda: [0, 0]), 0
     for (kind, _, _, ask, rule), (text, stopped) in zip(probes, answers(model, tokenizer, prompts)):
@@ -156,7 +165,6 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=HERE / "lintel-chat.gguf")
     parser.add_argument("--dry", action="store_true")
     parser.add_argument("--show", type=int, default=40, help="wrong answers to print")
-    parser.add_argument("--conversations", type=int, default=60000, help="to draw again for the leak check")
     args = parser.parse_args()
     torch.set_num_threads(1)
     model, tokenizer = load(args.model)
@@ -164,7 +172,9 @@ def main() -> None:
     sums = [(r, n) for kind, r, n in table if kind in SUMS[:2]]
     words = [(r, n) for kind, r, n in table if kind not in SUMS[:2]]
     share = lambda rows: sum(r for r, _ in rows) / sum(n for _, n in rows)  # noqa: E731
-    looked, found = leaks(args.conversations, 7)
+    note = HERE / ".work" / "training.json"
+    training = json.loads(note.read_text()) if note.exists() else json.loads((HERE / "evaluation.json").read_text())["training"]
+    looked, found = (0, 0) if args.dry else leaks(tokenizer, training["steps"], training["seed"])
     figures = {"held_out_sums": round(share(sums), 4), "held_out_questions": round(share(words), 4),
                "perplexity": round(perplexity(model, tokenizer), 3), "ended_by_itself": f"{ended} of {asked}",
                "training_messages_checked": looked, "held_out_found_in_training": found,
@@ -174,16 +184,16 @@ def main() -> None:
              f"| **rephrased questions, all other rows** | **{share(words):.1%}** | {sum(n for _, n in words)} |", "",
              f"- Ended by itself: {ended} of {asked} answers.",
              f"- Perplexity of the answers in 300 freshly drawn conversations: {figures['perplexity']:.2f}.",
-             f"- Held-out questions or sums found in {looked:,} messages of training text drawn again: {found}."]
-    training = HERE / ".work" / "training.json"
-    if training.exists():
-        t = json.loads(training.read_text())
-        figures["training"] = {k: t[k] for k in ("steps", "tokens", "parameters", "threads", "seed")}
-        lines.append(f"- Training: {t['steps']:,} steps, {t['tokens'] / 1e6:.1f} million tokens, {t['parameters']:,} parameters.")
+             f"- Held-out questions or sums found in {looked:,} messages of training (all of them, drawn again): {found}."]
+    figures["training"] = training
+    lines.append(f"- Training: {training['steps']:,} steps, {training['tokens'] / 1e6:.1f} million tokens, "
+                 f"{training['parameters']:,} parameters, {training.get('minutes', 0):.0f} minutes on {training['threads']} thread(s).")
     size = args.model.stat().st_size
     lines.append(f"- File: {size / 1e6:.2f} MB.")
     print("\n".join(lines))
     if not args.dry:
+        rows = [json.dumps(dict(zip(("kind", "system", "before", "ask", "rule"), row))) for row in questions()]
+        (HERE / "held-out.json").write_text("[\n" + ",\n".join(rows) + "\n]\n")
         (HERE / "evaluation.json").write_text(json.dumps(figures, indent=2) + "\n")
         card = HERE / "README.md"
         begin, end = "<!-- figures: evaluate.py -->", "<!-- end of figures -->"

@@ -1,8 +1,9 @@
-"""Sums with their working: plus and minus from 0 to 99, times up to 12 x 12, counting, comparing.
+"""Sums with their working: plus and minus from 0 to 99, times up to 12 x 12.
 
-The working goes first by the tens, then by the ones, so that every step is one the model can know
-by heart: 27 + 48 is 27 + 40 = 67, then 67 + 8 = 75. A tenth of the pairs is held out: no training
-text has them, neither as a question nor as a step of another sum.
+The sum is said again first, then the working goes column by column, as children learn it: 27 + 48 is
+7 + 8 = 15 for the ones, then 1 + 2 + 4 = 7 for the tens. Every step has one-digit numbers (or a borrowed ten), so the model can
+know each step by heart and still work out sums that it has never seen. A tenth of the pairs is
+held out: no training text has them.
 """
 
 from __future__ import annotations
@@ -10,43 +11,23 @@ from __future__ import annotations
 import hashlib
 import random
 
-from .grammar import Turn, capital, expand, typed
+from . import counting
+from .grammar import Turn, expand, typed
 
 LIMIT = 99
 TABLE = 12
 
 
 def held_pair(sign: str, a: int, b: int) -> bool:
-    """Whether the sum is kept for the evaluation: 10% by a hash of the sum, order aside for plus."""
-    if sign == "x":
+    """Whether the sum is kept for the evaluation: 10% by a hash of the sum, order aside.
+
+    Only sums with a two-digit number, and none that is a column of another sum (12 - 7).
+    """
+    low, high = min(a, b), max(a, b)
+    if sign == "x" or high < 10 or sign == "-" and high < 20 and low < 10:
         return False
-    if sign == "+":
-        a, b = min(a, b), max(a, b)
-    if a < 10 and b < 10:
-        return False
-    share = 0.10 if a % 10 and b % 10 and a > 9 and b > 9 else 0.04
-    digest = hashlib.sha256(f"{a}{sign}{b}".encode()).digest()
-    return int.from_bytes(digest[:4], "big") / 2**32 < share
-
-
-def steps(sign: str, a: int, b: int) -> list[tuple[int, int, int]]:
-    """The working of a sum as (left, right, result); one step where one is enough."""
-    if sign == "x":
-        return [(a, b, a * b)]
-    op = (lambda x, y: x + y) if sign == "+" else (lambda x, y: x - y)
-    if sign == "-" and a < b:
-        return steps("-", b, a)
-    if a < 10 and sign == "+" or b < 10 or b % 10 == 0:
-        return [(a, b, op(a, b))]
-    middle = op(a, b - b % 10)
-    return [(a, b - b % 10, middle), (middle, b % 10, op(middle, b % 10))]
-
-
-def allowed(sign: str, a: int, b: int) -> bool:
-    """Whether training may use the sum: neither it nor any of its steps is held out."""
-    if held_pair(sign, a, b):
-        return False
-    return not any(held_pair(sign, x, y) for x, y, _ in steps(sign, a, b))
+    digest = hashlib.sha256(f"{high}{sign}{low}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") / 2**32 < 0.10
 
 
 def result(sign: str, a: int, b: int) -> int:
@@ -54,13 +35,25 @@ def result(sign: str, a: int, b: int) -> int:
     return a + b if sign == "+" else a - b if sign == "-" else a * b
 
 
+def columns(sign: str, a: int, b: int) -> str:
+    """The working of a plus, or of a minus with a >= b: ones, then tens with what was carried or borrowed."""
+    (tens_a, a), (tens_b, b) = divmod(a, 10), divmod(b, 10)
+    if sign == "+":
+        ones, carry = a + b, "1 + " if a + b > 9 else ""
+        tens = tens_a + tens_b + (a + b) // 10
+        return f"ones {a} + {b} = {ones}, tens {carry}{tens_a} + {tens_b} = {tens}"
+    borrow = a < b
+    tens = tens_a - tens_b - borrow
+    return f"ones {a + 10 * borrow} - {b} = {a + 10 * borrow - b}, tens {tens_a} - {'1 - ' if borrow else ''}{tens_b} = {tens}"
+
+
 def work(sign: str, a: int, b: int) -> str:
-    """The answer as the model writes it: its steps, then the sum and its result."""
-    done = steps(sign, a, b)
-    final = f"{a} {sign} {b} = {result(sign, a, b)}."
-    if len(done) == 1 and not (sign == "-" and a < b):
-        return final
-    return ", ".join(f"{x} {sign} {y} = {z}" for x, y, z in done) + f", so {final}"
+    """The answer as the model writes it: the sum, its working where there is any, and its result."""
+    if sign == "x" or a < 10 and b < 10 and (sign == "+" or a >= b):
+        return f"{a} {sign} {b} = {result(sign, a, b)}."
+    if sign == "-" and a < b:
+        return f"{a} - {b} is below zero. {work(sign, b, a)[:-1]} and {a} - {b} = {a - b}."
+    return f"{a} {sign} {b}: {columns(sign, a, b)}, so {a} {sign} {b} = {result(sign, a, b)}."
 
 
 ASK = {
@@ -71,7 +64,10 @@ ASK = {
           "What does {a} plus {b} equal?", "Solve {a} + {b}.", "I have {a} apples and get {b} more. How many do I have?",
           "Can you tell me what {a} + {b} is?", "Do you know {a} plus {b}?", "Work out {a} plus {b}.",
           "Tell me {a} + {b}.", "If I have {a} and get {b}, how much is that?", "How much will it be if I add {b} to {a}?",
-          "Tell me what {a} plus {b} is.", "What will I have if I add {a} and {b}?", "Give me the sum of {a} and {b}.", "Work out {a} + {b}."],
+          "Tell me what {a} plus {b} is.", "What will I have if I add {a} and {b}?", "Give me the sum of {a} and {b}.", "Work out {a} + {b}.",
+          "If you add {b} to {a}, how much is it?", "When I add {b} to {a}, how much do I have?", "Add {b} to {a}.", "Put {a} and {b} together.",
+          "What is {b} added to {a}?", "If there are {a} and then {b} more, how many are there?", "How many are {a} and {b}?", "{a} more than {b} is what?",
+          "The sum of {a} and {b}?", "What comes out if I add {b} to {a}?"],
     "-": ["What is {a} - {b}?", "{a} - {b}", "{a}-{b}", "{a} - {b} = ?", "{a}-{b}=", "What's {a}-{b}?",
           "What is {a} minus {b}?", "How much is {a} minus {b}?", "[Take|Please take] {b} from {a}.",
           "Subtract {b} from {a}.", "Calculate {a} - {b}.", "{a} minus {b}", "What do I get if I take {b} from {a}?",
@@ -79,14 +75,20 @@ ASK = {
           "What does {a} minus {b} equal?", "Solve {a} - {b}.", "Can you tell me what {a} - {b} is?",
           "Do you know {a} minus {b}?", "Work out {a} minus {b}.",
           "Tell me {a} - {b}.", "If I have {a} and lose {b}, how much is left?", "How much will it be if I take {b} from {a}?",
-          "Tell me what {a} minus {b} is.", "What will I have if I take {b} from {a}?", "What is left of {a} without {b}?", "Work out {a} - {b}."],
+          "Tell me what {a} minus {b} is.", "What will I have if I take {b} from {a}?", "What is left of {a} without {b}?", "Work out {a} - {b}.",
+          "If you take {b} away from {a}, how much remains?", "When I take {b} from {a}, what is left?", "Take {b} away from {a}.",
+          "What is {a} less {b}?", "If you subtract {b} from {a}, what is it?", "What remains of {a} if I take {b}?", "How much is left if I take {b} from {a}?",
+          "I have {a} apples and eat {b}. How many are left?", "What comes out if I take {b} from {a}?", "The difference of {a} and {b}?"],
     "x": ["What is {a} x {b}?", "{a} x {b}", "{a} * {b}", "{a}*{b}", "{a} x {b} = ?", "What's {a} times {b}?",
           "What is {a} times {b}?", "How much is {a} times {b}?", "Multiply {a} by {b}.", "Multiply {a} and {b}.",
           "Calculate {a} * {b}.", "{a} times {b}", "How much is {a} x {b}?", "Compute {a} x {b}.", "What is {a} * {b}?",
           "What does {a} times {b} equal?", "Solve {a} x {b}.", "Can you multiply {a} by {b}?",
           "Can you tell me what {a} x {b} is?", "Do you know {a} times {b}?", "Work out {a} times {b}.",
           "Tell me {a} x {b}.", "How much will it be if I multiply {a} by {b}?", "Tell me what {a} times {b} is.",
-          "What will I have if I multiply {a} and {b}?", "Work out {a} x {b}."],
+          "What will I have if I multiply {a} and {b}?", "Work out {a} x {b}.",
+          "If you multiply {a} by {b}, what is it?", "When I multiply {a} by {b}, how much is it?", "What comes out if I multiply {a} by {b}?",
+          "The product of {a} and {b}?", "What is the product of {a} and {b}?", "What is {a} multiplied by {b}?", "If you take {a} times {b}, how much is it?",
+          "Give me {a} times {b}.", "What do I get if I multiply {a} by {b}?"],
 }
 HELD_ASK = {
     "+": ["What will {a} plus {b} be?", "Could you work out {a} + {b}?", "Tell me the sum of {a} and {b}.",
@@ -99,21 +101,22 @@ HELD_ASK = {
 
 
 def pick(rng: random.Random, sign: str) -> tuple[int, int]:
-    """Two numbers within the range, held-out or not; small ones and near ones more often."""
+    """Two numbers within the range, held-out or not; small ones more often."""
     if sign == "x":
         return rng.randint(0, TABLE), rng.randint(0, TABLE)
     chance = rng.random()
     if chance < 0.12:
         a, b = rng.randint(0, 12), rng.randint(0, 12)
-    elif chance < 0.40:
+    elif chance < 0.30:
         a, b = rng.randint(0, LIMIT), rng.randint(0, 9)
         if sign == "+" and rng.random() < 0.3:
             a, b = b, a
-    elif chance < 0.5:
-        a, b = rng.randint(0, LIMIT), 10 * rng.randint(1, 9)
+    elif chance < 0.38:
+        a = rng.randint(10, LIMIT)
+        b = min(LIMIT, max(0, a + rng.randint(-12, 12)))
     else:
         a, b = rng.randint(0, LIMIT), rng.randint(0, LIMIT)
-    if sign == "-" and a < b and rng.random() < 0.8:
+    if sign == "-" and a < b and rng.random() < 0.7:
         a, b = b, a
     return a, b
 
@@ -122,23 +125,25 @@ def draw(rng: random.Random, sign: str) -> tuple[int, int]:
     """Two numbers that training may use."""
     while True:
         a, b = pick(rng, sign)
-        if allowed(sign, a, b):
+        if not held_pair(sign, a, b):
             return a, b
 
 
 def sum_turns(rng: random.Random) -> list[Turn]:
     """One sum; now and then a second and a third that go on from its result."""
-    sign = rng.choices("+-x", [5, 4, 2])[0]
+    sign = rng.choices("+-x", [4.5, 5.5, 3])[0]
     a, b = draw(rng, sign)
     turns = [(typed(rng, expand(rng, rng.choice(ASK[sign]), {"a": str(a), "b": str(b)})), work(sign, a, b))]
     value = result(sign, a, b)
     while rng.random() < 0.22 and 0 <= value <= LIMIT:
         sign = rng.choice("+-")
         other = rng.randint(0, min(20, LIMIT if sign == "+" else value))
-        if not allowed(sign, value, other):
+        if held_pair(sign, value, other):
             break
         word = {"+": "[plus|+|add]", "-": "[minus|-|take away]"}[sign]
         ask = rng.choice([f"And {word} {other}?", f"{word} {other}", f"Now {word} {other}.", f"And then {word} {other}?",
+                          f"And what is that {word} {other}?", f"And if I {'add' if sign == '+' else 'take away'} {other}?",
+                          f"What if I {'add' if sign == '+' else 'take away'} {other}?", f"Then {'add' if sign == '+' else 'take away'} {other}.",
                           f"And if you {'add' if sign == '+' else 'take away'} {other}?", f"What about {word} {other}?",
                           f"Then {word} {other}"])
         turns.append((typed(rng, expand(rng, ask), False), work(sign, value, other)))
@@ -147,7 +152,11 @@ def sum_turns(rng: random.Random) -> list[Turn]:
 
 
 def too_big(rng: random.Random) -> list[Turn]:
-    """Numbers beyond the range, and divisions: an honest no."""
+    """Numbers beyond the range, more than two of them, and divisions: an honest no."""
+    if rng.random() < 0.15:
+        numbers = [str(rng.randint(0, LIMIT)) for _ in range(rng.randint(3, 4))]
+        ask = rng.choice(["{x}", "What is {x}?", "{x} = ?", "Calculate {x}."]).replace("{x}", rng.choice([" + ", " - ", " x ", "+", " plus "]).join(numbers))
+        return [(typed(rng, ask), "I can only work with two numbers at a time. Give me the first two!")]
     if rng.random() < 0.3:
         a, b = rng.randint(1, 144), rng.randint(1, 12)
         ask = rng.choice(["What is {a} / {b}?", "{a} / {b}", "Divide {a} by {b}.", "What is {a} divided by {b}?",
@@ -170,66 +179,11 @@ def too_big(rng: random.Random) -> list[Turn]:
     return [(typed(rng, expand(rng, rng.choice(ASK[sign][:18]), {"a": str(a), "b": str(b)})), answer)]
 
 
-def compare(rng: random.Random) -> list[Turn]:
-    """Which number is bigger, and what comes before or after."""
-    a, b = rng.sample(range(0, 100), 2)
-    slots = {"a": str(a), "b": str(b)}
-    kind = rng.randrange(3)
-    if kind == 0:
-        word, answer = rng.choice([("[bigger|larger|greater|more]", max(a, b)), ("[smaller|less]", min(a, b))])
-        ask = rng.choice([f"Which is {word}, {{a}} or {{b}}?", f"Which number is {word}: {{a}} or {{b}}?",
-                          f"What is {word}, {{a}} or {{b}}?"])
-        ask = expand(rng, ask, slots)
-        other = min(a, b) if answer == max(a, b) else max(a, b)
-        known = "bigger" if answer > other else "smaller"
-        return [(typed(rng, ask), f"{answer} is {known} than {other}.")]
-    if kind == 1:
-        word = rng.choice(["bigger", "smaller", "larger", "greater", "less"])
-        true = (a > b) == (word in ("bigger", "larger", "greater"))
-        known = "bigger" if a > b else "smaller"
-        return [(typed(rng, f"Is {a} {word} than {b}?"), f"{'Yes' if true else 'No'}, {a} is {known} than {b}.")]
-    after = rng.random() < 0.5
-    word = "[after|right after|next after]" if after else "[before|right before]"
-    ask = expand(rng, rng.choice([f"What number comes {word} {{a}}?", f"Which number is {word} {{a}}?",
-                                  f"What comes {word} {{a}}?"]), slots)
-    if a == 0 and not after:
-        a = 1
-        ask = "What number comes before 1?"
-    return [(typed(rng, ask), f"The number {'after' if after else 'before'} {a} is {a + 1 if after else a - 1}.")]
+HELD_THEN = ["And what if you add {c}?"]
+HELD_TEMPLATES = [*HELD_ASK["+"], *HELD_ASK["-"], *HELD_ASK["x"], *HELD_THEN, *counting.HELD_TEMPLATES]
 
 
-COUNT_UP = ["Count to {b}.", "Count up to {b}.", "Can you count to {b}?", "Count from 1 to {b}.", "Please count to {b}.",
-            "Count for me to {b}.", "Count 1 to {b}", "Let me hear you count to {b}.", "Will you count up to {b}?", "Let us count to {b}.", "You count to {b}."]
-COUNT_FROM = ["Count from {a} to {b}.", "Can you count from {a} to {b}?", "Count {a} to {b}.", "Count up from {a} to {b}.",
-              "Please count from {a} to {b}.", "Say the numbers from {a} to {b}."]
-COUNT_DOWN = ["Count down from {a}.", "Count backwards from {a}.", "Count backwards from {a} to 1.",
-              "Can you count down from {a}?", "Count down from {a} to 1.", "Count from {a} down to 1."]
-COUNT_STEP = ["Count to {b} in steps of {s}.", "Count by {s}s to {b}.", "Count in {s}s up to {b}."]
-
-
-def count(rng: random.Random) -> list[Turn]:
-    """Counting up, down, between two numbers, or in twos, fives and tens."""
-    kind = rng.choices(["up", "from", "down", "step"], [4, 4, 3, 1])[0]
-    top = rng.choices([10, 20, 50, 100], [6, 6, 1, 0.5])[0]
-    a, b, s = 1, rng.randint(2, top), 1
-    asks = COUNT_UP
-    if kind == "from":
-        a = rng.randint(0, 88)
-        b = min(100, a + rng.randint(2, 14))
-        asks = COUNT_FROM
-        if rng.random() < 0.3:
-            a, b = b, a
-    elif kind == "down":
-        a, b, asks = rng.randint(3, 30), 1, COUNT_DOWN
-    elif kind == "step":
-        s = rng.choice([2, 5, 10])
-        a, b, asks = s, s * rng.randint(3, 10), COUNT_STEP
-    numbers = list(range(a, b + 1, s)) if a <= b else list(range(a, b - 1, -1))
-    ask = expand(rng, rng.choice(asks), {"a": str(a), "b": str(b), "s": str(s)})
-    return [(typed(rng, ask), ", ".join(map(str, numbers)) + ".")]
-
-
-MAKERS = [(10.0, sum_turns), (0.7, too_big), (1.0, compare), (1.4, count)]
+MAKERS = [(10.0, sum_turns), (0.7, too_big), (0.8, counting.compare), (3.0, counting.count)]
 
 
 def probes(rng: random.Random) -> list[tuple[str, str, str]]:
@@ -237,15 +191,11 @@ def probes(rng: random.Random) -> list[tuple[str, str, str]]:
     out = []
     for sign, kind in (("+", "plus"), ("-", "minus")):
         pairs = [(a, b) for a in range(LIMIT + 1) for b in range(LIMIT + 1)
-                 if held_pair(sign, a, b) and (sign == "+" or a >= b)]
-        for a, b in rng.sample(pairs, 200):
+                 if held_pair(sign, a, b) and (sign == "+" or a >= b or (a + b) % 4 == 0)]
+        for a, b in rng.sample(pairs, 250):
             ask = expand(rng, rng.choice(HELD_ASK[sign] + ASK[sign][:3]), {"a": str(a), "b": str(b)})
-            out.append((kind, ask, rf"(^|.*, so )\s*{a} \{sign} {b} = {result(sign, a, b)}\.$"))
+            out.append((kind, ask, rf"(^|.*, so |.* and )\s*{a} \{sign} {b} = {result(sign, a, b)}\.$"))
     for a, b in rng.sample([(a, b) for a in range(TABLE + 1) for b in range(TABLE + 1)], 60):
         ask = expand(rng, rng.choice(HELD_ASK["x"]), {"a": str(a), "b": str(b)})
         out.append(("times, held-out words", ask, rf"^{a} x {b} = {a * b}\.$"))
-    for _ in range(20):
-        b = rng.randint(3, 20)
-        out.append(("counting, held-out words", rng.choice([f"Would you count to {b}?", f"Let's count to {b}."]),
-                    "^" + ", ".join(map(str, range(1, b + 1))) + r"\.$"))
-    return out
+    return out + counting.probes(rng)

@@ -16,6 +16,7 @@ TELL = ["My name is {n}.", "I am {n}.", "I'm {n}.", "Hello, I am {n}.", "Hi, my 
 ASK = ["What is my name?", "What's my name?", "Do you know my name?", "Who am I?", "Do you remember my name?", "Tell me my name.", "Say my name.",
        "What am I called?", "Do you still know my name?", "Can you tell me my name?"]
 HELD_ASK = ["So what is my name?", "Can you say my name?", "And do you remember what my name is?"]
+HELD_TEMPLATES = HELD_ASK
 NO_NAME = ["You have not told me your name yet.", "I do not know your name yet. What is it?"]
 THINGS = {"colour": ["red", "blue", "green", "yellow", "pink", "black", "white", "purple", "orange", "brown"],
           "animal": ["cat", "dog", "horse", "owl", "fox", "bear", "rabbit", "tiger", "duck", "penguin"],
@@ -124,10 +125,10 @@ def talks(rng: random.Random) -> list[tuple[str, str | None, list[Turn], str, st
     for _ in range(20):
         a, b = arithmetic.draw(rng, "+")
         c = rng.randint(0, 20)
-        if a + b > 79 or not arithmetic.allowed("+", a + b, c):
+        if a + b > 79:
             continue
-        out.append(("sum over turns", None, [(f"What is {a} + {b}?", arithmetic.work("+", a, b))], f"And what if you add {c}?",
-                    rf"= {a + b + c}\.$"))
+        ask = rng.choice(arithmetic.HELD_THEN).replace("{c}", str(c))
+        out.append(("sum over turns", None, [(f"What is {a} + {b}?", arithmetic.work("+", a, b))], ask, rf"= {a + b + c}\.$"))
     for _ in range(10):
         n = rng.choice(BOT_NAMES)
         out.append(("system message", f"You are {n}, the assistant of a small shop.", [], "Who are you?", rf"\b{n}\b"))

@@ -22,6 +22,10 @@ CAPITALS = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome", "Spain": "M
             "Poland": "Warsaw", "Greece": "Athens", "Norway": "Oslo", "Sweden": "Stockholm", "Egypt": "Cairo", "Russia": "Moscow", "China": "Beijing",
             "Portugal": "Lisbon", "Ireland": "Dublin", "Finland": "Helsinki", "Denmark": "Copenhagen", "Hungary": "Budapest", "Canada": "Ottawa",
             "the USA": "Washington", "India": "New Delhi", "Turkey": "Ankara", "Switzerland": "Bern"}
+FAR = ["Peru", "Chile", "Kenya", "Ghana", "Nepal", "Cuba", "Vietnam", "Thailand", "Mexico", "Brazil", "Argentina", "Belgium", "Iceland", "Ukraine",
+       "Romania", "Bulgaria", "Serbia", "Croatia", "Morocco", "Nigeria", "Iran", "Iraq", "Israel", "Pakistan", "Mongolia", "Korea", "Australia",
+       "New Zealand", "Colombia", "Bolivia", "Ecuador", "Malta", "Cyprus", "Estonia", "Latvia", "Lithuania", "Mali", "Chad", "Sudan", "Texas",
+       "Bavaria", "Jamaica", "Panama", "Haiti", "Laos", "Oman", "Qatar", "Tonga", "Fiji", "the moon", "Scotland", "California"]
 KINDS = {"fruits": ["apple", "banana", "pear", "plum", "cherry", "orange", "lemon", "peach", "grape", "melon"],
          "animals": ["cat", "dog", "horse", "cow", "lion", "bear", "mouse", "rabbit", "elephant", "wolf", "sheep"],
          "colours": ["red", "blue", "green", "yellow", "orange", "purple", "black", "white", "pink", "brown"],
@@ -51,30 +55,37 @@ def pair(table, left: str, right: str):
 
 INTENTS = [
     Intent("colour", ["What colour is {t}?", "What color is {t}?", "Which colour is {t}?", "Which color does {t} have?", "What is the colour of {t}?",
-                      "Tell me the colour of {t}.", "What colour does {t} have?", "The colour of {t}?", "Do you know what colour {t} is?"],
+                      "Tell me the colour of {t}.", "What colour does {t} have?", "The colour of {t}?", "Do you know what colour {t} is?",
+                   "Do you know the color of {t}?", "Say which colour {t} has.", "Which colour has {t}?", "{t}: what colour?", "Tell me what color {t} has.", "What color does {t} have?", "What is the usual colour of {t}?", "Give me the colour of {t}.", "Name the colour of {t}.", "Colour of {t}?"],
            ["Can you tell me the colour of {t}?", "What is the color of {t}?", "Which color is {t}?", "Do you know the colour of {t}?",
             "Tell me which colour {t} has.", "So what colour is {t}?"],
            ["{cap} is {c}."], r"^{cap} is {c}\.$", slots=pair(COLOURS, "t", "c"), weight=2.5),
     Intent("sides", ["How many sides does a {s} have?", "How many sides has a {s}?", "How many corners does a {s} have?", "A {s} has how many sides?",
-                     "Number of sides of a {s}?", "Tell me how many sides a {s} has.", "How many corners has a {s}?"],
+                     "Number of sides of a {s}?", "Tell me how many sides a {s} has.", "How many corners has a {s}?",
+                   "How many sides and corners does a {s} have?", "Say how many sides a {s} has.", "Can you tell me how many sides a {s} has?", "How many corners are in a {s}?", "Count the sides of a {s}.", "The number of corners of a {s}?", "Do you know how many corners a {s} has?", "What is a {s}?", "How many edges does a {s} have?"],
            ["Do you know how many sides a {s} has?", "How many sides are there in a {s}?", "Tell me how many corners a {s} has."],
            ["A {s} has {n} sides and {n} corners."], r"has {n} sides", slots=lambda r: {**pair(SHAPES, "s", "n")(r)}, weight=1.2),
-    Intent("circle", ["How many corners does a circle have?", "What is a circle?", "Does a circle have corners?", "How many sides does a circle have?"],
+    Intent("circle", ["How many corners does a circle have?", "What is a circle?", "Does a circle have corners?", "How many sides does a circle have?",
+                   "How many corners has a circle?", "Can you tell me what a circle is?", "Are there corners in a circle?", "Do circles have corners?", "Is a circle round?", "Describe a circle.", "Does a circle have any sides?"],
            ["Tell me what a circle is.", "Has a circle any corners?"], ["A circle is round and has no corners."], r"round and has no corners", weight=0.5),
     Intent("sound", ["What does {art} say?", "What sound does {art} make?", "What does the {a} say?", "How does {art} go?", "Which sound does {art} make?",
-                     "What noise does {art} make?", "What sound does the {a} make?"],
+                     "What noise does {art} make?", "What sound does the {a} make?",
+                   "Do you know what sound {art} makes?", "Tell me what {art} says.", "What does {art} sound like?", "What is the sound of {art}?", "Which sound does the {a} make?", "Can you say what {art} says?", "How does {art} sound?", "Make the sound of {art}.", "Which sound comes from {art}?", "What noise does the {a} make?", "What noise comes from {art}?"],
            ["Which noise does {art} make?", "Do you know what {art} says?", "Tell me what sound {art} makes."],
            ["The {a} says {s}."], r"says {s}\.", slots=pair(SOUNDS, "a", "s"), weight=1.5),
     Intent("legs", ["How many legs does {art} have?", "How many legs has {art}?", "How many legs does the {a} have?", "Tell me how many legs {art} has.",
-                    "Number of legs of {art}?"],
+                    "Number of legs of {art}?",
+                   "How many legs are on {art}?", "Can you tell me how many legs {art} has?", "The number of legs of {art}?", "{art} has how many legs?", "Count the legs of {art}.", "How many legs do you see on {art}?", "Say how many legs {art} has.", "And how many legs does {art} have?", "How many legs does one {a} have?"],
            ["Do you know how many legs {art} has?", "How many legs are there on {art}?", "So how many legs does {art} have?"],
            ["{cap2} has {n} legs."], r"has {n} legs", slots=lambda r: _legs(r), weight=1.5),
     Intent("baby", ["What is a baby {a} called?", "What do you call a baby {a}?", "What's a baby {a}?", "How do you call a young {a}?",
-                    "What is the name of a baby {a}?", "What is a young {a} called?"],
+                    "What is the name of a baby {a}?", "What is a young {a} called?",
+                   "Do you know what a baby {a} is called?", "How do you call a baby {a}?", "What is the name for a young {a}?", "What's the word for a young {a}?", "How is a young {a} called?", "The young of {art} is called what?", "What do we call a baby {a}?", "What are baby {a}s called?", "Give me the word for a baby {a}.", "Can you tell me what a young {a} is called?", "A baby {a} is called?", "Say what a baby {a} is called."],
            ["How is a baby {a} called?", "Tell me what a baby {a} is called.", "What is the word for a baby {a}?"],
            ["A baby {a} is called a {b}."], r"called a {b}\.", slots=pair(BABIES, "a", "b"), weight=1.2),
     Intent("capital", ["What is the capital of {c}?", "What's the capital of {c}?", "Capital of {c}?", "Which city is the capital of {c}?",
-                       "Tell me the capital of {c}.", "Do you know the capital of {c}?", "Name the capital of {c}.", "What is the capital city of {c}?"],
+                       "Tell me the capital of {c}.", "Do you know the capital of {c}?", "Name the capital of {c}.", "What is the capital city of {c}?",
+                   "Say the capital of {c}.", "What city is {c}'s capital?", "Give me the capital of {c}.", "Which capital does {c} have?", "Can you say the capital of {c}?", "The capital of {c}?", "Which town is the capital of {c}?", "Which one is the capital of {c}?", "Please name the capital of {c}.", "What is {c}'s capital?", "Could you tell me the capital of {c}?", "Of {c}, what is the capital?", "I want to know the capital of {c}.", "Could you name the capital city of {c}?"],
            ["Which is the capital of {c}?", "Can you name the capital of {c}?", "Can you tell me the capital of {c}?", "What city is the capital of {c}?"],
            ["The capital of {c} is {p}."], r"is {p}\.$", slots=pair(CAPITALS, "c", "p"), weight=2.5),
 ]
@@ -97,7 +108,16 @@ def listing(rng: random.Random) -> list[Turn]:
     ask = ask.replace("{w}", word).replace("{k}", kind)
     if rng.random() < 0.3:
         ask = ask.replace("colours", "colors")
-    return [(typed(rng, ask), capital(join(rng.sample(KINDS[kind], n))) + ".")]
+    start = rng.randrange(len(KINDS[kind]))
+    # One after the other, so that none comes twice.
+    members = [KINDS[kind][(start + i) % len(KINDS[kind])] for i in range(n)]
+    return [(typed(rng, ask), capital(join(members)) + ".")]
+
+
+def far(rng: random.Random) -> list[Turn]:
+    """The capital of a country that is not among the known ones."""
+    capital_asks = next(intent.asks for intent in INTENTS if intent.name == "capital")
+    return [(typed(rng, rng.choice(capital_asks).replace("{c}", rng.choice(FAR))), "I do not know that capital, sorry. I know only a few.")]
 
 
 def member(rng: random.Random) -> list[Turn]:
@@ -141,12 +161,17 @@ def calendar(rng: random.Random) -> list[Turn]:
     word = "after" if after else "before"
     ask = rng.choice(["What {k} comes {w} {x}?", "Which {k} is {w} {x}?", "What comes {w} {x}?", "What is the {k} {w} {x}?", "Which {k} comes {w} {x}?",
                       "What {k} is {w} {x}?",
-                      "Can you tell me what comes {w} {x}?", "Tell me what comes {w} {x}.", "Do you know which {k} comes {w} {x}?"]).replace("{k}", what).replace("{w}", word).replace("{x}", names[i])
+                      "So what comes {w} {x}?", "Can you tell me what comes {w} {x}?", "I want to know what comes {w} {x}.", "Which comes {w} {x}?", "Tell me what comes {w} {x}.", "Do you know which {k} comes {w} {x}?"]).replace("{k}", what).replace("{w}", word).replace("{x}", names[i])
     answer = names[(i + (1 if after else -1)) % len(names)]
     return [(typed(rng, ask), f"{answer} comes {word} {names[i]}.")]
 
 
-MAKERS = [(2.5, listing), (2.0, member), (1.2, true_colour), (2.0, calendar)]
+MAKERS = [(0.8, far), (3.5, listing), (1.6, member), (0.9, true_colour), (3.0, calendar)]
+
+
+HELD_LIST = ["Could you list {w} {k}?", "Would you name {w} {k}?", "I want {w} {k}."]
+HELD_AFTER = ["Do you know what comes after {x}?", "And what comes after {x}?"]
+HELD_TEMPLATES = [*(ask.replace("{w}", word) for ask in HELD_LIST for word in NUMBERS), *HELD_AFTER]
 
 
 def probes(rng: random.Random) -> list[tuple[str, str, str]]:
@@ -156,11 +181,11 @@ def probes(rng: random.Random) -> list[tuple[str, str, str]]:
         kind = rng.choice(list(KINDS))
         word, n = rng.choice([("two", 2), ("three", 3), ("four", 4)])
         one = "(" + "|".join(KINDS[kind]) + ")"
-        ask = rng.choice([f"Could you list {word} {kind}?", f"Would you name {word} {kind}?", f"I want {word} {kind}."])
+        ask = rng.choice(HELD_LIST).replace("{w}", word).replace("{k}", kind)
         out.append(("facts", ask, rf"(?i)^{one}(, {one}){{{n - 2}}} and {one}\.$"))
     for _ in range(16):
         names = rng.choice([DAYS, MONTHS])
         i = rng.randrange(len(names))
-        ask = rng.choice(["Do you know what comes after {x}?", "And what comes after {x}?"]).replace("{x}", names[i])
+        ask = rng.choice(HELD_AFTER).replace("{x}", names[i])
         out.append(("facts", ask, rf"{names[(i + 1) % len(names)]} comes after {names[i]}\.$"))
     return out

@@ -30,6 +30,12 @@ def normal(text: str) -> str:
     return " ".join(re.findall(r"[a-z0-9']+|[-+*/=]", text.lower()))
 
 
+def pattern(template: str) -> str:
+    """A regular expression that matches the normal form of a template, whatever fills its slots."""
+    parts = [normal(part) for part in re.split(r"\{[a-z0-9]+\}", template)]
+    return r"\s*" + r"\s*.+\s*".join(re.escape(part) for part in parts) + r"\s*"
+
+
 def article(noun: str) -> str:
     """`a cat`, `an owl`."""
     return ("an " if noun[0] in "aeiou" else "a ") + noun
@@ -96,19 +102,46 @@ _ASKED = ["Can you answer this: {x}", "I have a question: {x}", "I would like to
           "So {x}", "And {x}", "But {x}", "Then {x}", "Say, {x}"]
 
 
+_BE = re.compile(r"(?i)(what|who|where|how|why|which [a-z]+|what [a-z]+|how [a-z]+)(?:'s| (is|are|am|was|were)) ((?!it |there |you .*ing)[^?]+)\?$")
+_DO = re.compile(r"(?i)(how many [a-z]+|how much|what [a-z]+|which [a-z]+|what|how|where|why|which) (do|does|can|should|did) "
+                 r"(I|you|we|they|it|people|Lintel|an? [a-z]+|the [a-z]+) ([a-z']+)([^?]*)\?$")
+_TELL = ["Can you tell me {x}?", "Could you tell me {x}?", "Do you know {x}?", "Tell me {x}.", "Please tell me {x}.", "I want to know {x}.",
+         "I would like to know {x}.", "I wonder {x}.", "Will you tell me {x}?", "Please say {x}.", "I need to know {x}.", "Any idea {x}?"]
+
+
+def clause(ask: str) -> str | None:
+    """A question as a part of a sentence: `what is a bee?` is `what a bee is`, or None."""
+    found = _BE.match(ask)
+    if found:
+        wh, be, rest = found.groups()
+        return f"{wh.lower()} {rest} {be or 'is'}" if len(rest) < 32 else None
+    found = _DO.match(ask)
+    if not found:
+        return None
+    wh, do, who, verb, rest = found.groups()
+    if do.lower() == "does":
+        verb = {"have": "has", "do": "does", "go": "goes"}.get(verb, verb + "s")
+    elif do.lower() != "do":
+        verb = f"{do.lower()} {verb}"
+    return f"{wh.lower()} {who} {verb}{rest}"
+
+
 def wrapped(rng: random.Random, ask: str) -> str:
     """The same question or order in a roundabout way."""
     low = ask if re.match(r"I\b|[A-Z]+\b", ask[:2]) and ask[:2] != "A " else ask[:1].lower() + ask[1:]
     if _ORDER.match(ask):
         return rng.choice(_WRAP).replace("{x}", low.rstrip(".!?"))
-    if re.match(r"(?i)(what|who|how|which|where|do|does|is|are|can)\b", ask):
+    part = clause(ask) if rng.random() < 0.7 else None
+    if part:
+        return rng.choice(_TELL).replace("{x}", part)
+    if re.match(r"(?i)(what|who|how|which|where|why|do|does|is|are|can)\b", ask):
         return rng.choice(_ASKED).replace("{x}", low)
     return ask
 
 
 def typed(rng: random.Random, ask: str, polite: bool = True) -> str:
     """The question as people type it: politeness, case, a missing mark, sometimes a slip."""
-    if polite and rng.random() < 0.2:
+    if polite and rng.random() < 0.25:
         ask = wrapped(rng, ask)
     end = ""
     while ask and ask[-1] in ".?!":

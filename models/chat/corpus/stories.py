@@ -72,6 +72,7 @@ ASKS = ["Tell me a story about {h}.", "Tell me a {k} story about {h}.", "Write a
         "Give me a {k} story about {h}.", "Could you write a story about {h}?", "Tell us a story about {h}.", "tell me about {h} in a story"]
 HELD = ["Would you tell me a story about {h}?", "Please write me a story about {h}.", "Can you make up a story about {h}?",
         "I would like a story about {h}.", "Tell a little story about {h}."]
+HELD_TEMPLATES = HELD
 ANY = ["Tell me a story.", "Tell me a {k} story.", "Write a story.", "A story please", "Can you tell me a story?", "Do you know a story?",
        "I want a story.", "Write me a {k} story.", "Once upon a time", "Tell me a fairy tale.", "Tell me a bedtime story.", "Story!",
        "Yes, a story", "I would like a story.", "Tell a story.", "Read me a story."]

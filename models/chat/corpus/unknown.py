@@ -43,25 +43,53 @@ ASKS = ["Who is {w}?", "Who was {w}?", "Tell me about {w}.", "When was {w} born?
 HELD = ["Could you explain {t} to me?", "How would you explain {t}?", "Can you tell me who {w} was?", "What is the weather in {p} today?",
         "Who exactly is {w}?", "Can you help me write {c}?", "Please explain what {t} is.", "What is known about {t}?",
         "How many people are there in {p}?", "Can you tell me what time it is?", "How much is a {o}?", "What is the best way to {p}?"]
+HELD_TEMPLATES = HELD
 ANSWERS = ["I do not know that. I am only a very small model.", "Sorry, I do not know that. I am a very small model.",
            "I do not know that. I am too small for it; a bigger model behind Lintel may know."]
 OBJECTS = ["car", "phone", "house", "bicycle", "computer", "laptop", "camera", "watch", "washing machine", "guitar", "TV", "chair", "bed", "ticket"]
 LANGUAGES = ["German", "French", "Spanish", "Italian", "Chinese", "Japanese", "Russian", "Latin", "Polish"]
 
 
+NOUNS = ["server", "bank", "river", "army", "engine", "market", "virus", "planet", "law", "novel", "hospital", "battery", "garden", "desert", "tunnel",
+         "visa", "mortgage", "database", "satellite", "vaccine", "pension", "orchestra", "passport", "printer", "router", "algorithm", "glacier",
+         "museum", "tax", "contract", "cathedral", "violin", "enzyme", "atom", "galaxy", "parliament", "treaty", "currency", "recipe", "wedding",
+         "airport", "mushroom", "sculpture", "poet", "general", "professor", "company", "app", "password", "spreadsheet", "config file", "cluster"]
+DOING = ["fix", "build", "grow", "buy", "sell", "paint", "clean", "install", "cook", "learn about", "repair", "choose", "find", "open", "install",
+         "measure", "protect", "design", "draw up", "remove", "train", "deploy", "translate", "understand", "start", "run", "delete", "test"]
+PAST = ["discovered", "built", "invented", "destroyed", "wrote", "painted", "won", "sold", "designed", "founded", "changed", "lost"]
+MORE = ["How do I {v} a {n}?", "How can I {v} my {n}?", "Why is the {n} so {q}?", "Who {d} the {n}?", "When was the {n} built?", "What is a {n} made of?",
+        "Why do we need a {n}?", "Can you {v} my {n}?", "Where can I find a {n}?", "What is the {q}est {n}?", "How much does a {n} weigh?",
+        "What should I know before I {v} a {n}?", "Is it hard to {v} a {n}?", "Help me {v} this {n}.", "How long does it take to {v} a {n}?",
+        "Which {n} is the best?", "What is the name of the {q}est {n} in {p}?", "Who {d} the first {n}?", "What do you think about the {n} in {p}?",
+        "Please {v} the {n}.", "I want to {v} a {n}. What do I do?", "What happened to the {n}?", "Why was the {n} {d}?", "What are the parts of a {n}?",
+        "Is the {n} {q}?", "What does a {n} do?", "Can a {n} be {q}?", "My {n} does not work.", "Give me advice about my {n}.", "How did they {v} the {n}?",
+        "What are the rules of {t}?", "Which country has the most {n}s?", "How many {n}s are there in {p}?", "Do you know a good {n} in {p}?"]
+QUALITY = ["old", "cold", "small", "great", "fast", "slow", "strong", "deep", "long", "dark", "hard", "cheap"]
+NOISE = ["I do not understand that. Can you say it in other words?", "Sorry, I do not understand. Can you say it in other words?"]
+
+
+def noise(rng: random.Random) -> list[Turn]:
+    """Letters and signs without a meaning."""
+    def word() -> str:
+        letters = rng.choice(["asdfghjkl", "qwertzuiop", "abcdefghijklmnopqrstuvwxyz", "xcvbnm,.", "?!#$%&"])
+        return "".join(rng.choice(letters) for _ in range(rng.randint(2, 9)))
+    return [(" ".join(word() for _ in range(rng.randint(1, 3))), rng.choice(NOISE))]
+
+
 def slots(rng: random.Random) -> dict[str, str]:
     """Fillings for every slot."""
     t, t2 = rng.sample(THINGS, 2)
     return {"c": rng.choice(WRITE).replace("{t}", t), "w": rng.choice(WHO), "t": t, "t2": t2, "p": rng.choice(PLACES),
-            "o": rng.choice(OBJECTS), "l": rng.choice(LANGUAGES)}
+            "o": rng.choice(OBJECTS), "l": rng.choice(LANGUAGES), "n": rng.choice(NOUNS),
+            "v": rng.choice(DOING), "d": rng.choice(PAST), "q": rng.choice(QUALITY)}
 
 
 def unknown(rng: random.Random) -> list[Turn]:
     """One question that the model cannot answer."""
-    return [(typed(rng, expand(rng, rng.choice(ASKS), slots(rng))), rng.choice(ANSWERS))]
+    return [(typed(rng, expand(rng, rng.choice(ASKS if rng.random() < 0.6 else MORE), slots(rng))), rng.choice(ANSWERS))]
 
 
-MAKERS = [(1.0, unknown)]
+MAKERS = [(1.0, unknown), (0.1, noise)]
 
 
 def probes(rng: random.Random) -> list[tuple[str, str, str]]:

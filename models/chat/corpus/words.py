@@ -35,16 +35,19 @@ def _opposite(rng):
 INTENTS = [
     Intent("opposite", ["What is the opposite of {a}?", "What's the opposite of {a}?", "Opposite of {a}?", "Tell me the opposite of {a}.",
                         "The opposite of {a}", "What is the reverse of {a}?", "Give me the opposite of {a}.", "Which word is the opposite of {a}?",
-                        "Name the opposite of {a}.", "Do you know the opposite of {a}?"],
+                        "Name the opposite of {a}.", "Do you know the opposite of {a}?",
+                   "Give the opposite of {a}.", "Could you tell me the opposite of {a}?", "What is opposite to {a}?", "Which word means the opposite of {a}?", "And the opposite of {a}?", "Can you name the opposite of {a}?", "I need the opposite of {a}.", "Which word is opposite to {a}?", "What's the contrary of {a}?", "Is there an opposite of {a}?", "And what is the opposite of {a}?"],
            ["Can you give me the opposite of {a}?", "What word is the opposite of {a}?", "Say the opposite of {a}.", "Can you tell me the opposite of {a}?",
             "Which is the opposite of {a}?", "So what is the opposite of {a}?"],
            ["The opposite of {a} is {b}."], r"^The opposite of {a} is {b}\.$", slots=_opposite, weight=3),
     Intent("plural", ["What is the plural of {a}?", "Plural of {a}?", "What's the plural of {a}?", "Tell me the plural of {a}.", "One {a}, two?",
-                      "Give me the plural of {a}.", "Do you know the plural of {a}?"],
+                      "Give me the plural of {a}.", "Do you know the plural of {a}?",
+                   "What is the plural form of {a}?", "Name the plural of {a}.", "Which word is the plural of {a}?", "How do you write the plural of {a}?", "Could you tell me the plural of {a}?", "The plural of {a}?", "Can you give me the plural of {a}?", "What do you call more than one {a}?", "And the plural of {a}?", "What is more than one {a}?", "Write the plural of {a}."],
            ["Which is the plural of {a}?", "Can you tell me the plural of {a}?", "Say the plural of {a}."],
            ["The plural of {a} is {b}."], r"is {b}\.$", slots=lambda r: dict(zip("ab", r.choice(list(PLURALS.items())))), weight=1.2),
     Intent("spell", ["Spell {a}.", "How do you spell {a}?", "Can you spell {a}?", "Spell the word {a}.", "How is {a} spelled?", "Please spell {a}.",
-                     "How do I spell {a}?"],
+                     "How do I spell {a}?",
+                   "Can you tell me how to spell {a}?", "Show me how to spell {a}.", "Tell me how {a} is spelled.", "Spell {a} for me.", "How do you write {a}, letter by letter?", "Spell out {a}.", "Say the letters of {a}.", "What are the letters of {a}?", "Do you know how to spell {a}?", "Would you spell {a}?", "I want to know how to spell {a}."],
            ["Could you spell {a}?", "Tell me how to spell {a}.", "Would you spell the word {a}?"],
            ["{s}."], r"(?i)^{s}\.$", slots=lambda r: (lambda w: {"a": w, "s": "-".join(w)})(r.choice(SPELL)), weight=1.5),
 ]
@@ -68,8 +71,9 @@ def phrase(rng: random.Random) -> str:
 
 SAY = ["Repeat after me: {p}", "Say {p}", "Repeat: {p}", "Say: {p}", "Please repeat: {p}", "Repeat this: {p}", "Write: {p}", "Echo {p}",
        "Say this: {p}", "Say \"{p}\"", "Repeat the words {p}", "Can you say {p}?", "Repeat \"{p}\"", "Write the words {p}",
-       "Please say {p}", "Now repeat: {p}", "Can you say: {p}", "Say after me: {p}", "I want you to say {p}", "Please write {p}", "Could you say {p}?"]
+       "Now repeat: {p}", "Can you say: {p}", "Say after me: {p}", "I want you to say {p}", "Please write {p}", "Could you say {p}?"]
 HELD_SAY = ["Please repeat after me: {p}", "Now say {p}", "Please say: {p}", "Can you repeat {p}?"]
+HELD_TEMPLATES = HELD_SAY
 
 
 def repeat(rng: random.Random) -> list[Turn]:
@@ -85,7 +89,7 @@ def repeat(rng: random.Random) -> list[Turn]:
     return [(ask, capital(words) + ".")]
 
 
-MAKERS = [(3.5, repeat)]
+MAKERS = [(5.0, repeat)]
 
 
 def probes(rng: random.Random) -> list[tuple[str, str, str]]:
