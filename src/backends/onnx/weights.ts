@@ -3,6 +3,7 @@ import { type OnnxFile, readOnnx } from "./file/onnx.js";
 import { files, type ModelFolder } from "./folder.js";
 import { Graph, type Signature } from "./graph.js";
 import { checkMemory, memoryOf } from "./memory.js";
+import { ModelProblem } from "./problem.js";
 import type { Runtime } from "./runtime.js";
 import { Checker, checkerSignature, hasChecker, readProcessor } from "./safety/checker.js";
 import { type EncodePrompt, type Encoder, outputsOf, promptEncoder } from "./text.js";
@@ -75,6 +76,7 @@ export async function loadParts(loading: Loading, free: number): Promise<Parts> 
       encoders.push({ tokenize: tokenizers[i] as PromptTokenizer, graph, outputs });
     }
     const unet = await open(found.unet, signatures.unet);
+    checkLayout(unet, folder);
     const vae = await open(found.vae, signatures.vae);
     const checker =
       found.checker && processor
@@ -86,4 +88,12 @@ export async function loadParts(loading: Loading, free: number): Promise<Parts> 
     for (const graph of loaded) await graph.release();
     throw error;
   }
+}
+
+/** A folder whose index is of another model than its UNet would fail with the first picture. */
+function checkLayout(unet: Graph, { layout }: ModelFolder): void {
+  const isXl = unet.has("text_embeds");
+  if (isXl === (layout === "xl")) return;
+  const is = isXl ? "is of the SDXL layout" : "is not of the SDXL layout";
+  throw new ModelProblem(`${files.unet}: ${is}, and ${files.index} says something else`);
 }

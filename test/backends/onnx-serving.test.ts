@@ -1,0 +1,311 @@
+/** Image models while they serve: who waits, what is shown, what is in memory. */
+import { rename, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { PNG } from "pngjs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Progress } from "../../gen/lintel/v1/image_pb.js";
+import { PromptBar, State } from "../../gen/lintel/v1/models_pb.js";
+import { createOnnxBackend } from "../../src/backends/onnx/backend.js";
+import { Line } from "../../src/backends/onnx/line.js";
+import { isResidentBackend, type ResidentBackend } from "../../src/backends/resident.js";
+import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import { coreOf, run } from "../support/core.js";
+import { ParityModels } from "./onnx/parity.js";
+import { backendOf, endless, folderOf, requestOf } from "./onnx/support.js";
+import { callOf } from "./subject.js";
+
+type Request = Parameters<typeof requestOf>[0];
+
+/** Every event of a call. */
+async function* eventsOf(backend: ResidentBackend, request: Request, signal?: AbortSignal) {
+  const handle = backend.handlers.streamTextToImage;
+  if (!handle) throw new Error("no handler");
+  for await (const batch of handle(callOf("streamTextToImage", requestOf(request), signal))) {
+    for (const { event } of batch) yield event;
+  }
+}
+
+async function progressOf(backend: ResidentBackend, request: Request): Promise<Progress[]> {
+  const all: Progress[] = [];
+  for await (const event of eventsOf(backend, request)) {
+    if (event.case === "progress") all.push(event.value);
+  }
+  return all;
+}
+
+const opened: ResidentBackend[] = [];
+const open = (...from: Parameters<typeof backendOf>): ResidentBackend => {
+  const backend = backendOf(...from);
+  opened.push(backend);
+  return backend;
+};
+afterEach(async () => {
+  for (const backend of opened.splice(0)) await backend.close();
+});
+
+/** A call that runs until it is stopped. Resolves once it runs. */
+async function occupied(backend: ResidentBackend) {
+  const controller = new AbortController();
+  let ended: Promise<unknown> = Promise.resolve();
+  await new Promise<void>((resolve) => {
+    ended = (async () => {
+      for await (const _ of eventsOf(backend, endless, controller.signal)) resolve();
+    })().catch((reason: unknown) => reason);
+  });
+  return async () => {
+    controller.abort(new LintelError("cancelled", "the test is done with it"));
+    await ended;
+  };
+}
+
+describe("a line", () => {
+  it("serves one after the other, and tells the others how many are in front of them", async () => {
+    const line = new Line();
+    const told: string[] = [];
+    const places = ["a", "b", "c"].map((name) => {
+      const place = line.join((position) => told.push(`${name}${position}`));
+      place.turn.then(() => told.push(name));
+      return place;
+    });
+    await places[0]?.turn;
+    places[1]?.leave();
+    places[1]?.leave();
+    await places[1]?.turn;
+    places[0]?.leave();
+    await places[2]?.turn;
+    expect(told).toEqual(["b1", "c2", "a", "c1", "b", "c"]);
+    expect(line.length).toBe(1);
+  });
+});
+
+describe("calls that wait", () => {
+  it("are told their position in the queue", async () => {
+    const backend = open(folderOf("tiny"));
+    const free = await occupied(backend);
+    const positions: (number | undefined)[][] = [[], []];
+    const waiting = [0, 1].map(async (i) => {
+      for await (const event of eventsOf(backend, { numInferenceSteps: 1 })) {
+        if (event.case === "progress") positions[i]?.push(event.value.queuePosition);
+        if (event.case === "progress" && i === 1) await free();
+      }
+    });
+    await Promise.all(waiting);
+    expect(positions).toEqual([
+      [1, undefined],
+      [2, 1, undefined],
+    ]);
+  });
+
+  it("are refused when there are too many, and told when to come again", async () => {
+    const backend = open(folderOf("tiny"), undefined, { queue: 1 });
+    const free = await occupied(backend);
+    const second = progressOf(backend, { numInferenceSteps: 1 });
+    const refused = await progressOf(backend, {}).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: "unavailable", http: 503 });
+    expect((refused as LintelError).retryAfter).toBeGreaterThanOrEqual(1);
+    await free();
+    expect(await second).toHaveLength(2);
+    expect(await progressOf(backend, { numInferenceSteps: 1 })).toHaveLength(1);
+  });
+
+  it("do not count any more once they left", async () => {
+    const backend = open(folderOf("tiny"), undefined, { queue: 1 });
+    const free = await occupied(backend);
+    const controller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const left = (async () => {
+      for await (const _ of eventsOf(backend, {}, controller.signal)) controller.abort(reason);
+    })();
+    await expect(left).rejects.toBe(reason);
+    const next = progressOf(backend, { numInferenceSteps: 1 });
+    await free();
+    expect(await next).toHaveLength(2);
+  });
+});
+
+describe("previews", () => {
+  let models: ParityModels;
+  beforeAll(async () => {
+    models = await ParityModels.unpack("sd15");
+  });
+  afterAll(() => models.remove());
+
+  it("come with each step, small, where they are asked for", async () => {
+    const backend = open(models.folder("sd15"));
+    expect(backend.models()[0]?.supports).toContain("include_previews");
+    const steps = await progressOf(backend, { width: 72, numInferenceSteps: 4 });
+    expect(steps.map(({ preview }) => preview.length)).toEqual([0, 0, 0, 0]);
+    const shown = await progressOf(backend, {
+      width: 72,
+      numInferenceSteps: 4,
+      includePreviews: true,
+    });
+    expect(shown.map(({ step }) => step)).toEqual([1, 2, 3, 4]);
+    const pictures = shown.map(({ preview }) => PNG.sync.read(Buffer.from(preview)));
+    // The tiny model halves once.
+    for (const { width, height } of pictures) expect([width, height]).toEqual([36, 32]);
+    expect(new Set(pictures.map(({ data }) => data.toString("hex"))).size).toBe(4);
+  });
+
+  it("show the colours of the picture, where nothing is known of the decoder", async () => {
+    // The decoder of this model is linear: a fit finds it exactly.
+    const backend = open(folderOf("tiny"));
+    let preview: PNG | undefined;
+    let picture: PNG | undefined;
+    const request = { width: 64, height: 64, numInferenceSteps: 1, includePreviews: true };
+    for await (const event of eventsOf(backend, request)) {
+      if (event.case === "progress") preview = PNG.sync.read(Buffer.from(event.value.preview));
+      if (event.case === "image") {
+        picture = PNG.sync.read(Buffer.from(event.value.media?.data ?? []));
+      }
+    }
+    expect([preview?.width, preview?.height]).toEqual([8, 8]);
+    let worst = 0;
+    for (let i = 0; i < 64; i++) {
+      const at = ((Math.floor(i / 8) * 8 + 4) * 64 + (i % 8) * 8 + 4) * 4;
+      for (let c = 0; c < 3; c++) {
+        const difference = (preview?.data[i * 4 + c] ?? 0) - (picture?.data[at + c] ?? 0);
+        worst = Math.max(worst, Math.abs(difference));
+      }
+    }
+    // What the last step leaves of the noise is not in the preview.
+    expect(worst).toBeLessThan(16);
+  });
+});
+
+describe("a model's memory", () => {
+  it("is taken with the first call and given back on demand", async () => {
+    const backend = open(folderOf("tiny"), undefined, { load: "lazy" });
+    expect(isResidentBackend(backend)).toBe(true);
+    const [resident] = backend.residents;
+    expect(resident).toMatchObject({ id: "tiny", state: "idle", lastUsed: 0, calls: 0 });
+    const before = Date.now();
+    await progressOf(backend, { numInferenceSteps: 1 });
+    expect(resident).toMatchObject({ state: "ready", calls: 0 });
+    expect(resident?.lastUsed).toBeGreaterThanOrEqual(before);
+    expect(resident?.bytes).toBeGreaterThan(0);
+    await resident?.unload();
+    expect(resident?.state).toBe("idle");
+    expect(backend.models()).toMatchObject([{ state: State.IDLE }]);
+    await backend.health(new AbortController().signal);
+    await resident?.unload();
+    await resident?.load();
+    expect(backend.models()).toMatchObject([{ state: State.READY }]);
+    expect(await progressOf(backend, { numInferenceSteps: 1 })).toHaveLength(1);
+  });
+
+  it("stays taken while a call runs; one that waits behind loads the model again", async () => {
+    const backend = open(folderOf("tiny"));
+    const free = await occupied(backend);
+    const [resident] = backend.residents;
+    expect(resident?.calls).toBe(1);
+    let unloaded = false;
+    const unloading = resident?.unload().then(() => {
+      unloaded = true;
+    });
+    const behind = progressOf(backend, { numInferenceSteps: 1 });
+    expect(resident?.state).toBe("ready");
+    expect(unloaded).toBe(false);
+    await free();
+    await unloading;
+    expect((await behind).at(-1)).toMatchObject({ step: 1 });
+    expect(resident?.state).toBe("ready");
+  });
+
+  it("is asked for before it is taken", async () => {
+    const asked: string[] = [];
+    const config = { type: "onnx", name: "images", path: folderOf("tiny"), threads: 1 } as const;
+    const backend = createOnnxBackend(config, {
+      log: silent,
+      admit: async (resident) => {
+        asked.push(`${resident.id} ${resident.state} ${resident.bytes > 0}`);
+      },
+    });
+    opened.push(backend);
+    expect(asked).toEqual([]);
+    await progressOf(backend, { numInferenceSteps: 1 });
+    expect(asked).toEqual(["tiny loading true"]);
+  });
+
+  it("may be tried for again after what was wrong is mended", async () => {
+    const models = await ParityModels.unpack("turbo");
+    const file = join(models.folder("turbo"), "unet/model.onnx");
+    await rename(file, `${file}.away`);
+    const backend = open(models.folder("turbo"));
+    await expect(progressOf(backend, {})).rejects.toMatchObject({
+      code: "unavailable",
+      message: "unet/model.onnx: is missing",
+    });
+    await rename(`${file}.away`, file);
+    await expect(progressOf(backend, {})).rejects.toMatchObject({ code: "unavailable" });
+    await backend.residents[0]?.unload();
+    expect(backend.models()).toMatchObject([{ state: State.IDLE, stateDetail: "" }]);
+    expect(await progressOf(backend, { numInferenceSteps: 1 })).toHaveLength(1);
+    await models.remove();
+  });
+});
+
+describe("what the list says of a model", () => {
+  let models: ParityModels;
+  beforeAll(async () => {
+    models = await ParityModels.unpack("sdxl", "turbo", "lcm");
+  });
+  afterAll(() => models.remove());
+
+  const modelOf = (...from: Parameters<typeof backendOf>) => {
+    const [model] = open(from[0], from[1], { load: "lazy", ...from[2] }).models();
+    if (!model) throw new Error("no model");
+    return model;
+  };
+
+  it("is its folder and the size of its files", async () => {
+    const model = modelOf(models.folder("sdxl"));
+    expect(model).toMatchObject({ source: models.folder("sdxl"), promptBar: PromptBar.BATCH });
+    expect(Number(model.sizeBytes)).toBeGreaterThan(700_000);
+    const without = await models.copy("sdxl", "no-loras");
+    await rm(join(without, "loras"), { recursive: true });
+    expect(modelOf(without).sizeBytes).toBe(model.sizeBytes);
+    expect(modelOf(without).supports).not.toContain("loras");
+  });
+
+  it("is how many steps and how much guidance a model for few steps takes", () => {
+    expect(modelOf(models.folder("turbo")).defaults).toEqual({
+      guidance_scale: 0,
+      num_inference_steps: 4,
+    });
+    expect(modelOf(models.folder("lcm")).defaults).toEqual({ num_inference_steps: 4 });
+    expect(modelOf(models.folder("sdxl")).defaults).toEqual({});
+    expect(basename(models.folder("turbo"))).toBe("turbo");
+  });
+
+  it("is that a bar separates texts for its encoders, where it is set so", async () => {
+    const backend = open(models.folder("sdxl"), undefined, { prompt: "encoders" });
+    expect(backend.models()[0]?.promptBar).toBe(PromptBar.ENCODERS);
+    const ask = async (prompt: string) => {
+      const changes = { modelId: "", width: 64, height: 64, numInferenceSteps: 1 };
+      const request = requestOf({ ...changes, prompt });
+      const [response] = await run(coreOf([backend]), "textToImage", request);
+      return response?.images.map(({ data }) => Buffer.from(data).toString("hex"));
+    };
+    const both = await ask("a red circle | the blue square");
+    expect(both).toHaveLength(1);
+    expect(both).not.toEqual(await ask("a red circle"));
+    // The first stands in for the second where that is empty.
+    expect(await ask("a red circle |")).toEqual(await ask("a red circle"));
+    await expect(ask("a | b | c")).rejects.toMatchObject({
+      code: "invalid_value",
+      param: "prompt",
+      message: "prompt: has 3 parts, but this model has text encoders for 2",
+    });
+  });
+
+  it("refuses steps that a scheduler can't take, by name", async () => {
+    const backend = open(models.folder("lcm"));
+    await expect(progressOf(backend, { numInferenceSteps: 51 })).rejects.toMatchObject({
+      code: "invalid_value",
+      param: "num_inference_steps",
+      message: "num_inference_steps: must be at most 50 for this model",
+    });
+  });
+});
