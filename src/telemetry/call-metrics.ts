@@ -1,0 +1,168 @@
+/** What is counted and measured of calls. */
+import type { AttemptRecord, Call } from "../core/call.js";
+import type { ErrorCode } from "../core/errors.js";
+import type { MethodName } from "../core/methods.js";
+import type { CallOutcome, Observation, Telemetry } from "../core/telemetry.js";
+import { callInstruments } from "./call-instruments.js";
+import type { Attributes, Count, Distribution, Instrument } from "./instruments.js";
+import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";
+
+/** Series that calls of one kind with one end write to. */
+interface CallSeries {
+  readonly requests: Count;
+  readonly retries: Count;
+  readonly replays: Count;
+  readonly queued: Distribution;
+  readonly images: Count | undefined;
+  readonly duration: Distribution | undefined;
+  readonly firstToken: Distribution | undefined;
+  readonly perToken: Distribution | undefined;
+}
+
+/** Series that attempts of one kind with one end write to. */
+interface AttemptSeries {
+  readonly attempts: Count;
+  readonly duration: Distribution;
+  readonly firstChunk: Distribution;
+}
+
+/** Most kinds whose series are remembered; more of them are looked up anew. */
+const mostRemembered = 10_000;
+
+/** Counts and measures calls. One for all of them: nothing is made for a call. */
+export class CallMetrics implements Telemetry, Observation {
+  readonly instruments: readonly Instrument[];
+  readonly #providers: Providers;
+  readonly #calls = new Map<string, CallSeries>();
+  readonly #attempts = new Map<string, AttemptSeries>();
+  readonly #tokens = new Map<
+    string,
+    { readonly input: Distribution; readonly output: Distribution }
+  >();
+
+  readonly #on = callInstruments();
+
+  constructor(providers: Providers) {
+    this.#providers = providers;
+    this.instruments = Object.values(this.#on);
+  }
+
+  begin(): Observation {
+    return this;
+  }
+
+  attempt(): undefined {
+    return undefined;
+  }
+
+  end({ method, attributes }: Call, { code, firstMs, totalMs }: CallOutcome): void {
+    const { door, model = "", tried } = attributes;
+    const series = this.#callSeries(door, method, model, code);
+    series.requests.add(1);
+    series.duration?.record(totalMs / 1000);
+    if (attributes.retries) series.retries.add(attributes.retries);
+    if (attributes.queuedMs !== undefined) series.queued.record(attributes.queuedMs / 1000);
+    if (attributes.refusedBy) {
+      const { scope, quantity } = attributes.refusedBy;
+      this.#on.refusals
+        .at({ "lintel.limit.scope": scope, "lintel.limit.quantity": quantity })
+        .add(1);
+    }
+    const operation = operationOf(method);
+    if (!operation) return;
+    for (const record of tried) this.#countAttempt(operation, record);
+    // What was made once is counted once.
+    if (attributes.replayed) {
+      series.replays.add(1);
+      return;
+    }
+    if (attributes.images) series.images?.add(attributes.images);
+    const { promptTokens, completionTokens, backend = "" } = attributes;
+    if (promptTokens !== undefined || completionTokens !== undefined) {
+      const { input, output } = this.#tokenSeries(operation, backend, model);
+      if (promptTokens !== undefined) input.record(promptTokens);
+      if (completionTokens !== undefined) output.record(completionTokens);
+    }
+    if (code !== "ok" || firstMs === undefined) return;
+    series.firstToken?.record(firstMs / 1000);
+    if (completionTokens !== undefined && completionTokens > 1) {
+      series.perToken?.record((totalMs - firstMs) / 1000 / (completionTokens - 1));
+    }
+  }
+
+  #callSeries(door: string, method: MethodName, model: string, code: "ok" | ErrorCode) {
+    const key = `${door}\n${method}\n${code}\n${model}`;
+    const known = this.#calls.get(key);
+    if (known) return known;
+    const named: Attributes = model === "" ? {} : { "gen_ai.request.model": model };
+    const operation = operationOf(method);
+    const generative = operation && {
+      "gen_ai.operation.name": operation.name,
+      "gen_ai.provider.name": ownProvider,
+      ...named,
+    };
+    const ended = generative && { ...generative, ...errorType(code) };
+    const chat = operation?.stream && operation.output === "text" ? generative : undefined;
+    const series: CallSeries = {
+      requests: this.#on.requests.at({
+        "lintel.door": door,
+        "lintel.method": method,
+        ...named,
+        "lintel.outcome": code,
+      }),
+      retries: this.#on.retries.at(named),
+      replays: this.#on.replays.at(named),
+      queued: this.#on.queued.at(named),
+      images: operation?.output === "image" ? this.#on.images.at(named) : undefined,
+      duration: ended && this.#on.serverDuration.at(ended),
+      firstToken: chat && this.#on.firstToken.at(chat),
+      perToken: chat && this.#on.perToken.at(chat),
+    };
+    return remember(this.#calls, key, series);
+  }
+
+  #countAttempt(operation: Operation, record: AttemptRecord): void {
+    const { backend, model, outcome, firstMs, durationMs } = record;
+    const key = `${backend}\n${operation.name}\n${outcome}\n${model}`;
+    let series = this.#attempts.get(key);
+    if (!series) {
+      const target = { "lintel.backend": backend, "gen_ai.request.model": model };
+      const asked = {
+        "gen_ai.operation.name": operation.name,
+        "gen_ai.provider.name": this.#providers.get(backend) ?? ownProvider,
+        ...target,
+      };
+      series = remember(this.#attempts, key, {
+        attempts: this.#on.attempts.at({ ...target, "lintel.outcome": outcome }),
+        duration: this.#on.clientDuration.at({ ...asked, ...errorType(outcome) }),
+        firstChunk: this.#on.firstChunk.at(asked),
+      });
+    }
+    series.attempts.add(1);
+    series.duration.record(durationMs / 1000);
+    if (operation.stream && firstMs !== undefined) series.firstChunk.record(firstMs / 1000);
+  }
+
+  #tokenSeries({ name }: Operation, backend: string, model: string) {
+    const key = `${backend}\n${name}\n${model}`;
+    const known = this.#tokens.get(key);
+    if (known) return known;
+    const of = (type: string) =>
+      this.#on.tokenUsage.at({
+        "gen_ai.operation.name": name,
+        "gen_ai.provider.name": this.#providers.get(backend) ?? ownProvider,
+        "gen_ai.token.type": type,
+        "gen_ai.request.model": model,
+      });
+    return remember(this.#tokens, key, { input: of("input"), output: of("output") });
+  }
+}
+
+function remember<T>(into: Map<string, T>, key: string, value: T): T {
+  if (into.size >= mostRemembered) into.clear();
+  into.set(key, value);
+  return value;
+}
+
+const errorType = (outcome: string): Attributes =>
+  outcome === "ok" ? {} : { "error.type": outcome };

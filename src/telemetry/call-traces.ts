@@ -1,0 +1,200 @@
+/** Traces: a span for each call, and one below it for each question to a backend. */
+import type { Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
+import type { AttemptRecord, Call } from "../core/call.js";
+import { type ErrorCode, errorTable } from "../core/errors.js";
+import type {
+  CallOutcome,
+  CallStart,
+  Observation,
+  Telemetry,
+  TraceContext,
+} from "../core/telemetry.js";
+import type { Library } from "./library.js";
+import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";
+
+/** What spans are made with. */
+export interface Tracing {
+  readonly api: Library["api"];
+  readonly tracer: Tracer;
+  readonly providers: Providers;
+}
+
+/** Traces calls, besides whatever else watches them. */
+export class CallTraces implements Telemetry {
+  readonly #tracing: Tracing;
+  readonly #others: Telemetry;
+
+  /** @param others hear of the same calls */
+  constructor(tracing: Tracing, others: Telemetry) {
+    this.#tracing = tracing;
+    this.#others = others;
+  }
+
+  begin(start: CallStart): Observation {
+    return new CallTrace(this.#tracing, start, this.#others.begin(start));
+  }
+}
+
+class CallTrace implements Observation {
+  readonly #tracing: Tracing;
+  readonly #others: Observation;
+  readonly #start: CallStart;
+  readonly #operation: Operation | undefined;
+  readonly #span: Span;
+  readonly #context: Context;
+  #attempts: { readonly record: AttemptRecord; readonly span: Span }[] = [];
+
+  constructor(tracing: Tracing, start: CallStart, others: Observation) {
+    const { api, tracer } = tracing;
+    this.#tracing = tracing;
+    this.#others = others;
+    this.#start = start;
+    this.#operation = operationOf(start.method);
+    const parent = start.trace
+      ? api.trace.setSpanContext(api.ROOT_CONTEXT, remote(api, start.trace))
+      : api.ROOT_CONTEXT;
+    const name = this.#operation?.name ?? start.method;
+    // What a sampler may want to know is there from the beginning.
+    const attributes = { "lintel.door": start.door, "lintel.method": start.method };
+    this.#span = tracer.startSpan(name, { kind: api.SpanKind.SERVER, attributes }, parent);
+    this.#context = api.trace.setSpan(parent, this.#span);
+  }
+
+  attempt(record: AttemptRecord): TraceContext {
+    this.#others.attempt(record);
+    const { api, tracer, providers } = this.#tracing;
+    const { backend, model, startedAt } = record;
+    const name = this.#operation?.name ?? this.#start.method;
+    const span = tracer.startSpan(
+      `${name} ${model}`,
+      {
+        kind: api.SpanKind.CLIENT,
+        startTime: startedAt,
+        attributes: {
+          ...operationAttributes(this.#operation, providers.get(backend) ?? ownProvider),
+          "gen_ai.request.model": model,
+          "lintel.backend": backend,
+          "lintel.attempt": this.#attempts.length + 1,
+          ...(record.hedge && { "lintel.hedge": true }),
+        },
+      },
+      this.#context,
+    );
+    this.#attempts.push({ record, span });
+    return local(span.spanContext(), this.#start.trace?.tracestate);
+  }
+
+  end(call: Call, outcome: CallOutcome): void {
+    this.#others.end(call, outcome);
+    for (const { record, span } of this.#attempts) this.#endAttempt(call, record, span);
+    const span = this.#span;
+    if (span.isRecording()) {
+      const { code, firstMs } = outcome;
+      const { model } = call.attributes;
+      if (this.#operation && model) span.updateName(`${this.#operation.name} ${model}`);
+      span.setAttributes({
+        ...operationAttributes(this.#operation, ownProvider),
+        ...requestAttributes(call),
+        ...callAttributes(call),
+        ...(firstMs !== undefined &&
+          this.#operation?.stream && { "gen_ai.response.time_to_first_chunk": firstMs / 1000 }),
+      });
+      if (code !== "ok") {
+        span.setAttribute("error.type", code);
+        // What the caller did wrong is no error of this side.
+        if (isFault(code)) span.setStatus({ code: this.#tracing.api.SpanStatusCode.ERROR });
+      }
+    }
+    span.end();
+  }
+
+  #endAttempt({ attributes }: Call, record: AttemptRecord, span: Span): void {
+    const { outcome, firstMs, startedAt, durationMs } = record;
+    if (span.isRecording()) {
+      if (firstMs !== undefined && this.#operation?.stream) {
+        span.setAttribute("gen_ai.response.time_to_first_chunk", firstMs / 1000);
+      }
+      if (outcome === "ok") span.setAttributes(usageAttributes(attributes));
+      else span.setAttribute("error.type", outcome);
+      const failed = outcome !== "ok" && outcome !== "slower" && outcome !== "cancelled";
+      if (failed) span.setStatus({ code: this.#tracing.api.SpanStatusCode.ERROR });
+    }
+    span.end(startedAt + durationMs);
+  }
+}
+
+const isFault = (code: ErrorCode) => errorTable[code].http >= 500;
+
+/** The caller's place; the format was checked when it came in. */
+function remote(api: Tracing["api"], { traceparent, tracestate }: TraceContext): SpanContext {
+  return {
+    traceId: traceparent.slice(3, 35),
+    spanId: traceparent.slice(36, 52),
+    traceFlags: Number.parseInt(traceparent.slice(53, 55), 16) & 1,
+    isRemote: true,
+    ...(tracestate !== undefined && { traceState: api.createTraceState(tracestate) }),
+  };
+}
+
+function local(
+  { traceId, spanId, traceFlags }: SpanContext,
+  tracestate: string | undefined,
+): TraceContext {
+  const traceparent = `00-${traceId}-${spanId}-0${traceFlags & 1}`;
+  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
+}
+
+const operationAttributes = (operation: Operation | undefined, provider: string) =>
+  operation && {
+    "gen_ai.operation.name": operation.name,
+    "gen_ai.provider.name": provider,
+    "gen_ai.output.type": operation.output,
+    "gen_ai.request.stream": operation.stream,
+  };
+
+function requestAttributes({ method, request }: Call) {
+  if (method === "chat" || method === "complete") {
+    const { maxTokens, temperature, topP, topK, seed, stop } = request as LLMRequest;
+    return {
+      ...(maxTokens !== undefined && { "gen_ai.request.max_tokens": maxTokens }),
+      ...(temperature !== undefined && { "gen_ai.request.temperature": temperature }),
+      ...(topP !== undefined && { "gen_ai.request.top_p": topP }),
+      ...(topK !== undefined && { "gen_ai.request.top_k": topK }),
+      ...(seed !== undefined && { "gen_ai.request.seed": Number(seed) }),
+      ...(stop.length > 0 && { "gen_ai.request.stop_sequences": stop }),
+    };
+  }
+  if (method === "listModels") return {};
+  const { seed, numImagesPerPrompt } = request as TextToImageRequest;
+  return {
+    ...(seed !== undefined && { "gen_ai.request.seed": Number(seed) }),
+    ...(numImagesPerPrompt !== undefined &&
+      numImagesPerPrompt !== 1 && { "gen_ai.request.choice.count": numImagesPerPrompt }),
+  };
+}
+
+function callAttributes({ id, attributes }: Call) {
+  const { model, caller, backend, attempts, queuedMs, images, replayed, refusedBy } = attributes;
+  return {
+    "lintel.request.id": id,
+    "lintel.attempts": attempts,
+    ...(model && { "gen_ai.request.model": model }),
+    ...(caller && { "lintel.caller": caller }),
+    ...(backend && { "lintel.backend": backend }),
+    ...(queuedMs !== undefined && { "lintel.queue.duration": queuedMs / 1000 }),
+    ...(images && { "lintel.images": images }),
+    ...(replayed && { "lintel.replayed": true }),
+    ...(refusedBy && {
+      "lintel.limit.scope": refusedBy.scope,
+      "lintel.limit.quantity": refusedBy.quantity,
+    }),
+    ...usageAttributes(attributes),
+  };
+}
+
+const usageAttributes = ({ promptTokens, completionTokens }: Call["attributes"]) => ({
+  ...(promptTokens !== undefined && { "gen_ai.usage.input_tokens": promptTokens }),
+  ...(completionTokens !== undefined && { "gen_ai.usage.output_tokens": completionTokens }),
+});

@@ -1,0 +1,139 @@
+/** What is looked up when somebody asks: targets, stores, and the process itself. */
+import { performance } from "node:perf_hooks";
+import type { LimitStore } from "../core/limits/store.js";
+import type { EndpointSnapshot } from "../core/routing/endpoint.js";
+import type { RoutingSnapshot } from "../core/routing/routing.js";
+import { type Attributes, type Instrument, Observed, type Point } from "./instruments.js";
+
+/** Where the numbers come from. */
+export interface Sources {
+  /** Calls that run now. */
+  running(): number;
+  routing(): RoutingSnapshot;
+  readonly limits?: Pick<LimitStore, "state"> | undefined;
+  /** The database, as far as tokens are concerned. */
+  readonly tokens?: { readonly away: boolean } | undefined;
+  /** The database, as far as usage is concerned. */
+  readonly usage?: { readonly away: boolean; readonly lost: number } | undefined;
+}
+
+const one = (value: number, attributes: Attributes = {}): Point[] => [{ attributes, value }];
+
+/** Everything that the sources tell. */
+export function gauges(sources: Sources): Instrument[] {
+  const gauge = (name: string, unit: string, description: string, look: () => Point[]) =>
+    new Observed("gauge", { name, unit, description }, look);
+  const counter = (name: string, unit: string, description: string, look: () => Point[]) =>
+    new Observed("counter", { name, unit, description }, look);
+  const perTarget = (value: (endpoint: EndpointSnapshot) => number) => () =>
+    sources.routing().endpoints.map((endpoint) => ({
+      attributes: {
+        "lintel.backend": endpoint.backend,
+        "gen_ai.request.model": endpoint.model,
+      },
+      value: value(endpoint),
+    }));
+  const { limits, tokens, usage } = sources;
+  const stores = () => [
+    ...(limits ? one(Number(limits.state.available), { "lintel.store": "limits" }) : []),
+    ...(tokens ? one(Number(!tokens.away), { "lintel.store": "tokens" }) : []),
+    ...(usage ? one(Number(!usage.away), { "lintel.store": "usage" }) : []),
+  ];
+  return [
+    gauge("lintel.requests.active", "{request}", "Calls that run now.", () =>
+      one(sources.running()),
+    ),
+    gauge(
+      "lintel.target.available",
+      "{target}",
+      "1 while a target takes calls, 0 while it is taken out, tried again, or rests.",
+      perTarget(({ state }) => Number(state === "in")),
+    ),
+    gauge(
+      "lintel.target.active",
+      "{request}",
+      "Calls that run at a target now.",
+      perTarget(({ inFlight }) => inFlight),
+    ),
+    gauge(
+      "lintel.target.waiting",
+      "{request}",
+      "Calls that wait for room at a target now.",
+      perTarget(({ waiting }) => waiting),
+    ),
+    counter(
+      "lintel.target.failures",
+      "{request}",
+      "Questions that a target failed.",
+      perTarget(({ failures }) => failures),
+    ),
+    counter("lintel.retries.denied", "{request}", "Retries that the budget did not allow.", () =>
+      one(sources.routing().retries.denied),
+    ),
+    gauge(
+      "lintel.store.available",
+      "{store}",
+      "1 while a store answers, 0 while it is away.",
+      stores,
+    ),
+    counter("lintel.store.outages", "{outage}", "How often a store went away.", () =>
+      limits ? one(limits.state.outages, { "lintel.store": "limits" }) : [],
+    ),
+    counter(
+      "lintel.store.decided_without",
+      "{decision}",
+      "Decisions about limits that were made while the store was away.",
+      () => (limits ? one(limits.state.decidedWithout) : []),
+    ),
+    gauge(
+      "lintel.usage.unwritten",
+      "{record}",
+      "Records of calls that can't be written now, not even to the disk.",
+      () => (usage ? one(usage.lost) : []),
+    ),
+    ...ofProcess(),
+  ];
+}
+
+function ofProcess(): Instrument[] {
+  const { nodeTiming } = performance;
+  const observed = (
+    type: "counter" | "gauge",
+    name: string,
+    unit: string,
+    description: string,
+    look: () => Point[],
+  ) => new Observed(type, { name, unit, description }, look);
+  return [
+    observed("counter", "process.cpu.time", "s", "CPU time of the process.", () => {
+      const { user, system } = process.cpuUsage();
+      return [
+        ...one(user / 1e6, { "cpu.mode": "user" }),
+        ...one(system / 1e6, { "cpu.mode": "system" }),
+      ];
+    }),
+    observed("gauge", "process.memory.usage", "By", "Memory of the process.", () =>
+      one(process.memoryUsage.rss()),
+    ),
+    observed("gauge", "process.uptime", "s", "How long the process runs.", () =>
+      one(process.uptime()),
+    ),
+    observed("gauge", "v8js.memory.heap.used", "By", "Heap that is in use.", () =>
+      one(process.memoryUsage().heapUsed),
+    ),
+    observed(
+      "counter",
+      "nodejs.eventloop.time",
+      "s",
+      "Time that the event loop was idle or at work.",
+      () => {
+        const { idleTime: idle } = nodeTiming;
+        const active = Math.max(0, performance.now() - nodeTiming.loopStart - idle);
+        return [
+          ...one(idle / 1000, { "nodejs.eventloop.state": "idle" }),
+          ...one(active / 1000, { "nodejs.eventloop.state": "active" }),
+        ];
+      },
+    ),
+  ];
+}

@@ -1,0 +1,98 @@
+/** Traces and metrics to a collector, over OTLP/HTTP. */
+import { randomUUID } from "node:crypto";
+import type { Logger } from "../core/log.js";
+import type { Telemetry } from "../core/telemetry.js";
+import { CallTraces } from "./call-traces.js";
+import { watched } from "./delivery.js";
+import type { Metric } from "./instruments.js";
+import { type Library, loadLibrary } from "./library.js";
+import { metricProducer } from "./otlp-metrics.js";
+import type { OtlpSettings, TelemetrySettings } from "./settings.js";
+
+/** What goes out. */
+export interface Otlp {
+  /** Hears of calls: of those that are recorded, spans go out. */
+  readonly telemetry: Telemetry;
+  /** Sends what is left. Resolves also if nobody takes it, after a while. */
+  close(): Promise<void>;
+}
+
+/** How long a closing gateway waits for its collector, milliseconds. */
+const closeMs = 3000;
+
+/**
+ * Begins to send.
+ * @param metrics hears of every call too
+ * @param read all metrics as they are now
+ * @throws Error that says what to install if OpenTelemetry's packages are missing
+ */
+export async function openOtlp(
+  otlp: OtlpSettings,
+  settings: TelemetrySettings,
+  metrics: Telemetry,
+  read: () => readonly Metric[],
+  log: Logger,
+): Promise<Otlp> {
+  const library = await loadLibrary();
+  const resource = resourceOf(library, settings.version);
+  const target = (path: string) => ({
+    ...(otlp.endpoint !== undefined && { url: `${otlp.endpoint}${path}` }),
+    ...(otlp.headers && { headers: { ...otlp.headers } }),
+  });
+  const closing: (() => Promise<void>)[] = [];
+  if (otlp.metrics) {
+    const { MeterProvider, PeriodicExportingMetricReader } = library.metrics;
+    const { OTLPMetricExporter } = library.metricExporter;
+    const exporter = new OTLPMetricExporter(target("/v1/metrics"));
+    const reader = new PeriodicExportingMetricReader({
+      exporter: watched(exporter, "metrics", log),
+      exportIntervalMillis: otlp.intervalMs,
+      exportTimeoutMillis: Math.min(10_000, otlp.intervalMs),
+      metricProducers: [metricProducer(library, settings.version, read)],
+    });
+    const provider = new MeterProvider({ resource, readers: [reader] });
+    closing.push(() => provider.shutdown());
+  }
+  let telemetry = metrics;
+  if (otlp.traces) {
+    const { BasicTracerProvider, BatchSpanProcessor } = library.traces;
+    const { OTLPTraceExporter } = library.traceExporter;
+    const exporter = new OTLPTraceExporter(target("/v1/traces"));
+    const provider = new BasicTracerProvider({
+      resource,
+      spanProcessors: [new BatchSpanProcessor(watched(exporter, "traces", log))],
+      ...(otlp.sampleRatio !== undefined && { sampler: samplerOf(library, otlp.sampleRatio) }),
+    });
+    const tracer = provider.getTracer("lintel", settings.version);
+    const { providers } = settings;
+    telemetry = new CallTraces({ api: library.api, tracer, providers }, metrics);
+    closing.push(() => provider.shutdown());
+  }
+  return {
+    telemetry,
+    async close() {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, closeMs);
+      });
+      await Promise.race([Promise.allSettled(closing.map((close) => close())), late]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Who began a trace decides whether it is recorded; of those that begin here, a share is. */
+function samplerOf({ traces }: Library, ratio: number) {
+  const { ParentBasedSampler, TraceIdRatioBasedSampler } = traces;
+  return new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) });
+}
+
+/** This process; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` add to it and replace. */
+function resourceOf({ resources }: Library, version: string) {
+  const { detectResources, envDetector, resourceFromAttributes } = resources;
+  return resourceFromAttributes({
+    "service.name": "lintel",
+    "service.version": version,
+    "service.instance.id": randomUUID(),
+  }).merge(detectResources({ detectors: [envDetector] }));
+}

@@ -1,0 +1,25 @@
+/** What an operator can set about telemetry. Off is the absence of a part. */
+
+/** Telemetry over OTLP. What is absent is as the `OTEL_*` variables say. */
+export interface OtlpSettings {
+  /** Base address of a collector; `/v1/traces` and `/v1/metrics` are added. */
+  readonly endpoint?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Between two exports of metrics, milliseconds. */
+  readonly intervalMs: number;
+  readonly traces: boolean;
+  readonly metrics: boolean;
+  /** Share of the traces that begin here which are recorded, 0 to 1. */
+  readonly sampleRatio?: number | undefined;
+}
+
+/** What is recorded, and where it goes. */
+export interface TelemetrySettings {
+  /** Whether metrics can be read as Prometheus' text. */
+  readonly prometheus: boolean;
+  readonly otlp?: OtlpSettings | undefined;
+  /** Providers of backends, by the backends' names. */
+  readonly providers: ReadonlyMap<string, string>;
+  /** Version of this gateway. */
+  readonly version: string;
+}
