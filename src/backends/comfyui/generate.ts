@@ -9,6 +9,7 @@ import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/im
 import { traceHeaders } from "../../core/telemetry.js";
 import { unlessAborted } from "../abort.js";
 import { sizeOf } from "../http/image.js";
+import { LargeAnswer } from "../http/large.js";
 import { previewPng } from "../http/preview.js";
 import { Progress } from "../progress.js";
 import { Prompt } from "./prompt.js";
@@ -78,6 +79,7 @@ async function* make(job: Job, index: number, seed: number): Events {
   const progress = new Progress(index, 1, steps);
   let preview: Buffer | undefined;
   let ahead: number | undefined;
+  const large = new LargeAnswer();
   try {
     for await (const sight of prompt.sights(signal)) {
       if ("preview" in sight) preview = sight.preview;
@@ -93,7 +95,7 @@ async function* make(job: Job, index: number, seed: number): Events {
         yield [progressEvent({ ...at, images, steps, ...(shown && { preview: shown }) })];
       }
     }
-    const png = await prompt.image(signal);
+    const png = await prompt.image(signal, large);
     const { width, height } = sizeOf(png);
     const { width: w, height: h } = sizeAsked(job);
     if (width !== (w ?? width) || height !== (h ?? height)) {
@@ -105,6 +107,7 @@ async function* make(job: Job, index: number, seed: number): Events {
       imageEvent(index, inlineImage(png, seed)),
     ];
   } finally {
+    large.leave();
     void server.stop(prompt);
   }
 }

@@ -6,6 +6,7 @@ import { ask, askJson } from "../http/ask.js";
 import { failureOf, nonsense } from "../http/failure.js";
 import { asPng, imageLimit } from "../http/image.js";
 import { isObject, type JsonObject, string } from "../http/json.js";
+import type { LargeAnswer } from "../http/large.js";
 import { executionFailure, interrupted, lost, refusalOf } from "./failure.js";
 import type { Site } from "./inventory.js";
 import type { InputMap } from "./schema.js";
@@ -96,7 +97,7 @@ export class Prompt {
   }
 
   /** The picture, as PNG. @throws LintelError `upstream_failed` if there is none */
-  async image(signal: AbortSignal): Promise<Uint8Array> {
+  async image(signal: AbortSignal, large: LargeAnswer): Promise<Uint8Array> {
     const { site, map } = this.#options;
     const file = imageIn(this.#done ?? {}, map.output);
     if (!file) throw nonsense("made no image");
@@ -109,7 +110,7 @@ export class Prompt {
       signal,
       timeout: imageTimeout,
     } as const;
-    return asPng(await ask(site.transport, request, imageLimit));
+    return asPng(await ask(site.transport, request, imageLimit, large));
   }
 
   /** Nobody waits for it any more: it is taken out of the queue, or interrupted. Never throws. */

@@ -1,6 +1,7 @@
 /** Requests with one whole answer. */
 import { failureOf, nonsense, retryAfterOf } from "./failure.js";
 import { parseJson } from "./json.js";
+import type { LargeAnswer } from "./large.js";
 import type { Request, Transport } from "./transport.js";
 
 /** Most bytes of an answer that is not an image, unless said otherwise. */
@@ -9,6 +10,7 @@ const usualLimit = 16 * 1024 * 1024;
 /**
  * Asks for JSON.
  * @param limit most bytes of the answer
+ * @param large where the answer has to find its place before it is read
  * @throws LintelError as `Transport.send`, as the server refuses, and
  *   `upstream_failed` if the answer is not JSON
  */
@@ -16,8 +18,9 @@ export async function askJson(
   transport: Transport,
   request: Request,
   limit = usualLimit,
+  large?: LargeAnswer,
 ): Promise<unknown> {
-  const value = parseJson((await ask(transport, request, limit)).toString("utf8"));
+  const value = parseJson((await ask(transport, request, limit, large)).toString("utf8"));
   if (value === undefined) throw nonsense("answered with something that is not JSON");
   return value;
 }
@@ -25,14 +28,17 @@ export async function askJson(
 /**
  * Asks for bytes.
  * @param limit most bytes of the answer
+ * @param large where the answer has to find its place before it is read
  * @throws LintelError as `Transport.send`, and as the server refuses
  */
 export async function ask(
   transport: Transport,
   request: Request,
   limit = usualLimit,
+  large?: LargeAnswer,
 ): Promise<Buffer> {
   const answer = await transport.send(request);
+  await large?.enter(request.signal);
   const body = await answer.bytes(limit);
   const { status, headers } = answer;
   if (status >= 200 && status < 300) return body;

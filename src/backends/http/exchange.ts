@@ -31,7 +31,7 @@ export interface Answer {
 }
 
 /** Bytes that may wait for the reader before the server is held back. */
-const highWater = 1024 * 1024;
+const highWater = 256 * 1024;
 /** What a server may still send after the end of the answer, in bytes and milliseconds. */
 const drainBytes = 64 * 1024;
 const drainMs = 1000;

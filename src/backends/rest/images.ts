@@ -11,6 +11,7 @@ import { nonsense } from "../http/failure.js";
 import { fetchImage } from "../http/fetch-image.js";
 import { imageOfBase64 } from "../http/image.js";
 import { isObject, type JsonObject, string, uint32 } from "../http/json.js";
+import { LargeAnswer } from "../http/large.js";
 import { readObject } from "../openai/completion.js";
 import { EventSplitter } from "../openai/events.js";
 import { failureIn } from "./failure.js";
@@ -32,11 +33,18 @@ export async function* generateImages(gateway: Gateway, call: ImageCall): Events
   );
   const answer = await ask(gateway, "/text-to-image", call, bodyOf(gateway, request));
   if (isWhole(answer)) {
-    const value = readObject(await answer.text(answerLimit));
-    const failure = failureIn(value);
-    if (failure) throw failure;
-    handOnWarnings(call, value);
-    yield [...(await allOf(gateway, call, value, images)), doneEvent([])];
+    const large = new LargeAnswer();
+    try {
+      await large.enter(call.signal);
+      const value = readObject(await answer.text(answerLimit));
+      const failure = failureIn(value);
+      if (failure) throw failure;
+      handOnWarnings(call, value);
+      yield [...(await allOf(gateway, call, value, images)), doneEvent([])];
+    } finally {
+      answer.abort();
+      large.leave();
+    }
     return;
   }
   const splitter = new EventSplitter(answerLimit);

@@ -9,6 +9,7 @@ import { traceHeaders } from "../../../core/telemetry.js";
 import type { Answer } from "../../http/exchange.js";
 import { failureOf, messageOf, nonsense, retryAfterOf } from "../../http/failure.js";
 import type { FetchImageOptions } from "../../http/fetch-image.js";
+import { LargeAnswer } from "../../http/large.js";
 import { type Server, send } from "../chat.js";
 import { EventSplitter } from "../events.js";
 import { namesField, refusedField } from "../refusal.js";
@@ -79,9 +80,16 @@ export async function* generateImages(server: ImageServerParts, call: ImageCall)
 
 async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Events {
   const answer = await ask(server, call, part);
-  const text = await answer.text(answerLimit);
-  const images = await readImages(text, part.n, server.fetching, call.signal);
-  yield images.map((png, i) => imageEvent(part.first + i, inlineImage(png, part.seed ?? 0)));
+  const large = new LargeAnswer();
+  try {
+    await large.enter(call.signal);
+    const text = await answer.text(answerLimit);
+    const images = await readImages(text, part.n, server.fetching, call.signal);
+    yield images.map((png, i) => imageEvent(part.first + i, inlineImage(png, part.seed ?? 0)));
+  } finally {
+    answer.abort();
+    large.leave();
+  }
 }
 
 /** One image, and what it looks like on the way. */
