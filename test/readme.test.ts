@@ -98,6 +98,15 @@ describe("the README's commands", () => {
     expect(answer.choices[0].message.content).toContain("Lintel");
   });
 
+  it("text and a picture on the terminal", patience, async () => {
+    const file = join(state, "star.png");
+    const text = block("lintel chat").replace("star.png", file);
+    const stdout = await run(`export LINTEL_SERVER=${base}\n${text}`);
+    expect(stdout).toMatch(/^.{10,}$/m);
+    expect(stdout).toContain(`${file}  seed `);
+    expect(PNG.sync.read(readFileSync(file))).toMatchObject({ width: 1024, height: 576 });
+  });
+
   it("SIGTERM to npm ends the gateway, not only npm", async () => {
     server.kill("SIGTERM");
     const answers = () =>
