@@ -13,6 +13,7 @@ import { duration, listenMessage, parseListen, size } from "./quantities.js";
 import { modelRouting, routeTimeouts, routingSchema } from "./routing.js";
 import { safetySchema } from "./safety.js";
 import { stateSchema, usageSchema } from "./state.js";
+import { telemetrySchema } from "./telemetry.js";
 
 const name = () => z.string().min(1);
 
@@ -95,6 +96,10 @@ export const configSchema = z.strictObject({
     .prefault("127.0.0.1:8080")
     .transform((value) => (Array.isArray(value) ? value : [value]))
     .describe("Where to listen: host:port, :port for every interface, unix:/path, or a list."),
+  reload: z
+    .enum(["signal", "watch"])
+    .default("signal")
+    .describe("When changes of this file apply: on SIGHUP, or also as soon as it changes."),
   public_url: httpUrl
     .optional()
     .describe(
@@ -144,6 +149,15 @@ export const configSchema = z.strictObject({
     .describe(
       "What runs the models. Default: the embedded models, and the model servers found on this machine.",
     ),
+  memory_budget: size()
+    .optional()
+    .describe(
+      "Memory that models of the backends llama and onnx may take together; who was not wanted longest leaves. Default: whatever they take. Embedded models have a budget of their own.",
+    ),
+  expose_sources: z
+    .boolean()
+    .default(false)
+    .describe("Whether the list of models says where they come from: paths, kinds of servers."),
   timeouts: z
     .strictObject({
       total: duration().prefault("10m").describe("Longest time that one call may take."),
@@ -174,6 +188,7 @@ export const configSchema = z.strictObject({
     .describe("Which target gets a call, and what happens when one fails."),
   media: mediaSchema.prefault({}).describe("Generated images."),
   safety: safetySchema.prefault({}).describe("The safety check of images."),
+  telemetry: telemetrySchema.prefault({}).describe("Metrics and traces."),
   log: z
     .strictObject({
       level: z

@@ -2,10 +2,11 @@
 import type { AttemptRecord, Call } from "../core/call.js";
 import type { ErrorCode } from "../core/errors.js";
 import type { MethodName } from "../core/methods.js";
-import type { CallOutcome, Observation, Telemetry } from "../core/telemetry.js";
+import type { CallOutcome } from "../core/telemetry.js";
 import { callInstruments } from "./call-instruments.js";
 import type { Attributes, Count, Distribution, Instrument } from "./instruments.js";
 import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";
+import type { Watcher } from "./watchers.js";
 
 /** Series that calls of one kind with one end write to. */
 interface CallSeries {
@@ -29,8 +30,8 @@ interface AttemptSeries {
 /** Most kinds whose series are remembered; more of them are looked up anew. */
 const mostRemembered = 10_000;
 
-/** Counts and measures calls. One for all of them: nothing is made for a call. */
-export class CallMetrics implements Telemetry, Observation {
+/** Counts and measures calls. */
+export class CallMetrics implements Watcher {
   readonly instruments: readonly Instrument[];
   readonly #providers: Providers;
   readonly #calls = new Map<string, CallSeries>();
@@ -45,14 +46,6 @@ export class CallMetrics implements Telemetry, Observation {
   constructor(providers: Providers) {
     this.#providers = providers;
     this.instruments = Object.values(this.#on);
-  }
-
-  begin(): Observation {
-    return this;
-  }
-
-  attempt(): undefined {
-    return undefined;
   }
 
   end({ method, attributes }: Call, { code, firstMs, totalMs }: CallOutcome): void {

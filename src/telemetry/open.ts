@@ -6,15 +6,20 @@ import { gauges, type Sources } from "./gauges.js";
 import type { Instrument } from "./instruments.js";
 import { prometheusText } from "./prometheus.js";
 import type { TelemetrySettings } from "./settings.js";
+import { type Status, statusOf } from "./status.js";
+import { Tally } from "./tally.js";
+import { Watchers } from "./watchers.js";
 
 /** Telemetry that is on. */
 export interface OpenTelemetry {
   /** For the core. */
   readonly telemetry: Telemetry;
-  /** All metrics as Prometheus reads them. */
-  prometheus(): string;
   /** Says where numbers come from that are only looked up when somebody asks. */
   observe(sources: Sources): void;
+  /** All metrics as Prometheus reads them; absent: off. */
+  readonly prometheus?: () => string;
+  /** How the gateway stands; absent: off. */
+  readonly status?: () => Status;
   /** Sends what is left. Always resolves. */
   close(): Promise<void>;
 }
@@ -28,19 +33,31 @@ export async function openTelemetry(
   settings: TelemetrySettings,
   log: Logger,
 ): Promise<OpenTelemetry | undefined> {
-  const { prometheus, otlp, providers, version } = settings;
-  if (!prometheus && !otlp) return undefined;
-  const metrics = new CallMetrics(providers);
+  const { prometheus, otlp, status, providers, version } = settings;
+  if (!prometheus && !otlp && !status) return undefined;
+  const metrics = prometheus || otlp ? new CallMetrics(providers) : undefined;
+  const tally = status ? new Tally() : undefined;
+  const watchers = new Watchers([metrics, tally].filter((it) => it !== undefined));
+  let sources: Sources | undefined;
   let looked: readonly Instrument[] = [];
-  const read = () => [...metrics.instruments, ...looked].map((instrument) => instrument.read());
+  const read = () =>
+    [...(metrics?.instruments ?? []), ...looked].map((instrument) => instrument.read());
   const sent =
-    otlp && (await (await import("./otlp.js")).openOtlp(otlp, settings, metrics, read, log));
+    otlp && (await (await import("./otlp.js")).openOtlp(otlp, settings, watchers, read, log));
+  const target = { service_name: "lintel", service_version: version };
   return {
-    telemetry: sent?.telemetry ?? metrics,
-    prometheus: () => prometheusText(read(), { service_name: "lintel", service_version: version }),
-    observe(sources) {
-      looked = gauges(sources);
+    telemetry: sent?.telemetry ?? watchers,
+    observe(from) {
+      sources = from;
+      looked = gauges(from);
     },
+    ...(prometheus && { prometheus: () => prometheusText(read(), target) }),
+    ...(tally && { status: () => statusOf(version, tally, sources ?? nothing) }),
     close: async () => sent?.close(),
   };
 }
+
+const nothing: Sources = {
+  running: () => 0,
+  routing: () => ({ endpoints: [], retries: { requests: 0, retries: 0, denied: 0 } }),
+};

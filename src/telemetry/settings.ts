@@ -18,6 +18,8 @@ export interface TelemetrySettings {
   /** Whether metrics can be read as Prometheus' text. */
   readonly prometheus: boolean;
   readonly otlp?: OtlpSettings | undefined;
+  /** Whether calls are counted for `lintel top`. */
+  readonly status: boolean;
   /** Providers of backends, by the backends' names. */
   readonly providers: ReadonlyMap<string, string>;
   /** Version of this gateway. */

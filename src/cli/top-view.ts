@@ -1,0 +1,106 @@
+/** What `lintel top` shows: a running gateway as text. */
+import type { EndpointSnapshot, Percentiles } from "../core/routing/endpoint.js";
+import type { Status } from "../telemetry/status.js";
+import type { ModelTally } from "../telemetry/tally.js";
+import { table } from "./table.js";
+
+/** All of it, as lines of text. */
+export function topView(status: Status): string {
+  const { models, targets, away } = status;
+  const parts = [
+    headline(status),
+    ...(away.length > 0 ? [`Stores away: ${away.join(", ")}`] : []),
+    models.length > 0 ? table(modelHeading, models.map(modelRow)) : "No calls yet.",
+    targets.length > 0 ? table(targetHeading, targets.map(targetRow)) : "No targets.",
+  ];
+  return parts.join("\n\n");
+}
+
+function headline({ version, pid, uptime, running, models, retries }: Status): string {
+  const sum = (of: (model: ModelTally) => number) => models.reduce((all, it) => all + of(it), 0);
+  return [
+    `lintel ${version}`,
+    `pid ${pid}`,
+    `up ${span(uptime)}`,
+    `${running} running`,
+    `${rate(sum((model) => model.requestRate))} requests/s`,
+    `${rate(sum((model) => model.tokenRate))} tokens/s`,
+    ...(retries.denied > 0 ? [`${retries.denied} retries denied`] : []),
+  ].join("   ");
+}
+
+const modelHeading = [
+  "MODEL",
+  "REQ/S",
+  "REQUESTS",
+  "FAILED",
+  "CANCELLED",
+  "TOK/S",
+  "TOKENS",
+  "IMAGES",
+  "FIRST P50",
+  "P95",
+  "TOTAL P50",
+  "P95",
+];
+
+const modelRow = (it: ModelTally): string[] => [
+  it.model === "" ? "(none)" : printable(it.model),
+  rate(it.requestRate),
+  String(it.requests),
+  String(it.failed),
+  String(it.cancelled),
+  rate(it.tokenRate),
+  String(it.promptTokens + it.completionTokens),
+  String(it.images),
+  ...times(it.firstMs),
+  ...times(it.totalMs),
+];
+
+const targetHeading = [
+  "TARGET",
+  "MODEL",
+  "STATE",
+  "RUNNING",
+  "WAITING",
+  "CALLS",
+  "FAILED",
+  "FIRST P50",
+  "P95",
+  "TOTAL P50",
+  "P95",
+  "LAST FAILURE",
+];
+
+const targetRow = (it: EndpointSnapshot): string[] => [
+  printable(it.backend),
+  printable(it.model),
+  it.state === "in" ? "in" : `${it.state} ${Math.ceil(it.outForMs / 1000)}s`,
+  it.maxInFlight === undefined ? String(it.inFlight) : `${it.inFlight}/${it.maxInFlight}`,
+  String(it.waiting),
+  String(it.attempts),
+  String(it.failures),
+  ...times(it.firstMs),
+  ...times(it.totalMs),
+  it.lastFailure ?? "",
+];
+
+/** Milliseconds. */
+const times = (percentiles: Percentiles | undefined): [string, string] =>
+  percentiles ? [ms(percentiles.p50), ms(percentiles.p95)] : ["", ""];
+
+const ms = (time: number) => (time < 10 ? time.toFixed(1) : String(Math.round(time)));
+
+const rate = (perSecond: number) =>
+  perSecond === 0 ? "0" : perSecond < 100 ? perSecond.toFixed(1) : String(Math.round(perSecond));
+
+/** A server names its models as it likes: nothing of it steers the terminal. */
+const printable = (name: string) => name.replace(/[^\x20-\x7e\u00a0-\uffff]/g, "?");
+
+function span(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 1) return `${Math.floor(seconds)}s`;
+  if (minutes < 60) return `${minutes}m`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 24 ? `${hours}h ${minutes % 60}m` : `${Math.floor(hours / 24)}d ${hours % 24}h`;
+}

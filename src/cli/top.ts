@@ -1,0 +1,141 @@
+/** `lintel top`: what a running gateway does now. */
+import { request } from "node:http";
+import { loadConfig } from "../config/load.js";
+import { socketsFolder } from "../config/telemetry.js";
+import { socketsIn } from "../operator.js";
+import type { Status } from "../telemetry/status.js";
+import { type Command, configOptions, type Given, UsageError } from "./command.js";
+import { out, say } from "./output.js";
+import { topView } from "./top-view.js";
+
+/** Time between two looks, milliseconds. */
+const interval = 1000;
+/** Longest that a gateway may take to say how it stands, milliseconds. */
+const patience = 5000;
+
+export const top: Command = {
+  summary: "shows what a running gateway does",
+  details: `Models, targets, rates over the last ten seconds, and times of the last 128 calls in
+milliseconds, anew every second until Ctrl-C. It reaches a gateway of this machine
+and this user over a Unix socket in the state folder; telemetry.top: false closes it.`,
+  options: {
+    config: configOptions.config,
+    socket: {
+      value: "PATH",
+      help: "the gateway's socket (default: in the configuration's state folder)",
+    },
+    pid: { value: "PID", help: "which gateway, where several run" },
+    once: { help: "shows it once, for scripts" },
+    json: { help: "shows it once, as JSON" },
+  },
+  async run(given) {
+    const path = await socketOf(given);
+    if (path === undefined) return 1;
+    if (given.has("once") || given.has("json")) {
+      const status = await look(path);
+      if (!status) return gone();
+      out(given.has("json") ? JSON.stringify(status, undefined, 2) : topView(status));
+      return 0;
+    }
+    return watch(path);
+  },
+};
+
+/** The socket to ask; `undefined`, and said why, if there is none or are several. */
+async function socketOf(given: Given): Promise<string | undefined> {
+  const named = given.text("socket");
+  if (named !== undefined) return named.replace(/^unix:/, "");
+  const { config } = await loadConfig({ file: given.text("config") });
+  const found = await socketsIn(socketsFolder(config.state.directory));
+  const pid = given.text("pid");
+  if (pid !== undefined) {
+    if (!/^\d+(-\d+)?$/.test(pid)) throw new UsageError("--pid must be a process id");
+    const path = found.get(pid);
+    if (path === undefined)
+      say(`lintel: no gateway of this state folder has the process id ${pid}`);
+    return path;
+  }
+  const [only, ...others] = found.values();
+  if (only === undefined) {
+    say("lintel: no gateway runs here: none answers in the configuration's state folder");
+    return undefined;
+  }
+  if (others.length === 0) return only;
+  say(`lintel: several gateways run here; choose one with --pid: ${[...found.keys()].join(", ")}`);
+  return undefined;
+}
+
+/** Shows it again and again, until Ctrl-C or until the gateway is gone. */
+async function watch(path: string): Promise<number> {
+  const { stdout } = process;
+  const stop = new AbortController();
+  const interrupt = () => stop.abort();
+  process.once("SIGINT", interrupt);
+  process.once("SIGTERM", interrupt);
+  // The screen is another one, as editors have it: what was there before comes back.
+  if (stdout.isTTY) stdout.write("\x1b[?1049h\x1b[?25l");
+  let found = true;
+  try {
+    while (!stop.signal.aborted) {
+      const status = await look(path);
+      found = status !== undefined;
+      if (!status) break;
+      stdout.write(stdout.isTTY ? screen(topView(status), stdout) : `${topView(status)}\n\n`);
+      await pause(stop.signal);
+    }
+  } finally {
+    if (stdout.isTTY) stdout.write("\x1b[?25h\x1b[?1049l");
+    process.off("SIGINT", interrupt);
+    process.off("SIGTERM", interrupt);
+  }
+  return found ? 0 : gone();
+}
+
+/** Text over what was there, cut to the window. */
+function screen(text: string, { rows, columns }: { rows: number; columns: number }): string {
+  const lines = text.split("\n").slice(0, Math.max(1, rows - 1));
+  return `\x1b[H${lines.map((line) => `${line.slice(0, columns)}\x1b[K\n`).join("")}\x1b[J`;
+}
+
+function pause(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, interval);
+    function done() {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    }
+    signal.addEventListener("abort", done);
+  });
+}
+
+function gone(): number {
+  say("lintel: the gateway does not answer");
+  return 1;
+}
+
+/** How a gateway stands; `undefined` if it does not answer. */
+function look(socketPath: string): Promise<Status | undefined> {
+  return new Promise((resolve) => {
+    const asked = request({ socketPath, path: "/status", timeout: patience }, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8");
+      answer.on("data", (part: string) => {
+        text += part;
+      });
+      answer.on("error", () => resolve(undefined));
+      answer.on("end", () => resolve(answer.statusCode === 200 ? read(text) : undefined));
+    });
+    asked.on("timeout", () => asked.destroy());
+    asked.on("error", () => resolve(undefined));
+    asked.end();
+  });
+}
+
+function read(text: string): Status | undefined {
+  try {
+    return JSON.parse(text) as Status;
+  } catch {
+    return undefined;
+  }
+}

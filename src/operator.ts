@@ -1,0 +1,136 @@
+/**
+ * The ways in for whoever operates a gateway: an address of its own for metrics,
+ * and a Unix socket for `lintel top`. Who may open the socket is the file
+ * system's matter: it belongs to the user that the gateway runs as.
+ */
+import { chmod, mkdir, readdir, rm } from "node:fs/promises";
+import { connect } from "node:net";
+import { basename, join } from "node:path";
+import type { FastifyPluginAsync } from "fastify";
+import type { Logger } from "./core/log.js";
+import { metrics, status } from "./doors/watch.js";
+import { createApp } from "./server/app.js";
+import { type Listener, listen } from "./server/listen.js";
+import type { Address } from "./server/settings.js";
+import type { OpenTelemetry } from "./telemetry/open.js";
+
+/** What is opened. */
+export interface OperatorSettings {
+  /** Where metrics are read, besides the gateway's own addresses. */
+  readonly prometheus?: Address | undefined;
+  /** Folder of the sockets, one for each process; absent: none. */
+  readonly sockets?: string | undefined;
+}
+
+/** Ways in that are open. */
+export interface Operator {
+  readonly listeners: readonly Listener[];
+  close(): Promise<void>;
+}
+
+const extension = ".sock";
+/** Sockets that this process opened; as a rule one. */
+let opened = 0;
+
+/** Longest path of a socket that every system takes, bytes. */
+const longestPath = 103;
+
+/**
+ * Opens them. A socket that can't be opened is said in the log, and nothing more.
+ * @throws as Node does if the address for metrics can't be listened on
+ */
+export async function openOperator(
+  { prometheus, sockets }: OperatorSettings,
+  telemetry: OpenTelemetry | undefined,
+  log: Logger,
+): Promise<Operator> {
+  const open: Opened[] = [];
+  const text = telemetry?.prometheus;
+  const now = telemetry?.status;
+  if (text && prometheus) open.push(await openAt(prometheus, [metrics(text)]));
+  if (now && sockets) {
+    const plugins = [status(now), ...(text ? [metrics(text)] : [])];
+    const socket = await openSocket(sockets, plugins).catch((error: NodeJS.ErrnoException) => {
+      log.warn({ path: sockets, code: error.code }, "no socket for lintel top can be opened");
+    });
+    if (socket) open.push(socket);
+  }
+  return {
+    listeners: open.map(({ listener }) => listener),
+    async close() {
+      await Promise.all(open.map(({ close }) => close()));
+    },
+  };
+}
+
+interface Opened {
+  readonly listener: Listener;
+  close(): Promise<void>;
+}
+
+async function openAt(address: Address, plugins: readonly FastifyPluginAsync[]): Promise<Opened> {
+  const app = await createApp({ corsOrigins: false });
+  for (const plugin of plugins) await app.register(plugin);
+  const listener = await listen(app, { ...address });
+  return {
+    listener,
+    async close() {
+      await listener.close(0);
+      await app.close();
+    },
+  };
+}
+
+async function openSocket(
+  folder: string,
+  plugins: readonly FastifyPluginAsync[],
+): Promise<Opened | undefined> {
+  const path = join(folder, `${process.pid}${opened === 0 ? "" : `-${opened + 1}`}${extension}`);
+  if (process.platform === "win32" || Buffer.byteLength(path) > longestPath) return undefined;
+  // Nobody else comes in, whatever the mask for new files.
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await sweep(folder);
+  const socket = await openAt({ path }, plugins);
+  opened++;
+  await chmod(path, 0o600);
+  return {
+    listener: socket.listener,
+    async close() {
+      await socket.close();
+      await rm(path, { force: true });
+    },
+  };
+}
+
+/** Sockets of a folder at which a gateway answers, by the process's id. */
+export async function socketsIn(folder: string): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const path of await socketFiles(folder)) {
+    if (await answers(path)) found.set(basename(path, extension), path);
+  }
+  return found;
+}
+
+/** Removes what processes left behind that were killed. */
+async function sweep(folder: string): Promise<void> {
+  for (const path of await socketFiles(folder)) {
+    if (!(await answers(path))) await rm(path, { force: true });
+  }
+}
+
+async function socketFiles(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.filter((name) => /^\d+(-\d+)?\.sock$/.test(name)).map((name) => join(folder, name));
+}
+
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    const settle = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once("connect", () => settle(true));
+    socket.once("error", () => settle(false));
+  });
+}

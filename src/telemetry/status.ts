@@ -1,0 +1,41 @@
+/** A running gateway at a glance, for `lintel top`. */
+import type { EndpointSnapshot } from "../core/routing/endpoint.js";
+import type { RoutingSnapshot } from "../core/routing/routing.js";
+import type { Sources } from "./gauges.js";
+import type { ModelTally, Tally } from "./tally.js";
+
+/** What it answers, as JSON. */
+export interface Status {
+  readonly version: string;
+  readonly pid: number;
+  /** Seconds. */
+  readonly uptime: number;
+  /** Calls that run now. */
+  readonly running: number;
+  readonly models: readonly ModelTally[];
+  readonly targets: readonly EndpointSnapshot[];
+  readonly retries: RoutingSnapshot["retries"];
+  /** Names of the stores that don't answer: `limits`, `tokens`, `usage`. */
+  readonly away: readonly string[];
+}
+
+/** How it stands now. */
+export function statusOf(version: string, tally: Tally, sources: Sources): Status {
+  const { endpoints, retries } = sources.routing();
+  const { limits, tokens, usage } = sources;
+  const away = [
+    limits && !limits.state.available && "limits",
+    tokens?.away && "tokens",
+    usage?.away && "usage",
+  ];
+  return {
+    version,
+    pid: process.pid,
+    uptime: process.uptime(),
+    running: sources.running(),
+    models: tally.snapshot(),
+    targets: endpoints,
+    retries,
+    away: away.filter((name) => typeof name === "string"),
+  };
+}
