@@ -1,0 +1,17 @@
+/** A proxy of a few lines on node:http and undici: what the runtime costs. */
+import { gatewayCore, pinned } from "../cores.js";
+import type { Contestant } from "./contestant.js";
+
+export const bare: Contestant = {
+  name: "undici",
+  about: `node:http and undici's dispatch, nothing else, Node ${process.version}`,
+  token: "any",
+  headers: {},
+  images: true,
+  start: (port, upstream) =>
+    pinned(gatewayCore, "node", [
+      "bench/contestants/bare-proxy.mjs",
+      String(port),
+      String(upstream),
+    ]),
+};

@@ -1,0 +1,130 @@
+/** Who runs where, and what it costs: processes pinned to cores, and their CPU time. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { cpus } from "node:os";
+
+/** The gateway has this core for itself, as far as the machine is idle. */
+export const gatewayCore = 0;
+/** Load and model server share the other. */
+export const otherCore = Math.min(1, cpus().length - 1);
+
+const ticksPerSecond = Number(spawnSync("getconf", ["CLK_TCK"], { encoding: "utf8" }).stdout);
+
+/** A process that runs until `stop`. */
+export interface Pinned {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+/** Starts a process on one core. What it says goes nowhere, as a log file would cost the same. */
+export function pinned(
+  core: number,
+  command: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  cwd?: string,
+): Pinned {
+  const child = spawn("taskset", ["-c", String(core), command, ...args], {
+    env: { ...process.env, NODE_ENV: "production", ...env },
+    stdio: ["ignore", "ignore", process.env.BENCH_VERBOSE ? "inherit" : "ignore"],
+    ...(cwd && { cwd }),
+  });
+  const exited = once(child, "exit");
+  return {
+    child,
+    pid: child.pid ?? 0,
+    async stop() {
+      child.kill("SIGTERM");
+      const hard = setTimeout(() => child.kill("SIGKILL"), 5000);
+      await exited;
+      clearTimeout(hard);
+    },
+  };
+}
+
+/** Processes that `pid` started, and itself. */
+function family(pid: number): number[] {
+  const all = [pid];
+  for (const entry of readdirSync("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      const fields = statOf(Number(entry));
+      if (all.includes(Number(fields[1]))) all.push(Number(entry));
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return all;
+}
+
+/** Fields of `/proc/PID/stat` after the name: state, parent, … */
+function statOf(pid: number): string[] {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return text.slice(text.lastIndexOf(")") + 2).split(" ");
+}
+
+/** CPU time of a process with all threads and children, microseconds. */
+export function cpuMicros(pid: number): number {
+  let ticks = 0;
+  for (const member of family(pid)) {
+    try {
+      const fields = statOf(member);
+      ticks += Number(fields[11]) + Number(fields[12]);
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return (ticks / ticksPerSecond) * 1e6;
+}
+
+/** Memory that is resident, of a process and its children, bytes. */
+export function residentBytes(pid: number): number {
+  let pages = 0;
+  for (const member of family(pid)) {
+    pages += Number(readFileSync(`/proc/${member}/statm`, "utf8").split(" ")[1]);
+  }
+  return pages * 4096;
+}
+
+/** What a command printed. @throws Error with its stderr if it failed */
+export async function output(
+  core: number,
+  command: string,
+  args: readonly string[],
+  input = "",
+): Promise<string> {
+  const child = spawn("taskset", ["-c", String(core), command, ...args]);
+  let text = "";
+  let errors = "";
+  child.stdout.on("data", (bytes) => {
+    text += bytes;
+  });
+  child.stderr.on("data", (bytes) => {
+    errors += bytes;
+  });
+  child.stdin.end(input);
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(`${command} failed: ${errors || text}`);
+  return text;
+}
+
+/** Where a command is, if it is on the PATH. */
+export function found(command: string): string | undefined {
+  const result = spawnSync("sh", ["-c", `command -v ${command} || ls /usr/sbin/${command}`], {
+    encoding: "utf8",
+  });
+  return result.status === 0 ? result.stdout.trim() : undefined;
+}
+
+/** The last line of a command's version, for the report. */
+export function versionOf(command: string, ...args: string[]): string {
+  const { stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
+  return (
+    `${stdout ?? ""}${stderr ?? ""}`
+      .trim()
+      .split("\n")
+      .find((line) => /\d+\.\d+/.test(line)) ?? "?"
+  );
+}

@@ -1,0 +1,64 @@
+/** Streams with an event each 20 ms: what the gateway adds. */
+import { answering, type Contestant, chatBody, pathOf } from "../contestants/contestant.js";
+import { cpuMicros, otherCore, output, residentBytes } from "../cores.js";
+import type { Scenario } from "./scenario.js";
+
+/** Longest that streams take to be all open and warm, seconds; as `streams.c` has it. */
+const opening = 2.56;
+
+/** Measures with so many streams open at once. */
+export function paced(open: number, contestants: readonly Contestant[]): Scenario {
+  return {
+    name: `paced${open}`,
+    about: `${open} streams open, an event each 20 ms`,
+    contestants: [{ name: "direct" }, ...contestants],
+    async measure(stage, name) {
+      const contestant = contestants.find((one) => one.name === name);
+      const port = contestant ? stage.port() : stage.upstream;
+      const process = contestant?.start(port, stage.upstream, stage.folder);
+      try {
+        if (contestant) await answering(contestant, port);
+        const load = (seconds: number) =>
+          output(
+            otherCore,
+            stage.streams,
+            [
+              String(port),
+              contestant ? pathOf(contestant) : "/v1/chat/completions",
+              String(open),
+              String(seconds),
+              contestant?.token ?? "any",
+              ...Object.entries(contestant?.headers ?? {}).map(
+                ([key, value]) => `${key}: ${value}`,
+              ),
+            ],
+            chatBody("paced", true),
+          );
+        await load(0.5);
+        const pid = process?.pid;
+        const before = pid ? cpuMicros(pid) : 0;
+        const resident = pid ? residentBytes(pid) : 0;
+        let largest = resident;
+        const watch = setInterval(() => {
+          if (pid) largest = Math.max(largest, residentBytes(pid));
+        }, 500);
+        const result = JSON.parse(await load(stage.seconds));
+        clearInterval(watch);
+        const cpu = pid ? cpuMicros(pid) - before : 0;
+        return {
+          first50: result.first50 / 1000,
+          first99: result.first99 / 1000,
+          delay50: result.delay50 / 1000,
+          delay99: result.delay99 / 1000,
+          events: result.events / stage.seconds,
+          merged: result.events / result.eventReads,
+          cpuShare: cpu / 1e6 / (stage.seconds + opening),
+          streamKB: (largest - resident) / open / 1024,
+          residentMB: largest / 1024 / 1024,
+        };
+      } finally {
+        await process?.stop();
+      }
+    },
+  };
+}
