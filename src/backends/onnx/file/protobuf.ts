@@ -108,8 +108,14 @@ export class ProtobufFile {
   }
 
   /** The text of a span. */
-  text(span: Span): string {
-    return this.bytes(span).toString("utf8");
+  text({ start, end }: Span): string {
+    if (end - start > windowSize) return this.bytes({ start, end }).toString("utf8");
+    if (start < end) {
+      // A read for each of the ten thousand names of a file would take a second.
+      if (start < this.#from || end > this.#to) this.#read(start);
+      if (end > this.#to) throw new CutShort(end);
+    }
+    return this.#window.toString("utf8", start - this.#from, end - this.#from);
   }
 
   /** The numbers of a field that may be packed. */
@@ -128,12 +134,15 @@ export class ProtobufFile {
 
   #byte(at: number): number {
     if (at < this.#from || at >= this.#to) {
-      if (at >= this.#size) throw new CutShort(at + 1);
-      this.#from = at;
-      this.#to = at + readSync(this.#fd, this.#window, 0, windowSize, at);
+      this.#read(at);
       if (this.#to === at) throw new CutShort(at + 1);
     }
     return this.#window[at - this.#from] as number;
+  }
+
+  #read(at: number): void {
+    this.#from = at;
+    this.#to = at + readSync(this.#fd, this.#window, 0, windowSize, at);
   }
 
   /** @returns the value and the position behind it; values above 2^53 lose their last bits */
