@@ -1,37 +1,62 @@
 /** The one place of wiring: configuration -> backends -> core -> doors -> addresses. */
 import { join } from "node:path";
-import { createBackend } from "./backends/index.js";
-import { issuerSettings } from "./config/auth.js";
-import { resolveBackends } from "./config/backends.js";
-import { countingSettings, limitParts } from "./config/limits.js";
-import type { BackendConfig, Config } from "./config/schema.js";
-import { appSettings, coreSettings, doorSettings, listenOptions } from "./config/settings.js";
+import { createSecureContext } from "node:tls";
+import { isDeepStrictEqual } from "node:util";
+import type { BackendContext } from "./backends/kind.js";
+import { Residents } from "./backends/residents.js";
+import { changeOf } from "./config/changes.js";
+import { countingSettings } from "./config/limits.js";
+import type { Config } from "./config/schema.js";
+import { appSettings, doorSettings, listenOptions } from "./config/settings.js";
 import { stateSettings } from "./config/state.js";
-import type { Backend } from "./core/backend.js";
-import { type Core, createCore } from "./core/core.js";
+import { operatorSettings, telemetrySettings } from "./config/telemetry.js";
+import type { Core } from "./core/core.js";
+import { CurrentCore } from "./core/current.js";
 import type { Logger } from "./core/log.js";
 import { doors } from "./doors/index.js";
+import { metrics } from "./doors/watch.js";
 import { openMedia } from "./media/open.js";
-import { sanitizePng } from "./media/png.js";
-import type { OidcCallers } from "./oidc/callers.js";
-import { openChecker } from "./safety/open.js";
+import { type Operator, openOperator } from "./operator.js";
 import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve } from "./serving.js";
+import { type Closable, type SetUpBackend, type Setup, type Stores, setUp } from "./setup.js";
 import { openCounting } from "./state/counting.js";
+import { defaultStateDirectory } from "./state/directory.js";
 import { openState } from "./state/open.js";
+import { openTelemetry } from "./telemetry/open.js";
+import { version } from "./version.js";
 
 /** A gateway that runs. */
 export interface RunningGateway {
   readonly core: Core;
+  /** What holds now. */
+  readonly config: Config;
   /** The backends with their entries of the configuration, in its order. */
-  readonly backends: readonly { readonly backend: Backend; readonly config: BackendConfig }[];
+  readonly backends: readonly SetUpBackend[];
   readonly listeners: readonly Listener[];
+  /**
+   * Takes over another configuration. Calls that run end under the one they began
+   * under; what only that one has is closed after them. One reload at a time.
+   * @throws Error if it can't be used: the one before stays as it was
+   */
+  reload(config: Config): Promise<Reloaded>;
   /**
    * Shuts down: refuses new calls, lets running ones end in their own time, then
    * closes everything. Always resolves.
    * @param graceMs after which running calls are aborted, milliseconds
    */
   close(graceMs: number): Promise<void>;
+}
+
+/** What a reload did. */
+export interface Reloaded {
+  /** Sections that apply now. */
+  readonly changed: readonly string[];
+  /** Sections that differ, and apply after a restart. */
+  readonly restart: readonly string[];
+  /** Names of backends. One whose entry changed is in both. */
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
 }
 
 /**
@@ -41,81 +66,148 @@ export interface RunningGateway {
  *   of the configuration can't be read; nothing runs on then
  */
 export async function start(config: Config, log: Logger): Promise<RunningGateway> {
-  const entries = await resolveBackends(config);
   let base = config.public_url ?? "";
-  const media = await openMedia(mediaConfig(config), () => base, log);
-  const checker = await openChecker(config.safety.checker);
-  const state = await openState(stateSettings(config), log);
-  const issuers = await openIssuers(config, log);
-  const counting = await openCounting(countingSettings(config), log, state.usage);
-  const backends = await Promise.all(
-    entries.map(async (entry) => ({ config: entry, backend: await createBackend(entry, { log }) })),
-  );
-  const core = createCore({
-    settings: coreSettings(config),
-    backends: backends.map(({ backend }) => backend),
-    log,
-    callers: [issuers, state.tokens].filter((source) => source !== undefined),
-    usage: state.usage && { sink: state.usage, prices: config.prices },
-    limits: limitParts(config, counting.limits),
-    idempotency: counting.idempotency && {
-      store: counting.idempotency,
-      lingerMs: config.idempotency.linger,
-    },
-    media,
-    checker,
-    sanitize: sanitizePng,
-    // Loaded with the first harmful image: most gateways never see one.
-    blur: async (png) => (await import("./media/blur.js")).blurPng(png),
-  });
-  const release = async () => {
-    core.routing.close();
-    await Promise.all(backends.map(({ backend }) => backend.close()));
-    await media.close();
-    await checker?.close();
-    issuers?.close();
-    await counting.close();
-    await state.close();
-  };
+  const stores = await openStores(config, () => base, log);
+  let setup: Setup;
   let serving: Serving;
+  let operator: Operator | undefined;
+  let core: CurrentCore;
+  const settings = { ...doorSettings(config) };
+  let { tls } = listenOptions(config)[0] ?? {};
+  /** Those that still answer calls. */
+  const live = new Set<Setup>();
+  const retire = async (old: Setup) => {
+    live.delete(old);
+    const used = new Set<Closable>([...live].flatMap(({ parts }) => parts));
+    const closing = old.parts.filter((part) => !used.has(part));
+    await Promise.all(closing.map(async (part) => part.close()));
+  };
+  const { telemetry, counting, state } = stores;
+  const everyDoor =
+    config.telemetry.prometheus === true && telemetry?.prometheus
+      ? [...doors, metrics(telemetry.prometheus)]
+      : doors;
   try {
+    setup = await setUp(config, stores);
+    live.add(setup);
+    core = new CurrentCore(setup.core);
+    telemetry?.observe({
+      running: () => core.readiness.running,
+      routing: () => core.routing.snapshot(),
+      limits: counting.limits,
+      tokens: state.tokens,
+      usage: state.usage,
+    });
+    operator = await openOperator(operatorSettings(config), telemetry, log);
+    const listen = listenOptions(config);
+    const app = appSettings(config);
     serving = await serve({
       core,
-      doors,
-      doorSettings: doorSettings(config),
-      appSettings: appSettings(config),
-      listen: listenOptions(config),
+      doors: everyDoor,
+      doorSettings: settings,
+      appSettings: app,
+      listen,
     });
   } catch (error) {
-    await release();
+    await operator?.close();
+    for (const one of live) await retire(one);
+    await closeStores(stores);
     throw error;
   }
   base ||= localUrl(serving.listeners.find(({ port }) => port > 0)?.url ?? "http://localhost");
-  for (const { backend } of backends) backend.start?.();
+  for (const part of setup.made) part.start?.();
   core.routing.start();
   state.start();
-  issuers?.start();
+
   let closed: Promise<void> | undefined;
+  const apply = async (wanted: Config): Promise<Reloaded> => {
+    const before = setup;
+    const { config: next, changed, restart } = changeOf(before.config, wanted);
+    const renewed = listenOptions(next)[0]?.tls;
+    if (renewed) createSecureContext(renewed);
+    const after = await setUp(next, stores, before);
+    if (closed) {
+      await Promise.all(after.made.map(async (part) => part.close()));
+      throw new Error("the gateway is shutting down");
+    }
+    live.add(after);
+    setup = after;
+    for (const part of after.made) part.start?.();
+    void core.replace(after.core).then(() => retire(before));
+    const { bodyLimit: _atStart, ...times } = doorSettings(next);
+    Object.assign(settings, times);
+    const certificate = renewed !== undefined && !isDeepStrictEqual(renewed, tls);
+    if (renewed && certificate) {
+      for (const listener of serving.listeners) listener.renew(renewed);
+      tls = renewed;
+    }
+    return {
+      changed: [...changed, ...(certificate ? ["tls (certificate)"] : [])],
+      restart,
+      added: namesWithout(after, before),
+      removed: namesWithout(before, after),
+    };
+  };
+  let turn: Promise<unknown> = Promise.resolve();
   return {
     core,
-    backends,
+    get config() {
+      return setup.config;
+    },
+    get backends() {
+      return setup.backends;
+    },
     listeners: serving.listeners,
+    reload(wanted) {
+      const reloaded = turn.then(() => apply(wanted));
+      turn = reloaded.catch(() => {});
+      return reloaded;
+    },
     close(graceMs) {
-      closed ??= serving.close(graceMs).then(release);
+      closed ??= (async () => {
+        await serving.close(graceMs);
+        await turn;
+        await operator?.close();
+        core.routing.close();
+        for (const one of live) await retire(one);
+        await closeStores(stores);
+      })();
       return closed;
     },
   };
 }
 
+/** Backends that one setup has and the other has not, or not the same. */
+const namesWithout = (one: Setup, other: Setup) =>
+  one.backends.filter((entry) => !other.backends.includes(entry)).map((entry) => entry.config.name);
+
+async function openStores(config: Config, baseUrl: () => string, log: Logger): Promise<Stores> {
+  const media = await openMedia(mediaConfig(config), baseUrl, log);
+  const state = await openState(stateSettings(config), log);
+  const counting = await openCounting(countingSettings(config), log, state.usage);
+  const providers = new Map<string, string>();
+  const watched = { ...telemetrySettings(config, [], version()), providers };
+  const telemetry = await openTelemetry(watched, log);
+  const context = backendContext(config, log);
+  return { log, media, state, counting, context, telemetry, providers };
+}
+
+async function closeStores({ media, counting, state, telemetry }: Stores): Promise<void> {
+  await telemetry?.close();
+  await media.close();
+  await counting.close();
+  await state.close();
+}
+
+/** What all backends share. */
+const backendContext = ({ memory_budget, state }: Config, log: Logger): BackendContext => ({
+  log,
+  admit: memory_budget === undefined ? undefined : new Residents(memory_budget, log).admit,
+  downloads: join(state.directory ?? defaultStateDirectory(), "models"),
+});
+
 /** Images are kept beside everything else, unless they have a folder of their own. */
 function mediaConfig({ media, state }: Config): Config["media"] {
   const { directory = state.directory && join(state.directory, "media") } = media;
   return { ...media, directory };
-}
-
-/** Whoever vouches for callers with JWTs, where somebody does. */
-async function openIssuers({ auth }: Config, log: Logger): Promise<OidcCallers | undefined> {
-  if (auth.mode !== "token" || auth.oidc.length === 0) return undefined;
-  const { OidcCallers } = await import("./oidc/callers.js");
-  return new OidcCallers(issuerSettings(auth), log);
 }

@@ -3,26 +3,26 @@ import { loadConfig } from "../config/load.js";
 import type { BackendConfig } from "../config/schema.js";
 import type { Backend } from "../core/backend.js";
 import type { RunningGateway } from "../gateway.js";
+import { version } from "../version.js";
 import { banner, type ServedModel } from "./banner.js";
 import { type Command, configOptions } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger } from "./logger.js";
 import { out, say } from "./output.js";
+import { reloadOnChange, reloadOnSignal } from "./reload.js";
 import { untilSignal } from "./signals.js";
-import { version } from "./version.js";
 
 export const serve: Command = {
   summary: "runs the gateway",
   details: `Without a configuration file it serves the embedded models, and those of the model
 servers that answer at the usual addresses of this machine.
-HOST and PORT in the environment replace the address to listen on. On SIGTERM and
+HOST and PORT in the environment replace the address to listen on. SIGHUP makes it
+take over a changed configuration without dropping a call. On SIGTERM and
 SIGINT running calls may end; a second signal ends the process at once.`,
   options: configOptions,
   async run(given) {
-    const { config, file, warnings } = await loadConfig({
-      file: given.text("config"),
-      listen: given.texts("listen"),
-    });
+    const sources = { file: given.text("config"), listen: given.texts("listen") };
+    const { config, file, warnings } = await loadConfig(sources);
     const log = createLogger(config.log.level);
     for (const warning of warnings) log.warn({}, warning);
     const signalled = untilSignal();
@@ -32,6 +32,9 @@ SIGINT running calls may end; a second signal ends the process at once.`,
       return undefined;
     });
     if (!running) return 1;
+    const reloading = { sources, running, log, file };
+    reloadOnSignal(reloading);
+    const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
     await listed(running.backends.map(({ backend }) => backend));
     out(
       banner({
@@ -43,8 +46,10 @@ SIGINT running calls may end; a second signal ends the process at once.`,
       }),
     );
     const signal = await signalled;
-    log.info({ signal, graceMs: config.timeouts.shutdown }, "shutting down");
-    await running.close(config.timeouts.shutdown);
+    unwatch?.();
+    const graceMs = running.config.timeouts.shutdown;
+    log.info({ signal, graceMs }, "shutting down");
+    await running.close(graceMs);
     // Whatever a library still holds open must not keep the process.
     process.exit(0);
   },

@@ -64,6 +64,8 @@ export interface Core extends Gateway {
   readonly routing: Pick<Routing, "start" | "close" | "snapshot">;
   /** Refuses new calls from now on. Resolves once no call runs. */
   drain(): Promise<void>;
+  /** Resolves once no call runs, also none that goes on without its caller; refuses nothing. */
+  idle(): Promise<void>;
   /** Aborts the calls that still run. */
   abort(): void;
 }
@@ -75,7 +77,16 @@ export function createCore(parts: CoreParts): Core {
   const { catalogue } = routing;
   const running = new Set<Life>();
   let accepting = true;
-  let idle: (() => void) | undefined;
+  const waiting = new Set<() => void>();
+  const settle = () => {
+    for (const done of waiting) done();
+    waiting.clear();
+  };
+  const none = () =>
+    new Promise<void>((done) => {
+      waiting.add(done);
+      if (running.size === 0) settle();
+    });
   const again = parts.idempotency && idempotency(parts.idempotency);
   const handle = compose(
     [
@@ -147,7 +158,7 @@ export function createCore(parts: CoreParts): Core {
           if (error || logged(settings.callLog.sample)) {
             logCall(call, outcome, error, said?.fields());
           }
-          if (running.size === 0) idle?.();
+          if (running.size === 0) settle();
         },
       });
       const { id, warnings, metadata } = call;
@@ -156,10 +167,11 @@ export function createCore(parts: CoreParts): Core {
     drain() {
       accepting = false;
       again?.abandon();
-      return new Promise((done) => {
-        idle = done;
-        if (running.size === 0) done();
-      });
+      return none();
+    },
+    async idle() {
+      await none();
+      await again?.idle();
     },
     abort() {
       const reason = new LintelError("shutting_down", "this gateway is shutting down");

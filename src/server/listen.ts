@@ -1,7 +1,12 @@
 /** One port, or one Unix socket, for HTTP/1 and HTTP/2, with or without TLS. */
 import { lstat, rm } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from "node:tls";
+import {
+  createServer as createTlsServer,
+  type TLSSocket,
+  type TlsOptions,
+  Server as TlsServer,
+} from "node:tls";
 import type { FastifyInstance } from "fastify";
 import { createHttp1Side } from "./http1.js";
 import { createHttp2Side, type StreamHandler } from "./http2.js";
@@ -25,6 +30,11 @@ export interface Listener {
   readonly port: number;
   /** For people and clients: `http://127.0.0.1:8080`, `unix:/run/lintel.sock`. */
   readonly url: string;
+  /**
+   * Serves this certificate to who connects from now on; without TLS nothing happens.
+   * @throws Error if certificate and key can't be used
+   */
+  renew(tls: TlsSettings): void;
   /**
    * Stops accepting at once, lets open requests and streams end, closes
    * connections as they become idle, and destroys what is left after the grace.
@@ -93,6 +103,9 @@ export async function listen(
 
   return {
     ...describe(server, options),
+    renew({ cert, key }) {
+      if (server instanceof TlsServer) server.setSecureContext({ cert, key });
+    },
     close: closer({
       server,
       idle() {

@@ -19,6 +19,8 @@ export interface Idempotency {
   readonly step: Middleware;
   /** Ends the calls that go on without their callers. */
   abandon(): void;
+  /** Resolves when those that run now have ended. */
+  idle(): Promise<void>;
 }
 
 /** Name by which errors speak of the key. */
@@ -78,6 +80,9 @@ export function idempotency({ store, lingerMs }: IdempotencyParts): Idempotency 
     abandon() {
       const reason = new LintelError("shutting_down", "this gateway is shutting down");
       for (const run of runs) if (run.lingering) run.abort(reason);
+    },
+    async idle() {
+      await Promise.all([...runs].map(({ ended }) => ended));
     },
   };
 }

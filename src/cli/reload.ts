@@ -1,0 +1,86 @@
+/** Takes over a changed configuration on SIGHUP, and when its file changes. */
+import { watch } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
+import { type ConfigSources, loadConfig } from "../config/load.js";
+import { ConfigError, formatProblem } from "../config/problems.js";
+import type { Logger } from "../core/log.js";
+import type { RunningGateway } from "../gateway.js";
+
+/** What reloading needs. */
+export interface ReloadOptions {
+  readonly sources: ConfigSources;
+  readonly running: Pick<RunningGateway, "reload">;
+  readonly log: Logger & { level: string };
+  /** The file as it was loaded; absent: there is nothing to watch. */
+  readonly file?: string | undefined;
+}
+
+/**
+ * Loads the configuration anew and hands it to the gateway. Never rejects: what
+ * is wrong goes to the log, every mistake in a line of its own.
+ * @param why what made it happen, for the log
+ */
+export async function reload(options: ReloadOptions, why: string): Promise<void> {
+  const { sources, running, log } = options;
+  try {
+    const { config, warnings } = await loadConfig(sources);
+    for (const warning of warnings) log.warn({}, warning);
+    const { restart, ...reloaded } = await running.reload(config);
+    log.level = config.log.level;
+    log.info({ why, ...reloaded }, "configuration reloaded");
+    if (restart.length > 0) {
+      log.warn({ fields: restart }, "these changes of the configuration apply after a restart");
+    }
+  } catch (error) {
+    const problems =
+      error instanceof ConfigError ? error.problems.map(formatProblem) : [messageOf(error)];
+    for (const problem of problems) log.error({ problem }, "mistake in the new configuration");
+    log.error(
+      { why, mistakes: problems.length },
+      "configuration not reloaded: the one before stays",
+    );
+  }
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+/** Reloads on SIGHUP, which would end the process otherwise. */
+export function reloadOnSignal(options: ReloadOptions): void {
+  process.on("SIGHUP", () => void reload(options, "SIGHUP"));
+}
+
+/** How long a file must have been left alone before it is read, milliseconds. */
+const settleMs = 200;
+
+/**
+ * Reloads when the text of the file changes. Its folder is watched, since editors
+ * replace files, and Kubernetes the folder that a link leads to.
+ * @returns ends it
+ */
+export async function reloadOnChange(options: ReloadOptions): Promise<() => void> {
+  const { file, log, sources } = options;
+  if (file === undefined) return () => {};
+  const path = resolve(sources.cwd ?? process.cwd(), file);
+  const read = () => readFile(path, "utf8").catch(() => undefined);
+  let known = await read();
+  let timer: NodeJS.Timeout | undefined;
+  const look = async () => {
+    const text = await read();
+    // Gone for the moment, while it is being replaced.
+    if (text === undefined || text === known) return;
+    known = text;
+    await reload(options, `${basename(path)} changed`);
+  };
+  const watcher = watch(dirname(path), () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void look(), settleMs);
+  });
+  watcher.on("error", (error) => {
+    log.warn({ reason: error.message }, "the configuration's file can't be watched any more");
+  });
+  return () => {
+    clearTimeout(timer);
+    watcher.close();
+  };
+}

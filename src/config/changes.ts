@@ -1,0 +1,66 @@
+/** What another configuration changes, and what of it a gateway that runs can take over. */
+import { isDeepStrictEqual } from "node:util";
+import type { Config } from "./schema.js";
+
+/** A change of configuration. */
+export interface ConfigChange {
+  /** What holds from now on: the new one, but for what needs a restart. */
+  readonly config: Config;
+  /** Fields that changed and apply at once. */
+  readonly changed: readonly string[];
+  /** Fields that changed and apply after a restart. */
+  readonly restart: readonly string[];
+}
+
+/** Sections that apply at once as a whole. */
+const live: ReadonlySet<string> = new Set<keyof Config>([
+  "auth",
+  "backends",
+  "bounds",
+  "default_models",
+  "expose_sources",
+  "limits",
+  "log",
+  "models",
+  "prices",
+  "routing",
+  "safety",
+  "timeouts",
+]);
+
+/** Compares what holds with what is to hold. */
+export function changeOf(now: Config, next: Config): ConfigChange {
+  const changed: string[] = [];
+  const restart: string[] = [];
+  const config: Record<string, unknown> = { ...next };
+  const names = new Set([...Object.keys(now), ...Object.keys(next)]) as Set<keyof Config>;
+  for (const name of [...names].sort()) {
+    if (isDeepStrictEqual(now[name], next[name])) continue;
+    if (live.has(name)) changed.push(name);
+    else {
+      restart.push(name);
+      config[name] = now[name];
+    }
+  }
+  const { linger } = next.idempotency;
+  if (linger !== now.idempotency.linger) {
+    changed.push("idempotency.linger");
+    config.idempotency = { ...now.idempotency, linger };
+    const others = { ...next.idempotency, linger: now.idempotency.linger };
+    if (isDeepStrictEqual(now.idempotency, others)) {
+      restart.splice(restart.indexOf("idempotency"), 1);
+    }
+  }
+  restart.push(...databaseTokens(now.auth, next.auth));
+  config.auth = { ...next.auth, database_away: now.auth.database_away };
+  return { config: config as Config, changed, restart };
+}
+
+/** How the database's tokens are looked up is settled at the start. */
+function databaseTokens(now: Config["auth"], next: Config["auth"]): string[] {
+  const fields = [];
+  if (now.mode !== "token" && next.mode === "token")
+    fields.push("auth.mode (tokens in the database)");
+  if (now.database_away !== next.database_away) fields.push("auth.database_away");
+  return fields;
+}

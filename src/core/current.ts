@@ -1,0 +1,76 @@
+/** The core of the configuration that holds now, for doors that stay open while it changes. */
+import { setImmediate } from "node:timers/promises";
+import type { Core } from "./core.js";
+import type { Input, MethodName } from "./methods.js";
+
+/**
+ * Hands every call to the core of the moment. Calls that a former core began
+ * end there, in their own time.
+ */
+export class CurrentCore implements Core {
+  #core: Core;
+  /** Former ones that still run calls. */
+  readonly #former = new Set<Core>();
+  readonly readiness: Core["readiness"];
+  readonly routing: Core["routing"];
+
+  constructor(core: Core) {
+    this.#core = core;
+    const all = () => [this.#core, ...this.#former];
+    // Doors keep these two for good.
+    this.readiness = {
+      get accepting() {
+        return all().every(({ readiness }) => readiness.accepting);
+      },
+      get running() {
+        return all().reduce((sum, { readiness }) => sum + readiness.running, 0);
+      },
+    };
+    this.routing = {
+      start: () => this.#core.routing.start(),
+      close: () => this.#core.routing.close(),
+      snapshot: () => this.#core.routing.snapshot(),
+    };
+  }
+
+  get log() {
+    return this.#core.log;
+  }
+
+  get media() {
+    return this.#core.media;
+  }
+
+  get catalogue() {
+    return this.#core.catalogue;
+  }
+
+  call<M extends MethodName>(method: M, request: Input<M>, origin: Parameters<Core["call"]>[2]) {
+    return this.#core.call(method, request, origin);
+  }
+
+  /** New calls go to this core. Resolves once the one before runs none any more. */
+  async replace(core: Core): Promise<void> {
+    const former = this.#core;
+    this.#former.add(former);
+    this.#core = core;
+    former.routing.close();
+    core.routing.start();
+    // A call that was handed over in this turn begins in it.
+    await setImmediate();
+    await former.idle();
+    this.#former.delete(former);
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all([this.#core, ...this.#former].map((core) => core.drain()));
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all([this.#core, ...this.#former].map((core) => core.idle()));
+  }
+
+  abort(): void {
+    for (const core of [this.#core, ...this.#former]) core.abort();
+  }
+}

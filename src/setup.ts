@@ -1,0 +1,142 @@
+/** What a configuration makes, and a reload makes anew as far as it changed. */
+import { isDeepStrictEqual } from "node:util";
+import { createBackend } from "./backends/index.js";
+import type { BackendContext } from "./backends/kind.js";
+import { issuerSettings } from "./config/auth.js";
+import { resolveBackends } from "./config/backends.js";
+import { limitParts } from "./config/limits.js";
+import type { BackendConfig, Config } from "./config/schema.js";
+import { coreSettings } from "./config/settings.js";
+import { providerOf } from "./config/telemetry.js";
+import type { Backend } from "./core/backend.js";
+import { type Core, createCore } from "./core/core.js";
+import type { Logger } from "./core/log.js";
+import type { MediaStore } from "./core/media.js";
+import { sanitizePng } from "./media/png.js";
+import type { OidcCallers } from "./oidc/callers.js";
+import { type OwnedChecker, openChecker } from "./safety/open.js";
+import type { Counting } from "./state/counting.js";
+import type { State } from "./state/open.js";
+import type { OpenTelemetry } from "./telemetry/open.js";
+
+/** What outlives every reload. */
+export interface Stores {
+  readonly log: Logger;
+  readonly media: MediaStore;
+  readonly state: State;
+  readonly counting: Counting;
+  readonly context: BackendContext;
+  readonly telemetry: OpenTelemetry | undefined;
+  /** What telemetry calls the providers of backends, by the backends' names. */
+  readonly providers: Map<string, string>;
+}
+
+/** A backend with its entry of the configuration. */
+export interface SetUpBackend {
+  readonly backend: Backend;
+  readonly config: BackendConfig;
+}
+
+/** What needs closing, once. */
+export interface Closable {
+  close(): unknown;
+}
+
+/** A core with all it stands on. */
+export interface Setup {
+  readonly config: Config;
+  /** In the order of the configuration. */
+  readonly backends: readonly SetUpBackend[];
+  readonly checker: OwnedChecker | undefined;
+  readonly issuers: OidcCallers | undefined;
+  readonly core: Core;
+  /** What was made for it, or taken over from the setup before. */
+  readonly parts: readonly Closable[];
+  /** Those that were made for it: to be begun when it is. */
+  readonly made: readonly (Closable & { start?(): void })[];
+}
+
+/**
+ * Sets up a core.
+ * @param before what did not change since is taken over from here
+ * @throws whatever making a part throws; those that were made are closed then
+ */
+export async function setUp(config: Config, stores: Stores, before?: Setup): Promise<Setup> {
+  const made: (Closable & { start?(): void })[] = [];
+  const own = <T extends Closable | undefined>(part: T): T => {
+    if (part) made.push(part);
+    return part;
+  };
+  try {
+    const entries = await resolveBackends(config);
+    for (const entry of entries) stores.providers.set(entry.name, providerOf(entry));
+    const backends = await Promise.all(
+      entries.map(async (entry) => {
+        const same = before?.backends.find((one) => isDeepStrictEqual(one.config, entry));
+        if (same) return same;
+        const backend = own(await createBackend(withLoad(entry, config), stores.context));
+        return { config: entry, backend };
+      }),
+    );
+    const sameChecker =
+      before && isDeepStrictEqual(before.config.safety.checker, config.safety.checker);
+    const checker = sameChecker ? before.checker : own(await openChecker(config.safety.checker));
+    const sameIssuers = before && isDeepStrictEqual(oidcOf(before.config), oidcOf(config));
+    const issuers = sameIssuers ? before.issuers : own(await openIssuers(config, stores.log));
+    const parts = [...backends.map(({ backend }) => backend), checker, issuers];
+    return {
+      config,
+      backends,
+      checker,
+      issuers,
+      core: coreFor(config, stores, { backends, checker, issuers }),
+      parts: parts.filter((part) => part !== undefined),
+      made,
+    };
+  } catch (error) {
+    await Promise.all(made.map((part) => part.close()));
+    throw error;
+  }
+}
+
+function coreFor(
+  config: Config,
+  { log, media, state, counting, telemetry }: Stores,
+  { backends, checker, issuers }: Pick<Setup, "backends" | "checker" | "issuers">,
+): Core {
+  return createCore({
+    settings: coreSettings(config),
+    backends: backends.map(({ backend }) => backend),
+    log,
+    callers: [issuers, state.tokens].filter((source) => source !== undefined),
+    usage: state.usage && { sink: state.usage, prices: config.prices },
+    limits: limitParts(config, counting.limits),
+    idempotency: counting.idempotency && {
+      store: counting.idempotency,
+      lingerMs: config.idempotency.linger,
+    },
+    media,
+    telemetry: telemetry?.telemetry,
+    checker,
+    sanitize: sanitizePng,
+    // Loaded with the first harmful image: most gateways never see one.
+    blur: async (png) => (await import("./media/blur.js")).blurPng(png),
+  });
+}
+
+/** Where not all models may be in memory, none is loaded before it is wanted. */
+function withLoad(entry: BackendConfig, { memory_budget }: Config): BackendConfig {
+  if (memory_budget === undefined || !(entry.type === "llama" || entry.type === "onnx")) {
+    return entry;
+  }
+  return { ...entry, load: entry.load ?? "lazy" };
+}
+
+const oidcOf = ({ auth }: Config) => (auth.mode === "token" ? auth.oidc : []);
+
+/** Whoever vouches for callers with JWTs, where somebody does. */
+async function openIssuers(config: Config, log: Logger): Promise<OidcCallers | undefined> {
+  if (oidcOf(config).length === 0) return undefined;
+  const { OidcCallers } = await import("./oidc/callers.js");
+  return new OidcCallers(issuerSettings(config.auth), log);
+}

@@ -1,0 +1,187 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { reload, reloadOnChange } from "../../src/cli/reload.js";
+import { loadConfig } from "../../src/config/load.js";
+import { hashToken } from "../../src/core/tokens.js";
+import { start } from "../../src/gateway.js";
+import { modelServer } from "./model-server.js";
+
+interface Line {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: Record<string, unknown>;
+}
+
+/** A real gateway on a file that the test rewrites. */
+async function gateway(text: string) {
+  const cwd = mkdtempSync(join(tmpdir(), "lintel-reload-"));
+  const path = join(cwd, "lintel.yaml");
+  const write = (next: string) => {
+    // As editors do: a new file takes the place of the old one.
+    writeFileSync(`${path}.new`, `listen: 127.0.0.1:0\nstate: { directory: state }\n${next}`);
+    renameSync(`${path}.new`, path);
+  };
+  write(text);
+  const lines: Line[] = [];
+  let heard = () => {};
+  const say = (level: string) => (fields: object, message: string) => {
+    lines.push({ level, message, fields: fields as Line["fields"] });
+    heard();
+  };
+  const log = {
+    level: "info",
+    debug() {},
+    info: say("info"),
+    warn: say("warn"),
+    error: say("error"),
+  };
+  const sources = { cwd, env: {} };
+  const { config, file } = await loadConfig(sources);
+  const running = await start(config, log);
+  onTestFinished(async () => {
+    await running.close(0);
+    rmSync(cwd, { recursive: true });
+  });
+  const url = running.listeners[0]?.url ?? "";
+  const options = { sources, running, log, file };
+  const chat = (model: string, content = "Hello", token = "me") =>
+    fetch(`${url}/llm`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content }] }),
+    });
+  return {
+    running,
+    lines,
+    write,
+    options,
+    chat,
+    reload: () => reload(options, "test"),
+    async said(message: string): Promise<Line> {
+      for (;;) {
+        const line = lines.find((one) => one.message === message);
+        if (line) return line;
+        await new Promise<void>((resolve) => {
+          heard = resolve;
+        });
+      }
+    },
+  };
+}
+
+const backend = (name: string, url: string) =>
+  `  - { type: openai, name: ${name}, url: "${url}", models: [${name}] }\n`;
+
+const statusOf = async (answer: Promise<Response>) => {
+  const { status, body } = await answer;
+  await body?.cancel();
+  return status;
+};
+
+test("a new backend and a new token work; what is gone is gone", async () => {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const token = (secret: string) => `auth:
+  mode: token
+  tokens: [{ name: x, hash: "${hashToken(secret)}" }]
+backends:
+`;
+  const it = await gateway(token("first") + backend("a", a.url));
+  expect(await statusOf(it.chat("a", "Hello", "first"))).toBe(200);
+  expect(await statusOf(it.chat("a", "Hello", "second"))).toBe(401);
+
+  it.write(token("second") + backend("b", b.url));
+  await it.reload();
+  expect(await statusOf(it.chat("b", "Hello", "second"))).toBe(200);
+  expect(await statusOf(it.chat("b", "Hello", "first"))).toBe(401);
+  expect(await statusOf(it.chat("a", "Hello", "second"))).toBe(404);
+  expect((await it.said("configuration reloaded")).fields).toEqual({
+    why: "test",
+    changed: ["auth", "backends"],
+    added: ["b"],
+    removed: ["a"],
+  });
+  await a.left();
+});
+
+test("a stream ends under the configuration that it began under, over two reloads", async () => {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  const before = it.running.backends[0]?.backend;
+  const answer = await it.chat("a", "wait");
+  const reader = answer.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  const decoder = new TextDecoder();
+  let text = decoder.decode((await reader.read()).value);
+  expect(text).toContain("one");
+
+  it.write(`backends:\n${backend("a", a.url)}${backend("b", b.url)}`);
+  await it.reload();
+  expect(it.running.backends[0]?.backend).toBe(before);
+  it.write(`backends:\n${backend("b", b.url)}`);
+  await it.reload();
+  expect(await statusOf(it.chat("a"))).toBe(404);
+  expect(await statusOf(it.chat("b"))).toBe(200);
+  expect(it.running.core.readiness.running).toBe(1);
+
+  a.release();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    text += decoder.decode(part.value);
+  }
+  expect(text).toContain(" two");
+  expect(text).not.toContain("error");
+  // Nobody needs the backend any more: it lets go of its server.
+  await a.left();
+  expect(it.running.core.readiness.running).toBe(0);
+});
+
+test("a bad file is refused with all its mistakes, and the old one stays", async () => {
+  const a = await modelServer("a");
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  it.write("bakends: []\ntimeouts: { total: soon }\n");
+  await it.reload();
+  const mistakes = it.lines.filter(({ level }) => level === "error");
+  expect(mistakes.map(({ fields, message }) => fields.problem ?? message)).toEqual([
+    expect.stringMatching(/^lintel\.yaml:3:1: bakends: unknown key/),
+    expect.stringMatching(/^lintel\.yaml:4:20: timeouts\.total: must be a duration/),
+    "configuration not reloaded: the one before stays",
+  ]);
+  expect(await statusOf(it.chat("a"))).toBe(200);
+});
+
+test("what needs a restart is named, the rest applies", async () => {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  const next = `body_limit: 2MiB\nidempotency: { linger: 1s }\nbackends:\n${backend("a", a.url)}${backend("b", b.url)}`;
+  it.write(next);
+  await it.reload();
+  expect((await it.said("configuration reloaded")).fields).toMatchObject({
+    changed: ["backends", "idempotency.linger"],
+    added: ["b"],
+    removed: [],
+  });
+  const message = "these changes of the configuration apply after a restart";
+  expect((await it.said(message)).fields).toEqual({ fields: ["body_limit"] });
+  expect(await statusOf(it.chat("b"))).toBe(200);
+});
+
+test("a reload with nothing new, many at once, and one after the end", async () => {
+  const a = await modelServer("a");
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  await Promise.all([it.reload(), it.reload(), it.reload()]);
+  expect(await statusOf(it.chat("a"))).toBe(200);
+  await it.running.close(0);
+  it.lines.length = 0;
+  await it.reload();
+  expect(it.lines.at(0)?.fields).toEqual({ problem: "the gateway is shutting down" });
+});
+
+test("a watched file applies when it is replaced", async () => {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  const unwatch = await reloadOnChange(it.options);
+  onTestFinished(unwatch);
+  it.write(`backends:\n${backend("b", b.url)}`);
+  expect((await it.said("configuration reloaded")).fields.why).toBe("lintel.yaml changed");
+  expect(await statusOf(it.chat("b"))).toBe(200);
+});
