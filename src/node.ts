@@ -1,6 +1,8 @@
 /** A Lintel node: local models, served over gRPC. */
+import { join } from "node:path";
 import { createBackend } from "./backends/index.js";
 import { findModels } from "./backends/local.js";
+import { Residents } from "./backends/residents.js";
 import type { Backend } from "./core/backend.js";
 import { createCore } from "./core/core.js";
 import { LintelError } from "./core/errors.js";
@@ -11,22 +13,33 @@ import { operations } from "./doors/operations.js";
 import { rpc } from "./doors/rpc/rpc.js";
 import type { Address } from "./server/settings.js";
 import { serve } from "./serving.js";
+import { defaultStateDirectory } from "./state/directory.js";
 
 /** What a node is started with. */
 export interface NodeSettings {
-  /** GGUF files, folders in diffusers' layout, or folders of these. */
+  /** GGUF files, names on Hugging Face, folders in diffusers' layout, or folders of these. */
   readonly models: readonly string[];
   readonly listen: Address;
   /** Default: `none` on a Unix socket, which the file system guards; else `public`. */
   readonly auth?: AuthSettings | undefined;
   /** Where chat models run; default: on the CPU. */
   readonly gpu?: false | "auto" | "cuda" | "vulkan" | "metal" | undefined;
+  /** Layers of chat models that the GPU holds; default: as many as fit. */
+  readonly gpuLayers?: number | "auto" | "max" | undefined;
   /** Calls of one chat model that run at once. Default 4. */
   readonly sequences?: number | undefined;
   /** Tokens of one conversation. Default: the model's own, at most 4096. */
   readonly contextSize?: number | undefined;
   /** Threads of each engine. Default: each engine's own. */
   readonly threads?: number | undefined;
+  /** When models are loaded. Default: at start; with the first call where there is a budget. */
+  readonly load?: "start" | "lazy" | undefined;
+  /** Bytes that the models in memory may take together. Default: whatever they take. */
+  readonly memoryBudget?: number | undefined;
+  /** Folder for models that are fetched by name. Default: `models` in the user's state folder. */
+  readonly downloads?: string | undefined;
+  /** Whether the list of models names their files. Default: on a Unix socket only. */
+  readonly exposeSources?: boolean | undefined;
   readonly log: Logger;
 }
 
@@ -49,7 +62,10 @@ export interface RunningNode {
  * @throws as `listen` does if the address can't be used
  */
 export async function startNode(settings: NodeSettings): Promise<RunningNode> {
-  const { log } = settings;
+  const { log, memoryBudget } = settings;
+  const admit = memoryBudget === undefined ? undefined : new Residents(memoryBudget, log).admit;
+  const load = settings.load ?? (admit ? "lazy" : "start");
+  const downloads = settings.downloads ?? join(defaultStateDirectory(), "models");
   const found = findModels(settings.models);
   const backends = await Promise.all(
     found.map(({ type, id, path }) => {
@@ -57,24 +73,28 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
       const { threads } = settings;
       return createBackend(
         type === "onnx"
-          ? { type, name, id, path, threads }
+          ? { type, name, id, path, threads, load }
           : {
               type,
               name,
               id,
               path,
               threads,
+              load,
               context_size: settings.contextSize,
-              sequences: settings.sequences ?? 4,
-              gpu: settings.gpu ?? false,
+              sequences: settings.sequences,
+              gpu: settings.gpu,
+              gpu_layers: settings.gpuLayers,
             },
-        { log },
+        { log, admit, downloads },
       );
     }),
   );
-  const auth = settings.auth ?? { mode: settings.listen.path === undefined ? "public" : "none" };
+  const onSocket = settings.listen.path !== undefined;
+  const auth = settings.auth ?? { mode: onSocket ? "none" : "public" };
+  const exposeSources = settings.exposeSources ?? onSocket;
   const core = createCore({
-    settings: { ...coreDefaults, auth },
+    settings: { ...coreDefaults, auth, exposeSources },
     backends,
     log,
     // Pictures come from our own engine, which writes nothing but pixels.

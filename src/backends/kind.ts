@@ -9,6 +9,8 @@ export interface BackendContext {
   readonly log: Logger;
   /** Asked before a model is loaded into memory; absent: all may be. */
   readonly admit?: Admit | undefined;
+  /** Folder for models that are fetched by name; absent: none are. */
+  readonly downloads?: string | undefined;
 }
 
 /**

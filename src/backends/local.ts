@@ -15,13 +15,14 @@ const deepest = 3;
 /**
  * The models at some paths: GGUF files, folders in diffusers' layout, and
  * folders of these. A name that is taken gets a number behind it. What is
- * neither is taken for a model too, so that its engine says what is wrong.
+ * neither is taken for a model too, so that its engine says what is wrong; and
+ * so are names on Hugging Face.
  */
 export function findModels(paths: readonly string[]): LocalModel[] {
   const models: LocalModel[] = [];
   const taken = new Set<string>();
-  for (const path of paths.map((given) => resolve(given))) {
-    const found = search(path, deepest);
+  for (const path of paths.map((given) => (isRemote(given) ? given : resolve(given)))) {
+    const found = isRemote(path) ? [modelAt(path)] : search(path, deepest);
     for (const model of found.length > 0 ? found : [modelAt(path)]) {
       let id = model.id;
       for (let n = 2; taken.has(id); n++) id = `${model.id}-${n}`;
@@ -30,6 +31,15 @@ export function findModels(paths: readonly string[]): LocalModel[] {
     }
   }
   return models;
+}
+
+/** Whether this is a model's name on Hugging Face, as `hf:user/repository:Q4_K_M`, and not a path. */
+export const isRemote = (path: string) => path.startsWith("hf:");
+
+/** The name of the model in a GGUF file, or behind a name on Hugging Face. */
+export function ggufName(path: string): string {
+  const name = basename(path).replace(/(?:-00001-of-\d{5})?\.gguf$/i, "");
+  return isRemote(path) ? name.replace(/(?:-gguf)?(?::.*)?$/i, "") : name;
 }
 
 const isGguf = (path: string) => /\.gguf$/i.test(path);
@@ -49,8 +59,7 @@ function search(path: string, depth: number): LocalModel[] {
 }
 
 function modelAt(path: string): LocalModel {
-  const name = basename(path);
-  return isGguf(path)
-    ? { type: "llama", id: name.replace(/(?:-00001-of-\d{5})?\.gguf$/i, ""), path }
-    : { type: "onnx", id: name, path };
+  return isGguf(path) || isRemote(path)
+    ? { type: "llama", id: ggufName(path), path }
+    : { type: "onnx", id: basename(path), path };
 }

@@ -1,6 +1,7 @@
 /** What `lintel serve` says once it listens. */
 import { type Model, State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { localUrl } from "../server/listen.js";
+import { stateWords, taskWords } from "./model-words.js";
 
 /** What the banner tells. */
 export interface BannerFacts {
@@ -23,20 +24,6 @@ export interface ServedModel {
   /** `embedded`, or the backend's address. */
   readonly where: string;
 }
-
-const tasks: Readonly<Record<Task, string>> = {
-  [Task.UNSPECIFIED]: "",
-  [Task.CHAT]: "chat",
-  [Task.TEXT_TO_IMAGE]: "image",
-};
-
-const states: Readonly<Record<State, string>> = {
-  [State.UNSPECIFIED]: "",
-  [State.LOADING]: "loading",
-  [State.READY]: "ready",
-  [State.FAILED]: "failed",
-  [State.IDLE]: "idle",
-};
 
 const authWords = {
   public: "any bearer token will do (auth.mode public)",
@@ -62,12 +49,12 @@ export function banner(facts: BannerFacts): string {
 
 function modelLines({ models, silent }: BannerFacts): string[] {
   const rows = models.map(({ model, backend, where }): string[] => [
-    tasks[model.task] ?? "",
+    taskWords[model.task] ?? "",
     model.isDefault ? `${model.id} (default)` : model.id,
     where === backend ? where : `${backend}, ${where}`,
     model.state === State.FAILED && model.stateDetail !== ""
       ? `failed: ${model.stateDetail}`
-      : (states[model.state] ?? ""),
+      : (stateWords[model.state] ?? ""),
   ]);
   for (const { backend, where } of silent) rows.push(["?", backend, where, "does not answer yet"]);
   if (rows.length === 0) return ["  No models: there is no backend."];

@@ -1,5 +1,5 @@
 /** `lintel node`: runs local models and serves them over gRPC. */
-import { listenMessage, parseListen } from "../config/quantities.js";
+import { listenMessage, parseListen, size } from "../config/quantities.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger } from "./logger.js";
@@ -19,7 +19,7 @@ port callers need a bearer token, and any will do.`,
       value: "PATH",
       short: "m",
       multiple: true,
-      help: "GGUF file, folder in diffusers' layout as ONNX files, or a folder of these; may be repeated",
+      help: "GGUF file, name on Hugging Face (hf:user/repository:Q4_K_M), folder in diffusers' layout as ONNX files, or a folder of these; may be repeated",
     },
     listen: {
       value: "ADDRESS",
@@ -27,9 +27,26 @@ port callers need a bearer token, and any will do.`,
       help: "host:port, :port, or unix:/path (default: 127.0.0.1:8081)",
     },
     gpu: { value: "KIND", help: `where chat models run: ${gpus.join(", ")} (default: the CPU)` },
+    "gpu-layers": {
+      value: "N",
+      help: "layers of chat models that the GPU holds, or max (default: as many as fit)",
+    },
     sequences: { value: "N", help: "calls of one chat model that run at once (default: 4)" },
     "context-size": { value: "N", help: "tokens of one conversation (default: the model's)" },
     threads: { value: "N", help: "threads of each engine (default: each engine's own)" },
+    load: {
+      value: "WHEN",
+      help: "start or lazy: with the first call (default: start; lazy with a memory budget)",
+    },
+    "memory-budget": {
+      value: "SIZE",
+      help: "what models may take together, 8GiB; who was not wanted longest leaves (default: all may stay)",
+    },
+    downloads: {
+      value: "FOLDER",
+      help: "where models go that are fetched by name (default: models in the user's state folder)",
+    },
+    "expose-sources": { help: "name the models' files in the list of models, also on a port" },
     "log-level": { value: "LEVEL", help: `${levels.join(", ")} (default: info)` },
   },
   async run(given) {
@@ -44,6 +61,11 @@ port callers need a bearer token, and any will do.`,
       sequences: count(given, "sequences"),
       contextSize: count(given, "context-size"),
       threads: count(given, "threads"),
+      gpuLayers: layers(given),
+      load: oneOf(given, "load", ["start", "lazy"] as const),
+      memoryBudget: sizeOf(given, "memory-budget"),
+      downloads: given.text("downloads"),
+      exposeSources: given.has("expose-sources") || undefined,
     };
     const log = createLogger(oneOf(given, "log-level", levels) ?? "info");
     const signalled = untilSignal();
@@ -68,6 +90,21 @@ function count(given: Given, name: string): number | undefined {
   if (text === undefined) return undefined;
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} must be a number, 1 or more`);
   return Number(text);
+}
+
+function layers(given: Given): number | "auto" | "max" | undefined {
+  const text = given.text("gpu-layers");
+  if (text === undefined || text === "auto" || text === "max") return text;
+  if (!/^\d{1,4}$/.test(text)) throw new UsageError("--gpu-layers must be a number, auto or max");
+  return Number(text);
+}
+
+function sizeOf(given: Given, name: string): number | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  const bytes = size().safeParse(text);
+  if (bytes.success) return bytes.data;
+  throw new UsageError(`--${name} must be a size such as 512MiB or 8GB`);
 }
 
 function oneOf<T extends string>(given: Given, name: string, allowed: readonly T[]): T | undefined {

@@ -1,10 +1,10 @@
 /** Finds the command that is asked for and runs it. */
 import { alternatives, ConfigError, formatProblem } from "../config/problems.js";
 import { didYouMean } from "../config/suggest.js";
+import { version } from "../version.js";
 import { type Command, type Group, readArguments, UsageError } from "./command.js";
 import { commandHelp, groupHelp, overview } from "./help.js";
 import { out, say } from "./output.js";
-import { version } from "./version.js";
 
 /** Commands by name. Each loads when it is asked for. */
 const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
@@ -13,8 +13,10 @@ const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
   node: async () => (await import("./node.js")).node,
   chat: async () => (await import("./chat.js")).chat,
   image: async () => (await import("./image.js")).image,
+  models: async () => (await import("./models.js")).models,
   tokens: async () => (await import("./tokens.js")).tokens,
   usage: async () => (await import("./usage.js")).usage,
+  top: async () => (await import("./top.js")).top,
   schema: async () => (await import("./schema.js")).schema,
 };
 

@@ -16,7 +16,7 @@ interface Definition {
 
 /**
  * Resolves every field that is called `path`, or that its definition marks with
- * `.meta({ format: "path" })`.
+ * `.meta({ format: "path" })`. Names of models, `hf:user/repository`, stay.
  * @param directory relative paths count from here
  */
 export function resolvePaths<T>(schema: z.core.$ZodType, value: T, directory: string): T {
@@ -32,7 +32,9 @@ function walk(
   if (value === undefined || value === null) return value;
   const definition = schema._zod.def as unknown as Definition;
   const { shape, element, valueType, options } = definition;
-  if (typeof value === "string" && (isPath || isMarked(schema))) return resolve(directory, value);
+  if (typeof value === "string" && (isPath || isMarked(schema))) {
+    return value.startsWith("hf:") ? value : resolve(directory, value);
+  }
   const inner = definition.innerType ?? definition.in;
   if (inner) return walk(inner, value, directory, isPath);
   if (options) {

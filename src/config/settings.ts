@@ -24,6 +24,7 @@ export function coreSettings(config: Config): CoreSettings {
     safetyOnFailure: safety.on_failure,
     routing: routingSettings(config.routing, timeouts),
     callLog: { sample: config.log.sample, content: config.log.content },
+    exposeSources: config.expose_sources,
   };
 }
 

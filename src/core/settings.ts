@@ -91,6 +91,8 @@ export interface CoreSettings {
   readonly safetyOnFailure: "closed" | "open";
   readonly routing: RoutingSettings;
   readonly callLog: CallLogSettings;
+  /** Whether the list of models says where they come from: files, kinds of servers. */
+  readonly exposeSources: boolean;
 }
 
 /** The contract's values. */
@@ -104,4 +106,5 @@ export const coreDefaults: CoreSettings = {
   safetyOnFailure: "closed",
   routing: routingDefaults,
   callLog: callLogDefaults,
+  exposeSources: false,
 };

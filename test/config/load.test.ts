@@ -115,6 +115,7 @@ safety: { action: blur }
     safetyAction: "blur",
     safetyOnFailure: "closed",
     routing: routingDefaults,
+    exposeSources: false,
   });
   expect(doorSettings(config)).toEqual({ bodyLimit: 2_097_152, holdMs: 1000, keepAliveMs: 2000 });
   expect(appSettings(config)).toMatchObject({ corsOrigins: false, trustProxy: ["10.0.0.0/8"] });

@@ -15,6 +15,8 @@ export interface ChildSettings {
   readonly execArgv: readonly string[];
   /** Models, as paths. */
   readonly models: readonly string[];
+  /** Options of `lintel node`, besides the models and the address. */
+  readonly options: readonly string[];
 }
 
 /** How a child ended, in words. */
@@ -58,7 +60,7 @@ export class Child {
   }
 
   async #live(
-    { entry, execArgv, models }: ChildSettings,
+    { entry, execArgv, models, options }: ChildSettings,
     log: Logger,
     listen: (address: string) => void,
   ): Promise<Ending> {
@@ -67,7 +69,7 @@ export class Child {
     try {
       const address = `unix:${join(folder, "node.sock")}`;
       if (this.#stopping) return "was not started";
-      const args = models.flatMap((path) => ["--model", path]);
+      const args = [...models.flatMap((path) => ["--model", path]), ...options];
       // The channel tells when the child listens; and when this process dies,
       // however it dies, the channel closes and the child leaves.
       const child = spawn(

@@ -50,7 +50,8 @@ export class EmbeddedBackend implements Backend {
   #models: readonly Model[];
   #node: NodeBackend | undefined;
 
-  constructor(config: EmbeddedConfig, { log }: BackendContext, options: EmbeddedOptions = {}) {
+  constructor(config: EmbeddedConfig, context: BackendContext, options: EmbeddedOptions = {}) {
+    const { log, downloads } = context;
     this.name = config.name;
     const paths = config.models ?? ownModels();
     const created = Math.floor(Date.now() / 1000);
@@ -69,6 +70,7 @@ export class EmbeddedBackend implements Backend {
         entry: options.entry ?? fileURLToPath(new URL("../../main.js", import.meta.url)),
         execArgv: options.execArgv ?? [],
         models: paths,
+        options: nodeOptions(config, downloads),
       },
       {
         started: (address) => this.#started(address, { log }),
@@ -149,6 +151,23 @@ export class EmbeddedBackend implements Backend {
       }
     }
   }
+}
+
+/** What the process is started with. */
+function nodeOptions(config: EmbeddedConfig, downloads: string | undefined): string[] {
+  const given = {
+    gpu: config.gpu || undefined,
+    "gpu-layers": config.gpu_layers,
+    sequences: config.sequences,
+    "context-size": config.context_size,
+    threads: config.threads,
+    load: config.load,
+    "memory-budget": config.memory_budget,
+    downloads,
+  };
+  return Object.entries(given).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, String(value)],
+  );
 }
 
 /** How the loss of the process shows in its calls. */

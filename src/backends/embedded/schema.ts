@@ -1,5 +1,7 @@
 /** What the configuration says of embedded models. */
 import { z } from "zod";
+import { size } from "../../config/quantities.js";
+import { chatEngineFields, loadField } from "../llama/schema.js";
 
 /** An entry of type `embedded`. */
 export const embeddedSchema = z.strictObject({
@@ -10,7 +12,14 @@ export const embeddedSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "GGUF files, folders in diffusers' layout as ONNX files, or folders of these. Default: the two models that Lintel brings.",
+      "GGUF files, names on Hugging Face (hf:user/repository:Q4_K_M), folders in diffusers' layout as ONNX files, or folders of these. Default: the two models that Lintel brings.",
+    ),
+  ...chatEngineFields,
+  load: loadField,
+  memory_budget: size()
+    .optional()
+    .describe(
+      "Memory that the models may take together; who was not wanted longest leaves. Default: whatever they take.",
     ),
 });
 

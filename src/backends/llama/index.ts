@@ -1,5 +1,4 @@
 /** The kind `llama`: a GGUF file that runs in this process, by llama.cpp. */
-import { basename } from "node:path";
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
@@ -9,92 +8,180 @@ import type { Output } from "../../core/methods.js";
 import { modelOf } from "../../core/model.js";
 import { unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
+import { ggufName } from "../local.js";
+import type { Resident, ResidentBackend, ResidentState } from "../resident.js";
+import { Running } from "../running.js";
 import { generate } from "./generate.js";
+import { bytesOf } from "./memory.js";
 import { type LoadedModel, loadModel } from "./model.js";
+import { Residency } from "./residency.js";
 import { type LlamaConfig, llamaSchema } from "./schema.js";
 
 /** What a GGUF model honours of a request. */
 export const llamaSupports = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
-
-/** Name of the model in a file. */
-export const modelIdOf = (path: string) => basename(path).replace(/\.gguf$/i, "");
 
 export const llama: BackendKind<typeof llamaSchema> = {
   schema: llamaSchema,
   create: (config, context) => new LlamaBackend(config, context),
 };
 
-class LlamaBackend implements Backend {
+const states = {
+  idle: State.IDLE,
+  loading: State.LOADING,
+  ready: State.READY,
+  failed: State.FAILED,
+} as const satisfies Record<ResidentState, State>;
+
+/** A file that can't be loaded is tried again with a call that comes so much later, milliseconds. */
+const retryMs = 10_000;
+
+class LlamaBackend implements ResidentBackend {
   readonly name: string;
   readonly handlers: Backend["handlers"];
-  readonly #running = new Set<AbortController>();
-  readonly #loading: Promise<LoadedModel>;
+  readonly residents: readonly Resident[];
+  readonly #context: BackendContext;
+  readonly #running = new Running();
+  readonly #residency: Residency<LoadedModel>;
+  readonly #closing = new AbortController();
+  readonly #lazy: boolean;
   #models: readonly Model[];
+  #bytes: number;
+  #lastUsed = 0;
   #closed = false;
 
-  constructor(config: LlamaConfig, { log }: BackendContext) {
+  constructor(config: LlamaConfig, context: BackendContext) {
     this.name = config.name;
+    this.#context = context;
+    this.#lazy = config.load === "lazy";
+    this.#bytes = bytesOf(config.path);
     this.handlers = { chat: (call) => this.#chat(call) };
-    const model = modelOf(config.id ?? modelIdOf(config.path), Task.CHAT, {
-      state: State.LOADING,
+    const id = config.id ?? ggufName(config.path);
+    const model = modelOf(id, Task.CHAT, {
+      state: this.#lazy ? State.IDLE : State.LOADING,
       supports: llamaSupports,
       maxTokens: config.context_size ?? 0,
       created: Math.floor(Date.now() / 1000),
       source: config.path,
+      sizeBytes: BigInt(this.#bytes),
     });
     this.#models = [model];
-    const settings = { ...config, contextSize: config.context_size };
-    this.#loading = loadModel(settings, log).then(
-      (loaded) => {
-        this.#models = [{ ...model, state: State.READY, maxTokens: loaded.contextSize }];
-        log.info({ model: model.id, context: loaded.contextSize }, "model loaded");
-        return loaded;
-      },
-      (thrown) => {
-        const error = toLintelError(thrown);
-        this.#models = [{ ...model, state: State.FAILED, stateDetail: error.message }];
-        log.error({ model: model.id, path: config.path, err: error }, "model failed to load");
-        throw error;
-      },
-    );
-    // Who waits for it hears of the failure; nobody may.
-    this.#loading.catch(() => {});
+    const resident = this.#resident(id);
+    this.residents = [resident];
+    this.#residency = new Residency({
+      retryMs,
+      load: () => this.#load(config, resident),
+      free: (loaded) => loaded.close(),
+      onState: (state, failure) => this.#become(state, failure),
+    });
   }
 
   models(): readonly Model[] {
     return this.#models;
   }
 
-  async ready(_model: string, signal: AbortSignal): Promise<void> {
-    await unlessAborted(this.#loading, signal);
+  /** Begins to load the model, unless the first call is to do that. */
+  start(): void {
+    // What went wrong stands in the model's state, and every call gets it.
+    if (!this.#lazy) this.#residency.load().catch(() => {});
   }
 
+  async ready(_model: string, signal: AbortSignal): Promise<void> {
+    await unlessAborted(this.#residency.load(), signal);
+  }
+
+  /** A model that the next call loads can take a call. */
   async health(signal: AbortSignal): Promise<void> {
     if (this.#closed) throw closing();
-    await unlessAborted(this.#loading, signal);
+    if (this.#residency.state === "idle" && this.#lazy) return;
+    await unlessAborted(this.#residency.load(), signal);
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    for (const controller of this.#running) controller.abort(closing());
-    const loaded = await this.#loading.catch(() => undefined);
-    await loaded?.close();
+    this.#closing.abort();
+    this.#running.endAll(closing());
+    await this.#residency.close();
+  }
+
+  #resident(id: string): Resident {
+    const backend = this;
+    return {
+      id,
+      get state() {
+        return backend.#residency.state;
+      },
+      get bytes() {
+        return backend.#bytes;
+      },
+      get lastUsed() {
+        return backend.#lastUsed;
+      },
+      get calls() {
+        return backend.#residency.calls;
+      },
+      load: () => this.#residency.load(),
+      unload: () => this.#residency.unload(),
+    };
+  }
+
+  async #load(config: LlamaConfig, resident: Resident): Promise<LoadedModel> {
+    const { log, admit, downloads } = this.#context;
+    const loaded = await loadModel(
+      {
+        path: config.path,
+        contextSize: config.context_size,
+        sequences: config.sequences ?? 4,
+        gpu: config.gpu ?? false,
+        gpuLayers: config.gpu_layers,
+        threads: config.threads,
+      },
+      {
+        log,
+        downloads,
+        signal: this.#closing.signal,
+        weigh: admit !== undefined,
+        admit: async (bytes, path) => {
+          this.#bytes = bytes;
+          this.#update({ sizeBytes: BigInt(bytesOf(path)) });
+          await admit?.(resident);
+        },
+      },
+    );
+    this.#update({ maxTokens: loaded.contextSize });
+    return loaded;
+  }
+
+  #become(state: ResidentState, failure: unknown): void {
+    const { id = "", source, maxTokens } = this.#models[0] ?? {};
+    if (state !== "failed") {
+      this.#update({ state: states[state], stateDetail: "" });
+      if (state === "ready") this.#context.log.info({ model: id, maxTokens }, "model loaded");
+      return;
+    }
+    const error = toLintelError(failure);
+    this.#update({ state: State.FAILED, stateDetail: error.message });
+    if (this.#closed) return;
+    this.#context.log.error({ model: id, path: source, err: error }, "model failed to load");
+  }
+
+  #update(changes: Partial<Model>): void {
+    this.#models = this.#models.map((model) => ({ ...model, ...changes }));
   }
 
   async *#chat(call: Call<"chat">): AsyncGenerator<readonly Output<"chat">[]> {
-    if (this.#closed) throw closing();
-    const controller = new AbortController();
-    const abort = () => controller.abort(call.signal.reason);
-    if (call.signal.aborted) abort();
-    else call.signal.addEventListener("abort", abort, { once: true });
-    this.#running.add(controller);
+    const { signal, end } = this.#running.follow(call.signal);
+    this.#lastUsed = Date.now();
     try {
-      const loaded = await unlessAborted(this.#loading, controller.signal);
-      yield* generate(loaded, call.request as LLMRequest, controller.signal);
+      const loaded = await this.#residency.borrow(signal);
+      try {
+        yield* generate(loaded, call.request as LLMRequest, signal);
+      } finally {
+        this.#lastUsed = Date.now();
+        this.#residency.giveBack();
+      }
     } finally {
-      this.#running.delete(controller);
-      call.signal.removeEventListener("abort", abort);
+      end();
     }
   }
 }

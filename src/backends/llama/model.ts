@@ -5,25 +5,48 @@ import type { LlamaContext, LlamaContextSequence, LlamaModel, Token } from "node
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
+import { localFile } from "./download.js";
 import type { Evaluation } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
 import { type Gpu, importLlama, type LlamaLibrary, runtime } from "./library.js";
+import { bytesNeeded, bytesOf, freeMemory } from "./memory.js";
 import { Pool } from "./pool.js";
 import { ChatTemplate, chatML } from "./template.js";
 
 /** What to load, and how. */
 export interface LlamaSettings {
+  /** The file, or its name on Hugging Face. */
   readonly path: string;
   /** Tokens that one sequence holds; absent: what the model was trained for, at most 4096. */
   readonly contextSize?: number | undefined;
   /** Calls that run at once. */
   readonly sequences: number;
   readonly gpu: Gpu;
+  /** Layers that the GPU holds. Absent: as many as fit. */
+  readonly gpuLayers?: number | "auto" | "max" | undefined;
   /** Absent: one per CPU core; one for small models. */
   readonly threads?: number | undefined;
 }
 
+/** What loading has to do with the rest of the process. */
+export interface LoadOptions {
+  readonly log: Logger;
+  /** Folder for models that are fetched by name. */
+  readonly downloads?: string | undefined;
+  /** Ends a download. */
+  readonly signal: AbortSignal;
+  /** Whether the memory is reckoned with care also for models that are small. */
+  readonly weigh?: boolean | undefined;
+  /** Bytes for tests; absent: what the machine has. */
+  readonly freeMemory?: number | undefined;
+  /** Called before memory is taken; resolves when it may be. */
+  admit?(bytes: number, path: string): Promise<void>;
+}
+
 const largestDefaultContext = 4096;
+
+/** Files below this are not weighed unless asked for: they fit, and start at once. */
+const smallBytes = 64 * 1024 * 1024;
 
 /**
  * llama.cpp's threads meet after every operation. Where an operation takes
@@ -32,7 +55,7 @@ const largestDefaultContext = 4096;
  * (measured: 1,500 tokens a second against 2, of a model of 5 MB).
  */
 const defaultThreads = (modelBytes: number) =>
-  modelBytes < 64 * 1024 * 1024 ? 1 : availableParallelism();
+  modelBytes < smallBytes ? 1 : availableParallelism();
 
 /** A model that answers. */
 export class LoadedModel {
@@ -100,21 +123,37 @@ export class LoadedModel {
  * Loads a file.
  * @throws LintelError `unavailable` that names the file and what is wrong with it
  */
-export async function loadModel(settings: LlamaSettings, log: Logger): Promise<LoadedModel> {
-  const name = basename(settings.path);
+export async function loadModel(
+  settings: LlamaSettings,
+  options: LoadOptions,
+): Promise<LoadedModel> {
+  const { log, downloads: folder, signal } = options;
+  const library = await importLlama();
+  const path = folder
+    ? await localFile(library, settings.path, { folder, log, signal })
+    : settings.path;
   const fail = (why: string, cause?: unknown) =>
-    new LintelError("unavailable", `${name}: ${why}`, { cause });
-  await checkFile(settings.path).catch((cause: Error) => {
+    new LintelError("unavailable", `${basename(path)}: ${why}`, { cause });
+  await checkFile(path).catch((cause: Error) => {
     throw fail(cause.message, cause);
   });
-  const library = await importLlama();
   const { llama, loading } = await runtime(library, settings.gpu, log);
+  const shape = { ...settings, largestDefault: largestDefaultContext };
+  const size = bytesOf(path);
+  const weigh = options.weigh || size >= smallBytes;
+  const needed = weigh ? await bytesNeeded(library, llama, path, shape) : size;
+  await options.admit?.(needed, path);
+  const free = options.freeMemory ?? freeMemory();
+  if (weigh && settings.gpu === false && needed > free) {
+    throw fail(`the model needs about ${inGb(needed)} GB of memory, and ${inGb(free)} GB are free`);
+  }
+  signal.throwIfAborted();
   return loading(async (said) => {
     let model: LlamaModel | undefined;
     try {
       model = await llama.loadModel({
-        modelPath: settings.path,
-        ...(settings.gpu === false && { gpuLayers: 0 }),
+        modelPath: path,
+        gpuLayers: settings.gpu === false ? 0 : gpuLayersOf(settings),
       });
       const context = await model.createContext({
         sequences: settings.sequences,
@@ -130,6 +169,14 @@ export async function loadModel(settings: LlamaSettings, log: Logger): Promise<L
     }
   });
 }
+
+/** As many as fit beside the context, unless it is said. */
+function gpuLayersOf({ gpuLayers = "auto", contextSize, sequences }: LlamaSettings) {
+  if (gpuLayers !== "auto") return gpuLayers;
+  return { fitContext: { contextSize: (contextSize ?? largestDefaultContext) * sequences } };
+}
+
+const inGb = (bytes: number) => (bytes / 1e9).toFixed(1);
 
 /** @throws Error if the file's template can't be parsed or does not work */
 function chatTemplateOf({ Template }: LlamaLibrary, model: LlamaModel) {

@@ -1,32 +1,63 @@
 /** What the configuration says of a GGUF file. */
 import { z } from "zod";
 
-/** An entry of type `llama`. */
-export const llamaSchema = z.strictObject({
-  type: z.literal("llama"),
-  name: z.string().min(1).describe("Name of the backend, unique."),
-  path: z.string().min(1).meta({ format: "path" }).describe("The GGUF file."),
-  id: z
-    .string()
-    .min(1)
-    .optional()
-    .describe("Name of the model. Default: the file's name without .gguf."),
+/** How chat models are run. */
+export const chatEngineFields = {
   context_size: z
     .int()
     .min(16)
     .optional()
     .describe("Tokens of one conversation. Default: the model's own, at most 4096."),
-  sequences: z.int().min(1).max(256).default(4).describe("Calls that run at once."),
+  sequences: z
+    .int()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe("Calls of one chat model that run at once, in one batch. Default: 4."),
   gpu: z
     .union([z.literal(false), z.enum(["auto", "cuda", "vulkan", "metal"])])
-    .default(false)
-    .describe("Where the model runs: false is the CPU."),
+    .optional()
+    .describe("Where chat models run: false is the CPU. Default: false."),
+  gpu_layers: z
+    .union([z.int().min(0), z.enum(["auto", "max"])])
+    .optional()
+    .describe(
+      "Layers that the GPU holds; the CPU does the others. auto: as many as fit. Default: auto.",
+    ),
   threads: z
     .int()
     .min(1)
     .max(256)
     .optional()
     .describe("CPU threads. Default: one per core; one for models under 64 MiB."),
+};
+
+/** When a model is loaded. */
+export const loadField = z
+  .enum(["start", "lazy"])
+  .optional()
+  .describe(
+    "When the model is loaded: at start, or with the first call. Default: start; lazy under a memory budget.",
+  );
+
+/** An entry of type `llama`. */
+export const llamaSchema = z.strictObject({
+  type: z.literal("llama"),
+  name: z.string().min(1).describe("Name of the backend, unique."),
+  path: z
+    .string()
+    .min(1)
+    .meta({ format: "path" })
+    .describe(
+      "The GGUF file, or a name on Hugging Face: hf:user/repository:Q4_K_M, hf:user/repository/file.gguf.",
+    ),
+  id: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Name of the model. Default: the file's name without .gguf."),
+  ...chatEngineFields,
+  load: loadField,
 });
 
 /** The entry, checked. */

@@ -100,7 +100,9 @@ export class Catalogue {
       const { name: canonical, targets } = this.#lookUp(name);
       if (!allowed(name) && !allowed(canonical)) continue;
       const best = targets.find(({ model }) => model.state === State.READY) ?? targets[0];
-      if (best) models.push({ ...best.model, id: name, isDefault: defaults.has(name) });
+      if (!best) continue;
+      const source = this.#settings.exposeSources ? best.model.source : "";
+      models.push({ ...best.model, id: name, isDefault: defaults.has(name), source });
     }
     return models;
   }

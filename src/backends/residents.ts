@@ -1,0 +1,66 @@
+/** Keeps the models of one process under a memory budget: who was not wanted longest leaves. */
+import { LintelError } from "../core/errors.js";
+import type { Logger } from "../core/log.js";
+import type { Admit, Resident } from "./resident.js";
+
+/** Which models are in memory. Models that run calls leave when those are over, and not before. */
+export class Residents {
+  readonly #budget: number;
+  readonly #log: Logger;
+  /** Those that were admitted, until they are seen to have left. */
+  readonly #held = new Set<Resident>();
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** @param budget bytes that the models in memory may take together */
+  constructor(budget: number, log: Logger) {
+    this.#budget = budget;
+    this.#log = log;
+  }
+
+  /**
+   * Makes room for a model, one model after the other.
+   * @throws LintelError `unavailable` if it is larger than the budget
+   */
+  readonly admit: Admit = (resident) => {
+    // It is not in memory, whatever was known: until its turn comes nobody may wait for it.
+    this.#held.delete(resident);
+    const turn = this.#turn.then(() => this.#makeRoom(resident));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  };
+
+  async #makeRoom(resident: Resident): Promise<void> {
+    if (resident.bytes > this.#budget) throw tooLarge(resident, this.#budget);
+    for (;;) {
+      const inMemory = this.#inMemory();
+      const used = inMemory.reduce((sum, { bytes }) => sum + bytes, 0);
+      const [next] = inMemory;
+      if (used + resident.bytes <= this.#budget || !next) break;
+      const about = { model: next.id, for: resident.id, calls: next.calls };
+      this.#log.info(about, "model leaves memory");
+      // One that can't be loaded takes no memory.
+      if (next.state === "loading") await next.load().catch(() => {});
+      await next.unload();
+      // Whoever wants it back asks again; and one that does not leave is not asked twice.
+      this.#held.delete(next);
+    }
+    this.#held.add(resident);
+  }
+
+  /** The models that take memory, those first that are to leave first. */
+  #inMemory(): Resident[] {
+    for (const one of this.#held) {
+      if (one.state === "idle" || one.state === "failed") this.#held.delete(one);
+    }
+    const busy = ({ calls, state }: Resident) => Number(calls > 0 || state === "loading");
+    return [...this.#held].sort((a, b) => busy(a) - busy(b) || a.lastUsed - b.lastUsed);
+  }
+}
+
+const tooLarge = ({ id, bytes }: Resident, budget: number) =>
+  new LintelError(
+    "unavailable",
+    `${id}: the model needs about ${inMb(bytes)} MB of memory, more than the memory budget of ${inMb(budget)} MB`,
+  );
+
+const inMb = (bytes: number) => Math.ceil(bytes / 1e6);

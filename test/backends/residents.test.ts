@@ -1,0 +1,206 @@
+/** The memory budget: who leaves, who may come, and that nobody's call is cut. */
+import { describe, expect, it } from "vitest";
+import { State } from "../../gen/lintel/v1/models_pb.js";
+import { llama } from "../../src/backends/llama/index.js";
+import { llamaSchema } from "../../src/backends/llama/schema.js";
+import type { Resident, ResidentState } from "../../src/backends/resident.js";
+import { Residents } from "../../src/backends/residents.js";
+import { silent } from "../../src/core/log.js";
+import { answer, chatRequest, start, tiny, trained } from "./llama-subject.js";
+
+const MB = 1e6;
+
+/** A model that takes no memory, and does as it is told. */
+class Fake implements Resident {
+  readonly id: string;
+  readonly bytes: number;
+  readonly #residents: Residents;
+  state: ResidentState = "idle";
+  lastUsed = 0;
+  calls = 0;
+  unloads = 0;
+  /** What a load, and an unload, wait for. */
+  loading: Promise<void> = Promise.resolve();
+  unloading: Promise<void> = Promise.resolve();
+
+  constructor(residents: Residents, id: string, megabytes: number) {
+    this.#residents = residents;
+    this.id = id;
+    this.bytes = megabytes * MB;
+  }
+
+  async load(): Promise<void> {
+    if (this.state === "ready") return;
+    if (this.state === "loading") return this.loading;
+    this.state = "loading";
+    try {
+      await this.#residents.admit(this);
+      await this.loading;
+      this.state = "ready";
+    } catch (error) {
+      this.state = "failed";
+      throw error;
+    }
+  }
+
+  async unload(): Promise<void> {
+    this.unloads++;
+    await this.unloading;
+    this.state = "idle";
+  }
+}
+
+/** Models of these sizes, the first used first, under a budget; megabytes. */
+function stage(budget: number, ...sizes: number[]) {
+  const residents = new Residents(budget * MB, silent);
+  return sizes.map((size, i) => {
+    const fake = new Fake(residents, `model-${i}`, size);
+    fake.lastUsed = i + 1;
+    return fake;
+  }) as [Fake, Fake, Fake, Fake];
+}
+
+const states = (fakes: readonly Fake[]) => fakes.map(({ state }) => state).join(" ");
+
+describe("residents", () => {
+  it("all stay that fit together", async () => {
+    const fakes = stage(10, 4, 3, 3);
+    for (const fake of fakes) await fake.load();
+    expect(states(fakes)).toBe("ready ready ready");
+  });
+
+  it("who was not wanted longest leaves, and no more than must", async () => {
+    const fakes = stage(10, 4, 4, 5);
+    fakes[0].lastUsed = 9;
+    for (const fake of fakes) await fake.load();
+    expect(states(fakes)).toBe("ready idle ready");
+  });
+
+  it("several leave for a large one", async () => {
+    const fakes = stage(10, 4, 4, 9);
+    for (const fake of fakes) await fake.load();
+    expect(states(fakes)).toBe("idle idle ready");
+  });
+
+  it("one without calls leaves before one with calls, however long ago that was used", async () => {
+    const fakes = stage(10, 4, 4, 5);
+    await fakes[0].load();
+    await fakes[1].load();
+    fakes[0].calls = 1;
+    await fakes[2].load();
+    expect(states(fakes)).toBe("ready idle ready");
+  });
+
+  it("waits until a model's calls are over", async () => {
+    const fakes = stage(5, 4, 4);
+    await fakes[0].load();
+    fakes[0].calls = 1;
+    let over = () => {};
+    fakes[0].unloading = new Promise((resolve) => {
+      over = resolve;
+    });
+    const loading = fakes[1].load();
+    await expect.poll(() => fakes[0].unloads).toBe(1);
+    expect(states(fakes)).toBe("ready loading");
+    over();
+    await loading;
+    expect(states(fakes)).toBe("idle ready");
+  });
+
+  it("refuses what is larger than the budget, with the numbers, and nobody leaves for it", async () => {
+    const fakes = stage(5, 4, 6);
+    await fakes[0].load();
+    await expect(fakes[1].load()).rejects.toMatchObject({
+      code: "unavailable",
+      message: "model-1: the model needs about 6 MB of memory, more than the memory budget of 5 MB",
+    });
+    expect(states(fakes)).toBe("ready failed");
+  });
+
+  it("counts a model that is still being loaded, and waits for it", async () => {
+    const fakes = stage(5, 4, 4);
+    let loaded = () => {};
+    fakes[0].loading = new Promise((resolve) => {
+      loaded = resolve;
+    });
+    const both = [fakes[0].load(), fakes[1].load()];
+    await Promise.resolve();
+    expect(states(fakes)).toBe("loading loading");
+    loaded();
+    await Promise.all(both);
+    expect(states(fakes)).toBe("idle ready");
+  });
+
+  it("does not count a model that could not be loaded, or has gone by itself", async () => {
+    const fakes = stage(5, 4, 4, 4);
+    fakes[0].loading = Promise.reject(new Error("broken"));
+    await expect(fakes[0].load()).rejects.toThrow("broken");
+    await fakes[1].load();
+    fakes[1].state = "idle";
+    await fakes[2].load();
+    expect(fakes.map(({ unloads }) => unloads)).toEqual([0, 0, 0]);
+  });
+
+  it("two models that take turns both get theirs", async () => {
+    const fakes = stage(5, 4, 4);
+    for (let i = 0; i < 4; i++) await Promise.all([fakes[0].load(), fakes[1].load()]);
+    expect(states(fakes).split(" ").sort()).toEqual(["idle", "ready"]);
+  });
+});
+
+describe("real models under a budget", () => {
+  /** Two of the same file: about 0.6 MB each, and room for one. */
+  function pair(budget: number, path = tiny) {
+    const { admit } = new Residents(budget, silent);
+    return ["a", "b"].map((name) =>
+      llama.create(llamaSchema.parse({ type: "llama", name, id: name, path, load: "lazy" }), {
+        log: silent,
+        admit,
+      }),
+    );
+  }
+  const state = (backend: { models(): readonly { state: State }[] } | undefined) =>
+    backend?.models()[0]?.state;
+
+  it("take turns in memory, and each answers", async () => {
+    // What one takes is reckoned by the engine: its budget is found out, not guessed.
+    const seen: number[] = [];
+    const probe = llama.create(llamaSchema.parse({ type: "llama", name: "probe", path: tiny }), {
+      log: silent,
+      admit: async ({ bytes }) => void seen.push(bytes),
+    });
+    await answer(probe, chatRequest("hello"));
+    await probe.close();
+    const [a, b] = pair((seen[0] ?? 0) * 1.5);
+    if (!a || !b) throw new Error("two are made");
+    expect([state(a), state(b)]).toEqual([State.IDLE, State.IDLE]);
+    const first = await answer(a, chatRequest("hello", { maxTokens: 20 }));
+    expect([state(a), state(b)]).toEqual([State.READY, State.IDLE]);
+
+    // A call that runs is not cut: b waits for its end.
+    const running = start(a, chatRequest("hello", { maxTokens: 20 }));
+    let text = (await running.next()).value?.[0]?.choices[0]?.delta?.content ?? "";
+    const waiting = answer(b, chatRequest("hello", { maxTokens: 20 }));
+    await expect.poll(() => state(b)).toBe(State.LOADING);
+    for (let next = await running.next(); !next.done; next = await running.next()) {
+      text += next.value[0]?.choices[0]?.delta?.content ?? "";
+    }
+    expect(text).toBe(first.text);
+    expect((await waiting).text).toBe(first.text);
+    expect([state(a), state(b)]).toEqual([State.IDLE, State.READY]);
+
+    expect((await answer(a, chatRequest("hello", { maxTokens: 20 }))).text).toBe(first.text);
+    expect([state(a), state(b)]).toEqual([State.READY, State.IDLE]);
+    await Promise.all([a.close(), b.close()]);
+  });
+
+  it("one that is larger than the budget says so", async () => {
+    const [a, b] = pair(2 * MB, trained);
+    await expect(answer(a as never, chatRequest("hello"))).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/^a: the model needs about \d+ MB .* budget of 2 MB$/),
+    });
+    expect(state(a)).toBe(State.FAILED);
+    await Promise.all([a?.close(), b?.close()]);
+  });
+});
