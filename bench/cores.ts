@@ -11,6 +11,11 @@ export const otherCore = Math.min(1, cpus().length - 1);
 
 const ticksPerSecond = Number(spawnSync("getconf", ["CLK_TCK"], { encoding: "utf8" }).stdout);
 
+/** Arguments of `nice` for a command on one core; `BENCH_NICE` says how the busy machine ranks it. */
+const onCore = (core: number, command: string, args: readonly string[]) => [
+  ...["-n", process.env.BENCH_NICE ?? "0", "taskset", "-c", String(core), command, ...args],
+];
+
 /** A process that runs until `stop`. */
 export interface Pinned {
   readonly child: ChildProcess;
@@ -26,7 +31,7 @@ export function pinned(
   env: Record<string, string> = {},
   cwd?: string,
 ): Pinned {
-  const child = spawn("taskset", ["-c", String(core), command, ...args], {
+  const child = spawn("nice", onCore(core, command, args), {
     env: { ...process.env, NODE_ENV: "production", ...env },
     stdio: ["ignore", "ignore", process.env.BENCH_VERBOSE ? "inherit" : "ignore"],
     ...(cwd && { cwd }),
@@ -95,7 +100,7 @@ export async function output(
   args: readonly string[],
   input = "",
 ): Promise<string> {
-  const child = spawn("taskset", ["-c", String(core), command, ...args]);
+  const child = spawn("nice", onCore(core, command, args));
   let text = "";
   let errors = "";
   child.stdout.on("data", (bytes) => {

@@ -3,7 +3,7 @@
  * with nothing after them. Usage: tsx grpc-server.ts edge|grpc-js PORT
  */
 import { createServer } from "node:http2";
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type DescMethod, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Server, ServerCredentials, type ServiceDefinition } from "@grpc/grpc-js";
 import {
   ChatService,
@@ -52,7 +52,7 @@ function edge(): void {
       },
     });
   const handler = grpcEdge(
-    new Map([
+    new Map<DescMethod, EdgeMethod>([
       [ChatService.method.complete, method(1)],
       [ChatService.method.chat, method(count)],
     ]),

@@ -1,15 +1,26 @@
 /** Until a process is warm: compilers work by what has run, not by what time has passed. */
 import { cpuMicros } from "../cores.js";
-import type { Stage } from "../scenarios/scenario.js";
 
-/** Repeats a load until the process had as much CPU time as one measurement takes at most, or ten times as long has passed. */
+/** CPU time after which a process is taken for warm however little it has done, microseconds. */
+const enough = 8_000_000;
+/** Answers after which it is warm. */
+const usual = 20_000;
+/** Longest that it is waited for, milliseconds. */
+const patience = 60_000;
+
+/**
+ * Repeats a load until the process has answered enough.
+ * @param load gives how much was answered
+ * @param size what one answer counts for
+ */
 export async function warm(
   pid: number,
-  { seconds }: Pick<Stage, "seconds">,
-  load: () => Promise<unknown>,
+  load: () => Promise<number>,
+  size = 1,
 ): Promise<void> {
-  const until = performance.now() + 10_000 * seconds;
-  const enough = cpuMicros(pid) + 1e6 * seconds;
-  do await load();
-  while (cpuMicros(pid) < enough && performance.now() < until);
+  const until = performance.now() + patience;
+  const end = cpuMicros(pid) + enough;
+  let done = 0;
+  do done += size * (await load());
+  while (done < usual && cpuMicros(pid) < end && performance.now() < until);
 }

@@ -9,7 +9,7 @@ import {
 import { cpuMicros, otherCore } from "../cores.js";
 import { warm } from "../load/warm.js";
 import { wrk } from "../load/wrk.js";
-import type { Figures, Scenario, Stage } from "./scenario.js";
+import type { Figures, Scenario } from "./scenario.js";
 
 /** Events of one unpaced stream, without `[DONE]`: 64 of text and the last. */
 const eventsPerStream = 65;
@@ -44,7 +44,7 @@ function scenario(kind: Kind, contestants: readonly Contestant[]): Scenario {
             headers: headersOf(contestant),
             body: kind.body,
           });
-        await warm(process.pid, stage, () => load(32, 2));
+        await warm(process.pid, async () => (await load(32, 2)).requests, kind.events ? 10 : 1);
         const figures: Figures = {};
         for (const connections of kind.connections) {
           const before = cpuMicros(process.pid);

@@ -2,11 +2,11 @@
  * Gives completions their contract's shape, whatever a backend sent: one id, one
  * name, one choice, a last message that says why it ended, and token counts.
  */
-import { randomBytes } from "node:crypto";
 import type { LLMResponse, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
 import { cutShort } from "./adapt.js";
 import type { Call, Handle, Middleware } from "./call.js";
 import { estimatePrompt, estimateTokens } from "./estimate.js";
+import { randomId } from "./random-id.js";
 
 /** Shapes the messages of `chat` and `complete`; other methods pass. */
 export const completion: Middleware = (next) => (call) => {
@@ -114,7 +114,7 @@ function piece(content: string, finishReason: string): LLMResponse["choices"][nu
 
 /** Makes empty messages that share one id, name and time. */
 function newStamp(call: Call): () => LLMResponse {
-  const id = `chatcmpl-${randomBytes(18).toString("base64url")}`;
+  const id = `chatcmpl-${randomId(18)}`;
   const created = Math.floor(Date.now() / 1000);
   const model = call.attributes.model ?? "";
   return () => ({

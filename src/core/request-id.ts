@@ -1,9 +1,7 @@
 /** Request ids: the rule for those that callers bring, and new ones. */
-import { randomBytes } from "node:crypto";
+import { randomId } from "./random-id.js";
 
 /** The caller's own id if it can stand in a header and a log line, else a new one of 16 characters. */
 export function requestIdOf(given?: unknown): string {
-  return typeof given === "string" && /^[\w.:-]{1,128}$/.test(given)
-    ? given
-    : randomBytes(12).toString("base64url");
+  return typeof given === "string" && /^[\w.:-]{1,128}$/.test(given) ? given : randomId(12);
 }
