@@ -114,7 +114,7 @@ it("is refused before it is loaded where there is too little memory for it", asy
   const folder = models.folder("sdxl");
   const load = (freeMemory: number) => Pipeline.load(runtime, { folder, threads: 1, freeMemory });
   await expect(load(200e6)).rejects.toThrow(
-    /^unet\/model.onnx: the model needs about 0.3 GB of memory, and 0.2 GB are free$/,
+    /^unet\/model.onnx: about 0.3 GB of memory are needed, and 0.2 GB are free$/,
   );
   await (await load(300e6)).close();
 });

@@ -228,6 +228,17 @@ describe("a model's memory", () => {
     expect(asked).toEqual(["tiny loading true"]);
   });
 
+  it("grows by the LoRAs that are fused", async () => {
+    const models = await ParityModels.unpack("sd15");
+    const backend = open(models.folder("sd15"));
+    await progressOf(backend, { numInferenceSteps: 1 });
+    const [resident] = backend.residents;
+    const before = resident?.bytes ?? 0;
+    await progressOf(backend, { numInferenceSteps: 1, loras: '{"plain": 1}' });
+    expect(resident?.bytes).toBeGreaterThan(before);
+    await models.remove();
+  });
+
   it("may be tried for again after what was wrong is mended", async () => {
     const models = await ParityModels.unpack("turbo");
     const file = join(models.folder("turbo"), "unet/model.onnx");

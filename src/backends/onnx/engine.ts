@@ -97,7 +97,8 @@ export class ImageEngine {
       if (this.#closed) throw closing();
       const thread = new PipelineThread(this.#settings);
       this.#thread = thread;
-      this.#memory = await thread.loaded;
+      await thread.loaded;
+      this.#memory = thread.memory;
       if (this.#closed) throw closing();
       onState({ name: "ready" });
       thread.gone.then(() => {
@@ -161,6 +162,7 @@ export class ImageEngine {
       running = thread;
       const from = performance.now();
       await thread.run(job, tell);
+      this.#memory = thread.memory;
       this.#note(performance.now() - from);
     };
     // The next job's turn comes when the thread is free, whether or not anyone still reads here.

@@ -19,7 +19,7 @@ export function checkMemory(files: readonly OnnxFile[], free: number): void {
   if (needed <= free) return;
   const largest = files.toSorted((a, b) => b.memory - a.memory)[0]?.name;
   throw new ModelProblem(
-    `${largest}: the model needs about ${inGb(needed)} GB of memory, and ${inGb(free)} GB are free`,
+    `${largest}: about ${inGb(needed)} GB of memory are needed, and ${inGb(free)} GB are free`,
   );
 }
 

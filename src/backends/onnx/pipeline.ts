@@ -53,7 +53,8 @@ export class Pipeline {
   private constructor(loading: Loading, parts: Parts, start: StartRun, settings: PipelineSettings) {
     this.#folder = loading.folder;
     this.#parts = parts;
-    this.#variants = new Variants(loading, parts.weights, settings.loraVariants ?? 1);
+    const free = () => settings.freeMemory ?? process.availableMemory();
+    this.#variants = new Variants(loading, parts.weights, settings.loraVariants ?? 1, free);
     this.#startRun = start;
   }
 
@@ -144,9 +145,9 @@ export class Pipeline {
     return { ...wanted, negative };
   }
 
-  /** Bytes that the model takes in memory, about. */
+  /** Bytes that the model takes in memory now, about, fused LoRAs included. */
   get memory(): number {
-    return this.#parts.memory;
+    return this.#parts.memory + this.#variants.memory;
   }
 
   /** Shape of the latents for a picture. */

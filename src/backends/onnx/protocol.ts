@@ -88,5 +88,5 @@ export type Report =
   /** The model can't be loaded; the thread leaves. */
   | { readonly type: "unloadable"; readonly failure: Failure }
   | { readonly type: "event"; readonly event: ImageEvent }
-  /** The job is over; without `failure` it was done or aborted. */
-  | { readonly type: "ended"; readonly failure?: Failure };
+  /** The job is over; without `failure` it was done or aborted. `memory` as above. */
+  | { readonly type: "ended"; readonly memory: number; readonly failure?: Failure };

@@ -30,17 +30,15 @@ const entry = new URL(fromSources ? "./worker.ts" : "./worker.js", import.meta.u
 const loader = new URL("../../../scripts/typescript-loader.js", import.meta.url);
 
 export class PipelineThread {
-  /**
-   * Resolves when the model is loaded, with the bytes that it takes, about;
-   * rejects with a `PipelineFailure` if it can't be.
-   */
-  readonly loaded: Promise<number>;
+  /** Resolves when the model is loaded, rejects with a `PipelineFailure` if it can't be. */
+  readonly loaded: Promise<void>;
   /** Resolves when the thread is gone, for whatever reason. */
   readonly gone: Promise<void>;
   readonly #worker: Worker;
   #current: Current | undefined;
   #fault: unknown;
   #isGone = false;
+  #memory = 0;
 
   constructor(settings: ThreadSettings) {
     this.#worker = new Worker(entry, {
@@ -60,13 +58,19 @@ export class PipelineThread {
     });
     this.loaded = new Promise((resolve, reject) => {
       this.#worker.on("message", (report: Report) => {
-        if (report.type === "loaded") resolve(report.memory);
+        if ("memory" in report) this.#memory = report.memory;
+        if (report.type === "loaded") resolve();
         else if (report.type === "unloadable") reject(new PipelineFailure(report.failure));
         else this.#take(report);
       });
       this.gone.then(() => reject(this.#goneFailure()));
     });
     this.loaded.catch(() => {}); // Whoever asks later still gets it.
+  }
+
+  /** Bytes that the model took after the latest job, about; 0 before it is loaded. */
+  get memory(): number {
+    return this.#memory;
   }
 
   /**

@@ -38,10 +38,10 @@ async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSetti
     };
     try {
       await pipeline.run(order.job, emit, checkpoint);
-      report({ type: "ended" });
+      report({ type: "ended", memory: pipeline.memory });
     } catch (error) {
       const failure = failureOf(error, "the image model failed");
-      report(error === stopped ? { type: "ended" } : { type: "ended", failure });
+      report({ type: "ended", memory: pipeline.memory, ...(error !== stopped && { failure }) });
     }
   }
   await pipeline.close();

@@ -34,6 +34,7 @@ interface Addition {
  * Fuses.
  * @param files the parts of the model that LoRAs can change
  * @param layers resnets of each block of the UNet
+ * @param check called with the parts that are going to be changed; throws to stop
  * @throws ModelProblem if a file is broken, JobProblem if a LoRA does not fit the model
  */
 export async function fuse(
@@ -41,6 +42,7 @@ export async function fuse(
   files: ReadonlyMap<Part, OnnxFile>,
   layers: number,
   loras: readonly LoraUse[],
+  check: (changed: readonly OnnxFile[]) => void = () => {},
 ): Promise<Fused> {
   const modules = new Map([...files].map(([part, file]) => [part, modulesOf(file)]));
   const additions = new Map<Part, Map<string, Addition[]>>();
@@ -66,6 +68,7 @@ export async function fuse(
       warnings.push(`loras: ${JSON.stringify(id)}: this model lacks ${share}, they were left out`);
     }
   }
+  check([...additions.keys()].map((part) => files.get(part) as OnnxFile));
   const parts = new Map<Part, Rewritten>();
   const adders = new Adders(runtime);
   try {

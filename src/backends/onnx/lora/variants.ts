@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import type { OnnxFile } from "../file/onnx.js";
 import { Graph } from "../graph.js";
+import { checkMemory, memoryOf } from "../memory.js";
 import { promptEncoder } from "../text.js";
 import { type Loading, signatures, type Weights } from "../weights.js";
 import { fuse, type LoraUse } from "./fuse.js";
@@ -18,14 +19,25 @@ export class Variants {
   readonly #loading: Loading;
   readonly #base: Weights;
   readonly #most: number;
+  readonly #freeMemory: () => number;
   /** The least recently used first. */
   readonly #variants = new Map<string, Variant>();
 
-  /** @param most combinations that are kept, at least 1 */
-  constructor(loading: Loading, base: Weights, most: number) {
+  /**
+   * @param most combinations that are kept, at least 1
+   * @param freeMemory bytes that another combination may take
+   */
+  constructor(loading: Loading, base: Weights, most: number, freeMemory: () => number) {
     this.#loading = loading;
     this.#base = base;
     this.#most = most;
+    this.#freeMemory = freeMemory;
+  }
+
+  /** Bytes that the combinations take in memory, about. */
+  get memory(): number {
+    const graphs = [...this.#variants.values()].flatMap(({ own }) => own);
+    return memoryOf(graphs.map(({ file }) => file));
   }
 
   /**
@@ -53,7 +65,9 @@ export class Variants {
       files.set(folder.encoders[i]?.name as Part, graph.file);
     }
     const layers = [folder.unet.layers_per_block ?? 2].flat()[0] ?? 2;
-    const { parts, warnings } = await fuse(runtime, files, layers, loras);
+    const { parts, warnings } = await fuse(runtime, files, layers, loras, (changed) =>
+      checkMemory(changed, this.#freeMemory()),
+    );
     const own: Graph[] = [];
     const open = async (part: Part, base: Graph) => {
       const source = parts.get(part);
