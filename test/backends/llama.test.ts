@@ -1,10 +1,12 @@
 import { copyFile, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import { loadModel } from "../../src/backends/llama/model.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
 import { backendContract } from "./contract.js";
 import { answer, backendFor, chatRequest, start, tiny, trained } from "./llama-subject.js";
 import type { Subject } from "./subject.js";
@@ -243,6 +245,28 @@ describe("files", () => {
     bytes.write("{% endfur %}", at);
     await writeFile(join(folder, "template.gguf"), bytes);
     expect(await failure("template.gguf")).toContain("chat template");
+  });
+
+  it("says how much memory is missing", async () => {
+    const settings = { path: trained, sequences: 4, gpu: false } as const;
+    const options = { log: silent, signal: never, weigh: true, freeMemory: 2e6 };
+    await expect(loadModel(settings, options)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(
+        /^lintel-chat\.gguf: the model needs about \d+\.\d GB of memory, and 0\.0 GB are free$/,
+      ),
+    });
+  });
+
+  it("tries a file again that was put right", async () => {
+    const backend = backendFor(join(folder, "late.gguf"));
+    await expect(answer(backend, chatRequest("hello"))).rejects.toThrow("no such file");
+    await copyFile(tiny, join(folder, "late.gguf"));
+    await expect(answer(backend, chatRequest("hello"))).rejects.toThrow("no such file");
+    vi.spyOn(Date, "now").mockReturnValue(Date.now() + 10_000);
+    expect((await answer(backend, chatRequest("hello"))).completion).toBe(8);
+    vi.restoreAllMocks();
+    await backend.close();
   });
 
   it("works on beside a broken file", async () => {
