@@ -30,6 +30,7 @@ export function writePicture({ scenarios }: Results): void {
   writeFileSync(
     new URL("cpu.svg", import.meta.url),
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="14">
+<title>CPU time of one request of each contestant</title>
 <rect width="100%" height="100%" fill="#ffffff"/>
 <text x="${left}" y="24" font-weight="bold">CPU time of one request, JSON, 32 connections (logarithmic)</text>
 ${body.join("\n")}

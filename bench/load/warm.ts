@@ -13,11 +13,7 @@ const patience = 60_000;
  * @param load gives how much was answered
  * @param size what one answer counts for
  */
-export async function warm(
-  pid: number,
-  load: () => Promise<number>,
-  size = 1,
-): Promise<void> {
+export async function warm(pid: number, load: () => Promise<number>, size = 1): Promise<void> {
   const until = performance.now() + patience;
   const end = cpuMicros(pid) + enough;
   let done = 0;
