@@ -70,9 +70,18 @@ export class Lintel {
   }
 
   /** Waits until stdout matches; fails if the process ends before. */
-  async until(pattern: RegExp): Promise<RegExpExecArray> {
+  until(pattern: RegExp): Promise<RegExpExecArray> {
+    return this.#matching(pattern, () => this.stdout);
+  }
+
+  /** Waits until stderr, where the log is, matches; fails if the process ends before. */
+  saying(pattern: RegExp): Promise<RegExpExecArray> {
+    return this.#matching(pattern, () => this.stderr);
+  }
+
+  async #matching(pattern: RegExp, text: () => string): Promise<RegExpExecArray> {
     for (;;) {
-      const match = pattern.exec(this.stdout);
+      const match = pattern.exec(text());
       if (match) return match;
       if (!this.running) throw new Error(`ended before ${pattern}:\n${this.stdout}${this.stderr}`);
       await new Promise<void>((resolve) => {

@@ -1,5 +1,7 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { build, folder, type Lintel, run, start } from "./lintel.js";
 
@@ -42,8 +44,10 @@ ${more}`,
   const lintel = start([], cwd);
   started.push(lintel);
   const [, base = ""] = await lintel.until(/ on (http:\S+)\n[\s\S]*curl [\s\S]*\n.*-d .*\n/);
-  return { lintel, base, server };
+  return { lintel, base, server, cwd };
 }
+
+const headers = { authorization: "Bearer me" };
 
 const chat = (base: string) =>
   fetch(`${base}/llm`, {
@@ -111,4 +115,21 @@ test("a folder for images that can't be written to is one line and 1", async () 
   expect(code).toBe(1);
   expect(stderr).toContain("lintel: media.directory:");
   expect(stderr).not.toContain("    at ");
+});
+
+test("SIGHUP takes over a changed file; a bad one is named and changes nothing", async () => {
+  const { lintel, base, cwd } = await gateway();
+  const file = join(cwd, "lintel.yaml");
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.replace("models: [tiny]", "models: [other]"));
+  lintel.kill("SIGHUP");
+  await lintel.saying(/"changed":\["backends"\].*configuration reloaded/);
+  expect(await (await fetch(`${base}/v1/models`, { headers })).text()).toContain('"other"');
+  writeFileSync(file, `${text}nonsense: 1\n`);
+  lintel.kill("SIGHUP");
+  await lintel.saying(/lintel\.yaml:3:1: nonsense: unknown key/);
+  await lintel.saying(/configuration not reloaded/);
+  expect(await (await fetch(`${base}/v1/models`, { headers })).text()).toContain('"other"');
+  lintel.kill("SIGTERM");
+  expect(await lintel.ended).toEqual({ code: 0, signal: null });
 });
