@@ -4,7 +4,7 @@
  * `-- --requests 5000`, from the sources by `-- --sources`.
  */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -46,8 +46,19 @@ backends:
 );
 // Garbage is collected when SIGUSR2 asks for it: what is left then is held by something.
 const collect = join(home, "collect.mjs");
-writeFileSync(collect, 'process.on("SIGUSR2", () => { gc(); gc(); });\n');
-const options = ["--expose-gc", "--import", collect];
+const held = join(home, "memory.json");
+writeFileSync(
+  collect,
+  `import { writeFileSync } from "node:fs";
+process.on("SIGUSR2", () => {
+  gc();
+  gc();
+  writeFileSync(${JSON.stringify(held)}, JSON.stringify(process.memoryUsage()));
+});
+`,
+);
+// The young generation grows in steps of some MB whenever the machine stalls: here it has its full size at once.
+const options = ["--expose-gc", "--min-semi-space-size=16", "--import", collect];
 const loader = fileURLToPath(new URL("../scripts/typescript-loader.js", import.meta.url));
 const gateway = values.sources
   ? await startGateway(config, [...options, "--import", loader])
@@ -94,7 +105,7 @@ async function leave(when: "at once" | "first" | "half"): Promise<string> {
   const { body } = await asked;
   let parts = 0;
   try {
-    for await (const _ of body) if (++parts >= (when === "first" ? 1 : 4)) controller.abort();
+    for await (const _ of body) if (++parts >= (when === "first" ? 1 : 2)) controller.abort();
   } catch {
     return "left";
   }
@@ -148,12 +159,15 @@ async function caller(until: number): Promise<void> {
   }
 }
 
-/** Resident memory after garbage was collected, MB. */
-async function memory(): Promise<number> {
+/** Memory after garbage was collected, MB: resident, and what JavaScript holds of it. */
+async function memory() {
+  rmSync(held, { force: true });
   process.kill(pid, "SIGUSR2");
-  await pause(500);
-  const [, kb] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
-  return Number(kb) / 1024;
+  while (!existsSync(held)) await pause(100);
+  await pause(100);
+  const { rss, heapUsed, external } = JSON.parse(readFileSync(held, "utf8"));
+  const mb = (bytes: number) => bytes / 2 ** 20;
+  return { resident: mb(rss), js: mb(heapUsed + external) };
 }
 
 /** Sockets that the gateway has open. */
@@ -171,8 +185,10 @@ const from = performance.now();
 for (let i = 1; i <= samples; i++) {
   const until = Math.round((total * i) / samples);
   await Promise.all(Array.from({ length: Number(values.together) }, () => caller(until)));
-  taken.push(await memory());
-  console.log(`${String(next).padStart(6)} calls  ${taken.at(-1)?.toFixed(1)} MB`);
+  const { resident, js } = await memory();
+  taken.push(resident);
+  const of = `${resident.toFixed(1)} MB, of these JavaScript's ${js.toFixed(1)} MB`;
+  console.log(`${String(next).padStart(6)} calls  ${of}`);
 }
 const seconds = (performance.now() - from) / 1000;
 await agent.destroy();
