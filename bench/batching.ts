@@ -1,7 +1,7 @@
 /**
  * What continuous batching gains: tokens per second of 8 streams at once against
  * one, of a model with random weights. Target: 3 times as many. Run by
- * `npm run bench:batching`; options of the model as `width=512 layers=12 threads=2`.
+ * `npm run bench:batching`; options of the model as `width=512 type=q8_0 threads=1`.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
@@ -18,6 +18,7 @@ const shape = {
   heads: option("heads", 12),
   context: 512,
   vocabulary: option("vocabulary", 8192),
+  type: given.type === "q8_0" ? ("q8_0" as const) : ("f16" as const),
 };
 const streams = option("streams", 8);
 const tokens = option("tokens", 128);
@@ -52,7 +53,7 @@ for (let i = 0; i < rounds; i++) {
 }
 const median = (values: readonly number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-const parameters = `${(parametersOf(shape) / 1e6).toFixed(1)}M parameters, Q8_0`;
+const parameters = `${(parametersOf(shape) / 1e6).toFixed(1)}M parameters, ${shape.type}`;
 console.log(
   `${parameters}, ${threads} threads, ${tokens} tokens a stream, Node ${process.version}`,
 );

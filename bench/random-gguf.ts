@@ -3,7 +3,7 @@ import { randomFillSync } from "node:crypto";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 
-/** Its shape. Weights are Q8_0, as people run models; what they say does not matter for speed. */
+/** Its shape. What the weights say does not matter for speed; how they are written does. */
 export interface Shape {
   readonly width: number;
   readonly inner: number;
@@ -12,7 +12,11 @@ export interface Shape {
   readonly context: number;
   /** Tokens, 256 bytes and 5 control tokens among them. */
   readonly vocabulary: number;
+  readonly type: WeightType;
 }
+
+/** How weights are written: Q8_0 in blocks, or in half precision. */
+export type WeightType = "q8_0" | "f16";
 
 /** Parameters of such a model. */
 export const parametersOf = ({ width, inner, layers, vocabulary }: Shape) =>
@@ -21,7 +25,7 @@ export const parametersOf = ({ width, inner, layers, vocabulary }: Shape) =>
 /** Numbers of GGUF's types. */
 const types = { uint32: 4, float32: 6, bool: 7, string: 8, array: 9 } as const;
 const f32 = 0;
-const q8 = 8;
+const weightTypes = { f16: 1, q8_0: 8 } as const satisfies Record<WeightType, number>;
 const alignment = 32;
 
 const control = ["<|bos|>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>"];
@@ -31,7 +35,7 @@ const template =
 
 /** Writes the file. */
 export async function writeRandomModel(path: string, shape: Shape): Promise<void> {
-  const { width, inner, layers, heads, context, vocabulary } = shape;
+  const { width, inner, layers, heads, context, vocabulary, type } = shape;
   const words = [...control, ...byteWords()];
   while (words.length < vocabulary) words.push(`word${words.length}`);
   const fields = [
@@ -81,10 +85,10 @@ export async function writeRandomModel(path: string, shape: Shape): Promise<void
       bytesOf(tensor.name),
       uint32(dimensions.length),
       ...dimensions.map(uint64),
-      uint32(tensor.rows ? q8 : f32),
+      uint32(tensor.rows ? weightTypes[type] : f32),
       uint64(offset),
     ]);
-    offset += padded(sizeOf(tensor));
+    offset += padded(sizeOf(tensor, type));
     return info;
   });
   const magic = [Buffer.from("GGUF"), uint32(3), uint64(tensors.length), uint64(fields.length)];
@@ -95,8 +99,8 @@ export async function writeRandomModel(path: string, shape: Shape): Promise<void
   };
   await write(Buffer.concat([head, Buffer.alloc(padded(head.length) - head.length)]));
   for (const tensor of tensors) {
-    const bytes = Buffer.alloc(padded(sizeOf(tensor)));
-    weights(tensor).copy(bytes);
+    const bytes = Buffer.alloc(padded(sizeOf(tensor, type)));
+    weights(tensor, type).copy(bytes);
     await write(bytes);
   }
   file.end();
@@ -115,16 +119,24 @@ interface Tensor {
 const block = 32;
 const blockBytes = 2 + block;
 
-const sizeOf = ({ columns, rows }: Tensor) =>
-  rows ? ((rows * columns) / block) * blockBytes : 4 * columns;
+function sizeOf({ columns, rows }: Tensor, type: WeightType): number {
+  if (!rows) return 4 * columns;
+  return type === "f16" ? 2 * rows * columns : ((rows * columns) / block) * blockBytes;
+}
 
-/** Q8_0: 32 whole numbers and a scale in half precision. */
-function weights({ columns, rows, unlikely = 0 }: Tensor): Buffer {
+function weights(tensor: Tensor, type: WeightType): Buffer {
+  const { columns, rows, unlikely = 0 } = tensor;
   if (!rows) return Buffer.from(new Float32Array(columns).fill(1).buffer);
-  const bytes = randomFillSync(Buffer.alloc(sizeOf({ name: "", columns, rows })));
-  // 2^-12 in half precision: weights up to 0.03.
-  for (let at = 0; at < bytes.length; at += blockBytes) bytes.writeUInt16LE(0x0c00, at);
-  return bytes.fill(0, 0, ((unlikely * columns) / block) * blockBytes);
+  const bytes = randomFillSync(Buffer.alloc(sizeOf(tensor, type)));
+  if (type === "f16") {
+    const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.length / 2);
+    // From 2^-6 to 2^-5, of either sign.
+    for (let i = 0; i < halves.length; i++) halves[i] = ((halves[i] ?? 0) & 0x83ff) | 0x2400;
+  } else {
+    // Each block is a scale in half precision, here 2^-12, and 32 whole numbers.
+    for (let at = 0; at < bytes.length; at += blockBytes) bytes.writeUInt16LE(0x0c00, at);
+  }
+  return bytes.fill(0, 0, sizeOf({ ...tensor, rows: unlikely || 0 }, type) * Number(unlikely > 0));
 }
 
 const padded = (bytes: number) => Math.ceil(bytes / alignment) * alignment;
