@@ -58,7 +58,7 @@ export const litellm: Contestant = {
 
 /** Gateways that can't be built here, with what is published of them. */
 export const elsewhere: readonly string[] = [
-  "GoModel (github.com/enterpilot/gomodel): Go's module proxy refused it (403) where this was run; its own benchmark is not comparable.",
-  "Bifrost (github.com/maximhq/bifrost): Go's module proxy refused it (403), too; its authors publish 11 µs of added latency at 5,000 requests/s on a t3.xlarge, which is wall time on four cores and not CPU time.",
+  "GoModel (github.com/enterpilot/gomodel): Go's module proxy refused it (403) where this was run.",
+  "Bifrost (github.com/maximhq/bifrost): Go's module proxy refused it (403), too.",
   "agentgateway: a binary in Rust that no registry has; published elsewhere: 168 CPU µs per request.",
 ];
