@@ -1,0 +1,214 @@
+import { describe, expect, test } from "vitest";
+import { memoryLimits } from "../../src/state/limits/memory.js";
+import { coreOf, run } from "../support/core.js";
+import { startLintel } from "../support/lintel.js";
+import { backend, fails, hello } from "../support/routing.js";
+import { hangsAfter, paints, says, scripted } from "../support/scripted.js";
+import { Collector } from "./collector.js";
+import { otlpTo, samples, telemetryOf } from "./support.js";
+
+const failover = [{ name: "m", targets: [{ backend: "a" }, { backend: "b", priority: 1 }] }];
+
+/** Values of a metric whose labels contain all of these. */
+const of = (text: string, name: string, ...labels: string[]): number[] =>
+  [...samples(text)]
+    .filter(([key]) => key.replace(/\{.*/, "") === name && labels.every((it) => key.includes(it)))
+    .map(([, value]) => value);
+
+describe("as Prometheus reads them", () => {
+  test("a call with two attempts is one call, charged once", async () => {
+    const open = await telemetryOf({ prometheus: true, providers: new Map([["b", "openai"]]) });
+    const backends = [backend("a", fails("unavailable")), backend("b", says("x", "y", "z"))];
+    const core = coreOf(backends, { models: failover }, { telemetry: open.telemetry });
+    open.observe({ running: () => core.readiness.running, routing: () => core.routing.snapshot() });
+    await run(core, "chat", { ...hello, model: "m" });
+    const text = open.prometheus?.() ?? "";
+    const call = ['lintel_door="test"', 'lintel_method="chat"', 'gen_ai_request_model="m"'];
+    expect(of(text, "lintel_requests_total", ...call, 'lintel_outcome="ok"')).toEqual([1]);
+    expect(of(text, "lintel_requests_total")).toEqual([1]);
+    expect(of(text, "lintel_retries_total")).toEqual([1]);
+    expect(
+      of(text, "lintel_attempts_total", 'lintel_backend="a"', 'lintel_outcome="unavailable"'),
+    ).toEqual([1]);
+    expect(of(text, "lintel_attempts_total", 'lintel_backend="b"', 'lintel_outcome="ok"')).toEqual([
+      1,
+    ]);
+    const chat = ['gen_ai_operation_name="chat"', 'gen_ai_request_model="m"'];
+    for (const name of ["request_duration", "time_to_first_token", "time_per_output_token"]) {
+      const count = `gen_ai_server_${name}_seconds_count`;
+      expect(of(text, count, ...chat, 'gen_ai_provider_name="lintel"'), name).toEqual([1]);
+    }
+    const tokens = "gen_ai_client_token_usage";
+    const asked = [...chat, 'gen_ai_provider_name="openai"'];
+    expect(of(text, `${tokens}_sum`, ...asked, 'gen_ai_token_type="input"')).toEqual([7]);
+    expect(of(text, `${tokens}_sum`, ...asked, 'gen_ai_token_type="output"')).toEqual([3]);
+    expect(of(text, `${tokens}_count`)).toEqual([1, 1]);
+    const client = "gen_ai_client_operation_duration_seconds_count";
+    expect(of(text, client, 'lintel_backend="a"', 'error_type="unavailable"')).toEqual([1]);
+    expect(of(text, client, 'lintel_backend="b"', 'gen_ai_provider_name="openai"')).toEqual([1]);
+    expect(of(text, "gen_ai_client_operation_time_to_first_chunk_seconds_count")).toEqual([1]);
+    expect(of(text, "lintel_target_failures_total", 'lintel_backend="a"')).toEqual([1]);
+    expect(of(text, "lintel_target_available")).toEqual([1, 1]);
+  });
+
+  test("buckets are those of the conventions, and each holds those below it", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const core = coreOf([backend("a")], {}, { telemetry: open.telemetry });
+    await run(core, "chat", { ...hello, model: "m" });
+    const text = open.prometheus?.() ?? "";
+    const ends = (name: string) =>
+      [...text.matchAll(new RegExp(`^${name}_bucket\\{.*le="([^"]+)"\\} (\\d+)$`, "gm"))].filter(
+        ([line]) => !line.includes('type="output"'),
+      );
+    const boundaries = (name: string) => ends(name).map(([, end]) => end);
+    const durations = "0.01 0.02 0.04 0.08 0.16 0.32 0.64 1.28 2.56 5.12 10.24 20.48 40.96 81.92";
+    const expected = {
+      gen_ai_server_request_duration_seconds: durations,
+      gen_ai_client_operation_duration_seconds: durations,
+      gen_ai_server_time_to_first_token_seconds:
+        "0.001 0.005 0.01 0.02 0.04 0.06 0.08 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10",
+      gen_ai_client_token_usage:
+        "1 4 16 64 256 1024 4096 16384 65536 262144 1048576 4194304 16777216 67108864",
+    };
+    for (const [name, ends] of Object.entries(expected)) {
+      expect(boundaries(name).join(" "), name).toBe(`${ends} +Inf`);
+    }
+    const counts = ends("gen_ai_client_token_usage").map(([, , count]) => Number(count));
+    // Seven tokens: above 4, at most 16.
+    expect(counts.slice(0, 4)).toEqual([0, 0, 1, 1]);
+    expect(counts.at(-1)).toBe(1);
+  });
+
+  test("refusals, calls that run, and images are told", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const { handle } = hangsAfter("x");
+    const painter = scripted({ streamTextToImage: paints(1), chat: handle });
+    const core = coreOf(
+      [painter],
+      {},
+      {
+        telemetry: open.telemetry,
+        limits: {
+          settings: { global: { concurrent: 1 }, models: [] },
+          prices: [],
+          store: memoryLimits(),
+        },
+      },
+    );
+    open.observe({ running: () => core.readiness.running, routing: () => core.routing.snapshot() });
+    await run(core, "textToImage", { prompt: "a", numImagesPerPrompt: 3, includeData: true });
+    const leave = new AbortController();
+    const { messages } = core.call(
+      "chat",
+      { $typeName: "lintel.v1.LLMRequest", model: "", stop: [], messages: [message] } as never,
+      { door: "test", credential: "me", signal: leave.signal },
+    );
+    const iterator = messages[Symbol.asyncIterator]();
+    await iterator.next();
+    expect(of(open.prometheus?.() ?? "", "lintel_requests_active")).toEqual([1]);
+    await expect(run(core, "chat", hello)).rejects.toMatchObject({ code: "rate_limited" });
+    leave.abort();
+    await expect(iterator.next()).rejects.toMatchObject({ code: "cancelled" });
+    const text = open.prometheus?.() ?? "";
+    expect(of(text, "lintel_images_total", 'gen_ai_request_model="image-1"')).toEqual([3]);
+    expect(of(text, "lintel_requests_active")).toEqual([0]);
+    expect(of(text, "lintel_requests_total", 'lintel_outcome="cancelled"')).toEqual([1]);
+    expect(
+      of(
+        text,
+        "lintel_limit_refusals_total",
+        'lintel_limit_scope="global"',
+        'lintel_limit_quantity="concurrent"',
+      ),
+    ).toEqual([1]);
+  });
+
+  test("stores that are away are told", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const state = { kind: "redis", available: false, outages: 2, decidedWithout: 31 } as const;
+    open.observe({
+      running: () => 0,
+      routing: () => ({ endpoints: [], retries: { requests: 0, retries: 0, denied: 4 } }),
+      limits: { state },
+      tokens: { away: true },
+      usage: { away: false, lost: 5 },
+    });
+    const text = open.prometheus?.() ?? "";
+    expect(of(text, "lintel_store_available", '"limits"')).toEqual([0]);
+    expect(of(text, "lintel_store_available", '"tokens"')).toEqual([0]);
+    expect(of(text, "lintel_store_available", '"usage"')).toEqual([1]);
+    expect(of(text, "lintel_store_outages_total")).toEqual([2]);
+    expect(of(text, "lintel_store_decided_without_total")).toEqual([31]);
+    expect(of(text, "lintel_retries_denied_total")).toEqual([4]);
+    expect(of(text, "lintel_usage_unwritten")).toEqual([5]);
+  });
+
+  test("names that callers choose can't break a line, nor fill the memory", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const name = 'a"b\\c\nd';
+    const models = [{ name, targets: [{ backend: "a", model: "m" }] }];
+    const core = coreOf([backend("a")], { models }, { telemetry: open.telemetry });
+    await run(core, "chat", { ...hello, model: name });
+    for (let i = 0; i < 2100; i++) {
+      await run(core, "chat", { ...hello, model: "m" }, { door: `door-${i}` });
+    }
+    const text = open.prometheus?.() ?? "";
+    const requests = of(text, "lintel_requests_total");
+    expect(of(text, "lintel_requests_total", 'gen_ai_request_model="a\\"b\\\\c\\nd"')).toEqual([1]);
+    expect(requests).toHaveLength(2001);
+    expect(requests.reduce((a, b) => a + b)).toBe(2101);
+  });
+});
+
+test("over OTLP they are the same, under the conventions' own names", async () => {
+  const sink = await Collector.start();
+  const open = await telemetryOf({ otlp: otlpTo(sink.url, { traces: false }) });
+  const lintel = await startLintel([scripted({ chat: says("x", "y") })], {
+    parts: { telemetry: open.telemetry },
+  });
+  const { core } = lintel;
+  open.observe({ running: () => core.readiness.running, routing: () => core.routing.snapshot() });
+  const response = await fetch(`${lintel.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: "Bearer x", "content-type": "application/json" },
+    body: JSON.stringify({ ...hello, stream: true }),
+  });
+  await response.text();
+  await lintel.close();
+  await open.close();
+  await sink.close();
+  expect(sink.points("lintel.requests")).toMatchObject([
+    {
+      asDouble: 1,
+      attributes: {
+        "lintel.door": "openai",
+        "lintel.method": "chat",
+        "lintel.outcome": "ok",
+        "gen_ai.request.model": "chat-1",
+      },
+    },
+  ]);
+  const own = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": "lintel",
+    "gen_ai.request.model": "chat-1",
+  };
+  for (const name of ["request.duration", "time_to_first_token", "time_per_output_token"]) {
+    const points = sink.points(`gen_ai.server.${name}`);
+    expect(points, name).toHaveLength(1);
+    expect(points[0]?.attributes, name).toEqual(own);
+    expect(sink.metrics.get(`gen_ai.server.${name}`)).toMatchObject({
+      unit: "s",
+      histogram: { aggregationTemporality: 2 },
+    });
+  }
+  const usage = sink.points("gen_ai.client.token.usage");
+  expect(usage.map(({ sum, attributes }) => [attributes["gen_ai.token.type"], sum])).toEqual([
+    ["input", 7],
+    ["output", 2],
+  ]);
+  expect(sink.metrics.get("lintel.requests").sum).toMatchObject({ isMonotonic: true });
+  expect(sink.points("lintel.target.available")[0]).toMatchObject({ asDouble: 1 });
+});
+
+const message = { $typeName: "lintel.v1.LLMMessage", role: "user", content: "Hello" };

@@ -1,0 +1,241 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { createBackend } from "../../src/backends/index.js";
+import type { BackendContext } from "../../src/backends/kind.js";
+import { backendSchema } from "../../src/config/kinds.js";
+import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import { coreOf, run } from "../support/core.js";
+import { startLintel } from "../support/lintel.js";
+import { backend, equals, fails, hello } from "../support/routing.js";
+import { paints, says, scripted } from "../support/scripted.js";
+import { Collector, type Span } from "./collector.js";
+import { otlpTo, telemetryOf } from "./support.js";
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function collector(): Promise<Collector> {
+  const started = await Collector.start();
+  closing.push(() => started.close());
+  return started;
+}
+
+const caller = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };
+const traceparent = `00-${caller.traceId}-${caller.spanId}-01`;
+const headers: Record<string, string> = { traceparent, tracestate: "vendor=1,other=2" };
+const header = (name: string) => headers[name];
+
+const named = (spans: readonly Span[], name: string) => {
+  const found = spans.filter((span) => span.name === name);
+  expect(found, name).toHaveLength(1);
+  return found[0] as Span;
+};
+
+describe("a call", () => {
+  test("is a span in the caller's trace, with a span below it for each attempt", async () => {
+    const sink = await collector();
+    const providers = new Map([["b", "openai"]]);
+    const telemetry = await telemetryOf({ otlp: otlpTo(sink.url), providers });
+    const backends = [backend("a", fails("unavailable")), backend("b", says("x", "y"))];
+    const models = [{ name: "m", targets: [{ backend: "a" }, { backend: "b", priority: 1 }] }];
+    const core = coreOf(backends, { models }, { telemetry: telemetry.telemetry });
+    await run(core, "chat", { ...hello, model: "m", temperature: 0.5, seed: 3n }, { header });
+    await telemetry.close();
+    expect(sink.spans).toHaveLength(3);
+    const call = sink.spans.find(({ kind }) => kind === 2) as Span;
+    const [failed, won] = sink.spans
+      .filter(({ kind }) => kind === 3)
+      .sort(
+        (a, b) => Number(a.attributes["lintel.attempt"]) - Number(b.attributes["lintel.attempt"]),
+      );
+    expect(call).toMatchObject({
+      name: "chat m",
+      traceId: caller.traceId,
+      parentSpanId: caller.spanId,
+      status: { code: 0 },
+      attributes: {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "lintel",
+        "gen_ai.request.model": "m",
+        "gen_ai.output.type": "text",
+        "gen_ai.request.stream": true,
+        "gen_ai.request.temperature": 0.5,
+        "gen_ai.request.seed": 3,
+        "gen_ai.usage.input_tokens": 7,
+        "gen_ai.usage.output_tokens": 2,
+        "gen_ai.response.time_to_first_chunk": expect.any(Number),
+        "lintel.attempts": 2,
+        "lintel.backend": "b",
+        "lintel.door": "test",
+      },
+      resource: { "service.name": "lintel", "service.version": "1.2.3" },
+    });
+    expect(failed).toMatchObject({
+      name: "chat m",
+      traceId: caller.traceId,
+      parentSpanId: call.spanId,
+      status: { code: 2 },
+      attributes: { "lintel.backend": "a", "error.type": "unavailable" },
+    });
+    expect(won).toMatchObject({
+      traceId: caller.traceId,
+      parentSpanId: call.spanId,
+      status: { code: 0 },
+      attributes: {
+        "lintel.backend": "b",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": "m",
+        "gen_ai.usage.output_tokens": 2,
+      },
+    });
+    expect(won?.attributes).not.toHaveProperty("error.type");
+  });
+
+  test("that the caller did wrong is no fault of this side, one that failed is", async () => {
+    const sink = await collector();
+    const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
+    const broken = backend("a", fails("upstream_failed"));
+    const core = coreOf([broken], { models: equals([broken]) }, { telemetry: telemetry.telemetry });
+    await expect(run(core, "chat", { ...hello, model: "nope" })).rejects.toThrow(LintelError);
+    await expect(run(core, "chat", { ...hello, model: "m" })).rejects.toThrow(LintelError);
+    await telemetry.close();
+    const wrong = named(sink.spans, "chat");
+    expect(wrong.parentSpanId ?? "").toBe("");
+    expect(wrong).toMatchObject({
+      status: { code: 0 },
+      attributes: { "error.type": "model_not_found" },
+    });
+    const failed = sink.spans.find(({ kind, name }) => kind === 2 && name === "chat m");
+    expect(failed).toMatchObject({
+      status: { code: 2 },
+      attributes: { "error.type": "upstream_failed" },
+    });
+  });
+
+  test("for images says so", async () => {
+    const sink = await collector();
+    const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
+    const painter = scripted({ streamTextToImage: paints(1) });
+    const core = coreOf([painter], {}, { telemetry: telemetry.telemetry });
+    await run(core, "streamTextToImage", {
+      prompt: "a",
+      numImagesPerPrompt: 2,
+      modelId: "image-1",
+      includeData: true,
+    });
+    await telemetry.close();
+    expect(sink.spans.find(({ kind }) => kind === 2)).toMatchObject({
+      name: "generate_content image-1",
+      attributes: {
+        "gen_ai.operation.name": "generate_content",
+        "gen_ai.output.type": "image",
+        "gen_ai.request.choice.count": 2,
+        "lintel.images": 2,
+      },
+    });
+  });
+});
+
+test.each([
+  ["over gRPC", (url: string) => ({ type: "node", name: "next", address: url, token: "t" })],
+  [
+    "over REST",
+    (url: string) => ({
+      type: "rest",
+      name: "next",
+      url,
+      token: "t",
+      models: [{ id: "chat-1", task: "chat" }],
+    }),
+  ],
+] as const)("two Lintels in a row are one trace %s", async (_, entry) => {
+  const sink = await collector();
+  const open = () => telemetryOf({ otlp: otlpTo(sink.url, { metrics: false }) });
+  const [first, second] = [await open(), await open()];
+  const chats = scripted({ chat: says("x") });
+  const behind = await startLintel([chats], { parts: { telemetry: second.telemetry } });
+  const config = backendSchema.parse(entry(behind.url));
+  const next = await createBackend(config, { log: silent } as BackendContext);
+  next.start?.();
+  const front = await startLintel([next], { parts: { telemetry: first.telemetry } });
+  const response = await fetch(`${front.url}/llm`, {
+    method: "POST",
+    headers: { ...headers, authorization: "Bearer x", "content-type": "application/json" },
+    body: JSON.stringify({ ...hello, model: "chat-1", stream: true }),
+  });
+  expect(response.status).toBe(200);
+  await response.text();
+  await front.close();
+  await next.close();
+  await behind.close();
+  await first.close();
+  await second.close();
+  const byId = new Map(sink.spans.map((span) => [span.spanId, span]));
+  const chain: Span[] = [];
+  // From the last question up to the call of the caller.
+  const parents = new Set(sink.spans.map(({ parentSpanId }) => parentSpanId));
+  const spans = sink.spans.filter(({ name }) => name === "chat chat-1");
+  let span = spans.find(({ spanId }) => !parents.has(spanId));
+  for (; span; span = byId.get(span.parentSpanId ?? "")) chain.push(span);
+  expect(chain.map(({ kind }) => kind)).toEqual([3, 2, 3, 2]);
+  expect(chain.at(-1)?.parentSpanId).toBe(caller.spanId);
+  expect(spans).toHaveLength(4);
+  for (const { traceId, traceState } of spans) {
+    expect(traceId).toBe(caller.traceId);
+    expect(traceState).toBe("vendor=1,other=2");
+  }
+});
+
+test("a trace that its beginner does not record is not recorded, nor further on", async () => {
+  const sink = await collector();
+  const telemetry = await telemetryOf({ otlp: otlpTo(sink.url, { sampleRatio: 1 }) });
+  const seen: (string | undefined)[] = [];
+  const asked = scripted({
+    chat: (call) => {
+      seen.push(call.trace?.traceparent);
+      return says("x")(call);
+    },
+  });
+  const core = coreOf([asked], {}, { telemetry: telemetry.telemetry });
+  const unsampled = { ...headers, traceparent: traceparent.replace(/01$/, "00") };
+  await run(core, "chat", hello, { header: (name: string) => unsampled[name as "traceparent"] });
+  await telemetry.close();
+  expect(sink.spans).toEqual([]);
+  expect(seen[0]).toMatch(new RegExp(`^00-${caller.traceId}-[0-9a-f]{16}-00$`));
+});
+
+test("none of the traces that begin here is recorded where the share is 0", async () => {
+  const sink = await collector();
+  const telemetry = await telemetryOf({ otlp: otlpTo(sink.url, { sampleRatio: 0 }) });
+  const core = coreOf([scripted({ chat: says("x") })], {}, { telemetry: telemetry.telemetry });
+  await run(core, "chat", hello);
+  await run(core, "chat", hello, { header });
+  await telemetry.close();
+  expect(sink.spans.map(({ traceId }) => traceId)).toEqual([caller.traceId, caller.traceId]);
+});
+
+test("a collector that is away is said once, and again when it is back", async () => {
+  const sink = await collector();
+  const lines: string[] = [];
+  const note = (fields: object, text: string) => {
+    lines.push(text);
+    expect(JSON.stringify(fields)).not.toContain("secret");
+  };
+  const log = { debug: note, info: note, warn: note, error: note };
+  const headers = { authorization: "secret" };
+  const send = async (status: number) => {
+    sink.status = status;
+    const telemetry = await telemetryOf(
+      { otlp: otlpTo(sink.url, { headers, traces: false }) },
+      log,
+    );
+    await telemetry.close();
+  };
+  await send(400);
+  expect(lines).toEqual(["telemetry can't be delivered"]);
+  await send(200);
+  expect(lines).toHaveLength(1);
+  expect(sink.headers.at(-1)).toMatchObject({ authorization: "secret" });
+});
