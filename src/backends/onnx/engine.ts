@@ -111,7 +111,8 @@ export class ImageEngine {
     } catch (thrown) {
       if (this.#closed) throw closing();
       const error = thrown as Error;
-      const detail = error instanceof PipelineFailure ? error.message : "the model can't be loaded";
+      const told = error instanceof PipelineFailure || error instanceof LintelError;
+      const detail = told ? error.message : "the model can't be loaded";
       onState({ name: "failed", detail, error });
       throw new LintelError("unavailable", detail, { cause: error });
     }
