@@ -277,7 +277,7 @@ describe("what the list says of a model", () => {
     const without = await models.copy("sdxl", "no-loras");
     await rm(join(without, "loras"), { recursive: true });
     expect(modelOf(without).sizeBytes).toBe(model.sizeBytes);
-    expect(modelOf(without).supports).not.toContain("loras");
+    expect(modelOf(without).loras).toEqual([]);
   });
 
   it("is how many steps and how much guidance a model for few steps takes", () => {

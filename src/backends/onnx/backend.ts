@@ -55,8 +55,7 @@ export function createOnnxBackend(
   /** Files come and go while the process runs. */
   const lookForLoras = () => {
     loras = findLoras(folder, more);
-    const { loras: ids, supports } = describeModel(id, folder, [...loras.keys()], bar, State.IDLE);
-    update({ loras: ids, supports });
+    update({ loras: [...loras.keys()] });
   };
 
   const onState = (next: EngineState) => {

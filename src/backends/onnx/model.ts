@@ -16,6 +16,8 @@ const always = [
   "num_inference_steps",
   "num_images_per_prompt",
   "include_previews",
+  // Files may be put there while the model is served.
+  "loras",
 ];
 
 /** What there is to say of a folder without loading it. */
@@ -28,11 +30,7 @@ export function describeModel(
 ): Model {
   return modelOf(id, Task.TEXT_TO_IMAGE, {
     state,
-    supports: [
-      ...always,
-      ...(loras.length > 0 ? ["loras"] : []),
-      ...(hasChecker(folder) ? ["safety_check"] : []),
-    ],
+    supports: [...always, ...(hasChecker(folder) ? ["safety_check"] : [])],
     promptBar: bar === "encoders" ? PromptBar.ENCODERS : PromptBar.BATCH,
     loras: [...loras],
     defaults: defaultsOf(folder),

@@ -82,6 +82,10 @@ export async function decodePlanes(
     "sample",
   );
   const [, colours, rows = 0, columns = 0] = dims;
+  // Some autoencoders leave the range of half precision.
+  if (data.some((value) => !Number.isFinite(value))) {
+    throw new ModelProblem(`${files.vae}: gives values that are not finite`);
+  }
   if (dims.length !== 4 || colours !== 3) {
     throw new ModelProblem(`${files.vae}: gives a tensor of shape [${dims}], not [1, 3, h, w]`);
   }
