@@ -18,12 +18,10 @@ PLACE_NAMES = list(scenes.PLACES)
 FACTS = [len(scenes.SHAPES) + 1, len(scenes.NAMES) + 1, len(SIZE_NAMES) + 1, len(PLACE_NAMES) + 1] * 3 \
     + [3, len(scenes.NAMES) + 1, len(scenes.NAMES) + 1]
 
-# (w, h) in cells of 16 pixels, with the share of scenes: first, when many are wanted, and late.
-SMALL = {(32, 18): 0.56, (16, 9): 0.14, (64, 36): 0.1, (32, 32): 0.06, (16, 16): 0.05, (8, 8): 0.02,
-         (18, 32): 0.03, (24, 24): 0.02, (48, 27): 0.02}
-LARGE = {(64, 36): 0.26, (32, 18): 0.44, (16, 9): 0.05, (32, 32): 0.07, (64, 64): 0.007, (16, 16): 0.03,
-         (8, 8): 0.02, (4, 4): 0.013, (36, 64): 0.01, (18, 32): 0.04, (48, 48): 0.01, (80, 45): 0.01,
-         (48, 27): 0.04}
+# (w, h) in cells of 32 pixels, with the share of scenes; (32, 18) is 1024x576.
+TABLE = {(32, 18): 0.7, (16, 9): 0.06, (32, 32): 0.05, (16, 16): 0.05, (18, 32): 0.04, (24, 24): 0.02,
+         (8, 8): 0.03, (4, 4): 0.005, (40, 23): 0.015, (48, 27): 0.01, (64, 36): 0.01, (64, 64): 0.003,
+         (24, 18): 0.007}
 
 
 def facts(s):
@@ -47,9 +45,9 @@ def texts(rng, count, tok, aspect=16 / 9):
     return drawn, ids, np.array([facts(s) for s in drawn])
 
 
-def serve(queue, seed, wanted, late, outline):
+def serve(queue, seed, wanted, outline):
     """Puts (size, latents, ids, facts) of 64 scenes on the queue until the process is ended.
-    Shared: wanted, how many scenes are to be drawn by now; late, whether large canvases come."""
+    wanted: how many scenes are to be drawn by now (shared)."""
     torch.set_num_threads(1)
     rng = np.random.default_rng(seed)
     tok = captions.make_tokenizer()
@@ -59,8 +57,7 @@ def serve(queue, seed, wanted, late, outline):
             time.sleep(0.1)
             continue
         drawn_so_far += 64
-        table = LARGE if late.value else SMALL
-        w, h = list(table)[int(rng.choice(len(table), p=list(table.values())))]
+        w, h = list(TABLE)[int(rng.choice(len(TABLE), p=list(TABLE.values())))]
         drawn, ids, what = texts(rng, 64, tok, w / h)
         for s in drawn:
             s.outline = outline

@@ -138,12 +138,12 @@ def main():
         "bos_token_id": 1, "pad_token_id": 0})
     write(OUT / "unet/config.json", {
         "_class_name": "UNet2DConditionModel", **v, "in_channels": LATENT, "out_channels": LATENT,
-        "sample_size": [36, 64], "cross_attention_dim": DIM, "block_out_channels": list(WIDTHS)})
+        "sample_size": [18, 32], "cross_attention_dim": DIM, "block_out_channels": list(WIDTHS)})
     write(OUT / "vae_decoder/config.json", {
         "_class_name": "AutoencoderKL", **v, "in_channels": 3, "out_channels": 3,
         "latent_channels": LATENT, "scaling_factor": 1.0,
         "latent_rgb_factors": preview()[0], "latent_rgb_factors_bias": preview()[1],
-        "block_out_channels": [32, 32, 32, 32, 64], "sample_size": [576, 1024]})
+        "block_out_channels": [16, 16, 16, 16, 32, 64], "sample_size": [576, 1024]})
     tok = make_tokenizer()
     write(OUT / "tokenizer/tokenizer.json", json.loads(tok.to_str()))
     write(OUT / "tokenizer/tokenizer_config.json", {

@@ -1,4 +1,4 @@
-"""The latent space: what one cell of 16x16 pixels holds, and how a scene is written in it.
+"""The latent space: what one cell of 32x32 pixels holds, and how a scene is written in it.
 
 Nine channels, each of about mean 0 and variance 1 over training pictures:
  0     how far the nearest edge is: the signed distance to the things, saturated by tanh
@@ -14,9 +14,9 @@ import numpy as np
 
 import scenes
 
-FACTOR = 16
+FACTOR = 32
 CHANNELS = 9
-REACH = 24.0  # pixels over which the distance saturates
+REACH = 48.0  # pixels over which the distance saturates
 MEAN = np.array([0.8, 0, 0, 0.18, 0.03, 0, 0.18, 0.03, 0], np.float32)[:, None, None]
 STD = np.array([0.5, 0.05, 0.05, 0.68, 0.58, 0.65, 0.68, 0.58, 0.65], np.float32)[:, None, None]
 

@@ -15,7 +15,7 @@ OUT = Path(__file__).parent / "fixtures"
 
 
 def main():
-    prompt, negative, width, height, steps, guidance = "a red circle on a blue background", "", 112, 64, 4, 7.5
+    prompt, negative, width, height, steps, guidance = "a red circle on a blue background", "", 128, 64, 4, 7.5
     pipe = Pipeline()
     noise = pipe.noise(1234, width, height)
     latents = pipe.denoise(noise, prompt, negative, steps, guidance)

@@ -15,15 +15,34 @@ from PIL import Image
 HERE = Path(__file__).parent
 
 
+def with_lora(path, lora, weight):
+    """The bytes of an ONNX file whose weights W have become W + weight * B A."""
+    import onnx
+    from safetensors.numpy import load_file
+    model, low = onnx.load(path), load_file(lora)
+    for w in model.graph.initializer:
+        module = "unet." + w.name.removesuffix(".weight")
+        if f"{module}.lora_A.weight" in low:
+            a, b = (low[f"{module}.lora_{k}.weight"].astype(np.float32) for k in "AB")
+            value = onnx.numpy_helper.to_array(w)
+            delta = (b.reshape(len(b), -1) @ a.reshape(len(a), -1)).reshape(value.shape)
+            w.CopyFrom(onnx.numpy_helper.from_array((value + weight * delta).astype(value.dtype), w.name))
+    return model.SerializeToString()
+
+
 class Pipeline:
-    def __init__(self, folder=HERE / "lintel-image", threads=1):
+    """lora: a safetensors file in diffusers' naming, with the weight to add it with."""
+
+    def __init__(self, folder=HERE / "lintel-image", threads=1, lora=None, weight=1.0):
         from tokenizers import Tokenizer
         folder = Path(folder)
         opts = ort.SessionOptions()
         opts.intra_op_num_threads = threads
-        load = lambda n: ort.InferenceSession(str(folder / n / "model.onnx"), opts,
-                                              providers=["CPUExecutionProvider"])
-        self.text, self.unet, self.vae = load("text_encoder"), load("unet"), load("vae_decoder")
+        load = lambda model: ort.InferenceSession(model, opts, providers=["CPUExecutionProvider"])
+        files = {n: str(folder / n / "model.onnx") for n in ("text_encoder", "unet", "vae_decoder")}
+        if lora is not None:
+            files["unet"] = with_lora(files["unet"], lora, weight)
+        self.text, self.unet, self.vae = (load(f) for f in files.values())
         read = lambda n: json.loads((folder / n).read_text())
         self.schedule = read("scheduler/scheduler_config.json")
         self.vae_config = read("vae_decoder/config.json")
@@ -88,8 +107,10 @@ def main():
     for name, value in (("width", 1024), ("height", 576), ("seed", 0), ("steps", 50)):
         ap.add_argument(f"--{name}", type=int, default=value)
     ap.add_argument("--guidance", type=float, default=7.5)
+    ap.add_argument("--lora", help="a file in loras/")
+    ap.add_argument("--lora-weight", type=float, default=1)
     a = ap.parse_args()
-    picture = Pipeline()(a.prompt, a.width, a.height, a.seed, negative=a.negative, steps=a.steps,
+    picture = Pipeline(lora=a.lora, weight=a.lora_weight)(a.prompt, a.width, a.height, a.seed, negative=a.negative, steps=a.steps,
                          guidance=a.guidance)[0]
     Image.fromarray(picture).save(a.out)
 

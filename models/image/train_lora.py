@@ -45,8 +45,8 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(3)
     ctx = mp.get_context("spawn")
-    source, wanted, late = ctx.Queue(12), ctx.Value("i", 4000), ctx.Value("i", 0)
-    worker = ctx.Process(target=data.serve, args=(source, 3, wanted, late, True), daemon=True)
+    source, wanted = ctx.Queue(12), ctx.Value("i", 4000)
+    worker = ctx.Process(target=data.serve, args=(source, 3, wanted, True), daemon=True)
     worker.start()
     kept = torch.load(WORK / "unet.pt")
     text, unet = TextEncoder(len(captions.vocabulary())), UNet()
@@ -68,10 +68,9 @@ def main():
     while (done := (time.time() - start) / (60 * args.minutes)) < 1:
         pool.fill()
         wanted.value = 4000 + seen // 2
-        late.value = int(done > 0.5)
         for g in opt.param_groups:
             g["lr"] = 4e-3 * min(1, (step + 1) / 20) * (1 - 0.97 * done)
-        z, ids, _ = pool.batch(data.LARGE if late.value else data.SMALL, args.cells)
+        z, ids, _ = pool.batch(data.TABLE, args.cells)
         loss = objective(z, ids, args.guide)[0]
         opt.zero_grad()
         loss.backward()

@@ -2,7 +2,7 @@
 
 Reads nothing, writes .work/unet.pt. Three parts:
  1. the text encoder alone learns to state a scene's facts from its caption (minutes);
- 2. both learn to clean noisy latents, first small canvases, then mostly 1024x576;
+ 2. both learn to clean noisy latents, mostly of 1024x576;
  3. the same, calibrated for guidance: see `target` below.
 """
 import argparse
@@ -152,7 +152,6 @@ def main():
     ap.add_argument("--text-minutes", type=float, default=3)
     ap.add_argument("--guide", type=float, default=2.5)
     ap.add_argument("--calibrate", type=float, default=0.8, help="share of the time after which `guide` counts")
-    ap.add_argument("--late", type=float, default=0.4, help="share of the time after which large canvases come")
     ap.add_argument("--cells", type=int, default=37000)
     ap.add_argument("--seed", type=int, default=2)
     ap.add_argument("--threads", type=int, default=1)
@@ -163,8 +162,8 @@ def main():
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
     ctx = mp.get_context("spawn")
-    source, wanted, late = ctx.Queue(12), ctx.Value("i", 6000), ctx.Value("i", 0)
-    worker = ctx.Process(target=data.serve, args=(source, args.seed, wanted, late, False), daemon=True)
+    source, wanted = ctx.Queue(12), ctx.Value("i", 6000)
+    worker = ctx.Process(target=data.serve, args=(source, args.seed, wanted, False), daemon=True)
     worker.start()
     text, unet, heads = TextEncoder(len(captions.vocabulary())), UNet(), Facts()
     print("parameters", sum(p.numel() for p in text.parameters()), sum(p.numel() for p in unet.parameters()))
@@ -187,17 +186,16 @@ def main():
     ema_text, ema_unet = copy.deepcopy(text), copy.deepcopy(unet)
     objective = Objective(text, unet)
     start, step, seen, losses = time.time(), 0, 0, []
-    saved = start
+    saved, skipped = start, 0
     pool.fill(wait=True)
     while (done := args.done + (1 - args.done) * (time.time() - start) / (60 * args.minutes)) < 1:
         pool.fill()
         wanted.value = 6000 + seen // 2
-        late.value = int(done > args.late)
         guide = args.guide if done > args.calibrate else 1
         rate = min(1, (step + 1) / 60) * (0.01 + 0.99 * (1 if done < 0.5 else 1 - (done - 0.5) / 0.5))
         for g in adam.param_groups + muon.param_groups:
             g["lr"] = g["top"] * rate
-        z, ids, what = pool.batch(data.LARGE if late.value else data.SMALL, args.cells)
+        z, ids, what = pool.batch(data.TABLE, args.cells)
         main_loss, first, cond = objective(z, ids, guide)
         loss = main_loss
         if cond.any():
@@ -205,7 +203,11 @@ def main():
         adam.zero_grad()
         muon.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(params, 1.0)
+        if not torch.nn.utils.clip_grad_norm_(params, 1.0).isfinite():
+            print(f"{step} skipped: {tuple(z.shape)} loss {main_loss.item()}", flush=True)
+            if (skipped := skipped + 1) > 20:
+                raise SystemExit("the training has diverged; the last checkpoint is from before")
+            continue
         adam.step()
         muon.step()
         step, seen = step + 1, seen + len(z)

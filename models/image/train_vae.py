@@ -1,6 +1,6 @@
-"""Train the decoder on crops of drawn scenes.  python train_vae.py --minutes 6
+"""Train the decoder on crops of drawn scenes.  python train_vae.py --minutes 10
 
-Reads nothing; writes .work/vae.pt. A crop is 160x160 pixels of a scene of random size, mostly at an
+Reads nothing; writes .work/vae.pt. A crop is 256x256 pixels of a scene of random size, mostly at an
 edge. Noise on the latents makes the decoder forgiving of what the UNet gets slightly wrong.
 """
 import argparse
@@ -15,17 +15,17 @@ import scenes
 from vae import FACTOR, Decoder
 
 WORK = Path(__file__).parent / ".work"
-CELLS = 10
+CELLS = 8
 CROP = FACTOR * CELLS
 
 
 def crop(rng):
-    """(latents float32 [9, 10, 10], picture uint8 [3, 160, 160])."""
-    width, height = (FACTOR * int(rng.integers(CELLS, m)) for m in (80, 50))
+    """(latents float32 [9, 8, 8], picture uint8 [3, 256, 256])."""
+    width, height = (FACTOR * int(rng.integers(CELLS, m)) for m in (50, 36))
     if rng.random() < 0.5:
         width, height = 1024, 576
     elif rng.random() < 0.2:
-        width, height = (FACTOR * int(rng.integers(CELLS, 20)) for _ in range(2))
+        width, height = (FACTOR * int(rng.integers(CELLS, 14)) for _ in range(2))
     s = scenes.sample(rng, (0.03, 0.3, 0.33, 0.34), train=False, aspect=width / height)
     s.outline = rng.random() < 0.2
     for t in s.things:  # any colours, not only those with a name
@@ -46,9 +46,10 @@ def crop(rng):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument("--minutes", type=float, default=6)
-    ap.add_argument("--pool", type=int, default=8000)
-    ap.add_argument("--batch", type=int, default=16)
+    ap.add_argument("--minutes", type=float, default=10)
+    ap.add_argument("--pool", type=int, default=5000)
+    ap.add_argument("--batch", type=int, default=10)
+    ap.add_argument("--resume", action="store_true", help="go on from .work/vae.pt")
     args = ap.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -58,6 +59,8 @@ def main():
     z, full = (torch.from_numpy(np.stack(v)) for v in zip(*(crop(rng) for _ in range(args.pool))))
     print(f"pool drawn {time.time() - start:.0f}s", flush=True)
     dec = Decoder().to(memory_format=torch.channels_last)
+    if args.resume:
+        dec.load_state_dict(torch.load(WORK / "vae.pt")["dec"])
     opt = torch.optim.AdamW(dec.parameters(), lr=2e-3, weight_decay=1e-4, betas=(0.9, 0.98))
     start, step, edge = time.time(), 0, FACTOR  # what lies beyond the crop is unknown to it
     while (done := (time.time() - start) / (60 * args.minutes)) < 1:
