@@ -1,6 +1,7 @@
 /** Finds and loads the configuration. */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { keepSecret } from "../core/secrets.js";
 import type { Parsed } from "./parse.js";
 import { ConfigError, type Problem } from "./problems.js";
 import {
@@ -11,6 +12,7 @@ import {
   parseListen,
 } from "./quantities.js";
 import { type Config, configSchema } from "./schema.js";
+import { secretsOf } from "./secrets.js";
 
 /** Name of the file that is looked for in the working directory. */
 export const defaultFile = "lintel.yaml";
@@ -62,6 +64,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
     ...config,
     listen: listen.filter((address) => address !== undefined),
   };
+  keepSecret(secretsOf(effective));
   return { config: effective, file, warnings: warningsOf(effective) };
 }
 

@@ -4,6 +4,7 @@
  * `cause` is for the log only.
  */
 import { Code } from "@connectrpc/connect";
+import { withoutSecrets } from "./secrets.js";
 
 /** A row of the table. */
 interface Row {
@@ -227,7 +228,7 @@ function retryOfStatus(status: number): Retry {
 
 /** Takes addresses and things that look like keys out of a server's message. */
 export function withoutAddresses(text: string): string {
-  return text
+  return withoutSecrets(text)
     .slice(0, 500)
     .replace(/\b(?:https?|grpc|unix|wss?):\/*\S+/gi, "[address]")
     .replace(/\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b/g, "[address]")
