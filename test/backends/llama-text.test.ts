@@ -12,7 +12,10 @@ import { tiny } from "./llama-subject.js";
 
 let model: LoadedModel;
 beforeAll(async () => {
-  model = await loadModel({ path: tiny, sequences: 1, gpu: false }, { log: silent, signal: new AbortController().signal });
+  model = await loadModel(
+    { path: tiny, sequences: 1, gpu: false },
+    { log: silent, signal: new AbortController().signal },
+  );
 });
 afterAll(() => model.close());
 

@@ -107,7 +107,9 @@ describe("mistakes", () => {
     [
       "no kind of backend",
       "backends:\n  - name: a\n",
-      ["lintel.yaml:2:5: backends[0].type: is required: embedded, openai, node, llama, onnx, sdapi, comfyui, rest or ai-sdk"],
+      [
+        "lintel.yaml:2:5: backends[0].type: is required: embedded, openai, node, llama, onnx, sdapi, comfyui, rest or ai-sdk",
+      ],
     ],
     [
       "a field of a backend",
