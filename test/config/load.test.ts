@@ -114,6 +114,7 @@ safety: { action: blur }
     totalTimeoutMs: 60_000,
     safetyAction: "blur",
     safetyOnFailure: "closed",
+    callLog: { sample: 1, content: false },
     routing: routingDefaults,
     exposeSources: false,
   });
