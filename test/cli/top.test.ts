@@ -1,0 +1,168 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeAll, expect, test } from "vitest";
+import { topView } from "../../src/cli/top-view.js";
+import type { Status } from "../../src/telemetry/status.js";
+import { Upstream } from "../backends/upstream.js";
+import { build, folder, type Lintel, run, start } from "./lintel.js";
+
+beforeAll(build);
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const answer = {
+  choices: [{ index: 0, finish_reason: "stop", message: { role: "assistant", content: "Hi" } }],
+  usage: { prompt_tokens: 3, completion_tokens: 20, total_tokens: 23 },
+};
+
+async function gateway(more = "") {
+  const upstream = await Upstream.start((exchange) =>
+    exchange.json().messages[0].content === "fail"
+      ? exchange.sendJson(500, { error: { message: "no" } })
+      : exchange.sendJson(200, answer),
+  );
+  closing.push(() => upstream.close());
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:0
+state: { directory: state }
+backends: [{ type: openai, name: remote, url: "${upstream.url}/v1", models: [tiny] }]
+${more}`,
+  });
+  const lintel = run0(cwd);
+  const [, base = ""] = await lintel.until(/ on (http:\S+)\n/);
+  return { cwd, lintel, base };
+}
+
+function run0(cwd: string): Lintel {
+  const lintel = start([], cwd);
+  closing.push(async () => {
+    if (lintel.running) lintel.kill("SIGKILL");
+    await lintel.ended;
+  });
+  return lintel;
+}
+
+const chat = async (base: string, content: string) => {
+  const response = await fetch(`${base}/llm`, {
+    method: "POST",
+    headers: { authorization: "Bearer me", "content-type": "application/json" },
+    body: JSON.stringify({ messages: [{ role: "user", content }] }),
+  });
+  await response.text();
+  return response.status;
+};
+
+test("shows models and targets of a gateway that runs; nobody else is told", {
+  timeout: 60_000,
+}, async () => {
+  const { cwd, base, lintel } = await gateway();
+  expect(await chat(base, "hello")).toBe(200);
+  expect(await chat(base, "fail")).toBe(502);
+  const { code, stdout, stderr } = await run(["top", "--once"], cwd);
+  expect([code, stderr]).toEqual([0, ""]);
+  const rows = stdout.split("\n").map((line) => line.trim().split(/ {2,}/));
+  expect(rows[0]?.join(" ")).toMatch(
+    /^lintel \d.* pid \d+ up \d+s 0 running [\d.]+ requests\/s [\d.]+ tokens\/s$/,
+  );
+  const model = rows.find(([name]) => name === "tiny");
+  const [, rate, requests, failed, cancelled, , tokens] = model ?? [];
+  expect([requests, failed, cancelled, tokens]).toEqual(["2", "1", "0", "23"]);
+  expect(Number(rate)).toBeGreaterThan(0);
+  expect(rows.find(([name]) => name === "remote")?.slice(0, 7)).toEqual([
+    "remote",
+    "tiny",
+    "in",
+    "0",
+    "0",
+    "2",
+    "1",
+  ]);
+  expect(stdout).toContain("upstream_failed");
+  const json = JSON.parse((await run(["top", "--json"], cwd)).stdout) as Status;
+  expect(json.models).toMatchObject([{ model: "tiny", requests: 2, completionTokens: 20 }]);
+  // Not over the doors; and the socket is its owner's alone.
+  for (const path of ["/status", "/metrics"]) {
+    expect((await fetch(base + path)).status, path).toBe(404);
+  }
+  const socket = join(cwd, "state", "run", `${json.pid}.sock`);
+  expect(statSync(socket).mode & 0o777).toBe(0o600);
+  expect(statSync(join(cwd, "state", "run")).mode & 0o777).toBe(0o700);
+  // It goes on until it is told to stop.
+  const live = start(["top"], cwd);
+  closing.push(() => live.kill("SIGKILL"));
+  await live.until(/tiny[\s\S]*lintel \d[\s\S]*tiny/);
+  live.kill("SIGINT");
+  expect(await live.ended).toEqual({ code: 0, signal: null });
+  lintel.kill("SIGTERM");
+  await lintel.ended;
+  const after = await run(["top", "--once"], cwd);
+  expect([after.code, after.stdout]).toEqual([1, ""]);
+  expect(after.stderr).toContain("no gateway runs here");
+});
+
+test("of several gateways one is chosen; one that was killed is not among them", {
+  timeout: 60_000,
+}, async () => {
+  const { cwd } = await gateway();
+  const killed = run0(cwd);
+  await killed.until(/ on (http:\S+)\n/);
+  const both = await run(["top", "--once"], cwd);
+  expect(both.code).toBe(1);
+  const [, pids = ""] = /--pid: (.*)\n/.exec(both.stderr) ?? [];
+  expect(pids.split(", ")).toHaveLength(2);
+  const [first = ""] = pids.split(", ");
+  const chosen = await run(["top", "--once", "--pid", first], cwd);
+  expect(chosen.stdout).toContain(`pid ${first} `);
+  killed.kill("SIGKILL");
+  await killed.ended;
+  expect((await run(["top", "--once"], cwd)).code).toBe(0);
+});
+
+test("is closed where the operator says so; metrics may have an address of their own", {
+  timeout: 60_000,
+}, async () => {
+  const socket = join(folder(), "metrics.sock");
+  const { cwd, base } = await gateway(
+    `telemetry: { top: false, prometheus: { listen: "unix:${socket}" } }`,
+  );
+  expect((await run(["top", "--once"], cwd)).code).toBe(1);
+  expect((await fetch(`${base}/metrics`)).status).toBe(404);
+  const { request } = await import("node:http");
+  const text = await new Promise<string>((resolve, reject) => {
+    const asked = request({ socketPath: socket, path: "/metrics" }, async (response) => {
+      const parts: Buffer[] = [];
+      for await (const part of response) parts.push(part as Buffer);
+      resolve(`${response.headers["content-type"]}\n${Buffer.concat(parts).toString()}`);
+    });
+    asked.on("error", reject);
+    asked.end();
+  });
+  expect(text).toMatch(/^text\/plain; version=0\.0\.4/);
+  expect(text).toContain("lintel_target_available");
+});
+
+test("a model's name can't steer the terminal", () => {
+  const model = {
+    model: "\x1b[2Jx",
+    requests: 1,
+    failed: 0,
+    cancelled: 0,
+    promptTokens: 0,
+    completionTokens: 0,
+    images: 0,
+    requestRate: 0.1,
+    tokenRate: 250,
+  };
+  const retries = { requests: 0, retries: 0, denied: 2 };
+  const status = { version: "1", pid: 1, uptime: 90_061, running: 0, targets: [], retries };
+  const text = topView({ ...status, models: [model], away: ["limits"] });
+  expect(text).not.toContain("\x1b");
+  expect(text).toContain("?[2Jx");
+  expect(text).toContain("up 1d 1h");
+  expect(text).toContain("250 tokens/s");
+  expect(text).toContain("2 retries denied");
+  expect(text).toContain("Stores away: limits");
+});

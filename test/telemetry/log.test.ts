@@ -1,0 +1,96 @@
+import { describe, expect, test } from "vitest";
+import type { Backend } from "../../src/core/backend.js";
+import { LintelError } from "../../src/core/errors.js";
+import type { CallLogSettings } from "../../src/core/log-call.js";
+import { outcome, start } from "../support/calls.js";
+import { coreOf } from "../support/core.js";
+import { breaksAfter, hangsAfter, paints, says, scripted } from "../support/scripted.js";
+
+/** A core, and what it logs of calls. */
+function logging(backends: readonly Backend[], callLog: Partial<CallLogSettings> = {}) {
+  const lines: Record<string, unknown>[] = [];
+  const note = (fields: object, text: string) => {
+    if (text === "call") lines.push({ ...fields });
+  };
+  const log = { debug: note, info: note, warn: note, error: note };
+  const settings = { callLog: { sample: 1, content: false, ...callLog } };
+  return { core: coreOf(backends, settings, { log }), lines };
+}
+
+const asked = { messages: [{ role: "user", content: "my secret plan" }] };
+const broken = new LintelError("upstream_failed", "broke");
+
+describe("a call is one line", () => {
+  test.each([
+    ["that is answered", says("x"), "ok"],
+    ["that fails at once", breaksAfter(broken), "upstream_failed"],
+    ["that fails on its way", breaksAfter(broken, "x"), "upstream_failed"],
+  ])("%s", async (_, chat, code) => {
+    const { core, lines } = logging([scripted({ chat })]);
+    await outcome(core, "chat", asked, { requestId: "my-id" });
+    expect(lines).toMatchObject([{ id: "my-id", method: "chat", code, door: "test" }]);
+  });
+
+  test("whose caller stops while a step is on its way", async () => {
+    const { handle, aborted } = hangsAfter("x");
+    const { core, lines } = logging([scripted({ chat: handle })]);
+    const messages = start(core, "chat", asked).messages[Symbol.asyncIterator]();
+    await messages.next();
+    const pending = messages.next().catch((error: LintelError) => error.code);
+    await messages.return?.();
+    await aborted;
+    expect(await pending).toBe("cancelled");
+    expect(lines).toMatchObject([{ code: "cancelled" }]);
+    expect(core.readiness.running).toBe(0);
+  });
+
+  test("that was asked for with what can't be read", async () => {
+    const { core, lines } = logging([scripted({ chat: says("x") })]);
+    const defect = new LintelError("invalid_json", "no");
+    await outcome(core, "chat", asked, { defect });
+    expect(lines).toMatchObject([{ code: "invalid_json" }]);
+  });
+
+  test("with the id of the caller's trace", async () => {
+    const { core, lines } = logging([scripted({ chat: says("x") })]);
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
+    const header = (name: string) => (name === "traceparent" ? traceparent : undefined);
+    await outcome(core, "chat", asked, { header });
+    expect(lines).toMatchObject([{ traceId }]);
+  });
+});
+
+describe("what was said", () => {
+  const backends = () => [scripted({ chat: says("the ", "answer"), streamTextToImage: paints(1) })];
+
+  test("is not in the log", async () => {
+    const { core, lines } = logging(backends());
+    await outcome(core, "chat", asked);
+    await outcome(core, "textToImage", { prompt: "my secret picture", includeData: true });
+    expect(lines).toHaveLength(2);
+    expect(JSON.stringify(lines)).not.toMatch(/secret|answer/);
+  });
+
+  test("is, where that is switched on; pictures are not", async () => {
+    const { core, lines } = logging(backends(), { content: true });
+    await outcome(core, "chat", asked);
+    await outcome(core, "complete", asked);
+    await outcome(core, "textToImage", {
+      prompt: "a house",
+      negativePrompt: "trees",
+      includeData: true,
+    });
+    const chat = { prompt: asked.messages, completion: "the answer" };
+    expect(lines).toMatchObject([chat, chat, { prompt: "a house", negativePrompt: "trees" }]);
+    for (const line of lines) expect(JSON.stringify(line).length).toBeLessThan(1000);
+  });
+});
+
+test("of calls that went well a share is logged, failures always", async () => {
+  const { core, lines } = logging([scripted({ chat: says("x") })], { sample: 0 });
+  await outcome(core, "chat", asked);
+  expect(lines).toEqual([]);
+  await outcome(core, "chat", { messages: [] });
+  expect(lines).toMatchObject([{ code: "invalid_fields" }]);
+});
