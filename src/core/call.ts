@@ -39,7 +39,7 @@ export interface AttemptRecord {
   /** `slower`: another one that was asked at the same time answered first. */
   outcome: "running" | "ok" | "slower" | ErrorCode;
   /** Whether it was asked because an earlier one was slow to begin. */
-  readonly hedge?: true;
+  hedge?: true;
 }
 
 /** What steps note down about a call; telemetry and usage read it at the end. */
@@ -101,9 +101,9 @@ export interface Call<M extends MethodName = MethodName> {
   /** What tells a repetition of this call from another call, as the caller sent it. */
   readonly idempotencyKey?: string | undefined;
   /** Set by authentication. */
-  readonly caller?: Caller;
+  readonly caller?: Caller | undefined;
   /** Where the call goes, best first. Set by resolution. */
-  readonly targets?: readonly Target[];
+  readonly targets?: readonly Target[] | undefined;
   /** What the operator set for the model. Set by resolution. */
   readonly modelSettings?: ModelSettings | undefined;
   /**

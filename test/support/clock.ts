@@ -21,6 +21,10 @@ export class FakeClock implements Clock {
     return this.#now;
   }
 
+  wall(): number {
+    return Date.now();
+  }
+
   after(ms: number, run: () => void): Timer {
     const pending: Pending = { ms, run, due: this.#now + ms };
     this.#pending.add(pending);

@@ -26,6 +26,8 @@ const blamed: ReadonlySet<string> = new Set<ErrorCode>([
 export interface AttemptOptions {
   readonly target: Target;
   readonly clock: Clock;
+  /** As the clock says. */
+  readonly now: number;
   readonly timeouts: RouteTimeouts;
   /** Whether another target was asked already, and has not answered yet. */
   readonly hedge: boolean;
@@ -55,7 +57,7 @@ export class Attempt {
 
   /** @throws LintelError if the target can't do what is asked; nothing has begun then */
   constructor(call: Call, options: AttemptOptions) {
-    const { target, clock, timeouts, hedge, detached } = options;
+    const { target, clock, now, timeouts, hedge, detached } = options;
     const { backend, model } = target;
     this.target = target;
     this.#call = call;
@@ -71,15 +73,15 @@ export class Attempt {
       detached || (this.#streams && timeouts.firstToken !== undefined)
         ? new AbortController()
         : undefined;
-    this.#startedAt = clock.now();
+    this.#startedAt = now;
     this.record = {
       backend: backend.name,
       model: model.id,
-      startedAt: Date.now(),
+      startedAt: clock.wall(now),
       outcome: "running",
       durationMs: 0,
-      ...(hedge && { hedge }),
     };
+    if (hedge) this.record.hedge = true;
     const own: Call = {
       ...call,
       request: { ...request, ...named } as Call["request"],

@@ -12,6 +12,8 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since some moment; never goes back. */
   now(): number;
+  /** The time of day of a moment, milliseconds since the epoch. */
+  wall(now: number): number;
   /** Calls `run` after some milliseconds. Does not keep the process alive. */
   after(ms: number, run: () => void): Timer;
 }
@@ -19,9 +21,21 @@ export interface Clock {
 /** Longer times make Node's timers run out at once. */
 const longest = 2 ** 31 - 1;
 
+/** Asking the system for the time of day costs as much as a choice of a target. */
+const syncMs = 1000;
+let syncedAt = Number.NEGATIVE_INFINITY;
+let offset = 0;
+
 /** The process's own time. */
 export const systemClock: Clock = {
   now: () => performance.now(),
+  wall(now) {
+    if (now - syncedAt > syncMs) {
+      syncedAt = now;
+      offset = Date.now() - performance.now();
+    }
+    return now + offset;
+  },
   after(ms, run) {
     const timer = setTimeout(run, Math.min(ms, longest)).unref();
     return { refresh: () => void timer.refresh(), cancel: () => clearTimeout(timer) };

@@ -31,9 +31,9 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #running: Attempt[] = [];
   #winner: Attempt | undefined;
   /** Targets that were asked. */
-  readonly #tried = new Set<Target>();
+  #tried: Set<Target> | undefined;
   /** Targets that can't do it, whenever they are asked. */
-  readonly #unfit = new Set<Target>();
+  #unfit: Set<Target> | undefined;
   /** Why the last one of these can't. */
   #misfit: LintelError | undefined;
   #failure: LintelError | undefined;
@@ -78,14 +78,16 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
 
   async #open(): Promise<Step> {
     const { signal, life } = this.#call;
+    const { clock, budget } = this.#tools;
     if (this.#asked === 0 && !this.#waiter) {
       life?.onEnd(this);
-      this.#tools.budget.request(this.#tools.clock.now());
+      budget.request(clock.now());
     }
     for (;;) {
       signal.throwIfAborted();
       if (this.#over) throw left();
-      const chosen = this.#waiter ? "full" : this.#choose();
+      const now = clock.now();
+      const chosen = this.#waiter ? "full" : this.#choose(now);
       if (chosen === undefined) throw this.#giveUp();
       let start: Started | undefined;
       if (chosen === "full") {
@@ -94,52 +96,65 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
           const event = queueEvent(this.#call, this.#waiter?.position() ?? 0);
           return { done: false, value: [event] };
         }
-        start = place && this.#begin(this.#targetOf(place), place.probe);
+        start = place && this.#begin(this.#targetOf(place), place.probe, clock.now());
       } else {
-        start = this.#begin(chosen, chosen.endpoint.take());
+        start = this.#begin(chosen, chosen.endpoint.take(), now);
       }
-      if (!start) continue;
-      const { attempt, ...outcome } = await this.#ask(start);
-      if ("first" in outcome) return this.#won(attempt, outcome.first);
-      await this.#failed(attempt, outcome.thrown);
+      const answer = start && (await this.#ask(start));
+      if (answer) return answer;
     }
   }
 
-  async #ask(start: Started): Promise<Outcome> {
+  /** The first messages; `undefined`: it failed, and another attempt may follow. */
+  async #ask(start: Started): Promise<Step | undefined> {
     const { attempt, probe } = start;
     const after = this.#hedgeAfter(attempt.target);
     if (after !== undefined) {
-      return hedged(start, {
-        clock: this.#tools.clock,
-        after,
-        second: () => this.#second(),
-        lost: (loser, thrown) => {
-          const { retry } = this.#lost(loser, thrown);
-          return retry !== "never";
-        },
-      });
+      const outcome = await this.#hedged(start, after);
+      if ("first" in outcome) return this.#won(outcome.attempt, outcome.first);
+      await this.#failed(outcome.attempt, outcome.thrown);
+      return undefined;
     }
+    let first: Step;
     try {
-      return { attempt, first: await attempt.first(probe) };
+      first = await attempt.first(probe);
     } catch (thrown) {
-      return { attempt, thrown };
+      await this.#failed(attempt, thrown);
+      return undefined;
     }
+    return this.#won(attempt, first);
+  }
+
+  #hedged(start: Started, after: number): Promise<Outcome> {
+    return hedged(start, {
+      clock: this.#tools.clock,
+      after,
+      second: () => this.#second(),
+      lost: (loser, thrown) => this.#lost(loser, thrown).retry !== "never",
+    });
   }
 
   /** An attempt at a taken place; `undefined`, and the place is free, where the target is unfit. */
-  #begin(target: Target, probe: boolean, hedge = false): Started | undefined {
+  #begin(target: Target, probe: boolean, now: number, hedge = false): Started | undefined {
     const { clock } = this.#tools;
     const { attributes, metadata } = this.#call;
     let attempt: Attempt;
     try {
       const timeouts = this.#tools.timeoutsOf(this.#call);
-      const options = { target, clock, timeouts, hedge, detached: this.#hedge() !== undefined };
+      const options = {
+        target,
+        clock,
+        now,
+        timeouts,
+        hedge,
+        detached: this.#hedge() !== undefined,
+      };
       attempt = new Attempt(this.#call, options);
     } catch (thrown) {
       target.endpoint.giveBack(clock.now(), probe);
       this.#misfit = toLintelError(thrown);
       if (this.#misfit.retry !== "elsewhere") throw this.#misfit;
-      this.#unfit.add(target);
+      this.#unfit = (this.#unfit ?? new Set()).add(target);
       return undefined;
     }
     this.#running.push(attempt);
@@ -186,8 +201,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     this.#running = this.#running.filter((it) => it !== attempt);
     attempt.end(failure.code);
     attempt.giveUp(failure);
-    this.#tried.add(target);
-    if (failure.retry === "elsewhere") this.#unfit.add(target);
+    this.#tried = (this.#tried ?? new Set()).add(target);
+    if (failure.retry === "elsewhere") this.#unfit = (this.#unfit ?? new Set()).add(target);
     if (failure.askedDelay !== undefined && rests.has(failure.code)) {
       target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now());
     }
@@ -209,9 +224,9 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     const { clock, budget, settings, random } = this.#tools;
     const { attempts, firstPauseMs, longestPauseMs } = settings.retry;
     if (this.#asked >= attempts) throw this.#giveUp();
-    const next = this.#choose();
+    const next = this.#choose(clock.now());
     if (next === undefined) throw this.#giveUp();
-    const again = next !== "full" && this.#tried.has(next);
+    const again = next !== "full" && this.#tried?.has(next) === true;
     const longest = Math.min(longestPauseMs, firstPauseMs * 2 ** this.#pauses);
     const pauseMs = again ? longest * (0.5 + 0.5 * random()) : 0;
     if (deadline !== undefined && Date.now() + pauseMs >= deadline) throw this.#giveUp();
@@ -222,17 +237,17 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   }
 
   /** A target that was not asked yet; else, one that may be asked again. */
-  #choose(): Target | "full" | undefined {
-    const { clock, random } = this.#tools;
+  #choose(now: number): Target | "full" | undefined {
+    const { random } = this.#tools;
     const { affinity } = this.#call;
-    const choice = { now: clock.now(), random, affinity };
-    const chosen = choose(this.#targets, { ...choice, without: this.#passed() });
-    if (chosen !== undefined || this.#tried.size === 0) return chosen;
-    return choose(this.#targets, { ...choice, without: this.#unfit });
+    const targets = this.#targets;
+    const chosen = choose(targets, { now, random, affinity, without: this.#passed() });
+    if (chosen !== undefined || !this.#tried) return chosen;
+    return choose(targets, { now, random, affinity, without: this.#unfit });
   }
 
   #passed(): ReadonlySet<Target> | undefined {
-    if (this.#tried.size === 0 && this.#unfit.size === 0) return undefined;
+    if (!this.#tried || !this.#unfit) return this.#tried ?? this.#unfit;
     return new Set([...this.#tried, ...this.#unfit]);
   }
 
@@ -240,7 +255,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #giveUp(): LintelError {
     const now = this.#tools.clock.now();
     const failure = this.#failure;
-    const fit = this.#targets.filter((target) => !this.#unfit.has(target));
+    const fit = this.#targets.filter((target) => !this.#unfit?.has(target));
     if (fit.length === 0) return failure ?? this.#misfit ?? unavailable();
     const out = fit.every(({ endpoint }) => !endpoint.usable(now));
     if (!out) return failure ?? unavailable();
@@ -256,14 +271,14 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #second(): Started | undefined {
     const { clock, random, budget } = this.#tools;
     const now = clock.now();
-    const without = new Set([...this.#tried, ...this.#unfit]);
+    const without = new Set(this.#passed());
     for (const { target } of this.#running) without.add(target);
     const chosen = choose(this.#targets, { now, random, without });
     // One that may be away is no help against one that is slow.
     if (chosen === undefined || chosen === "full" || chosen.endpoint.circuit.out) return undefined;
     if (!budget.take(now)) return undefined;
     try {
-      return this.#begin(chosen, chosen.endpoint.take(), true);
+      return this.#begin(chosen, chosen.endpoint.take(), now, true);
     } catch {
       return undefined;
     }
@@ -287,7 +302,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     const { clock, settings } = this.#tools;
     const watched = this.#call.method === "streamTextToImage";
     if (!this.#waiter) {
-      const fit = this.#targets.filter((target) => !this.#unfit.has(target));
+      const fit = this.#targets.filter((target) => !this.#unfit?.has(target));
       const endpoints = fit.map(({ endpoint }) => endpoint);
       const moved = watched ? () => this.#move() : undefined;
       this.#waiter = enterQueues(this.#call, endpoints, settings.queue, clock, moved);
