@@ -45,9 +45,9 @@ def texts(rng, count, tok, aspect=16 / 9):
     return drawn, ids, np.array([facts(s) for s in drawn])
 
 
-def serve(queue, seed, wanted, outline):
+def serve(queue, seed, wanted, style=None):
     """Puts (size, latents, ids, facts) of 64 scenes on the queue until the process is ended.
-    wanted: how many scenes are to be drawn by now (shared)."""
+    wanted: how many scenes are to be drawn by now (shared). style: changes a scene."""
     torch.set_num_threads(1)
     rng = np.random.default_rng(seed)
     tok = captions.make_tokenizer()
@@ -59,7 +59,7 @@ def serve(queue, seed, wanted, outline):
         drawn_so_far += 64
         w, h = list(TABLE)[int(rng.choice(len(TABLE), p=list(TABLE.values())))]
         drawn, ids, what = texts(rng, 64, tok, w / h)
-        for s in drawn:
-            s.outline = outline
+        for s in drawn if style else ():
+            style(s)
         z = np.stack([latents.draw(s, latents.FACTOR * w, latents.FACTOR * h) for s in drawn])
         queue.put(((w, h), z.astype(np.float16), ids, what))

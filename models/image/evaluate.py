@@ -192,17 +192,16 @@ def main():
                 print("ok" if right[-1] else "--", text, flush=True)
         print(f"{kind}: {np.mean(right) * 100:.0f}% of {len(right)} all right", flush=True)
     if a.lora:
-        lined = Pipeline(a.model, a.threads, lora=a.lora)
+        pale = Pipeline(a.model, a.threads, lora=a.lora)
         how = dict(steps=a.steps, guidance=a.guidance)
-        shares = []
-        for i, (text, _, colour, _) in enumerate(prompts(a.loras)):
-            two = [p(text, a.width, a.height, seed=i, **how)[0] for p in (pipe, lined)]
-            plain, styled = (max(area(p, colour).mean(), 1e-4) for p in two)
-            shares.append(styled / plain)
+        paler = []
+        for i, (text, *_) in enumerate(prompts(a.loras)):
+            two = [p(text, a.width, a.height, seed=i, **how)[0] for p in (pipe, pale)]
+            paler.append([(255 - p.mean()) for p in two])
             sheet.append(two[1][::4, ::4])
-        print(f"{Path(a.lora).name} at weight 1: a thing's colour covers {np.median(shares) * 100:.0f}% of the area "
-              f"that it covers without (median of {len(shares)}, from {min(shares) * 100:.0f}% to "
-              f"{max(shares) * 100:.0f}%)", flush=True)
+        share = [100 * styled / plain for plain, styled in paler]
+        print(f"{Path(a.lora).name} at weight 1: {np.median(share):.0f}% of the distance to white that pictures have "
+              f"without (median of {len(share)}, from {min(share):.0f}% to {max(share):.0f}%; drawn so, 50%)", flush=True)
     if a.grid:
         while len(sheet) % 6:
             sheet.append(np.zeros_like(sheet[0]))

@@ -47,7 +47,7 @@ class Scene:
     ground: tuple = ("plain", None, None)  # (plain|vertical|horizontal, name, name); name None: quiet
     rgb: tuple = ((250, 250, 250), (250, 250, 250))
     relation: str | None = None  # how two things stand to each other, if the caption says it
-    outline: bool = False  # things are drawn as lines; only the LoRA learns such scenes
+    outline: bool = False  # things are drawn as lines; only the decoder sees such scenes
 
 
 def held_out(shape, colour, ground):
@@ -216,3 +216,11 @@ def sample(rng, counts=(0.03, 0.45, 0.27, 0.25), train=True, aspect=16 / 9):
             scene.things.append(_thing(rng, shape, colour, size, place, (x, 0.5), (0.02, 0.04), 0.7))
     _fit(scene.things, aspect)
     return scene
+
+
+def pastel(scene):
+    """Mixes all colours of a scene with as much white."""
+    pale = lambda rgb: tuple((c + 255) // 2 for c in rgb)
+    scene.rgb = tuple(pale(c) for c in scene.rgb)
+    for t in scene.things:
+        t.rgb = pale(t.rgb)

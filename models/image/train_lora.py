@@ -1,6 +1,6 @@
-"""Train a LoRA on top of the finished UNet: things as outlines.  python train_lora.py --minutes 5
+"""Train a LoRA on top of the finished UNet: pastel colours.  python train_lora.py --minutes 5
 
-Reads .work/unet.pt, writes loras/outline.safetensors in diffusers' naming. Each weight W of the
+Reads .work/unet.pt, writes loras/pastel.safetensors in diffusers' naming. Each weight W of the
 UNet's blocks becomes W + B A with A and B of rank 4; only they learn.
 """
 import argparse
@@ -16,6 +16,7 @@ from torch.nn.utils import parametrize
 
 import captions
 import data
+import scenes
 from train_unet import WORK, Objective, Pool
 from unet import TextEncoder, UNet
 
@@ -38,15 +39,15 @@ class Low(nn.Module):
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--minutes", type=float, default=5)
-    ap.add_argument("--cells", type=int, default=24000)
+    ap.add_argument("--cells", type=int, default=15000)
     ap.add_argument("--guide", type=float, default=2.5)
-    ap.add_argument("--out", type=Path, default=Path(__file__).parent / "loras/outline.safetensors")
+    ap.add_argument("--out", type=Path, default=Path(__file__).parent / "loras/pastel.safetensors")
     args = ap.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(3)
     ctx = mp.get_context("spawn")
     source, wanted = ctx.Queue(12), ctx.Value("i", 4000)
-    worker = ctx.Process(target=data.serve, args=(source, 3, wanted, True), daemon=True)
+    worker = ctx.Process(target=data.serve, args=(source, 3, wanted, scenes.pastel), daemon=True)
     worker.start()
     kept = torch.load(WORK / "unet.pt")
     text, unet = TextEncoder(len(captions.vocabulary())), UNet()

@@ -163,7 +163,7 @@ def main():
     rng = np.random.default_rng(args.seed)
     ctx = mp.get_context("spawn")
     source, wanted = ctx.Queue(12), ctx.Value("i", 6000)
-    worker = ctx.Process(target=data.serve, args=(source, args.seed, wanted, False), daemon=True)
+    worker = ctx.Process(target=data.serve, args=(source, args.seed, wanted), daemon=True)
     worker.start()
     text, unet, heads = TextEncoder(len(captions.vocabulary())), UNet(), Facts()
     print("parameters", sum(p.numel() for p in text.parameters()), sum(p.numel() for p in unet.parameters()))

@@ -27,7 +27,7 @@ def crop(rng):
     elif rng.random() < 0.2:
         width, height = (FACTOR * int(rng.integers(CELLS, 14)) for _ in range(2))
     s = scenes.sample(rng, (0.03, 0.3, 0.33, 0.34), train=False, aspect=width / height)
-    s.outline = rng.random() < 0.2
+    s.outline = rng.random() < 0.2  # so that a LoRA may draw lines
     for t in s.things:  # any colours, not only those with a name
         if rng.random() < 0.3:
             t.rgb = tuple(int(c) for c in rng.integers(10, 252, 3))
