@@ -9,10 +9,11 @@ import { Attempt, type Batch, streams } from "./attempt.js";
 import { choose } from "./choose.js";
 import { pause } from "./clock.js";
 import { hedged, type Outcome, type Started } from "./hedge.js";
-import type { Place, Waiter } from "./queue.js";
+import { lastWord } from "./last-word.js";
+import type { Place } from "./queue.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
-import { enterQueues, queueEvent } from "./waiting.js";
+import { Waiting } from "./waiting.js";
 
 type Step = IteratorResult<Batch>;
 type End = Parameters<CallEnd["ended"]>[0];
@@ -39,10 +40,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #failure: LintelError | undefined;
   #asked = 0;
   #pauses = 0;
-  #waiter: Waiter | undefined;
-  #waitingSince = 0;
-  #moved = false;
-  #onMoved: (() => void) | undefined;
+  #waiting: Waiting | undefined;
   #over = false;
 
   constructor(call: Call, tools: RoutingTools) {
@@ -70,7 +68,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   ended(code: End): void {
     if (this.#over) return;
     this.#over = true;
-    this.#leaveQueue();
+    this.#waiting?.leave();
     // A deadline of the call may be the caller's own: it is not held against the target.
     const own = code === "timeout" || code === "shutting_down";
     for (const attempt of this.#running) attempt.end(code, own);
@@ -79,7 +77,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   async #open(): Promise<Step> {
     const { signal, life } = this.#call;
     const { clock, budget } = this.#tools;
-    if (this.#asked === 0 && !this.#waiter) {
+    if (this.#asked === 0 && !this.#waiting) {
       life?.onEnd(this);
       budget.request(clock.now());
     }
@@ -87,15 +85,16 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
       signal.throwIfAborted();
       if (this.#over) throw left();
       const now = clock.now();
-      const chosen = this.#waiter ? "full" : this.#choose(now);
+      const chosen = this.#waiting ? "full" : this.#choose(now);
       if (chosen === undefined) throw this.#giveUp();
       let start: Started | undefined;
       if (chosen === "full") {
-        const place = await this.#wait();
-        if (place === "moved") {
-          const event = queueEvent(this.#call, this.#waiter?.position() ?? 0);
-          return { done: false, value: [event] };
-        }
+        this.#waiting ??= this.#enter();
+        const place = await this.#waiting.next();
+        if (place && "event" in place) return { done: false, value: [place] };
+        // Whoever ended the call meanwhile has given the place back.
+        if (this.#over) throw left();
+        this.#waiting = undefined;
         start = place && this.#begin(this.#targetOf(place), place.probe, clock.now());
       } else {
         start = this.#begin(chosen, chosen.endpoint.take(), now);
@@ -251,20 +250,16 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     return new Set([...this.#tried, ...this.#unfit]);
   }
 
-  /** What the caller sees: the last failure, with the time after which a target may be back. */
+  /** What the caller sees where no attempt follows. */
   #giveUp(): LintelError {
     const now = this.#tools.clock.now();
-    const failure = this.#failure;
-    const fit = this.#targets.filter((target) => !this.#unfit?.has(target));
-    if (fit.length === 0) return failure ?? this.#misfit ?? unavailable();
-    const out = fit.every(({ endpoint }) => !endpoint.usable(now));
-    if (!out) return failure ?? unavailable();
-    const soonest = Math.min(...fit.map(({ endpoint }) => endpoint.usableAt(now)));
-    const retryAfter = Math.max(1, Math.ceil((soonest - now) / 1000));
-    if (!failure) return unavailable(retryAfter);
-    if (failure.askedDelay === undefined) return failure;
-    const { code, message, cause } = failure;
-    return new LintelError(code, message, { retryAfter, cause });
+    const fit = this.#fit();
+    if (fit.length === 0 && !this.#failure && this.#misfit) return this.#misfit;
+    return lastWord(this.#failure, fit, now);
+  }
+
+  #fit(): Target[] {
+    return this.#targets.filter((target) => !this.#unfit?.has(target));
   }
 
   /** A second target, if there is a healthy one with room, and the budget allows it. */
@@ -297,49 +292,10 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     return Math.max(hedge.leastMs, endpoint.first.percentile(hedge.percentile) ?? 0);
   }
 
-  /** Waits for room. `moved`: it goes on, with another place in the queue. */
-  async #wait(): Promise<Place | "moved" | undefined> {
-    const { clock, settings } = this.#tools;
-    const watched = this.#call.method === "streamTextToImage";
-    if (!this.#waiter) {
-      const fit = this.#targets.filter((target) => !this.#unfit?.has(target));
-      const endpoints = fit.map(({ endpoint }) => endpoint);
-      const moved = watched ? () => this.#move() : undefined;
-      this.#waiter = enterQueues(this.#call, endpoints, settings.queue, clock, moved);
-      this.#waitingSince = clock.now();
-      this.#moved = watched;
-    }
-    if (this.#moved) {
-      this.#moved = false;
-      return "moved";
-    }
-    const moved = new Promise<"moved">((resolve) => {
-      this.#onMoved = () => resolve("moved");
-    });
-    const place = await Promise.race([this.#waiter.place, moved]);
-    if (place === "moved" || this.#over) {
-      this.#moved = false;
-      return place === "moved" ? place : undefined;
-    }
-    this.#waiter = undefined;
-    const { attributes } = this.#call;
-    attributes.queuedMs = (attributes.queuedMs ?? 0) + clock.now() - this.#waitingSince;
-    return place;
-  }
-
-  #move(): void {
-    this.#moved = true;
-    this.#onMoved?.();
-  }
-
-  /** A place that was kept meanwhile goes to the next one. */
-  #leaveQueue(): void {
-    const waiter = this.#waiter;
-    if (!waiter) return;
-    waiter.fail(left());
-    const giveBack = (place: Place | undefined) =>
-      place?.endpoint.giveBack(this.#tools.clock.now(), place.probe);
-    waiter.place.then(giveBack, () => {});
+  #enter(): Waiting {
+    const { settings, clock } = this.#tools;
+    const endpoints = this.#fit().map(({ endpoint }) => endpoint);
+    return new Waiting(this.#call, endpoints, settings.queue, clock);
   }
 
   #targetOf({ endpoint }: Place): Target {
@@ -348,8 +304,3 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
 }
 
 const left = () => new LintelError("cancelled", "the caller left");
-
-const unavailable = (retryAfter?: number) =>
-  new LintelError("unavailable", "no model server can take the request now", {
-    ...(retryAfter !== undefined && { retryAfter }),
-  });

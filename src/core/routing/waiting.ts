@@ -9,44 +9,85 @@ import { LintelError } from "../errors.js";
 import { progressEvent } from "../image-events.js";
 import type { Clock } from "./clock.js";
 import type { Endpoint } from "./endpoint.js";
-import { Waiter } from "./queue.js";
+import { type Place, Waiter } from "./queue.js";
 import type { QueueSettings } from "./settings.js";
 
-/**
- * Lets a call wait for room at any of some endpoints, until there is some, the
- * time is over, or the caller leaves.
- * @param moved called when its place in a queue may have changed
- * @throws LintelError `unavailable` if every queue is full
- */
-export function enterQueues(
-  call: Call,
-  endpoints: readonly Endpoint[],
-  settings: QueueSettings,
-  clock: Clock,
-  moved?: () => void,
-): Waiter {
-  const waiter = new Waiter(call.caller?.id ?? "", endpoints, moved);
-  for (const { queue } of endpoints) queue.enter(waiter, settings.size);
-  if (waiter.queues.size === 0) throw overloaded(endpoints);
-  const left = () => waiter.fail(call.signal.reason);
-  call.signal.addEventListener("abort", left, { once: true });
-  const timer = clock.after(settings.timeoutMs, () =>
-    waiter.fail(
-      new LintelError("unavailable", "no model server had room in time", {
-        retryAfter: soon(endpoints),
-      }),
-    ),
-  );
-  const over = () => {
-    timer.cancel();
-    call.signal.removeEventListener("abort", left);
-  };
-  waiter.place.then(over, over);
-  return waiter;
+/** A call that waits for room at any of some endpoints: it leaves when its time is over, or its caller has left. */
+export class Waiting {
+  readonly #call: Call;
+  readonly #clock: Clock;
+  readonly #since: number;
+  readonly #waiter: Waiter;
+  /** Whether its place may be another one than the caller was told. */
+  #moved: boolean;
+  #onMoved: (() => void) | undefined;
+
+  /** @throws LintelError `unavailable` if every queue is full */
+  constructor(
+    call: Call,
+    endpoints: readonly Endpoint[],
+    { size, timeoutMs }: QueueSettings,
+    clock: Clock,
+  ) {
+    this.#call = call;
+    this.#clock = clock;
+    this.#since = clock.now();
+    // Only a stream of images can tell of it.
+    this.#moved = call.method === "streamTextToImage";
+    const waiter = new Waiter(
+      call.caller?.id ?? "",
+      endpoints,
+      this.#moved ? () => this.#move() : undefined,
+    );
+    this.#waiter = waiter;
+    for (const { queue } of endpoints) queue.enter(waiter, size);
+    if (waiter.queues.size === 0) throw overloaded(endpoints);
+    const left = () => waiter.fail(call.signal.reason);
+    call.signal.addEventListener("abort", left, { once: true });
+    const timer = clock.after(timeoutMs, () => waiter.fail(tooLate(endpoints)));
+    const over = () => {
+      timer.cancel();
+      call.signal.removeEventListener("abort", left);
+    };
+    waiter.place.then(over, over);
+  }
+
+  /**
+   * Waits on. `undefined`: there is nothing to wait for any more, choose anew.
+   * @returns a place; or what the caller is to be told meanwhile
+   * @throws LintelError `unavailable` when its time is over; the call's reason
+   */
+  async next(): Promise<Place | StreamTextToImageResponse | undefined> {
+    const moved = new Promise<"moved">((resolve) => {
+      this.#onMoved = () => resolve("moved");
+      if (this.#moved) resolve("moved");
+    });
+    const place = await Promise.race([moved, this.#waiter.place]);
+    if (place === "moved") {
+      this.#moved = false;
+      return queueEvent(this.#call, this.#waiter.position());
+    }
+    const { attributes } = this.#call;
+    attributes.queuedMs = (attributes.queuedMs ?? 0) + this.#clock.now() - this.#since;
+    return place;
+  }
+
+  /** The call is over. A place that it got meanwhile goes to the next one. */
+  leave(): void {
+    this.#waiter.fail(new LintelError("cancelled", "the caller left"));
+    const giveBack = (place: Place | undefined) =>
+      place?.endpoint.giveBack(this.#clock.now(), place.probe);
+    this.#waiter.place.then(giveBack, () => {});
+  }
+
+  #move(): void {
+    this.#moved = true;
+    this.#onMoved?.();
+  }
 }
 
 /** What a caller who waits is told: how many are served before. */
-export function queueEvent(call: Call, queuePosition: number): StreamTextToImageResponse {
+function queueEvent(call: Call, queuePosition: number): StreamTextToImageResponse {
   const request = call.request as TextToImageRequest;
   return progressEvent({
     index: 0,
@@ -56,6 +97,11 @@ export function queueEvent(call: Call, queuePosition: number): StreamTextToImage
     queuePosition,
   });
 }
+
+const tooLate = (endpoints: readonly Endpoint[]) =>
+  new LintelError("unavailable", "no model server had room in time", {
+    retryAfter: soon(endpoints),
+  });
 
 const overloaded = (endpoints: readonly Endpoint[]) =>
   new LintelError("unavailable", "too many requests wait for this model", {

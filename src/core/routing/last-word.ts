@@ -1,0 +1,25 @@
+/** What a caller is told when no attempt follows. */
+import { LintelError } from "../errors.js";
+import type { Target } from "./target.js";
+
+/**
+ * The last failure, or that no target can take the call; with the time after
+ * which the first of them may be back, where all are out.
+ * @param fit targets that could do what is asked
+ */
+export function lastWord(
+  failure: LintelError | undefined,
+  fit: readonly Target[],
+  now: number,
+): LintelError {
+  const out = fit.length > 0 && fit.every(({ endpoint }) => !endpoint.usable(now));
+  // A failure without a time to wait was not about the target's being busy.
+  if (failure && (!out || failure.askedDelay === undefined)) return failure;
+  const soonest = Math.min(...fit.map(({ endpoint }) => endpoint.usableAt(now)));
+  const retryAfter = out && Math.max(1, Math.ceil((soonest - now) / 1000));
+  return new LintelError(
+    failure?.code ?? "unavailable",
+    failure?.message ?? "no model server can take the request now",
+    { ...(retryAfter && { retryAfter }), cause: failure?.cause },
+  );
+}
