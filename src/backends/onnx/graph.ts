@@ -190,7 +190,7 @@ export interface ExternalFile {
 /** ONNX Runtime's option for where files lie that a model in memory refers to. */
 const folderOption = "model_external_initializers_file_folder_path";
 
-const isMemory = (error: unknown) => /alloc|memory/i.test(String(error));
+const isMemory = (error: unknown) => /\balloc|bad_alloc|out of memory/i.test(String(error));
 
 function floatsOf(tensor: Tensor): Float32Array {
   const { data, type } = tensor;

@@ -25,6 +25,10 @@ export interface Node {
   readonly outputs: readonly string[];
   /** Whether a `Gemm` has its second input transposed. */
   readonly transB: boolean;
+  /** Whether a constant inside of it lies in another file. */
+  readonly external: boolean;
+  /** The whole field in the file. */
+  readonly field: Span;
 }
 
 /** What stands in a file. */
@@ -121,29 +125,41 @@ function contentOf(file: ProtobufFile): Pick<OnnxFile, "graph" | "nodes" | "init
   return { graph, nodes, initializers };
 }
 
-function nodeOf(file: ProtobufFile, span: Span): Node {
-  const node = { name: "", op: "", inputs: [] as string[], outputs: [] as string[], transB: false };
+function nodeOf(file: ProtobufFile, span: Field): Node {
+  const node = { name: "", op: "", inputs: [] as string[], outputs: [] as string[] };
+  let transB = false;
+  let external = false;
   for (const field of file.fields(span)) {
     if (field.number === 1) node.inputs.push(file.text(field));
     if (field.number === 2) node.outputs.push(file.text(field));
     if (field.number === 3) node.name = file.text(field);
     if (field.number === 4) node.op = file.text(field);
-    if (field.number === 5) node.transB ||= isTransB(file, field);
+    if (field.number !== 5) continue;
+    const attribute = attributeOf(file, field);
+    transB ||= attribute.name === "transB" && attribute.value === 1;
+    external ||= attribute.external;
   }
-  return node;
+  return { ...node, transB, external, field: { start: span.tag, end: span.end } };
 }
 
-function isTransB(file: ProtobufFile, span: Span): boolean {
+function attributeOf(file: ProtobufFile, span: Span) {
   let name = "";
   let value = 0;
+  let external = false;
   for (const field of file.fields(span)) {
     if (field.number === 1) name = file.text(field);
     if (field.number === 3) value = field.value;
+    if (field.number === 5) external = tensorOf(file, field).data?.file !== undefined;
   }
-  return name === "transB" && value === 1;
+  return { name, value, external };
 }
 
 function initializerOf(file: ProtobufFile, span: Field): Initializer {
+  return { ...tensorOf(file, span), field: { start: span.tag, end: span.end } };
+}
+
+/** A tensor, as a weight or as a constant in a node. */
+export function tensorOf(file: ProtobufFile, span: Span): Omit<Initializer, "field"> {
   let name = "";
   let type = 0;
   const dims: number[] = [];
@@ -160,13 +176,7 @@ function initializerOf(file: ProtobufFile, span: Field): Initializer {
   const start = Number(external.get("offset") ?? 0);
   const length = Number(external.get("length") ?? 0);
   const beside = location && { file: location, at: { start, end: start + length } };
-  return {
-    name,
-    type,
-    dims,
-    field: { start: span.tag, end: span.end },
-    data: beside || (raw && { file: undefined, at: raw }),
-  };
+  return { name, type, dims, data: beside || (raw && { file: undefined, at: raw }) };
 }
 
 function entryOf(file: ProtobufFile, span: Span): [key: string, value: string] {

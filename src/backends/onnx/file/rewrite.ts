@@ -2,8 +2,15 @@
 import { closeSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ExternalFile } from "../graph.js";
-import { type Initializer, type OnnxFile, withOnnx } from "./onnx.js";
-import { bytesField, bytesHeader, numberField, ProtobufFile } from "./protobuf.js";
+import { type Initializer, type Node, type OnnxFile, tensorOf, withOnnx } from "./onnx.js";
+import {
+  bytesField,
+  bytesHeader,
+  type Field,
+  numberField,
+  ProtobufFile,
+  type Span,
+} from "./protobuf.js";
 
 /** A model in memory, with the files that it refers to if those are in memory too. */
 export interface Rewritten {
@@ -15,7 +22,7 @@ export interface Rewritten {
 const largest = 2 ** 31 - 2 ** 20;
 
 /** The plain bytes of a weight's numbers. */
-export function numbersOf(file: OnnxFile, { data }: Initializer): Buffer {
+export function numbersOf(file: OnnxFile, { data }: Pick<Initializer, "data">): Buffer {
   if (!data) throw new Error("the weight is not stored as plain bytes");
   if (data.file === undefined) return withOnnx(file, (open) => open.bytes(data.at));
   const fd = openSync(join(dirname(file.path), data.file), "r");
@@ -53,32 +60,37 @@ export function rewriteOnnx(
   const field = (weight: Initializer) => {
     const data = replaced.get(weight.name);
     if (!data && weight.data?.file === undefined) return undefined;
-    // ONNX Runtime wants either all of them in memory or none.
     const path = `weight-${files.length}`;
     const bytes = data ?? numbersOf(file, weight);
     files.push({ path, data: bytes });
     return bytesField(5, ...header(weight), ...reference(path, bytes.length));
   };
-  const model = withFields(file, field);
+  // ONNX Runtime wants either all of them in memory or none, constants in nodes too.
+  const model = withFields(file, field, (node, open) => withConstants(file, node, open));
   return files.length > 0 ? { model, files } : { model };
 }
 
-/** Copies a file, with new fields for some of its weights. */
+/** Copies a file, with new fields for some of its weights and nodes. */
 function withFields(
   file: OnnxFile,
-  fieldOf: (weight: Initializer) => Uint8Array | undefined,
+  weightField: (weight: Initializer) => Uint8Array | undefined,
+  nodeField: (node: Node, open: ProtobufFile) => Uint8Array | undefined = () => undefined,
 ): Uint8Array {
   return withOnnx(file, (open) => {
+    const fields = [
+      ...file.initializers.map((weight) => ({ at: weight.field, make: () => weightField(weight) })),
+      ...file.nodes.map((node) => ({ at: node.field, make: () => nodeField(node, open) })),
+    ].sort((a, b) => a.at.start - b.at.start);
     const { graph } = file;
     const parts: Uint8Array[] = [];
-    let at = graph.start;
-    for (const weight of file.initializers) {
-      const field = fieldOf(weight);
+    let from = graph.start;
+    for (const { at, make } of fields) {
+      const field = make();
       if (!field) continue;
-      parts.push(open.bytes({ start: at, end: weight.field.start }), field);
-      at = weight.field.end;
+      parts.push(open.bytes({ start: from, end: at.start }), field);
+      from = at.end;
     }
-    parts.push(open.bytes({ start: at, end: graph.end }));
+    parts.push(open.bytes({ start: from, end: graph.end }));
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     return Buffer.concat([
       open.bytes({ start: 0, end: graph.tag }),
@@ -89,7 +101,35 @@ function withFields(
   });
 }
 
-const header = ({ name, type, dims }: Initializer) => [
+/** A node with the constants inside of it that lay in another file. */
+function withConstants(file: OnnxFile, node: Node, open: ProtobufFile): Uint8Array | undefined {
+  if (!node.external) return undefined;
+  const [whole] = open.fields(node.field);
+  const attribute = (field: Field) =>
+    rebuilt(open, field, (part) => part.number === 5 && constant(part));
+  const constant = (field: Field) => {
+    const tensor = tensorOf(open, field);
+    if (tensor.data?.file === undefined) return undefined;
+    return bytesField(5, ...header(tensor), bytesField(9, numbersOf(file, tensor)));
+  };
+  return rebuilt(open, whole as Field, (field) => field.number === 5 && attribute(field));
+}
+
+/** A field of fields, some of them made anew. */
+function rebuilt(
+  open: ProtobufFile,
+  whole: Field,
+  anew: (field: Field) => Uint8Array | false | undefined,
+): Uint8Array {
+  const parts: Uint8Array[] = [];
+  for (const field of open.fields(whole)) {
+    const old: Span = { start: field.tag, end: field.end };
+    parts.push(anew(field) || open.bytes(old));
+  }
+  return bytesField(whole.number, ...parts);
+}
+
+const header = ({ name, type, dims }: Pick<Initializer, "name" | "type" | "dims">) => [
   ...dims.map((size) => numberField(1, size)),
   numberField(2, type),
   bytesField(8, name),
