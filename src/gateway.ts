@@ -186,8 +186,7 @@ async function openStores(config: Config, baseUrl: () => string, log: Logger): P
   const state = await openState(stateSettings(config), log);
   const counting = await openCounting(countingSettings(config), log, state.usage);
   const providers = new Map<string, string>();
-  const watched = { ...telemetrySettings(config, [], version()), providers };
-  const telemetry = await openTelemetry(watched, log);
+  const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);
   const context = backendContext(config, log);
   return { log, media, state, counting, context, telemetry, providers };
 }

@@ -1,8 +1,12 @@
-/** A Lintel node: local models, served over gRPC. */
+/**
+ * A Lintel node: local models, served over gRPC. Traces and metrics go where
+ * OpenTelemetry's environment variables say; without them there are none.
+ */
 import { join } from "node:path";
 import { createBackend } from "./backends/index.js";
 import { findModels } from "./backends/local.js";
 import { Residents } from "./backends/residents.js";
+import { otlpSettings } from "./config/telemetry.js";
 import type { Backend } from "./core/backend.js";
 import { createCore } from "./core/core.js";
 import { LintelError } from "./core/errors.js";
@@ -14,6 +18,8 @@ import { rpc } from "./doors/rpc/rpc.js";
 import type { Address } from "./server/settings.js";
 import { serve } from "./serving.js";
 import { defaultStateDirectory } from "./state/directory.js";
+import { openTelemetry } from "./telemetry/open.js";
+import { version } from "./version.js";
 
 /** What a node is started with. */
 export interface NodeSettings {
@@ -93,7 +99,19 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   const onSocket = settings.listen.path !== undefined;
   const auth = settings.auth ?? { mode: onSocket ? "none" : "public" };
   const exposeSources = settings.exposeSources ?? onSocket;
+  const telemetry = await openTelemetry(
+    {
+      prometheus: false,
+      otlp: otlpSettings(),
+      status: false,
+      providers: new Map(),
+      service: "lintel-node",
+      version: version(),
+    },
+    log,
+  );
   const core = createCore({
+    telemetry: telemetry?.telemetry,
     settings: { ...coreDefaults, auth, exposeSources },
     backends,
     log,
@@ -111,6 +129,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
     listen: [settings.listen],
   }).catch(async (error) => {
     await closeAll(backends);
+    await telemetry?.close();
     throw error;
   });
   for (const backend of backends) backend.start?.();
@@ -123,6 +142,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
     async close(graceMs = 30_000) {
       await serving.close(graceMs);
       await closeAll(backends);
+      await telemetry?.close();
     },
   };
 }

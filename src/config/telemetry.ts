@@ -71,19 +71,22 @@ export const telemetrySchema = z.strictObject({
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** What is recorded of calls. */
+/**
+ * What is recorded of calls.
+ * @param providers of backends, by the backends' names; may change later
+ */
 export function telemetrySettings(
   { telemetry }: Config,
-  backends: readonly BackendConfig[],
+  providers: ReadonlyMap<string, string>,
   version: string,
   env: Env = process.env,
 ): TelemetrySettings {
   const { prometheus, top } = telemetry;
   return {
     prometheus: prometheus !== false,
-    otlp: otlpSettings(telemetry, env),
+    otlp: otlpSettings(telemetry.otlp, env),
     status: top,
-    providers: new Map(backends.map((backend) => [backend.name, providerOf(backend)])),
+    providers,
     version,
   };
 }
@@ -104,7 +107,11 @@ export const socketsFolder = (state: string | undefined): string =>
 /** Metrics are exported once a minute, unless somebody says otherwise. */
 const usualInterval = 60_000;
 
-function otlpSettings({ otlp }: Config["telemetry"], env: Env): OtlpSettings | undefined {
+/** Where traces and metrics go to; what is not configured is as the environment says. */
+export function otlpSettings(
+  otlp?: Config["telemetry"]["otlp"],
+  env: Env = process.env,
+): OtlpSettings | undefined {
   const of = (signal: string) => env[`OTEL_EXPORTER_OTLP_${signal}ENDPOINT`];
   const told = Boolean(of("") || of("TRACES_") || of("METRICS_"));
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || (!otlp && !told)) return undefined;

@@ -64,6 +64,9 @@ class CallTrace implements Observation {
 
   attempt(record: AttemptRecord): TraceContext {
     this.#others.attempt(record);
+    const tracestate = this.#start.trace?.tracestate;
+    // Of what nobody will see, one span is enough to say so to those behind.
+    if (!this.#span.isRecording()) return local(this.#span.spanContext(), tracestate);
     const { api, tracer, providers } = this.#tracing;
     const { backend, model, startedAt } = record;
     const name = this.#operation?.name ?? this.#start.method;
@@ -83,7 +86,7 @@ class CallTrace implements Observation {
       this.#context,
     );
     this.#attempts.push({ record, span });
-    return local(span.spanContext(), this.#start.trace?.tracestate);
+    return local(span.spanContext(), tracestate);
   }
 
   end(call: Call, outcome: CallOutcome): void {

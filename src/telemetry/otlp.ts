@@ -34,7 +34,7 @@ export async function openOtlp(
   log: Logger,
 ): Promise<Otlp> {
   const library = await loadLibrary();
-  const resource = resourceOf(library, settings.version);
+  const resource = resourceOf(library, settings);
   const target = (path: string) => ({
     ...(otlp.endpoint !== undefined && { url: `${otlp.endpoint}${path}` }),
     ...(otlp.headers && { headers: { ...otlp.headers } }),
@@ -88,10 +88,10 @@ function samplerOf({ traces }: Library, ratio: number) {
 }
 
 /** This process; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` add to it and replace. */
-function resourceOf({ resources }: Library, version: string) {
+function resourceOf({ resources }: Library, { service = "lintel", version }: TelemetrySettings) {
   const { detectResources, envDetector, resourceFromAttributes } = resources;
   return resourceFromAttributes({
-    "service.name": "lintel",
+    "service.name": service,
     "service.version": version,
     "service.instance.id": randomUUID(),
   }).merge(detectResources({ detectors: [envDetector] }));

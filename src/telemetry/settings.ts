@@ -22,6 +22,8 @@ export interface TelemetrySettings {
   readonly status: boolean;
   /** Providers of backends, by the backends' names. */
   readonly providers: ReadonlyMap<string, string>;
+  /** `service.name`. Default: `lintel`. */
+  readonly service?: string | undefined;
   /** Version of this gateway. */
   readonly version: string;
 }
