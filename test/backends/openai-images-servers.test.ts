@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { State, Task } from "../../gen/lintel/v1/models_pb.js";
+import { coreOf, run } from "../support/core.js";
 import { fixture } from "./fixture.js";
 import { against, always, failure, generate, small, tuned } from "./openai-images-calls.js";
 import { askedOf, drawing, drawn, filled } from "./openai-images-subject.js";
@@ -144,15 +145,32 @@ describe("LocalAI", () => {
     },
   );
 
-  it("gets a negative prompt in its own way, and its own word for steps", async () => {
+  it("takes no negative prompt, and has its own word for steps", async () => {
     const { backend, sent } = await against("localai/models", image, config);
+    const model = backend.models().find(({ id }) => id === "stablediffusion");
+    expect(model?.supports).toEqual([...always, "seed", "num_inference_steps"]);
     const tuning = { negativePrompt: "blue|green", numInferenceSteps: 8, seed: 3n };
     await generate(backend, { modelId: "stablediffusion", ...tuning });
     expect(sent()).toEqual([
       {
         ...{ model: "stablediffusion", n: 1, size: "64x48", response_format: "b64_json" },
-        ...{ prompt: "a red circle|blue, green", seed: 3, step: 8 },
+        ...{ prompt: "a red circle", seed: 3, step: 8 },
       },
+    ]);
+  });
+
+  it("gets nothing of a negative prompt, of which the caller is warned", async () => {
+    const { backend, sent } = await against("localai/models", image, config);
+    const core = coreOf([backend], { models: [{ name: "stablediffusion", prompt: "literal" }] });
+    const [answer] = await run(core, "textToImage", {
+      ...{ modelId: "stablediffusion", prompt: "a cat | a dog", negativePrompt: "blue" },
+      ...{ width: 64, height: 64 },
+      ...{ safetyCheck: false },
+    });
+    expect(sent().map(({ prompt }) => prompt)).toEqual(["a cat, a dog"]);
+    expect(answer?.warnings).toEqual([
+      "negative_prompt: not supported by this model, ignored",
+      expect.stringMatching(/^prompt: \| .* sent as a comma$/),
     ]);
   });
 

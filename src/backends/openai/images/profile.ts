@@ -89,7 +89,8 @@ const byServer: Readonly<Record<ImageServer, ImageProfile>> = {
   localai: {
     ...diffusion,
     server: "localai",
-    tuning: ["negative_prompt", "num_inference_steps"],
+    // Its one way to a negative prompt is a bar in the prompt.
+    tuning: ["num_inference_steps"],
     outputFormat: false,
   },
   sdcpp: { ...diffusion, server: "sdcpp", responseFormat: false, bar: true },

@@ -59,9 +59,7 @@ export function writeImageRequest(
     return JSON.stringify({ ...common, prompt: `${prompt}${sdcppArguments(extra)}` });
   }
   if (server === "localai") {
-    // Its way to say it; there is no field for it.
-    const both = negative === "" ? prompt : `${prompt}|${promptOf(negative, profile)}`;
-    return JSON.stringify({ ...common, prompt: both, seed, step: steps });
+    return JSON.stringify({ ...common, prompt, seed, step: steps });
   }
   return JSON.stringify({
     ...common,
