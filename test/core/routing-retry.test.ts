@@ -7,6 +7,7 @@ import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import type { Attributes } from "../../src/core/call.js";
 import type { ErrorCode, ErrorOptions } from "../../src/core/errors.js";
 import { errorTable, LintelError } from "../../src/core/errors.js";
+import { progressEvent } from "../../src/core/image-events.js";
 import { silent } from "../../src/core/log.js";
 import { FakeClock, seeded, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
@@ -71,7 +72,8 @@ describe("failover", () => {
   it("never follows a first message, in no form", async () => {
     for (const method of ["chat", "streamTextToImage"] as const) {
       const broken = async function* () {
-        yield method === "chat" ? [piece("half")] : [];
+        const begun = progressEvent({ index: 0, images: 1, step: 1, steps: 2 });
+        yield method === "chat" ? [piece("half")] : [begun];
         throw new LintelError("unavailable", "gone");
       };
       const models = [method === "chat" ? chatModel("m") : imageModel("m")];

@@ -94,11 +94,13 @@ export class Attempt {
   }
 
   /**
-   * Asks, and waits for the first messages.
+   * Asks, and waits for the first messages; called again where these only told
+   * a place in the target's queue, it waits on.
    * @param probe whether it tries if the target is back
    * @throws LintelError as the target fails
    */
   first(probe: boolean): Promise<IteratorResult<Batch>> {
+    if (this.#stream) return this.#more(this.#stream);
     this.#probe = probe;
     if (!this.#controller) return this.#begin();
     const { signal } = this.#call;
@@ -180,6 +182,17 @@ export class Attempt {
   #begin(): Promise<IteratorResult<Batch>> {
     this.#stream = this.#handle()[Symbol.asyncIterator]();
     return this.#stream.next();
+  }
+
+  #more(stream: AsyncIterator<Batch>): Promise<IteratorResult<Batch>> {
+    const controller = this.#controller;
+    if (!controller) return stream.next();
+    // It may have been given up while nobody asked.
+    if (controller.signal.aborted) return Promise.reject(controller.signal.reason);
+    return new Promise((resolve, reject) => {
+      this.#gaveUp = reject;
+      stream.next().then(resolve, reject);
+    });
   }
 
   /** Nothing was asked for or came for as long as may pass between two messages. */

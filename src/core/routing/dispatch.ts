@@ -13,7 +13,7 @@ import { lastWord } from "./last-word.js";
 import type { Place } from "./queue.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
-import { Waiting } from "./waiting.js";
+import { onlyWaits, Waiting } from "./waiting.js";
 
 type Step = IteratorResult<Batch>;
 type End = Parameters<CallEnd["ended"]>[0];
@@ -41,6 +41,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #asked = 0;
   #pauses = 0;
   #waiting: Waiting | undefined;
+  /** Stands in the queue of its target: not answered yet. */
+  #queued: Started | undefined;
   #over = false;
 
   constructor(call: Call, tools: RoutingTools) {
@@ -84,6 +86,11 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     for (;;) {
       signal.throwIfAborted();
       if (this.#over) throw left();
+      if (this.#queued) {
+        const answer = await this.#ask(this.#queued);
+        if (answer) return answer;
+        continue;
+      }
       const now = clock.now();
       const chosen = this.#waiting ? "full" : this.#choose(now);
       if (chosen === undefined) throw this.#giveUp();
@@ -118,10 +125,12 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     try {
       first = await attempt.first(probe);
     } catch (thrown) {
+      this.#queued = undefined;
       await this.#failed(attempt, thrown);
       return undefined;
     }
-    return this.#won(attempt, first);
+    this.#queued = onlyWaits(first) ? start : undefined;
+    return this.#queued ? first : this.#won(attempt, first);
   }
 
   #hedged(start: Started, after: number): Promise<Outcome> {

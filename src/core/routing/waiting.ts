@@ -7,6 +7,7 @@ import type { Call } from "../call.js";
 import { imageDefaults } from "../defaults.js";
 import { LintelError } from "../errors.js";
 import { progressEvent } from "../image-events.js";
+import type { Batch } from "./attempt.js";
 import type { Clock } from "./clock.js";
 import type { Endpoint } from "./endpoint.js";
 import { type Place, Waiter } from "./queue.js";
@@ -84,6 +85,18 @@ export class Waiting {
     this.#moved = true;
     this.#onMoved?.();
   }
+}
+
+/** Whether all that came is a place in the queue of a target: it has not begun then. */
+export function onlyWaits({ done, value }: IteratorResult<Batch>): boolean {
+  if (done) return false;
+  return (value as Batch).every(
+    (message) =>
+      "event" in message &&
+      message.event.case === "progress" &&
+      message.event.value.queuePosition !== undefined &&
+      message.event.value.step === 0,
+  );
 }
 
 /** What a caller who waits is told: how many are served before. */
