@@ -63,6 +63,15 @@ describe("a place in a target's queue", () => {
     const whole = await outcome(core, "textToImage", ask);
     expect(whole.code).toBe("ok");
   });
+  it("is as little as that no step is done", async () => {
+    const said = progressEvent({ index: 0, images: 1, step: 0, steps: 4 });
+    const all = targets(async function* (call) {
+      yield [said, said];
+      yield* lost(call);
+    }, paints(1));
+    const { messages } = await outcome(bench(all).core, "streamTextToImage", ask);
+    expect(told(messages)).toEqual(["step 0", "step 0", "step 1"]);
+  });
   it("does not stand for an image that was begun: what fails then is not repeated", async () => {
     const begun = queues(async function* (call) {
       yield [progressEvent({ index: 0, images: 1, step: 1, steps: 4 })];

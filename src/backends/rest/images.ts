@@ -28,13 +28,14 @@ export async function* generateImages(gateway: Gateway, call: ImageCall): Events
   const { request } = call;
   const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
   const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
-  yield Array.from({ length: images }, (_, index) =>
+  const answer = await ask(gateway, "/text-to-image", call, bodyOf(gateway, request));
+  const begun = Array.from({ length: images }, (_, index) =>
     progressEvent({ index, images, step: 0, steps }),
   );
-  const answer = await ask(gateway, "/text-to-image", call, bodyOf(gateway, request));
   if (isWhole(answer)) {
     const large = new LargeAnswer();
     try {
+      yield begun;
       await large.enter(call.signal);
       const value = readObject(await answer.text(answerLimit));
       const failure = failureIn(value);
@@ -50,6 +51,7 @@ export async function* generateImages(gateway: Gateway, call: ImageCall): Events
   const splitter = new EventSplitter(answerLimit);
   let made = 0;
   try {
+    yield begun;
     for (;;) {
       const bytes = await answer.read();
       const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();

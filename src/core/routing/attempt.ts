@@ -95,7 +95,7 @@ export class Attempt {
 
   /**
    * Asks, and waits for the first messages; called again where these only told
-   * a place in the target's queue, it waits on.
+   * that nothing is begun, it waits on.
    * @param probe whether it tries if the target is back
    * @throws LintelError as the target fails
    */

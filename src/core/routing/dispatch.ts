@@ -41,8 +41,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #asked = 0;
   #pauses = 0;
   #waiting: Waiting | undefined;
-  /** Stands in the queue of its target: not answered yet. */
-  #queued: Started | undefined;
+  /** Told that it has not begun. */
+  #unbegun: Started | undefined;
   #over = false;
 
   constructor(call: Call, tools: RoutingTools) {
@@ -86,8 +86,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     for (;;) {
       signal.throwIfAborted();
       if (this.#over) throw left();
-      if (this.#queued) {
-        const answer = await this.#ask(this.#queued);
+      if (this.#unbegun) {
+        const answer = await this.#ask(this.#unbegun);
         if (answer) return answer;
         continue;
       }
@@ -125,12 +125,12 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     try {
       first = await attempt.first(probe);
     } catch (thrown) {
-      this.#queued = undefined;
+      this.#unbegun = undefined;
       await this.#failed(attempt, thrown);
       return undefined;
     }
-    this.#queued = onlyWaits(first) ? start : undefined;
-    return this.#queued ? first : this.#won(attempt, first);
+    this.#unbegun = onlyWaits(first) ? start : undefined;
+    return this.#unbegun ? first : this.#won(attempt, first);
   }
 
   #hedged(start: Started, after: number): Promise<Outcome> {

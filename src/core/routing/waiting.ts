@@ -87,15 +87,15 @@ export class Waiting {
   }
 }
 
-/** Whether all that came is a place in the queue of a target: it has not begun then. */
+/** Whether nothing is begun by all that came: a place in a target's queue, or that no step is done yet. */
 export function onlyWaits({ done, value }: IteratorResult<Batch>): boolean {
   if (done) return false;
   return (value as Batch).every(
     (message) =>
       "event" in message &&
       message.event.case === "progress" &&
-      message.event.value.queuePosition !== undefined &&
-      message.event.value.step === 0,
+      message.event.value.step === 0 &&
+      message.event.value.preview.length === 0,
   );
 }
 

@@ -72,7 +72,6 @@ export async function* generateImages(server: ImageServerParts, call: ImageCall)
     const n = Math.min(most, images - first);
     const seed = seeded ? (start + first) % seeds : undefined;
     const part = { profile, first, n, seed, images };
-    yield Array.from({ length: n }, (_, i) => progress(call, part, first + i, 0));
     yield* previews ? streamed(server, call, part) : whole(server, call, part);
   }
   yield [doneEvent([])];
@@ -82,6 +81,7 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
   const answer = await ask(server, call, part);
   const large = new LargeAnswer();
   try {
+    yield begun(call, part);
     await large.enter(call.signal);
     const text = await answer.text(answerLimit);
     const images = await readImages(text, part.n, server.fetching, call.signal);
@@ -102,6 +102,7 @@ async function* streamed(server: ImageServerParts, call: ImageCall, part: Part):
   }
   const splitter = new EventSplitter(eventLimit);
   try {
+    yield begun(call, part);
     for (;;) {
       const bytes = await answer.read();
       const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();
@@ -180,9 +181,12 @@ function forget({ models }: ImageServerParts, { request, warnings }: ImageCall, 
   if (values[field]) warn(warnings, `${field}: not supported by this model, ignored`);
 }
 
-function progress({ request }: ImageCall, { images }: Part, index: number, step: number) {
+/** The server took the request. Not said before: until the first message another server may be asked. */
+function begun({ request }: ImageCall, { first, n, images }: Part) {
   const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
-  return progressEvent({ index, images, step, steps });
+  return Array.from({ length: n }, (_, i) =>
+    progressEvent({ index: first + i, images, step: 0, steps }),
+  );
 }
 
 /** How far a partial image is nobody says: they are taken for evenly spread. */
