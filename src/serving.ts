@@ -41,7 +41,7 @@ export async function serve(options: ServingOptions): Promise<Serving> {
   const { core, doors, doorSettings: settings } = options;
   const app = await createApp(options.appSettings);
   for (const door of doors) await app.register(door, { gateway: core, settings });
-  const plainGrpc = grpcEdge(contractMethods(core), settings.bodyLimit);
+  const plainGrpc = grpcEdge(contractMethods({ gateway: core, settings }), settings.bodyLimit);
   const listeners: Listener[] = [];
   try {
     for (const address of options.listen) listeners.push(await listen(app, address, plainGrpc));

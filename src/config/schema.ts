@@ -4,6 +4,7 @@
  * of it.
  */
 import { z } from "zod";
+import { isNetwork } from "../doors/forwarded.js";
 import { authSchema } from "./auth.js";
 import { httpUrl, path } from "./fields.js";
 import { backendSchema } from "./kinds.js";
@@ -89,6 +90,10 @@ const model = z.strictObject({
     ),
 });
 
+const proxyAddress = z.string().refine(isNetwork, {
+  error: "must be an IP address or a network such as 10.0.0.0/8",
+});
+
 /** The configuration. */
 export const configSchema = z.strictObject({
   listen: z
@@ -123,11 +128,13 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe("Which web pages may call from a browser."),
   trust_proxy: z
-    .union([z.boolean(), z.array(z.string().min(1))], {
+    .union([z.boolean(), z.array(proxyAddress)], {
       error: "must be true, false, or a list of the proxies' addresses",
     })
     .default(false)
-    .describe("Believe X-Forwarded-* headers: of every proxy, of none, or of these addresses."),
+    .describe(
+      "Whose X-Forwarded-Proto, -Host and -Prefix, or Forwarded, say where callers find images, if public_url does not: of every proxy, of none, or of these addresses and networks.",
+    ),
   bounds: bounds.prefault({}).describe("Bounds of request fields."),
   body_limit: size().prefault("1MiB").describe("Largest request body."),
   default_models: z

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { CoreSettings } from "../core/settings.js";
 import { type DoorSettings, doorDefaults } from "../doors/door.js";
+import { forwardedBy } from "../doors/forwarded.js";
 import type { AppSettings, ListenOptions } from "../server/settings.js";
 import { authSettings } from "./auth.js";
 import { modelRoutingSettings, routingSettings } from "./routing.js";
@@ -35,6 +36,8 @@ export function doorSettings(config: Config): DoorSettings {
     bodyLimit: config.body_limit,
     holdMs: config.timeouts.first_message,
     keepAliveMs: config.timeouts.keep_alive,
+    // What the operator says goes before what proxies say.
+    baseUrlOf: config.public_url === undefined ? forwardedBy(config.trust_proxy) : undefined,
   };
 }
 
@@ -44,7 +47,6 @@ export function appSettings(config: Config): AppSettings {
   return {
     bodyLimit: config.body_limit,
     corsOrigins: origins.includes("*") ? "*" : origins.length > 0 && origins,
-    trustProxy: config.trust_proxy,
   };
 }
 

@@ -188,6 +188,7 @@ function newCall<M extends MethodName>(
     credential: origin.credential,
     defect: origin.defect,
     idempotencyKey: origin.idempotencyKey,
+    baseUrl: origin.baseUrl,
     trace,
     observation: telemetry?.begin({ method, id, door: origin.door, trace }),
     caller: undefined,

@@ -38,7 +38,7 @@ export function finisher(tools: FinishTools): Finish {
     const mimeType = "image/png";
     const media: Media = { ...made, url: "", nsfw, data, mimeType };
     if (!store) return media;
-    media.url = await store.put(data, mimeType);
+    media.url = await store.put(data, mimeType, call.baseUrl);
     if (!call.request.includeData) media.data = new Uint8Array(0);
     return media;
   };

@@ -22,6 +22,11 @@ export interface Origin {
   readonly header?: ((name: string) => string | undefined) | undefined;
   /** `Idempotency-Key` as the caller sent it. */
   readonly idempotencyKey?: string | undefined;
+  /**
+   * What the caller's address of the gateway begins with, without a slash at the
+   * end, as a trusted proxy says; absent: as the gateway knows it.
+   */
+  readonly baseUrl?: string | undefined;
 }
 
 /** A call that was started. Nothing runs before `messages` is iterated. */

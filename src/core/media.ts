@@ -1,4 +1,5 @@
 /** Where generated images live until they are fetched, and who looks at them first. */
+
 import type { Readable } from "node:stream";
 
 /** Bytes of an image, counted from 0; both ends are meant. */
@@ -25,10 +26,12 @@ export interface StoredMedia {
 export interface MediaStore {
   /**
    * Keeps an image under a random name of at least 128 bits.
+   * @param baseUrl what the gateway's addresses begin with for this caller, without
+   *   a slash at the end; absent: for all
    * @returns its address for callers: absolute, or a `data:` URL
    * @throws LintelError `internal` if it can't be written
    */
-  put(data: Uint8Array, mimeType: string): Promise<string>;
+  put(data: Uint8Array, mimeType: string, baseUrl?: string): Promise<string>;
   /** The image, or `undefined` if there is none of that name or it expired. */
   get(name: string): Promise<StoredMedia | undefined>;
   /** Forgets an image; nothing happens if it is not there. */

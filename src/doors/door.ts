@@ -1,6 +1,7 @@
 /** What every door is: a Fastify plugin that gets the gateway. */
 import type { FastifyPluginAsync } from "fastify";
 import type { Gateway } from "../core/gateway.js";
+import type { BaseUrlOf } from "./forwarded.js";
 
 /** Settings of the wire formats. */
 export interface DoorSettings {
@@ -10,6 +11,8 @@ export interface DoorSettings {
   readonly keepAliveMs: number;
   /** How long a stream's status is held back for the first message, milliseconds. Default 10000. */
   readonly holdMs: number;
+  /** How callers reach the gateway; absent: no proxy is asked. */
+  readonly baseUrlOf?: BaseUrlOf | undefined;
 }
 
 /** The contract's values. */

@@ -54,7 +54,7 @@ class FilesystemStore implements FilesystemMedia {
     );
   }
 
-  async put(data: Uint8Array, mimeType: string): Promise<string> {
+  async put(data: Uint8Array, mimeType: string, baseUrl = this.#baseUrl()): Promise<string> {
     const name = newName(mimeType);
     const draft = join(this.directory, `.${name}.tmp`);
     try {
@@ -66,7 +66,7 @@ class FilesystemStore implements FilesystemMedia {
       await rm(draft, { force: true }).catch(() => {});
       throw new LintelError("internal", "the image could not be stored", { cause });
     }
-    return `${this.#baseUrl()}/media/${name}`;
+    return `${baseUrl}/media/${name}`;
   }
 
   /**

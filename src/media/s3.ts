@@ -95,7 +95,7 @@ class S3Store implements S3Media {
     );
   }
 
-  async put(data: Uint8Array, mimeType: string): Promise<string> {
+  async put(data: Uint8Array, mimeType: string, baseUrl?: string): Promise<string> {
     const name = newName(mimeType);
     const seconds = Math.floor(this.#settings.ttlMs / 1000);
     const object = new this.#sdk.PutObjectCommand({
@@ -108,16 +108,16 @@ class S3Store implements S3Media {
       await this.#retention.store(data.byteLength, async () => {
         await this.#client.send(object);
       });
-      return await this.#url(name);
+      return await this.#url(name, baseUrl);
     } catch (cause) {
       throw new LintelError("internal", "the image could not be stored", { cause });
     }
   }
 
-  async #url(name: string): Promise<string> {
+  async #url(name: string, baseUrl: string | undefined): Promise<string> {
     const { address, prefix, ttlMs } = this.#settings;
     if (address.by === "public") return `${address.baseUrl}/${prefix}${name}`;
-    if (address.by === "gateway") return `${address.baseUrl()}/media/${name}`;
+    if (address.by === "gateway") return `${baseUrl ?? address.baseUrl()}/media/${name}`;
     const expiresIn = Math.max(1, Math.min(longestSigned, Math.floor(ttlMs / 1000)));
     const get = new this.#sdk.GetObjectCommand(this.#object(name));
     return this.#sdk.getSignedUrl(this.#client, get, { expiresIn });

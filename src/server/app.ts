@@ -34,11 +34,10 @@ const preflightMaxAge = 7200;
  * HTTP/1 only.
  */
 export async function createApp(settings: Partial<AppSettings> = {}): Promise<FastifyInstance> {
-  const { bodyLimit, corsOrigins, trustProxy } = { ...appDefaults, ...settings };
+  const { bodyLimit, corsOrigins } = { ...appDefaults, ...settings };
   const app = fastify({
     logger: false,
     bodyLimit,
-    trustProxy: typeof trustProxy === "boolean" ? trustProxy : [...trustProxy],
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
     // The URL can't be read, or a part of it is too long for any route.
     frameworkErrors: (error, _request, reply) => {

@@ -75,13 +75,10 @@ export interface AppSettings {
   readonly bodyLimit: number;
   /** Origins that browsers may call from; `"*"` all of them, `false` none. */
   readonly corsOrigins: "*" | readonly string[] | false;
-  /** Whose `x-forwarded-*` to believe: addresses or networks; `true` everybody's. */
-  readonly trustProxy: boolean | readonly string[];
 }
 
 /** The contract's values. */
 export const appDefaults: AppSettings = {
   bodyLimit: 1024 * 1024,
   corsOrigins: "*",
-  trustProxy: false,
 };

@@ -118,6 +118,14 @@ safety: { action: blur }
     routing: routingDefaults,
     exposeSources: false,
   });
-  expect(doorSettings(config)).toEqual({ bodyLimit: 2_097_152, holdMs: 1000, keepAliveMs: 2000 });
-  expect(appSettings(config)).toMatchObject({ corsOrigins: false, trustProxy: ["10.0.0.0/8"] });
+  expect(doorSettings(config)).toEqual({
+    ...{ bodyLimit: 2_097_152, holdMs: 1000, keepAliveMs: 2000 },
+    baseUrlOf: expect.any(Function),
+  });
+  const forwarded = (name: string) => ({ "x-forwarded-host": "a.example" })[name];
+  const from = { remoteAddress: "10.1.2.3" };
+  expect(doorSettings(config).baseUrlOf?.(forwarded, from)).toBe("http://a.example");
+  const told = { ...config, public_url: "https://b.example" };
+  expect(doorSettings(told).baseUrlOf).toBeUndefined();
+  expect(appSettings(config)).toMatchObject({ corsOrigins: false });
 });

@@ -98,6 +98,11 @@ describe("mistakes", () => {
       ["lintel.yaml:1:13: public_url: must be an http:// or https:// address"],
     ],
     [
+      "a proxy's address",
+      "trust_proxy:\n  - 10.0.0.0/8\n  - proxy.local\n",
+      ["lintel.yaml:3:5: trust_proxy[1]: must be an IP address or a network such as 10.0.0.0/8"],
+    ],
+    [
       "a kind of backend",
       "backends:\n  - name: a\n    type: opnai\n    url: http://a\n",
       [

@@ -51,7 +51,7 @@ export async function serveRpc(
   const listener = await listen(
     app,
     { host: "127.0.0.1", port: 0, timeouts: different.timeouts },
-    grpcEdge(contractMethods(core), settings.bodyLimit),
+    grpcEdge(contractMethods({ gateway: core, settings }), settings.bodyLimit),
   );
   until(async () => {
     core.abort();

@@ -7,10 +7,10 @@ import type { MediaStore } from "../../src/core/media.js";
 export function memoryStore(base: () => string): MediaStore {
   const kept = new Map<string, { data: Uint8Array; mimeType: string }>();
   return {
-    async put(data, mimeType) {
+    async put(data, mimeType, baseUrl = base()) {
       const name = `${randomBytes(16).toString("hex")}.png`;
       kept.set(name, { data, mimeType });
-      return `${base()}/media/${name}`;
+      return `${baseUrl}/media/${name}`;
     },
     async get(name) {
       const image = kept.get(name);

@@ -1,9 +1,11 @@
 /** What a JSON door says of a request besides the message itself. */
+
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { LintelError } from "../../core/errors.js";
 import type { Origin } from "../../core/gateway.js";
 import { credentialOf } from "../credential.js";
 import { withDeadline } from "../deadline.js";
+import type { DoorSettings } from "../door.js";
 
 /**
  * The origin of a call. Its signal is aborted when the client leaves before the
@@ -14,6 +16,7 @@ export function originOf(
   request: FastifyRequest,
   reply: FastifyReply,
   door: string,
+  { baseUrlOf }: DoorSettings,
   defect?: LintelError,
 ): Origin {
   const header = (name: string) => textOf(request.headers[name]);
@@ -24,6 +27,7 @@ export function originOf(
     signal: leaving(request, reply),
     requestId: request.id,
     idempotencyKey: header("idempotency-key"),
+    baseUrl: baseUrlOf?.(header, request.raw.socket),
     header,
   };
   return withDeadline(origin, header("x-request-timeout-ms"));

@@ -21,7 +21,7 @@ export const openai: Door = async (app, options) => {
   app.post("/v1/chat/completions", async (request, reply) => {
     const { json = {}, defect } = bodyOf(request);
     const { message, form, warnings, names, ...read } = readChat(json);
-    const origin = originOf(request, reply, "openai", defect ?? read.defect);
+    const origin = originOf(request, reply, "openai", settings, defect ?? read.defect);
     if (!form.stream) {
       const running = renamed(gateway.call("complete", message, origin), names);
       return sendWhole(
@@ -44,7 +44,7 @@ export const openai: Door = async (app, options) => {
   app.post("/v1/images/generations", async (request, reply) => {
     const { json = {}, defect } = bodyOf(request);
     const { message, warnings, ...read } = readImage(json);
-    const origin = originOf(request, reply, "openai", defect ?? read.defect);
+    const origin = originOf(request, reply, "openai", settings, defect ?? read.defect);
     return sendWhole(
       reply,
       renamed(gateway.call("textToImage", message, origin), imageNames),
@@ -54,7 +54,7 @@ export const openai: Door = async (app, options) => {
   });
 
   const list = (request: FastifyRequest, reply: FastifyReply) =>
-    gateway.call("listModels", listRequest, originOf(request, reply, "openai"));
+    gateway.call("listModels", listRequest, originOf(request, reply, "openai", settings));
 
   app.get("/v1/models", (request, reply) => sendWhole(reply, list(request, reply), modelList));
 

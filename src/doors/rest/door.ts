@@ -25,7 +25,7 @@ export const rest: Door = async (app, options) => {
     const { message, violations } = decodeChat(json);
     const form = answerForm(json, violations);
     const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
-    const origin = originOf(request, reply, "rest", wrong);
+    const origin = originOf(request, reply, "rest", settings, wrong);
     if (!form.stream) {
       return sendWhole(reply, gateway.call("complete", message, origin), wholeChat);
     }
@@ -43,7 +43,7 @@ export const rest: Door = async (app, options) => {
     const { message, violations } = decodeImage(json);
     const { stream } = answerForm({ stream: json.stream }, violations);
     const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
-    const origin = originOf(request, reply, "rest", wrong);
+    const origin = originOf(request, reply, "rest", settings, wrong);
     // JSON answers refer to images by their address only.
     message.includeData = false;
     if (!stream) {

@@ -3,24 +3,25 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../core/connect-error.js";
 import { toLintelError } from "../../core/errors.js";
-import { type Gateway, type Origin, only, type Running } from "../../core/gateway.js";
+import { type Origin, only, type Running } from "../../core/gateway.js";
 import { type Input, type MethodName, type Output, services } from "../../core/methods.js";
 import { credentialOf } from "../credential.js";
 import { withDeadline } from "../deadline.js";
+import type { DoorOptions } from "../door.js";
 import { headersOf } from "../json/reply.js";
-import { arrivalKey } from "./context.js";
+import { arrivalKey, requestKey } from "./context.js";
 import type { EdgeMethod } from "./edge/edge.js";
 
 /** Every method of the contract, for plain gRPC. */
-export function contractMethods(gateway: Gateway): Map<DescMethod, EdgeMethod> {
+export function contractMethods(options: DoorOptions): Map<DescMethod, EdgeMethod> {
   const all = (services as readonly DescService[]).flatMap(({ methods }) => methods);
   return new Map(
-    all.map((method) => [method, edgeMethod(method.localName as MethodName, gateway)]),
+    all.map((method) => [method, edgeMethod(method.localName as MethodName, options)]),
   );
 }
 
-function edgeMethod(method: MethodName, gateway: Gateway): EdgeMethod {
-  return ({ request, headers, defect, timeoutMs, signal }) => {
+function edgeMethod(method: MethodName, { gateway, settings }: DoorOptions): EdgeMethod {
+  return ({ request, headers, connection, defect, timeoutMs, signal }) => {
     const header = (name: string) => headers[name] as string | undefined;
     const origin: Origin = {
       door: "grpc",
@@ -30,6 +31,7 @@ function edgeMethod(method: MethodName, gateway: Gateway): EdgeMethod {
       timeoutMs,
       requestId: header("x-request-id"),
       idempotencyKey: header("idempotency-key"),
+      baseUrl: settings.baseUrlOf?.(header, connection()),
       header,
     };
     const running = gateway.call(
@@ -47,28 +49,28 @@ function edgeMethod(method: MethodName, gateway: Gateway): EdgeMethod {
 }
 
 /** Adds every service of the contract to the router. */
-export function addContract(router: ConnectRouter, gateway: Gateway): void {
+export function addContract(router: ConnectRouter, options: DoorOptions): void {
   for (const service of services as readonly DescService[]) {
-    const implementation = service.methods.map((m) => [m.localName, implement(m, gateway)]);
+    const implementation = service.methods.map((m) => [m.localName, implement(m, options)]);
     router.service(service, Object.fromEntries(implementation));
   }
 }
 
-function implement(method: DescMethod, gateway: Gateway) {
+function implement(method: DescMethod, options: DoorOptions) {
   const name = method.localName as MethodName;
   switch (method.methodKind) {
     case "unary":
-      return unary(name, gateway);
+      return unary(name, options);
     case "server_streaming":
-      return streaming(name, gateway);
+      return streaming(name, options);
     default:
       throw new Error(`${method.name}: the core has no calls with a stream of requests`);
   }
 }
 
-function unary<M extends MethodName>(method: M, gateway: Gateway) {
+function unary<M extends MethodName>(method: M, options: DoorOptions) {
   return async (request: Input<M>, context: HandlerContext): Promise<Output<M>> => {
-    const running = start(method, request, context, gateway);
+    const running = start(method, request, context, options);
     try {
       const message = await only(running);
       setHeaders(context, running);
@@ -80,9 +82,9 @@ function unary<M extends MethodName>(method: M, gateway: Gateway) {
   };
 }
 
-function streaming<M extends MethodName>(method: M, gateway: Gateway) {
+function streaming<M extends MethodName>(method: M, options: DoorOptions) {
   return async function* (request: Input<M>, context: HandlerContext): AsyncGenerator<Output<M>> {
-    const running = start(method, request, context, gateway);
+    const running = start(method, request, context, options);
     setHeaders(context, running);
     try {
       let first = true;
@@ -103,7 +105,7 @@ function start<M extends MethodName>(
   method: M,
   request: Input<M>,
   context: HandlerContext,
-  gateway: Gateway,
+  { gateway, settings }: DoorOptions,
 ): Running<M> {
   const arrival = context.values.get(arrivalKey);
   arrival.reached = true;
@@ -116,6 +118,7 @@ function start<M extends MethodName>(
     timeoutMs: context.timeoutMs(),
     requestId: arrival.requestId,
     idempotencyKey: header("idempotency-key"),
+    baseUrl: settings.baseUrlOf?.(header, context.values.get(requestKey)?.raw.socket),
     header,
   };
   return gateway.call(method, request, withDeadline(origin, header("x-request-timeout-ms")));

@@ -14,9 +14,10 @@ import { addHealth } from "./health.js";
 import { addReflection } from "./reflection.js";
 
 /** Every method of the contract, server reflection and health, by the three protocols. */
-export const rpc: Door = async (app, { gateway, settings }) => {
+export const rpc: Door = async (app, options) => {
+  const { gateway, settings } = options;
   await mountRpc(app, settings.bodyLimit, gateway.log, (router) => {
-    addContract(router, gateway);
+    addContract(router, options);
     addHealth(router, gateway.readiness);
     addReflection(router);
   });

@@ -4,16 +4,20 @@
  * protobuf, not compressed, one request message. Whatever is asked otherwise is
  * left to the library, which serves the same methods.
  */
+
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { LintelError } from "../../../core/errors.js";
+import type { Connection } from "../../forwarded.js";
 import { GrpcAnswer, type Metadata } from "./answer.js";
 import { isPlain, type Malformed, readMessage, timeoutOf } from "./request.js";
 
 /** One call as a method sees it. */
 export interface EdgeCall {
   readonly headers: IncomingHttpHeaders;
+  /** What it came by; absent once that is closed. */
+  readonly connection: () => Connection | undefined;
   /** The message; an empty one if it could not be read. */
   readonly request: Message;
   /** What was wrong with the request. */
@@ -81,7 +85,12 @@ function serve(
   stream.on("error", () => {});
   readMessage(stream, bodyLimit, (message) => {
     const read = requestOf(message, method, bodyLimit);
-    const call = { headers, ...withTimeout(read, headers), signal: controller.signal };
+    const call = {
+      headers,
+      connection: () => stream.session?.socket,
+      ...withTimeout(read, headers),
+      signal: controller.signal,
+    };
     void send(start(call), answer, method.methodKind === "unary");
   });
 }
@@ -132,7 +141,7 @@ const defects: Readonly<Record<Malformed, (limit: number) => LintelError>> = {
 function withTimeout(
   read: Read,
   headers: IncomingHttpHeaders,
-): Omit<EdgeCall, "headers" | "signal"> {
+): Omit<EdgeCall, "headers" | "connection" | "signal"> {
   try {
     return { ...read, timeoutMs: timeoutOf(headers["grpc-timeout"]) };
   } catch (thrown) {

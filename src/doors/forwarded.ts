@@ -1,0 +1,77 @@
+/** Where a caller reached the gateway, as the proxy before it says. */
+import proxyAddr from "@fastify/proxy-addr";
+
+/** Whose word counts: addresses and networks; `true` everybody's. */
+export type TrustedProxies = boolean | readonly string[];
+
+/** The connection that a request came by. */
+export interface Connection {
+  /** Absent on a Unix socket. */
+  readonly remoteAddress?: string | undefined;
+  readonly encrypted?: boolean | undefined;
+}
+
+/**
+ * What the caller's address of the gateway begins with, without a slash at the
+ * end; `undefined` if no trusted proxy says.
+ * @param header what a header says, by its name in lower case
+ */
+export type BaseUrlOf = (
+  header: (name: string) => string | undefined,
+  connection: Connection | undefined,
+) => string | undefined;
+
+const hostPattern = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
+const prefixPattern = /^(?:\/[\w.~%-]+)+$/;
+
+/**
+ * Reads `X-Forwarded-Proto`, `-Host` and `-Prefix`, and where there is none of
+ * the first two, `Forwarded` (RFC 7239). Of several proxies in a row the last
+ * one's word counts: it is the one that is known to be trusted.
+ * @returns `undefined` if nobody is trusted
+ * @throws Error for an entry that is no address and no network
+ */
+export function forwardedBy(trusted: TrustedProxies): BaseUrlOf | undefined {
+  if (trusted === false || (trusted !== true && trusted.length === 0)) return undefined;
+  const trusts = trusted === true ? () => true : proxyAddr.compile([...trusted]);
+  return (header, connection) => {
+    const [xProto, xHost] = [last(header("x-forwarded-proto")), last(header("x-forwarded-host"))];
+    const plain = xProto !== undefined || xHost !== undefined;
+    const said = plain ? { proto: xProto, host: xHost } : readForwarded(header("forwarded"));
+    if (said.proto === undefined && said.host === undefined) return undefined;
+    const { remoteAddress = "", encrypted = false } = connection ?? {};
+    if (!trusts(remoteAddress, 0)) return undefined;
+    const proto = (said.proto ?? (encrypted ? "https" : "http")).toLowerCase();
+    const host = said.host ?? header("host") ?? header(":authority") ?? "";
+    if (!/^https?$/.test(proto) || !hostPattern.test(host)) return undefined;
+    const prefix = (last(header("x-forwarded-prefix")) ?? "").replace(/\/+$/, "");
+    return `${proto}://${host}${prefixPattern.test(prefix) ? prefix : ""}`;
+  };
+}
+
+/** Whether an entry of the list of trusted proxies can be one. */
+export function isNetwork(entry: string): boolean {
+  try {
+    return Boolean(proxyAddr.compile(entry));
+  } catch {
+    return false;
+  }
+}
+
+/** The last of values in a row, `a, b`. */
+function last(header: string | undefined): string | undefined {
+  return header?.slice(header.lastIndexOf(",") + 1).trim() || undefined;
+}
+
+/** The last element of `for=1.2.3.4;proto=https;host="a:1", for=…`. */
+function readForwarded(header = ""): { proto?: string; host?: string } {
+  let element: { proto?: string; host?: string } = {};
+  const pairs = /(^|[;,])\s*([\w-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))\s*/g;
+  for (const [, before, name = "", quoted, token = ""] of header.matchAll(pairs)) {
+    if (before === ",") element = {};
+    const value = quoted?.replace(/\\(.)/g, "$1") ?? token;
+    const key = name.toLowerCase();
+    if (key === "proto" || key === "host") element[key] = value;
+  }
+  return element;
+}
