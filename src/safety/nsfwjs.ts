@@ -1,4 +1,5 @@
 /** The package nsfwjs, where the operator installed it. */
+import { importInstalled, isMissing } from "../installed.js";
 import type { Classify, ThreadSettings } from "./protocol.js";
 
 /** The little of nsfwjs and TensorFlow.js that is used here. */
@@ -17,15 +18,15 @@ interface Tensors {
 
 /**
  * Loads it.
- * @throws Error that says what to install
+ * @throws Error that says what to install, or why it can't be loaded
  */
-export async function loadNsfwjs(
-  settings: Extract<ThreadSettings, { kind: "nsfwjs" }>,
-): Promise<Classify> {
-  // Not literals: they are not among Lintel's own dependencies.
-  const names = [settings.package ?? "nsfwjs", "@tensorflow/tfjs"];
-  const [nsfwjs, tf] = (await Promise.all(names.map(required))) as [Nsfwjs, Tensors];
-  const model = await nsfwjs.load(settings.model);
+export async function loadNsfwjs({
+  model: name,
+  folder,
+}: Extract<ThreadSettings, { kind: "nsfwjs" }>): Promise<Classify> {
+  const nsfwjs = (await required("nsfwjs", folder)) as unknown as Nsfwjs;
+  const tf = (await required("@tensorflow/tfjs", folder)) as unknown as Tensors;
+  const model = await nsfwjs.load(name);
   return async ({ rgb, width, height }) => {
     const tensor = tf.tensor3d(Int32Array.from(rgb), [height, width, 3], "int32");
     try {
@@ -37,12 +38,14 @@ export async function loadNsfwjs(
   };
 }
 
-async function required(name: string): Promise<unknown> {
+async function required(name: string, folder: string | undefined) {
   try {
-    return await import(name);
+    return await importInstalled(name, folder);
   } catch (cause) {
     throw new Error(
-      `safety.checker nsfwjs needs packages that are not installed: npm install nsfwjs @tensorflow/tfjs`,
+      isMissing(name, cause)
+        ? "safety.checker nsfwjs needs packages that are not installed: npm install nsfwjs @tensorflow/tfjs"
+        : `the package ${name} can't be loaded: ${(cause as Error).message}`,
       { cause },
     );
   }

@@ -11,8 +11,8 @@ export type ThreadSettings = {
   | {
       readonly kind: "nsfwjs";
       readonly model?: string | undefined;
-      /** The package; another only in tests. */
-      readonly package?: string;
+      /** Where its packages may be besides Lintel's own. Default: where Lintel was started. */
+      readonly folder?: string;
     }
 );
 

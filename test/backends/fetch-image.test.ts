@@ -1,12 +1,15 @@
 import type { LookupFunction } from "node:net";
 import { PNG } from "pngjs";
+import sharp from "sharp";
 import { afterEach, describe, expect, it } from "vitest";
 import { isPublicAddress } from "../../src/backends/http/address-class.js";
 import { allowPattern } from "../../src/backends/http/allow.js";
 import { type FetchImageOptions, fetchImage } from "../../src/backends/http/fetch-image.js";
 import { Guard } from "../../src/backends/http/guard.js";
 import { asPng } from "../../src/backends/http/image.js";
+import { previewPng } from "../../src/backends/http/preview.js";
 import { LintelError } from "../../src/core/errors.js";
+import { picture, pixels as pixelsOf } from "./picture.js";
 import { type Script, Upstream } from "./upstream.js";
 
 const never = new AbortController().signal;
@@ -27,7 +30,7 @@ async function serve(script: Script): Promise<Upstream> {
   return upstream;
 }
 
-const picture: Script = (exchange) => exchange.send(200, { "content-type": "image/png" }, png);
+const serves: Script = (exchange) => exchange.send(200, { "content-type": "image/png" }, png);
 const redirectTo =
   (location: string): Script =>
   (exchange) =>
@@ -76,7 +79,7 @@ async function refusal(promise: Promise<unknown>): Promise<LintelError> {
 
 describe("an image of the server's own", () => {
   it("is fetched, private or not, by absolute and by relative addresses", async () => {
-    const server = await serve(picture);
+    const server = await serve(serves);
     for (const address of [`${server.url}/a.png`, "/a.png", "a.png"]) {
       const headers = { authorization: "Bearer secret" };
       const data = await fetchImage(address, options(server.url, { headers }), never);
@@ -95,7 +98,7 @@ describe("an image of the server's own", () => {
   });
 
   it("may be behind a redirect of the server to itself", async () => {
-    const server = await serve(picture);
+    const server = await serve(serves);
     server.route("/first", redirectTo("/second"));
     const data = await fetchImage("/first", options(server.url), never);
     expect(Buffer.from(data)).toEqual(png);
@@ -105,7 +108,7 @@ describe("an image of the server's own", () => {
 
 describe("an image elsewhere", () => {
   it("is not fetched", async () => {
-    const [own, other] = [await serve(picture), await serve(picture)];
+    const [own, other] = [await serve(serves), await serve(serves)];
     for (const address of [
       `${other.url}/a.png`,
       "http://169.254.169.254/latest/meta-data/",
@@ -126,7 +129,7 @@ describe("an image elsewhere", () => {
   });
 
   it("is fetched from an origin that is allowed, without our token", async () => {
-    const [own, other] = [await serve(picture), await serve(picture)];
+    const [own, other] = [await serve(serves), await serve(serves)];
     const rules = options(own.url, { allow: [other.url], headers: { authorization: "Bearer s" } });
     expect(Buffer.from(await fetchImage(`${other.url}/a.png`, rules, never))).toEqual(png);
     expect(other.requests[0]?.headers).not.toHaveProperty("authorization");
@@ -178,7 +181,7 @@ describe("private addresses", () => {
   });
 
   it("are not what a redirect to an allowed server on this machine leads to", async () => {
-    const [own, other] = [await serve(picture), await serve(picture)];
+    const [own, other] = [await serve(serves), await serve(serves)];
     own.route("/a.png", redirectTo(`${other.url}/b.png`));
     await refusal(fetchImage("/a.png", options(own.url, { allow: [other.url] }), never));
     expect(other.requests).toEqual([]);
@@ -216,7 +219,7 @@ describe("private addresses", () => {
 
 describe("what comes back", () => {
   it("must be small enough, by what it says and by what it is", async () => {
-    const server = await serve(picture);
+    const server = await serve(serves);
     const large = Buffer.concat([png, Buffer.alloc(500)]);
     server.route("/said", (exchange) =>
       exchange.send(200, { "content-type": "image/png" }, Buffer.concat([png, large])),
@@ -247,10 +250,33 @@ describe("what comes back", () => {
     const without = await refusal(asPng(jpeg, async () => undefined));
     expect(without.message).toContain("JPEG");
     expect(String(without.cause)).toContain("npm install sharp");
-    const convert = () => ({ png: () => ({ toBuffer: async () => png }) });
-    expect(await asPng(jpeg, async () => convert)).toBe(png);
-    const fail = () => ({ png: () => ({ toBuffer: () => Promise.reject(new Error("no")) }) });
-    expect((await refusal(asPng(jpeg, async () => fail))).message).toContain("broken");
+  });
+
+  const made = picture(64, 48, 7);
+  const pixels = () => sharp(pixelsOf(made).data, { raw: { width: 64, height: 48, channels: 4 } });
+
+  it.each([
+    ["JPEG", () => pixels().jpeg({ quality: 100, chromaSubsampling: "4:4:4" }), 16],
+    ["WebP", () => pixels().webp({ lossless: true }), 0],
+    ["AVIF", () => pixels().avif({ lossless: true, chromaSubsampling: "4:4:4" }), 0],
+  ])("is converted to PNG from %s by sharp", async (_, encode, tolerance) => {
+    const sent = await encode().toBuffer();
+    const server = await serve((exchange) => exchange.send(200, {}, sent));
+    const got = pixelsOf(await fetchImage("/a", options(server.url), never));
+    expect([got.width, got.height]).toEqual([64, 48]);
+    const wanted = pixelsOf(made).data;
+    const off = got.data.map((value, i) => Math.abs(value - (wanted[i] ?? 0)));
+    expect(Math.max(...off)).toBeLessThanOrEqual(tolerance);
+    const broken = await refusal(asPng(sent.subarray(0, 40)));
+    expect(broken.message).toContain("broken image");
+  });
+
+  it("is not converted where it claims to be enormous", async () => {
+    const blank = {
+      create: { width: 9000, height: 9000, channels: 3, background: "white" },
+    } as const;
+    const enormous = await sharp(blank).jpeg().toBuffer();
+    expect((await refusal(asPng(enormous))).message).toContain("broken image");
   });
 
   it("must come with status 200, and after few redirects", async () => {
@@ -272,6 +298,19 @@ describe("what comes back", () => {
     expect(error.code).toBe("timeout");
   });
 
+  it("may be a preview in JPEG, where only jpeg-js is there, too", async () => {
+    const jpeg = await pixels().jpeg({ quality: 100, chromaSubsampling: "4:4:4" }).toBuffer();
+    const absent = () => Promise.reject(new Error("sharp is not installed"));
+    for (const preview of [await previewPng(jpeg), await previewPng(jpeg, absent)]) {
+      const got = pixelsOf(preview ?? new Uint8Array());
+      const wanted = pixelsOf(made).data;
+      const off = got.data.map((value, i) => Math.abs(value - (wanted[i] ?? 0)));
+      expect(Math.max(...off)).toBeLessThanOrEqual(16);
+    }
+    expect(await previewPng(jpeg.subarray(0, 40), absent)).toBeUndefined();
+    expect(await previewPng(undefined)).toBeUndefined();
+  });
+
   it("is not waited for when the caller has left", async () => {
     const controller = new AbortController();
     const reason = new LintelError("cancelled", "the caller left");
@@ -287,7 +326,7 @@ describe("what comes back", () => {
   });
 
   it("can't be had from a server that is not there", async () => {
-    const server = await serve(picture);
+    const server = await serve(serves);
     await server.close();
     await refusal(fetchImage("/a.png", options(server.url), never));
   });

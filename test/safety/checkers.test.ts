@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { cpSync, mkdtempSync, rmSync, truncateSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { PNG } from "pngjs";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type OwnedChecker, openChecker } from "../../src/safety/open.js";
+import { ThreadChecker } from "../../src/safety/thread.js";
 
 const signal = new AbortController().signal;
 
@@ -112,6 +113,71 @@ describe("nsfwjs", () => {
     const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "unavailable" });
     expect(String((error as Error).cause)).toContain("npm install nsfwjs @tensorflow/tfjs");
+  });
+
+  /** Packages with the interface of nsfwjs 4.3 and TensorFlow.js 4.22, and a model that knows red. */
+  function installed(more = ""): string {
+    const folder = mkdtempSync(join(tmpdir(), "lintel-nsfwjs-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const write = (name: string, code: string) => {
+      const path = join(folder, "node_modules", name);
+      mkdirSync(path, { recursive: true });
+      writeFileSync(join(path, "package.json"), JSON.stringify({ name, main: "index.js" }));
+      writeFileSync(join(path, "index.js"), code);
+    };
+    write(
+      "@tensorflow/tfjs",
+      `let living = 0;
+      exports.tensor3d = (values, shape, dtype) => {
+        if (!(values instanceof Int32Array) || dtype !== "int32") throw new Error("wrong type");
+        if (values.length !== shape[0] * shape[1] * shape[2]) throw new Error("wrong shape");
+        if (++living > 1) throw new Error("a tensor was not disposed of");
+        return { values, shape, dispose: () => living-- };
+      };`,
+    );
+    write(
+      "nsfwjs",
+      `require("@tensorflow/tfjs");
+      ${more}
+      exports.load = async (model = "MobileNetV2") => ({
+        classify: async ({ values, shape }, most = 5) => {
+          if (shape[0] !== 24 || shape[1] !== 40) throw new Error("rows and columns are mixed up");
+          const red = values[0] > 200 && values[2] < 50 ? 0.4 : 0.1;
+          return [
+            { className: "Porn", probability: red },
+            { className: "Hentai", probability: model === "strict" ? 0.3 : 0.15 },
+            { className: "Neutral", probability: 0.2 },
+          ].slice(0, most);
+        },
+      });`,
+    );
+    return folder;
+  }
+
+  test("is asked where it is installed, with its own labels", async () => {
+    const labels = ["Porn", "Hentai"];
+    for (const [model, ...verdicts] of [
+      [undefined, true, false],
+      ["strict", true, false],
+    ] as const) {
+      const threshold = model === "strict" ? 0.6 : 0.5;
+      const checker = new ThreadChecker({
+        ...{ kind: "nsfwjs", model, labels, threshold },
+        folder: installed(),
+      });
+      onTestFinished(() => checker.close());
+      for (const [i, png] of [red, blue].entries()) {
+        expect(await checker.isHarmful(png, signal)).toBe(verdicts[i]);
+      }
+    }
+  });
+
+  test("says what is wrong with it where it can't be loaded", async () => {
+    const settings = { kind: "nsfwjs", labels: ["Porn"], threshold: 0.5 } as const;
+    const checker = new ThreadChecker({ ...settings, folder: installed('require("gone");') });
+    onTestFinished(() => checker.close());
+    const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
+    expect(String((error as Error).cause)).toContain("nsfwjs can't be loaded: Cannot find module");
   });
 });
 

@@ -1,9 +1,7 @@
 /** Loads a provider of the AI SDK, which the operator installs. */
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import type { ImageModelV3, LanguageModelV3, ProviderV3 } from "@ai-sdk/provider";
 import { LintelError } from "../../core/errors.js";
+import { importInstalled, isMissing, packageOf } from "../../installed.js";
 import type { AiSdkConfig, AiSdkModel } from "./schema.js";
 
 /** A function that makes a provider. */
@@ -62,33 +60,12 @@ function modelOf(provider: ProviderV3, id: string, task: AiSdkModel["task"]): Lo
 
 async function importPackage(name: string): Promise<Record<string, unknown>> {
   try {
-    return (await import(name).catch((cause) => importNearby(name, cause))) as never;
+    return await importInstalled(name);
   } catch (cause) {
     if (!isMissing(name, cause)) throw unusable(`the package ${name} can't be loaded`, cause);
     throw unusable(`the package ${name} is not installed: npm install ${packageOf(name)}`, cause);
   }
 }
-
-/** A package that is not beside Lintel may be in the folder where it was started. */
-function importNearby(name: string, cause: unknown): Promise<unknown> {
-  if (!isMissing(name, cause)) throw cause;
-  const path = createRequire(join(process.cwd(), "package.json")).resolve(name);
-  return import(pathToFileURL(path).href);
-}
-
-/** Whether it is the package itself that is missing, not something that it needs. */
-function isMissing(name: string, cause: unknown): boolean {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  const missing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
-  return missing && message.includes(`'${packageOf(name)}`);
-}
-
-/** `@scope/name` of `@scope/name/part`. */
-const packageOf = (name: string) =>
-  name
-    .split("/")
-    .slice(0, name.startsWith("@") ? 2 : 1)
-    .join("/");
 
 function creatorIn(module: Record<string, unknown>, config: AiSdkConfig): Create {
   const names = Object.keys(module).filter(

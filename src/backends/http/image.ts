@@ -1,5 +1,6 @@
 /** Images as servers send them, made into the contract's: PNG. */
 import { LintelError } from "../../core/errors.js";
+import { importInstalled } from "../../installed.js";
 
 /** Most bytes of one image as a server sends it. */
 export const imageLimit = 64 * 1024 * 1024;
@@ -26,11 +27,8 @@ export type Converter = (
 
 /** `sharp`, if it is installed. */
 async function sharp(): Promise<Converter | undefined> {
-  // Not a literal: it is not among Lintel's own dependencies.
-  const name = "sharp";
   try {
-    const { default: converter } = (await import(name)) as { default: Converter };
-    return converter;
+    return (await importInstalled("sharp")).default as Converter;
   } catch {
     return undefined;
   }

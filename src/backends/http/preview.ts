@@ -19,9 +19,10 @@ const megapixels = 1;
  */
 export async function previewPng(
   bytes: Uint8Array | "" | undefined,
+  convert: (bytes: Uint8Array) => Promise<Uint8Array> = asPng,
 ): Promise<Uint8Array | undefined> {
   if (!bytes) return undefined;
-  return asPng(bytes).catch(() => decoded(bytes).catch(() => undefined));
+  return convert(bytes).catch(() => decoded(bytes).catch(() => undefined));
 }
 
 async function decoded(jpeg: Uint8Array): Promise<Uint8Array> {
