@@ -1,7 +1,8 @@
 /** Waiting that ends when a signal aborts. */
+import type { CallSignal } from "../core/cancellation.js";
 
 /** The promise, or the reason of the abort if that comes first. */
-export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export function unlessAborted<T>(promise: Promise<T>, signal: CallSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });

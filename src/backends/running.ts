@@ -1,4 +1,5 @@
 /** The calls that a backend has at work, so that closing it ends them. */
+import type { CallSignal } from "../core/cancellation.js";
 
 /** A call's own signal, which also aborts when the backend is closed. */
 export interface Followed {
@@ -16,7 +17,7 @@ export class Running {
    * A signal that aborts with the caller's, or when all are ended.
    * @throws the reason, if all were ended already, or the caller has left
    */
-  follow(caller: AbortSignal): Followed {
+  follow(caller: CallSignal): Followed {
     if (this.#reason !== undefined) throw this.#reason;
     caller.throwIfAborted();
     const controller = new AbortController();

@@ -1,6 +1,8 @@
 /** How the core sees whatever runs models. */
+
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Handle } from "./call.js";
+import type { CallSignal } from "./cancellation.js";
 import type { BackendMethod } from "./methods.js";
 
 /**
@@ -29,10 +31,10 @@ export interface Backend {
    * Waits until a model that is being loaded can answer, or throws why it can't.
    * With an empty list of models: until the list is known, whatever the name.
    */
-  ready?(model: string, signal: AbortSignal): Promise<void>;
+  ready?(model: string, signal: CallSignal): Promise<void>;
   readonly handlers: Handlers;
   /** Resolves if the backend could take a call now, throws a `LintelError` otherwise. */
-  health(signal: AbortSignal): Promise<void>;
+  health(signal: CallSignal): Promise<void>;
   /** Frees what the backend holds; running calls are aborted. */
   close(): Promise<void>;
 }

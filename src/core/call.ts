@@ -2,6 +2,7 @@
  * One call on its way through Lintel: what a step may know of it, and what a
  * step is. Nothing here knows HTTP, Fastify or a vendor.
  */
+import type { CallSignal } from "./cancellation.js";
 import type { ErrorCode, LintelError } from "./errors.js";
 import type { CallerLimits } from "./limits/settings.js";
 import type { Logger } from "./log.js";
@@ -112,7 +113,7 @@ export interface Call<M extends MethodName = MethodName> {
    * Aborted when the caller left, the deadline passed or the service ends.
    * `signal.reason` is the `LintelError` to report.
    */
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
   /** When the call must be done, milliseconds since the epoch. */
   readonly deadline?: number | undefined;
   /** Longest time to connect to a model server, milliseconds; absent: the backend's own. Set by routing. */

@@ -131,7 +131,7 @@ export function createCore(parts: CoreParts): Core {
       const deadline = Date.now() + own;
       const call = newCall(method, request, origin, deadline, life, parts);
       const said = settings.callLog.content ? new Transcript(call) : undefined;
-      const messages = new Observed(life.controller, () => handle(call), {
+      const messages = new Observed(life.cancellation, () => handle(call), {
         begin() {
           if (!accepting) throw new LintelError("shutting_down", "this gateway is shutting down");
           running.add(life);
@@ -194,7 +194,7 @@ function newCall<M extends MethodName>(
     caller: undefined,
     targets: undefined,
     modelSettings: undefined,
-    signal: life.controller.signal,
+    signal: life.cancellation,
     deadline,
     connectMs: undefined,
     affinity: affinityOf(origin, settings),

@@ -1,4 +1,5 @@
 /** What a door gets of Lintel. */
+import type { CallSignal } from "./cancellation.js";
 import type { LintelError } from "./errors.js";
 import type { Logger } from "./log.js";
 import type { MediaStore } from "./media.js";
@@ -13,7 +14,7 @@ export interface Origin {
   /** What was wrong while decoding; thrown once the caller is authenticated. */
   readonly defect?: LintelError | undefined;
   /** Aborted when the caller leaves. */
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
   /** The caller's own deadline, milliseconds from now. */
   readonly timeoutMs?: number | undefined;
   /** `x-request-id` as the caller sent it; taken over if it is well formed. */

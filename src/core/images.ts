@@ -16,6 +16,7 @@ import { LintelError } from "./errors.js";
 import type { Finish } from "./finish.js";
 import { warn } from "./fit.js";
 import { doneEvent, imageEvent, progressEvent } from "./image-events.js";
+import { checkMade } from "./made.js";
 import { type Prompt, promptsOf } from "./prompts.js";
 import type { CoreSettings } from "./settings.js";
 
@@ -92,8 +93,9 @@ async function* run(
         const percent = (100 * (index + step / Math.max(steps, 1))) / images;
         out.push(progressEvent({ ...e.value, index, images, percent }));
       } else if (e.case === "image" && e.value.media) {
-        const seed = job.seed === undefined ? e.value.media.seed : nth(job.seed, e.value.index);
-        const media: Media = await finish(call, { ...e.value.media, seed });
+        const asked = (call.request.seed ?? -1n) >= 0n && job.seed !== undefined;
+        checkMade(call, e.value.media, asked ? nth(job.seed, e.value.index) : undefined);
+        const media: Media = await finish(call, e.value.media);
         out.push(imageEvent(e.value.index + offset, media));
         ready++;
         call.attributes.images = (call.attributes.images ?? 0) + 1;

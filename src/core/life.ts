@@ -1,12 +1,14 @@
 /** From the begin of a call to its end: its deadline, its caller's leaving, and who must hear of its end. */
+
 import type { CallEnd, CallLife } from "./call.js";
+import { type CallSignal, Cancellation } from "./cancellation.js";
 import { type ErrorCode, LintelError } from "./errors.js";
 
 /** The life of one call. */
 export class Life implements CallLife {
-  readonly controller = new AbortController();
+  readonly cancellation = new Cancellation();
   readonly #left = () => this.abort(new LintelError("cancelled", "the caller left"));
-  #origin: AbortSignal | undefined;
+  #origin: CallSignal | undefined;
   #timer: NodeJS.Timeout | undefined;
   #listeners: CallEnd[] | undefined;
 
@@ -15,7 +17,7 @@ export class Life implements CallLife {
    * @param origin aborted when the caller leaves
    * @param deadline milliseconds since the epoch
    */
-  begin(origin: AbortSignal, deadline: number): void {
+  begin(origin: CallSignal, deadline: number): void {
     const passed = () => this.abort(new LintelError("timeout", "the deadline of the call passed"));
     this.#timer = setTimeout(passed, Math.max(0, deadline - Date.now()));
     this.#origin = origin;
@@ -24,7 +26,7 @@ export class Life implements CallLife {
   }
 
   abort(reason: LintelError): void {
-    this.controller.abort(reason);
+    this.cancellation.abort(reason);
   }
 
   onEnd(listener: CallEnd): void {

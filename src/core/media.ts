@@ -1,6 +1,7 @@
 /** Where generated images live until they are fetched, and who looks at them first. */
 
 import type { Readable } from "node:stream";
+import type { CallSignal } from "./cancellation.js";
 
 /** Bytes of an image, counted from 0; both ends are meant. */
 export interface ByteRange {
@@ -46,5 +47,5 @@ export interface SafetyChecker {
    * @param image PNG bytes
    * @throws LintelError if the check can't be done
    */
-  isHarmful(image: Uint8Array, signal: AbortSignal): Promise<boolean>;
+  isHarmful(image: Uint8Array, signal: CallSignal): Promise<boolean>;
 }

@@ -4,6 +4,7 @@
  * is slow to notice.
  */
 import { performance } from "node:perf_hooks";
+import type { Cancellation } from "./cancellation.js";
 import { type ErrorCode, LintelError, toLintelError } from "./errors.js";
 import type { CallOutcome } from "./telemetry.js";
 
@@ -19,21 +20,24 @@ export interface Life<T> {
 
 /** A call's messages with its life around them. */
 export class Observed<T> implements AsyncIterableIterator<T> {
-  readonly #controller: AbortController;
+  readonly #cancellation: Cancellation;
   readonly #start: () => AsyncIterable<T>;
   readonly #life: Life<T>;
   #source: AsyncIterator<T> | undefined;
-  #reject: ((reason: unknown) => void) | undefined;
+  /** The step that is on its way. */
+  #asked:
+    | { resolve(result: IteratorResult<T>): void; reject(error: LintelError | undefined): void }
+    | undefined;
   #state: "new" | "running" | "ended" = "new";
   #startedAt = 0;
   #firstAt: number | undefined;
 
   /**
-   * @param controller the call's own; aborted here if the caller stops early
+   * @param cancellation the call's own; aborted here if the caller stops early
    * @param start runs the chain
    */
-  constructor(controller: AbortController, start: () => AsyncIterable<T>, life: Life<T>) {
-    this.#controller = controller;
+  constructor(cancellation: Cancellation, start: () => AsyncIterable<T>, life: Life<T>) {
+    this.#cancellation = cancellation;
     this.#start = start;
     this.#life = life;
   }
@@ -42,35 +46,65 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     return this;
   }
 
-  async next(): Promise<IteratorResult<T>> {
-    if (this.#state === "ended") return { done: true, value: undefined };
-    try {
-      const result = await this.#step();
-      if (result.done) this.#end("ok");
-      else {
-        this.#firstAt ??= performance.now();
-        this.#life.saw?.(result.value);
+  // One promise for each step: streams pay for every other.
+  next(): Promise<IteratorResult<T>> {
+    return new Promise((resolve, reject) => {
+      if (this.#state === "ended") return resolve({ done: true, value: undefined });
+      this.#asked = { resolve, reject };
+      try {
+        if (this.#state === "new") this.#begin();
+        this.#cancellation.throwIfAborted();
+        this.#source ??= this.#start()[Symbol.asyncIterator]();
+        this.#source.next().then(this.#came, this.#failed);
+      } catch (thrown) {
+        this.#failed(thrown);
       }
-      return result;
-    } catch (thrown) {
-      const error = this.#controller.signal.aborted
-        ? toLintelError(this.#controller.signal.reason)
-        : toLintelError(thrown);
-      this.#end(error.code, error);
-      this.#release();
-      throw error;
-    }
+    });
   }
 
   /** The caller stops before the end: the work behind is aborted. */
   async return(): Promise<IteratorResult<T>> {
     if (this.#state === "running") {
-      this.#controller.abort(new LintelError("cancelled", "the caller left"));
       this.#end("cancelled");
+      const reason = new LintelError("cancelled", "the caller left");
+      this.#cancellation.abort(reason);
       this.#release();
+      this.#settle(undefined, reason);
     }
     this.#state = "ended";
     return { done: true, value: undefined };
+  }
+
+  readonly #came = (result: IteratorResult<T>): void => {
+    // Who left meanwhile was told so.
+    if (this.#state === "ended") return;
+    try {
+      if (result.done) this.#end("ok");
+      else {
+        this.#firstAt ??= performance.now();
+        this.#life.saw?.(result.value);
+      }
+    } catch (thrown) {
+      return this.#settle(undefined, toLintelError(thrown));
+    }
+    this.#settle(result);
+  };
+
+  readonly #failed = (thrown: unknown): void => {
+    if (this.#state === "ended") return;
+    const { aborted, reason } = this.#cancellation;
+    const error = toLintelError(aborted ? reason : thrown);
+    this.#end(error.code, error);
+    this.#release();
+    this.#settle(undefined, error);
+  };
+
+  /** Answers the step that is asked for, if one is. */
+  #settle(result: IteratorResult<T> | undefined, error?: LintelError): void {
+    const { resolve, reject } = this.#asked ?? {};
+    this.#asked = undefined;
+    if (result) resolve?.(result);
+    else reject?.(error);
   }
 
   /** Lets what is held behind a step that nobody asks for any more be freed. */
@@ -78,31 +112,17 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     this.#source?.return?.().catch(() => {});
   }
 
-  #step(): Promise<IteratorResult<T>> {
-    if (this.#state === "new") this.#begin();
-    this.#controller.signal.throwIfAborted();
-    this.#source ??= this.#start()[Symbol.asyncIterator]();
-    const source = this.#source;
-    return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      source.next().then(resolve, reject);
-    });
-  }
-
   #begin(): void {
     this.#state = "running";
     this.#startedAt = performance.now();
     this.#life.begin();
-    this.#controller.signal.addEventListener(
-      "abort",
-      () => this.#reject?.(this.#controller.signal.reason),
-      { once: true },
-    );
+    this.#cancellation.addEventListener("abort", () => {
+      // Between two steps the next one tells.
+      if (this.#asked) this.#failed(undefined);
+    });
   }
 
   #end(code: "ok" | ErrorCode, error?: LintelError): void {
-    // A step that was on its way when the caller stopped ends in an error, too.
-    if (this.#state === "ended") return;
     this.#state = "ended";
     const totalMs = performance.now() - this.#startedAt;
     const firstMs = this.#firstAt === undefined ? undefined : this.#firstAt - this.#startedAt;

@@ -1,5 +1,7 @@
 /** A checker in a thread of its own: decoding and looking block. */
+
 import { Worker } from "node:worker_threads";
+import type { CallSignal } from "../core/cancellation.js";
 import { LintelError } from "../core/errors.js";
 import type { OwnedChecker } from "./open.js";
 import type { Question, ThreadSettings, Verdict } from "./protocol.js";
@@ -31,7 +33,7 @@ export class ThreadChecker implements OwnedChecker {
     this.#start();
   }
 
-  isHarmful(png: Uint8Array, signal: AbortSignal): Promise<boolean> {
+  isHarmful(png: Uint8Array, signal: CallSignal): Promise<boolean> {
     if (this.#closed) {
       return Promise.reject(new LintelError("shutting_down", "this gateway is shutting down"));
     }

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { describe, expect, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import { type CallSignal, nativeSignal } from "../../src/core/cancellation.js";
 import { LintelError } from "../../src/core/errors.js";
 import { hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
 import { eventsOf, hello, http, serve, serveChat } from "./serve.js";
@@ -103,7 +104,7 @@ describe("decisions 1, streams: status, silence, speed", () => {
 
   test("a client that does not read stops the iteration", async () => {
     let pulled = 0;
-    let seen: AbortSignal | undefined;
+    let seen: CallSignal | undefined;
     const text = "x".repeat(64 * 1024);
     const endless: Handle<"chat"> = async function* ({ signal }) {
       seen = signal;
@@ -195,7 +196,7 @@ describe("decisions 1, streams: the client goes away", () => {
             for await (const batch of paints(1)(call)) {
               yield batch;
               open();
-              await once(call.signal, "abort");
+              await once(nativeSignal(call.signal), "abort");
               over.open();
               throw call.signal.reason;
             }
@@ -212,7 +213,7 @@ describe("decisions 1, streams: the client goes away", () => {
   });
 
   test("after its answer: nothing is aborted", async () => {
-    let signal: AbortSignal | undefined;
+    let signal: CallSignal | undefined;
     const server = await serveChat((call) => {
       signal = call.signal;
       return says("Hi")(call);

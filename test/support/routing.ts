@@ -2,6 +2,7 @@
 
 import { expect } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import type { CallSignal } from "../../src/core/cancellation.js";
 import type { Core } from "../../src/core/core.js";
 import { type ErrorCode, type ErrorOptions, LintelError } from "../../src/core/errors.js";
 import { type RoutingSettings, routingDefaults } from "../../src/core/routing/settings.js";
@@ -29,7 +30,7 @@ export interface Gate {
   /** Calls that were begun, in all. */
   readonly begun: number;
   /** Signals of these calls. */
-  readonly signals: AbortSignal[];
+  readonly signals: CallSignal[];
   /** Lets the oldest call that waits be answered whole. */
   open(): void;
   /** Lets it fail. */
@@ -39,7 +40,7 @@ export interface Gate {
 /** Calls wait until the test lets them go on; an abort ends them. */
 export function gate(text = "x"): Gate {
   const waiting: ((error?: Error) => void)[] = [];
-  const signals: AbortSignal[] = [];
+  const signals: CallSignal[] = [];
   return {
     get begun() {
       return signals.length;

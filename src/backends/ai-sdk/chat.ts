@@ -1,4 +1,5 @@
 /** Completions by a provider of the AI SDK. */
+
 import type {
   LanguageModelV3,
   LanguageModelV3CallOptions,

@@ -1,4 +1,5 @@
 /** Images by a provider of the AI SDK. */
+
 import { randomInt } from "node:crypto";
 import type { ImageModelV3, ImageModelV3CallOptions } from "@ai-sdk/provider";
 import type { Media, TextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";

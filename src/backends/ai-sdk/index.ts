@@ -1,9 +1,11 @@
 /** The kind `ai-sdk`: providers of the Vercel AI SDK, for what has no kind of its own. */
+
 import { isDeepStrictEqual } from "node:util";
 import { Agent } from "undici";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import type { Call, Handle } from "../../core/call.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import { modelOf } from "../../core/model.js";
 import { unlessAborted } from "../abort.js";
@@ -69,14 +71,14 @@ export class AiSdkBackend implements Backend {
     return this.#models;
   }
 
-  async ready(model: string, signal: AbortSignal): Promise<void> {
+  async ready(model: string, signal: CallSignal): Promise<void> {
     await unlessAborted(this.#loading, signal);
     const failure = this.#entries.get(model)?.failure;
     if (failure) throw failure;
   }
 
   /** Providers have nothing to ask: healthy is what could be loaded. */
-  async health(signal: AbortSignal): Promise<void> {
+  async health(signal: CallSignal): Promise<void> {
     await unlessAborted(this.#loading, signal);
     const entries = [...this.#entries.values()];
     const failure = entries.find((entry) => entry.failure)?.failure;

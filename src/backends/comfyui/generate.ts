@@ -1,14 +1,14 @@
 /** Makes images: a prompt for each, since a batch of ComfyUI's would share one seed. */
+
 import { randomInt, randomUUID } from "node:crypto";
 import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../../core/call.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
-import { warn } from "../../core/fit.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { unlessAborted } from "../abort.js";
-import { sizeOf } from "../http/image.js";
 import { LargeAnswer } from "../http/large.js";
 import { previewPng } from "../http/preview.js";
 import { Progress } from "../progress.js";
@@ -25,12 +25,11 @@ const seeds = 2 ** 32;
 interface Job {
   readonly server: Server;
   readonly call: Call<"streamTextToImage">;
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
   readonly model: Served;
   readonly loras: readonly PlacedLora[];
   readonly images: number;
   readonly steps: number;
-  readonly warnings: string[];
   readonly socket: Socket;
   readonly client: string;
 }
@@ -51,12 +50,11 @@ export async function* generate(server: Server, call: Call<"streamTextToImage">)
     socket = await unlessAborted(opening, signal);
     const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
     const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
-    const warnings: string[] = [];
-    const job = { server, call, signal, model, loras, images, steps, warnings, socket, client };
+    const job = { server, call, signal, model, loras, images, steps, socket, client };
     const asked = request.seed;
     const first = asked === undefined || asked < 0n ? randomInt(seeds) : Number(asked);
     for (let i = 0; i < images; i++) yield* make(job, i, (first + i) % seeds);
-    yield [doneEvent(warnings)];
+    yield [doneEvent([])];
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     if (thrown instanceof LintelError && thrown.code === "upstream_unreachable") server.doubt();
@@ -68,7 +66,7 @@ export async function* generate(server: Server, call: Call<"streamTextToImage">)
 }
 
 async function* make(job: Job, index: number, seed: number): Events {
-  const { server, call, signal, images, steps, warnings, socket, client } = job;
+  const { server, call, signal, images, steps, socket, client } = job;
   const { map } = job.model;
   const workflow = workflowOf(job, seed);
   const { poll } = server.config;
@@ -96,11 +94,6 @@ async function* make(job: Job, index: number, seed: number): Events {
       }
     }
     const png = await prompt.image(signal, large);
-    const { width, height } = sizeOf(png);
-    const { width: w, height: h } = sizeAsked(job);
-    if (width !== (w ?? width) || height !== (h ?? height)) {
-      warn(warnings, `width, height: the model server made ${width}x${height}`);
-    }
     const last = progress.done(0);
     yield [
       ...(last ? [progressEvent({ ...last, images, steps })] : []),
@@ -110,15 +103,6 @@ async function* make(job: Job, index: number, seed: number): Events {
     large.leave();
     void server.stop(prompt);
   }
-}
-
-/** The size that the workflow was given; a side that it has no place for is its own affair. */
-function sizeAsked({ call, model }: Job): {
-  width?: number | undefined;
-  height?: number | undefined;
-} {
-  const { width = imageDefaults.width, height = imageDefaults.height } = call.request;
-  return { ...(model.map.width && { width }), ...(model.map.height && { height }) };
 }
 
 function workflowOf({ call, model, loras, steps }: Job, seed: number): Workflow {

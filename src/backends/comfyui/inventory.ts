@@ -1,4 +1,5 @@
 /** What a ComfyUI has: its nodes say which files they can be given. */
+import type { CallSignal } from "../../core/cancellation.js";
 import { askJson } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
 import { isObject } from "../http/json.js";
@@ -24,7 +25,7 @@ const listTimeout = 10_000;
  * Asks a server for all that it has.
  * @throws LintelError as the server can't be reached, refuses, or answers something else
  */
-export async function readInventory(site: Site, signal: AbortSignal): Promise<Inventory> {
+export async function readInventory(site: Site, signal: CallSignal): Promise<Inventory> {
   const [checkpoints, loras] = await Promise.all([
     choices(site, "CheckpointLoaderSimple", "ckpt_name", signal),
     readLoras(site, signal),
@@ -34,7 +35,7 @@ export async function readInventory(site: Site, signal: AbortSignal): Promise<In
 }
 
 /** The files of LoRAs; `undefined` where there is no node for them. */
-export function readLoras(site: Site, signal: AbortSignal): Promise<string[] | undefined> {
+export function readLoras(site: Site, signal: CallSignal): Promise<string[] | undefined> {
   return choices(site, "LoraLoader", "lora_name", signal);
 }
 
@@ -43,7 +44,7 @@ async function choices(
   { transport, at }: Site,
   node: string,
   input: string,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): Promise<string[] | undefined> {
   const path = at(`/object_info/${node}`);
   const answer = await askJson(transport, { method: "GET", path, signal, timeout: listTimeout });

@@ -1,5 +1,7 @@
 /** One prompt in ComfyUI, from its queue to the picture. */
+
 import { randomUUID } from "node:crypto";
+import type { CallSignal } from "../../core/cancellation.js";
 import type { LintelError } from "../../core/errors.js";
 import { unlessAborted } from "../abort.js";
 import { ask, askJson } from "../http/ask.js";
@@ -64,7 +66,7 @@ export class Prompt {
    * @throws LintelError as it is refused or fails; the signal's reason: then
    *   `stop` ends what runs on
    */
-  async *sights(signal: AbortSignal): AsyncGenerator<Sight> {
+  async *sights(signal: CallSignal): AsyncGenerator<Sight> {
     const { socket, poll } = this.#options;
     // Not with the call's signal: only who knows the answer can take it back.
     this.#submitted = this.#submit();
@@ -97,7 +99,7 @@ export class Prompt {
   }
 
   /** The picture, as PNG. @throws LintelError `upstream_failed` if there is none */
-  async image(signal: AbortSignal, large: LargeAnswer): Promise<Uint8Array> {
+  async image(signal: CallSignal, large: LargeAnswer): Promise<Uint8Array> {
     const { site, map } = this.#options;
     const file = imageIn(this.#done ?? {}, map.output);
     if (!file) throw nonsense("made no image");

@@ -1,7 +1,9 @@
 /** One ComfyUI: what is known of it, and what runs on it for us. */
+
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { invalidValue, LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { parseLoras } from "../../core/loras.js";
@@ -108,7 +110,7 @@ export class Server implements Site {
    * The files of the LoRAs that a request asks for, out of what the server has now.
    * @throws LintelError `invalid_value` that names `loras`; the signal's reason
    */
-  async lorasFor(text: string, signal: AbortSignal): Promise<PlacedLora[]> {
+  async lorasFor(text: string, signal: CallSignal): Promise<PlacedLora[]> {
     const asked = parseLoras(text, Number.POSITIVE_INFINITY);
     if (asked.size === 0) return [];
     const files = (await readLoras(this, signal)) ?? [];

@@ -1,8 +1,10 @@
 /** The kind `embedded`: models on this machine, in a process of their own. */
+
 import { fileURLToPath } from "node:url";
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../core/backend.js";
 import type { Call, Handle } from "../../core/call.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { type ErrorCode, toLintelError } from "../../core/errors.js";
 import { type BackendMethod, backendServices, type Output } from "../../core/methods.js";
 import { unlessAborted } from "../abort.js";
@@ -104,11 +106,11 @@ export class EmbeddedBackend implements Backend {
   }
 
   /** Waits for the process; there the call waits for its model. */
-  async ready(_model: string, signal: AbortSignal): Promise<void> {
+  async ready(_model: string, signal: CallSignal): Promise<void> {
     await unlessAborted(this.#supervisor.up(), signal);
   }
 
-  async health(signal: AbortSignal): Promise<void> {
+  async health(signal: CallSignal): Promise<void> {
     const node = await unlessAborted(this.#supervisor.up(), signal);
     await node.health(signal);
   }

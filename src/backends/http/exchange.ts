@@ -1,5 +1,7 @@
 /** One request and its answer, on undici's lowest level: no stream objects in between. */
+
 import type { Dispatcher } from "undici";
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { nonsense } from "./failure.js";
 
@@ -52,7 +54,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer {
   readonly answer: Promise<Answer>;
   /** Resolves when nothing of this exchange is left. */
   readonly over: Promise<void>;
-  readonly #signal: AbortSignal;
+  readonly #signal: CallSignal;
   readonly #first: number;
   readonly #idle: number;
   readonly #onAbort = () => this.fail(this.#signal.reason);
@@ -82,7 +84,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer {
    * @param idle milliseconds that may pass between two reads after it; 0: any time
    * @param connect milliseconds until there must be a connection for it; 0: as the pool says
    */
-  constructor(signal: AbortSignal, first: number, idle: number, connect = 0) {
+  constructor(signal: CallSignal, first: number, idle: number, connect = 0) {
     this.#signal = signal;
     this.#first = first;
     this.#connecting = connect > 0 && (first === 0 || connect < first);

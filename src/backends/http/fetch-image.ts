@@ -1,5 +1,7 @@
 /** Fetches an image from an address that a model server answered with. */
+
 import { request } from "undici";
+import { type CallSignal, nativeSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Guard } from "./guard.js";
 import { asPng, imageLimit, imageOfBase64, tooLarge } from "./image.js";
@@ -30,11 +32,14 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 export async function fetchImage(
   address: string,
   options: FetchImageOptions,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): Promise<Uint8Array> {
   if (/^data:image\/[\w.+-]+;base64,/i.test(address)) return imageOfBase64(address);
   if (!URL.canParse(address, options.base)) throw failed();
-  const within = AbortSignal.any([signal, AbortSignal.timeout(options.timeout ?? 60_000)]);
+  const within = AbortSignal.any([
+    nativeSignal(signal),
+    AbortSignal.timeout(options.timeout ?? 60_000),
+  ]);
   try {
     return await asPng(await download(new URL(address, options.base), options, within));
   } catch (thrown) {
@@ -47,7 +52,7 @@ export async function fetchImage(
 async function download(
   first: URL,
   { guard, headers, limit = imageLimit }: FetchImageOptions,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): Promise<Buffer> {
   let url = first;
   for (let hops = 0; hops <= mostRedirects; hops++) {

@@ -1,4 +1,5 @@
 /** Keeps many large answers that come at once from filling the memory. */
+import type { CallSignal } from "../../core/cancellation.js";
 
 /**
  * Answers with images that are taken apart at the same time, of all servers
@@ -29,7 +30,7 @@ export class LargeAnswer {
    * Waits for a place; first come, first served.
    * @throws the signal's reason
    */
-  async enter(signal: AbortSignal): Promise<void> {
+  async enter(signal: CallSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#inside) return;
     if (inside >= most) {

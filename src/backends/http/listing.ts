@@ -1,11 +1,12 @@
 /** What a server lists, read now and then, and sooner where it could not be read. */
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 
 /** What is read, and how often. */
 export interface ListingOptions<T> {
   /** Asks the server. */
-  read(signal: AbortSignal): Promise<T>;
+  read(signal: CallSignal): Promise<T>;
   /** Called after each reading, however it went. */
   changed(): void;
   /** Milliseconds between two readings; 0: only one. */

@@ -1,5 +1,7 @@
 /** Requests to one model server over a pool of kept connections. */
+
 import { type Dispatcher, Pool } from "undici";
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { type Answer, Exchange } from "./exchange.js";
 
@@ -31,7 +33,7 @@ export interface Request {
   readonly headers?: Readonly<Record<string, string>>;
   /** Media types that are understood. Default: JSON and event streams. */
   readonly accept?: string;
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
   /** Overrides the time to the first byte, milliseconds. */
   readonly timeout?: number;
   /** Time to a connection, milliseconds, where it is shorter than the server's own. */

@@ -1,4 +1,5 @@
 /** Models by their names on Hugging Face: found on this machine, or fetched. */
+
 import { basename } from "node:path";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";

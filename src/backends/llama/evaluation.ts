@@ -1,5 +1,7 @@
 /** The work of one completion on its sequence. */
+
 import type { LlamaContextSequence, Token } from "node-llama-cpp";
+import type { CallSignal } from "../../core/cancellation.js";
 import { unlessAborted } from "../abort.js";
 
 /** How tokens are chosen; in llama.cpp's terms, 0 turns `topK` off. */
@@ -25,7 +27,7 @@ export class Evaluation {
   }
 
   /** The next token; nothing if the model has no more. */
-  next(signal: AbortSignal): Promise<Token | undefined> {
+  next(signal: CallSignal): Promise<Token | undefined> {
     signal.throwIfAborted();
     const step = this.#step(signal);
     this.#running = step.catch(() => {});
@@ -38,7 +40,7 @@ export class Evaluation {
     await this.#tokens?.return();
   }
 
-  async #step(signal: AbortSignal): Promise<Token | undefined> {
+  async #step(signal: CallSignal): Promise<Token | undefined> {
     this.#tokens ??= this.sequence.evaluate(await this.#prefill(signal), {
       ...this.#sampling,
       yieldEogToken: true,
@@ -48,7 +50,7 @@ export class Evaluation {
   }
 
   /** Evaluates all but the end of the prompt, which is returned. */
-  async #prefill(signal: AbortSignal): Promise<Token[]> {
+  async #prefill(signal: CallSignal): Promise<Token[]> {
     const { sequence } = this;
     const { batchSize } = sequence.context;
     const prompt = [...this.#prompt];

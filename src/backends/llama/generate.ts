@@ -1,6 +1,8 @@
 /** One completion. */
+
 import { randomInt } from "node:crypto";
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue } from "../../core/errors.js";
 import { Detokenizer } from "./detokenizer.js";
@@ -16,7 +18,7 @@ import { StopScanner } from "./stop.js";
 export async function* generate(
   loaded: LoadedModel,
   request: LLMRequest,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
   const prompt = loaded.tokenize(request.messages);
   const room = loaded.contextSize - prompt.length;

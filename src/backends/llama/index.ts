@@ -1,8 +1,10 @@
 /** The kind `llama`: a GGUF file that runs in this process, by llama.cpp. */
+
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Output } from "../../core/methods.js";
 import { modelOf } from "../../core/model.js";
@@ -85,12 +87,12 @@ class LlamaBackend implements ResidentBackend {
     if (!this.#lazy) this.#residency.load().catch(() => {});
   }
 
-  async ready(_model: string, signal: AbortSignal): Promise<void> {
+  async ready(_model: string, signal: CallSignal): Promise<void> {
     await unlessAborted(this.#residency.load(), signal);
   }
 
   /** A model that the next call loads can take a call. */
-  async health(signal: AbortSignal): Promise<void> {
+  async health(signal: CallSignal): Promise<void> {
     if (this.#closed) throw closing();
     if (this.#residency.state === "idle" && this.#lazy) return;
     await unlessAborted(this.#residency.load(), signal);

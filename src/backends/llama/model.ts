@@ -1,4 +1,5 @@
 /** A GGUF file, loaded: tokenizer, chat template, and sequences that share one context. */
+
 import { availableParallelism } from "node:os";
 import { basename } from "node:path";
 import type { LlamaContext, LlamaContextSequence, LlamaModel, Token } from "node-llama-cpp";

@@ -1,4 +1,5 @@
 /** A fixed set of things that calls borrow, first come first served. */
+import type { CallSignal } from "../../core/cancellation.js";
 
 /** Lends its items; waits in line when all are taken. */
 export class Pool<T> {
@@ -19,7 +20,7 @@ export class Pool<T> {
    * @param fitness chooses among the free items: the highest wins
    * @throws the signal's reason
    */
-  acquire(signal: AbortSignal, fitness: (item: T) => number): Promise<T> {
+  acquire(signal: CallSignal, fitness: (item: T) => number): Promise<T> {
     if (signal.aborted) return Promise.reject(signal.reason);
     if (this.#free.length > 0) return Promise.resolve(this.#best(fitness));
     return new Promise((resolve, reject) => {

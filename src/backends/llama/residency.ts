@@ -1,4 +1,5 @@
 /** Something costly that is there while it is wanted: loaded when first borrowed, freed on demand. */
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { unlessAborted } from "../abort.js";
 import type { ResidentState } from "../resident.js";
@@ -43,7 +44,7 @@ export class Residency<T> {
    * Gets it, loaded. To be given back if this resolves.
    * @throws what loading throws, the signal's reason, or LintelError `shutting_down`
    */
-  async borrow(signal: AbortSignal): Promise<T> {
+  async borrow(signal: CallSignal): Promise<T> {
     await this.#left(signal);
     this.#borrowers++;
     try {
@@ -84,7 +85,7 @@ export class Residency<T> {
     if (value !== undefined) await this.#options.free(value);
   }
 
-  async #left(signal: AbortSignal): Promise<void> {
+  async #left(signal: CallSignal): Promise<void> {
     this.#returning++;
     try {
       while (this.#leaving) await unlessAborted(this.#leaving, signal);

@@ -1,6 +1,8 @@
 /** The kind `node`: another Lintel, or any server of the contract, over gRPC. */
+
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import { unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
@@ -58,13 +60,13 @@ export class NodeBackend implements Backend {
   }
 
   /** Waits for the first list; there a call waits for its model. */
-  async ready(_model: string, signal: AbortSignal): Promise<void> {
+  async ready(_model: string, signal: CallSignal): Promise<void> {
     if (this.#models.length > 0) return;
     await unlessAborted(this.#refreshing ?? Promise.resolve(), signal);
     if (this.#failure) throw this.#failure;
   }
 
-  async health(signal: AbortSignal): Promise<void> {
+  async health(signal: CallSignal): Promise<void> {
     try {
       await this.#peer.listModels(signal);
     } catch (thrown) {

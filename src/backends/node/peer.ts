@@ -1,10 +1,12 @@
 /** A connection to a node: every method of the contract, made of its descriptor. */
+
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { ListModelsResponse } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import {
   backendServices,
@@ -69,7 +71,7 @@ export class Peer {
    * The models that the node serves.
    * @throws LintelError `unimplemented` if it has no such service
    */
-  async listModels(signal: AbortSignal): Promise<ListModelsResponse> {
+  async listModels(signal: CallSignal): Promise<ListModelsResponse> {
     const request = { $typeName: "lintel.v1.ListModelsRequest" } as const;
     const call = { request, signal } as unknown as Call;
     for await (const [message] of this.#handle(methods.listModels, call)) {

@@ -1,4 +1,5 @@
 /** One image model: loads it, runs its jobs one at a time, and stops what nobody wants any more. */
+import type { CallSignal } from "../../core/cancellation.js";
 import { invalidValue, LintelError } from "../../core/errors.js";
 import type { ResidentState } from "../resident.js";
 import { Line } from "./line.js";
@@ -126,7 +127,7 @@ export class ImageEngine {
    *   model can't be loaded, `invalid_value` if the model can't do what the job
    *   wants, `upstream_failed` if the job fails, `shutting_down` once the engine closes
    */
-  async *run(job: ImageJob, signal: AbortSignal): AsyncGenerator<readonly EngineEvent[]> {
+  async *run(job: ImageJob, signal: CallSignal): AsyncGenerator<readonly EngineEvent[]> {
     signal.throwIfAborted();
     if (this.#closed) throw closing();
     if (this.#line.length > this.#options.queue) throw this.#full();

@@ -1,5 +1,7 @@
 /** The backend for OpenAI-compatible model servers. */
+
 import type { Backend } from "../../core/backend.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { unlessAborted } from "../abort.js";
 import { ask } from "../http/ask.js";
 import { Guard } from "../http/guard.js";
@@ -35,7 +37,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     timeouts: { ...config.timeouts, first: config.timeouts.first_token },
     connections: config.connections,
   });
-  const list = (signal: AbortSignal) => listModels(transport, address.at("/models"), signal);
+  const list = (signal: CallSignal) => listModels(transport, address.at("/models"), signal);
   const models = new Models({
     names: config.models,
     imageNames: config.image_models,
@@ -85,7 +87,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
 export async function listModels(
   transport: Transport,
   path: string,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): Promise<Listed[]> {
   const text = await ask(transport, { method: "GET", path, signal, timeout: listTimeout });
   return readModels(text.toString("utf8"));

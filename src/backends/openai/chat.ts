@@ -1,6 +1,8 @@
 /** Runs completions on one server. */
+
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { traceHeaders } from "../../core/telemetry.js";
@@ -66,7 +68,7 @@ export async function* chat(
 }
 
 /** Reads on. A server that said why it ended has said all: some leave `[DONE]` out, or hang then. */
-async function readOrEnd(answer: Answer, stream: CompletionStream, signal: AbortSignal) {
+async function readOrEnd(answer: Answer, stream: CompletionStream, signal: CallSignal) {
   try {
     return await answer.read();
   } catch (thrown) {

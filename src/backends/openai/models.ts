@@ -1,6 +1,8 @@
 /** The models of one server: configured, or read from its list and read again now and then. */
+
 import { isDeepStrictEqual } from "node:util";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
 import { nonsense } from "../http/failure.js";
@@ -64,7 +66,7 @@ export interface ModelSource {
   readonly refresh: number;
   readonly log: Logger;
   /** Asks the server. */
-  list(signal: AbortSignal): Promise<Listed[]>;
+  list(signal: CallSignal): Promise<Listed[]>;
   /** The dialect, by what the server said of its first model. */
   dialect(ownedBy?: string): Dialect;
 }

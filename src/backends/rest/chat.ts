@@ -1,6 +1,8 @@
 /** `POST /llm` of another gateway. */
+
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Answer } from "../http/exchange.js";
 import { isObject, type JsonObject, parseJson } from "../http/json.js";
@@ -103,7 +105,7 @@ function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResp
 }
 
 /** A gateway that said why it ended has said all. */
-async function readOrEnd(answer: Answer, stream: CompletionStream, signal: AbortSignal) {
+async function readOrEnd(answer: Answer, stream: CompletionStream, signal: CallSignal) {
   try {
     return await answer.read();
   } catch (thrown) {

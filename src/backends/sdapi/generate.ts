@@ -1,14 +1,14 @@
 /** Makes images: in turn, a few at once, with their progress. */
+
 import { randomInt, randomUUID } from "node:crypto";
 import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../../core/call.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
-import { warn } from "../../core/fit.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { unlessAborted } from "../abort.js";
-import { sizeOf } from "../http/image.js";
 import { previewPng } from "../http/preview.js";
 import { Progress } from "../progress.js";
 import type { Followed } from "../running.js";
@@ -38,13 +38,12 @@ interface Part {
 interface Job {
   readonly server: Server;
   readonly call: Call<"streamTextToImage">;
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
   readonly inventory: Inventory;
   readonly checkpoint: Checkpoint;
   readonly loras: readonly WeightedLora[];
   readonly images: number;
   readonly steps: number;
-  readonly warnings: string[];
 }
 
 /** The handler of image generation. */
@@ -54,7 +53,7 @@ export async function* generate(server: Server, call: Call<"streamTextToImage">)
   try {
     const job = await jobOf(server, call, followed);
     yield* inTurn(job);
-    yield [doneEvent(job.warnings)];
+    yield [doneEvent([])];
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     if (thrown instanceof LintelError && thrown.code === "upstream_unreachable") server.doubt();
@@ -81,7 +80,6 @@ async function jobOf(
     loras: await unlessAborted(server.lorasFor(request.loras, signal), signal),
     images: request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt,
     steps: request.numInferenceSteps ?? imageDefaults.numInferenceSteps,
-    warnings: [],
   };
 }
 
@@ -142,7 +140,7 @@ function runOf({ server, call, inventory, checkpoint, loras }: Job, part: Part):
 }
 
 async function* make(job: Job, part: Part, run: Run): Events {
-  const { call, images, steps, inventory, checkpoint, warnings } = job;
+  const { images, steps, inventory, checkpoint } = job;
   const progress = new Progress(part.first, part.count, steps);
   let shown: string | undefined;
   for await (const sight of run.sights(job.signal)) {
@@ -161,19 +159,10 @@ async function* make(job: Job, part: Part, run: Run): Events {
   const made = await readTxt2img(answer, part.count, checkpoint, inventory.checkpoints);
   for (const [i, { png, seed }] of made.entries()) {
     const index = part.first + i;
-    const own = part.seed + i;
-    if (seed !== undefined && seed !== own) {
-      warn(warnings, "seed: the model server used another one");
-    }
-    const { width, height } = sizeOf(png);
-    const { width: w = imageDefaults.width, height: h = imageDefaults.height } = call.request;
-    if (width !== w || height !== h) {
-      warn(warnings, `width, height: the model server made ${width}x${height}`);
-    }
     const last = progress.done(i);
     yield [
       ...(last ? [progressEvent({ ...last, images, steps })] : []),
-      imageEvent(index, inlineImage(png, own)),
+      imageEvent(index, inlineImage(png, seed ?? part.seed + i)),
     ];
   }
 }

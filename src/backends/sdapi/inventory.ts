@@ -1,4 +1,5 @@
 /** What a server has: checkpoints and LoRAs. */
+import type { CallSignal } from "../../core/cancellation.js";
 import { ask, askJson } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
 import { isObject, string } from "../http/json.js";
@@ -52,7 +53,7 @@ const listTimeout = 10_000;
 export async function readInventory(
   site: Site,
   known: DialectName | undefined,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): Promise<Inventory> {
   const entries = await listModels(site, signal);
   const dialect = known ?? dialectOf(entries);
@@ -69,7 +70,7 @@ export async function readInventory(
  */
 export async function listModels(
   { transport, at }: Site,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): Promise<readonly unknown[]> {
   const path = at("/sdapi/v1/sd-models");
   const entries = await askJson(transport, { method: "GET", path, signal, timeout: listTimeout });
@@ -102,7 +103,7 @@ export function readCheckpoints(entries: readonly unknown[]): Checkpoint[] {
 const stem = (file: string) => file.replace(/^.*[\\/]/, "").replace(/\.[^.]*$/, "");
 
 /** The LoRAs of a server; `undefined` where it knows none. */
-export async function readLoras(site: Site, signal: AbortSignal): Promise<Lora[] | undefined> {
+export async function readLoras(site: Site, signal: CallSignal): Promise<Lora[] | undefined> {
   try {
     const path = site.at("/sdapi/v1/loras");
     const list = await askJson(site.transport, {
@@ -123,7 +124,7 @@ export async function readLoras(site: Site, signal: AbortSignal): Promise<Lora[]
 }
 
 /** Whether a server says if a task of a given id is the one that is running. */
-async function tellsTasks({ transport, at }: Site, signal: AbortSignal): Promise<boolean> {
+async function tellsTasks({ transport, at }: Site, signal: CallSignal): Promise<boolean> {
   const body = JSON.stringify({ id_task: "none", live_preview: false });
   const path = at("/internal/progress");
   try {

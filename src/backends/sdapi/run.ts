@@ -1,4 +1,5 @@
 /** One `txt2img` request, from before it is sent until the server has let go of it. */
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { unlessAborted } from "../abort.js";
 import { askJson } from "../http/ask.js";
@@ -42,7 +43,7 @@ export class Run {
    * Sends the request; gives what is seen of it, and ends when it is answered.
    * @throws the signal's reason; then `stop` ends what runs on
    */
-  async *sights(signal: AbortSignal): AsyncGenerator<Sight> {
+  async *sights(signal: CallSignal): AsyncGenerator<Sight> {
     const { watch, poll, previews } = this.#options;
     await unlessAborted(watch.before(signal), signal);
     this.#send();
@@ -63,7 +64,7 @@ export class Run {
    * Never throws.
    * @param closing aborts the waiting
    */
-  stop(closing: AbortSignal): Promise<void> {
+  stop(closing: CallSignal): Promise<void> {
     this.#stopped ??= this.#stop(closing).catch(() => {});
     return this.#stopped;
   }
@@ -87,7 +88,7 @@ export class Run {
       });
   }
 
-  async #stop(closing: AbortSignal): Promise<void> {
+  async #stop(closing: CallSignal): Promise<void> {
     const { watch, poll } = this.#options;
     const limit = AbortSignal.timeout(patience);
     try {
@@ -101,7 +102,7 @@ export class Run {
   }
 
   /** Waits for the answer to what was interrupted, if an interrupt is understood at all. */
-  async #end(closing: AbortSignal, limit: AbortSignal): Promise<void> {
+  async #end(closing: CallSignal, limit: CallSignal): Promise<void> {
     if (!this.#options.watch.interrupts) return;
     await unlessAborted(unlessAborted(this.#settled, limit), closing);
   }

@@ -1,6 +1,8 @@
 /** One server of the web API: what is known of it, and what runs on it for us. */
+
 import { isDeepStrictEqual } from "node:util";
 import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
@@ -85,7 +87,7 @@ export class Server implements Site {
    * The LoRAs that a request asks for, out of what the server has now.
    * @throws LintelError `invalid_value`; the signal's reason
    */
-  lorasFor(text: string, signal: AbortSignal): Promise<readonly WeightedLora[]> {
+  lorasFor(text: string, signal: CallSignal): Promise<readonly WeightedLora[]> {
     const { dialect = "a1111", loras: listed = [] } = this.#listing.value ?? {};
     const now = async () => (await readLoras(this, signal)) ?? listed;
     return lorasFor(text, dialects[dialect], now);

@@ -2,6 +2,7 @@
  * Follows one image on a server whose progress is that of whatever it is doing
  * just now, for whomever: only what is certainly ours is told and interrupted.
  */
+import type { CallSignal } from "../../core/cancellation.js";
 import { ask, askJson } from "../http/ask.js";
 import { isObject, type JsonObject, string } from "../http/json.js";
 import type { Dialect } from "./dialect.js";
@@ -59,14 +60,14 @@ export class Watch {
   }
 
   /** To be called just before the request is sent. Never throws. */
-  async before(signal: AbortSignal): Promise<void> {
+  async before(signal: CallSignal): Promise<void> {
     if (!this.#dialect.progress) return;
     const state = await this.#state(false, signal).catch(() => undefined);
     this.#alone = state !== undefined && !state.busy;
   }
 
   /** What is seen now; `undefined` if nothing is known of ours. Never throws. */
-  async look(previews: boolean, signal: AbortSignal): Promise<Sight | undefined> {
+  async look(previews: boolean, signal: CallSignal): Promise<Sight | undefined> {
     try {
       const standing = await this.#standing(signal);
       if (standing === "waiting") return await this.#queue(signal);
@@ -83,7 +84,7 @@ export class Watch {
    * @returns whether it is worth trying again: ours is still to come
    * @throws LintelError as the server can't be asked
    */
-  async interrupt(signal: AbortSignal): Promise<boolean> {
+  async interrupt(signal: CallSignal): Promise<boolean> {
     const standing = await this.#standing(signal);
     if (standing !== "running") return standing === "waiting";
     if (!this.#task && !this.#isOurs(await this.#state(false, signal))) return false;
@@ -92,7 +93,7 @@ export class Watch {
     return false;
   }
 
-  async #standing(signal: AbortSignal): Promise<Standing> {
+  async #standing(signal: CallSignal): Promise<Standing> {
     if (!this.#dialect.progress) return "unknown";
     if (!this.#task) return this.#alone ? "running" : "unknown";
     const body = JSON.stringify({ id_task: this.#task, live_preview: false });
@@ -104,7 +105,7 @@ export class Watch {
     return completed ? "unknown" : "waiting";
   }
 
-  async #queue(signal: AbortSignal): Promise<Sight | undefined> {
+  async #queue(signal: CallSignal): Promise<Sight | undefined> {
     const { tasks } = await this.#ask("GET", "/internal/pending-tasks", signal);
     const place = Array.isArray(tasks) ? tasks.indexOf(this.#task) : -1;
     // Besides those that wait, one is being worked on.
@@ -120,7 +121,7 @@ export class Watch {
     return this.#alone;
   }
 
-  async #state(previews: boolean, signal: AbortSignal): Promise<State> {
+  async #state(previews: boolean, signal: CallSignal): Promise<State> {
     const path = `/sdapi/v1/progress?skip_current_image=${!previews}`;
     return readState(await this.#ask("GET", path, signal));
   }
@@ -128,7 +129,7 @@ export class Watch {
   async #ask(
     method: "GET" | "POST",
     path: string,
-    signal: AbortSignal,
+    signal: CallSignal,
     body?: string,
   ): Promise<JsonObject> {
     const { transport, at } = this.#site;

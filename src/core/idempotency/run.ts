@@ -3,7 +3,9 @@
  * asks again mostly does so because the connection broke: for a while after the
  * caller left it goes on.
  */
+
 import type { Call, Handle } from "../call.js";
+import { type CallSignal, Cancellation } from "../cancellation.js";
 import { LintelError, toLintelError } from "../errors.js";
 import { Life } from "../life.js";
 import type { MethodName, Output } from "../methods.js";
@@ -75,9 +77,8 @@ export class Run implements AsyncIterableIterator<Batch> {
   }
 
   async #pump(next: Handle): Promise<void> {
-    const { signal } = this.#life.controller;
-    const never = new AbortController().signal;
-    this.#life.begin(never, this.#call.deadline ?? Date.now() + longestMs);
+    const signal = this.#life.cancellation;
+    this.#life.begin(new Cancellation(), this.#call.deadline ?? Date.now() + longestMs);
     let code: Parameters<Life["end"]>[0] = "ok";
     try {
       let about = false;
@@ -146,7 +147,7 @@ export class Run implements AsyncIterableIterator<Batch> {
 }
 
 /** The iteration, that ends with the signal also where its source is slow to notice. */
-function untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncIterable<T> {
+function untilAborted<T>(source: AsyncIterable<T>, signal: CallSignal): AsyncIterable<T> {
   const iterator = source[Symbol.asyncIterator]();
   let reject: ((reason: unknown) => void) | undefined;
   const aborted = () => {

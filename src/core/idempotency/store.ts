@@ -1,4 +1,5 @@
 /** Where first answers are kept, for those who ask again. */
+import type { CallSignal } from "../cancellation.js";
 
 /** What a store is asked with. */
 export interface Question {
@@ -7,7 +8,7 @@ export interface Question {
   /** Names the request: two requests with the same print are the same. */
   readonly print: string;
   /** Aborted when nobody waits for an answer any more. */
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
 }
 
 /** Writes down the answer of a call, while it runs. Never throws, never waits. */

@@ -2,6 +2,7 @@
 import { handlerOf } from "../adapt.js";
 import type { Backend } from "../backend.js";
 import type { AttemptRecord, Call } from "../call.js";
+import { Cancellation } from "../cancellation.js";
 import { type ErrorCode, LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
 import type { BackendMethod, MethodName, Output } from "../methods.js";
@@ -44,10 +45,10 @@ export class Attempt {
   readonly #timeouts: RouteTimeouts;
   readonly #streams: boolean;
   readonly #handle: () => AsyncIterable<Batch>;
-  readonly #controller: AbortController | undefined;
+  readonly #cancellation: Cancellation | undefined;
   readonly #warnings: string[];
   readonly #startedAt: number;
-  readonly #follow = () => this.#controller?.abort(this.#call.signal.reason);
+  readonly #follow = () => this.#cancellation?.abort(this.#call.signal.reason);
   #probe = false;
   #stream: AsyncIterator<Batch> | undefined;
   #pending: Promise<unknown> | undefined;
@@ -69,9 +70,9 @@ export class Attempt {
     const chat = call.method === "chat" || call.method === "complete";
     const named = chat ? { model: model.id } : { modelId: model.id };
     const handle = handlerOf(backend, call.method as BackendMethod);
-    this.#controller =
+    this.#cancellation =
       detached || (this.#streams && timeouts.firstToken !== undefined)
-        ? new AbortController()
+        ? new Cancellation()
         : undefined;
     this.#startedAt = now;
     this.record = {
@@ -85,7 +86,7 @@ export class Attempt {
     const own: Call = {
       ...call,
       request: { ...request, ...named } as Call["request"],
-      signal: this.#controller?.signal ?? call.signal,
+      signal: this.#cancellation ?? call.signal,
       connectMs: timeouts.connect,
       warnings: this.#warnings,
       trace: call.observation?.attempt(this.record) ?? call.trace,
@@ -102,7 +103,7 @@ export class Attempt {
   first(probe: boolean): Promise<IteratorResult<Batch>> {
     if (this.#stream) return this.#more(this.#stream);
     this.#probe = probe;
-    if (!this.#controller) return this.#begin();
+    if (!this.#cancellation) return this.#begin();
     const { signal } = this.#call;
     const { firstToken } = this.#timeouts;
     if (signal.aborted) this.#follow();
@@ -148,7 +149,7 @@ export class Attempt {
   /** Ends it alone, with an error; the call goes on. */
   giveUp(reason: LintelError): void {
     this.#gaveUp?.(reason);
-    this.#controller?.abort(reason);
+    this.#cancellation?.abort(reason);
     this.release();
   }
 
@@ -165,7 +166,7 @@ export class Attempt {
     if (this.#ended) return;
     this.#ended = true;
     this.#timer?.cancel();
-    if (this.#controller) this.#call.signal.removeEventListener("abort", this.#follow);
+    if (this.#cancellation) this.#call.signal.removeEventListener("abort", this.#follow);
     const now = this.#clock.now();
     const { record, target } = this;
     record.outcome = outcome;
@@ -185,10 +186,10 @@ export class Attempt {
   }
 
   #more(stream: AsyncIterator<Batch>): Promise<IteratorResult<Batch>> {
-    const controller = this.#controller;
-    if (!controller) return stream.next();
+    const cancellation = this.#cancellation;
+    if (!cancellation) return stream.next();
     // It may have been given up while nobody asked.
-    if (controller.signal.aborted) return Promise.reject(controller.signal.reason);
+    if (cancellation.aborted) return Promise.reject(cancellation.reason);
     return new Promise((resolve, reject) => {
       this.#gaveUp = reject;
       stream.next().then(resolve, reject);

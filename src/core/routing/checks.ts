@@ -1,5 +1,7 @@
 /** Asks backends how they are, now and then, without a call. */
+
 import type { Backend } from "../backend.js";
+import type { CallSignal } from "../cancellation.js";
 import { LintelError, toLintelError } from "../errors.js";
 import type { Logger } from "../log.js";
 import type { Clock, Timer } from "./clock.js";
@@ -101,7 +103,7 @@ export class HealthChecks {
 }
 
 /** The answer, or the signal's reason: a backend may be slow to notice. */
-function answered(health: Promise<void>, signal: AbortSignal): Promise<void> {
+function answered(health: Promise<void>, signal: CallSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     if (signal.aborted) return abort();

@@ -1,5 +1,7 @@
 /** Time, as far as routing needs it: tests bring their own. */
+
 import { performance } from "node:perf_hooks";
+import type { CallSignal } from "../cancellation.js";
 
 /** A timer that runs out once, and can be wound up again without being made anew. */
 export interface Timer {
@@ -46,7 +48,7 @@ export const systemClock: Clock = {
  * Waits.
  * @throws the signal's reason, at once when it aborts
  */
-export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+export function pause(clock: Clock, ms: number, signal: CallSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const left = () => {

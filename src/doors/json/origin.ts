@@ -1,6 +1,7 @@
 /** What a JSON door says of a request besides the message itself. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { type CallSignal, Cancellation } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Origin } from "../../core/gateway.js";
 import { credentialOf } from "../credential.js";
@@ -34,14 +35,14 @@ export function originOf(
 }
 
 /** The close of the response: the one of the request comes once its body was read. */
-function leaving(request: FastifyRequest, reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  const leave = () => controller.abort(new LintelError("cancelled", "the caller left"));
+function leaving(request: FastifyRequest, reply: FastifyReply): CallSignal {
+  const cancellation = new Cancellation();
+  const leave = () => cancellation.abort(new LintelError("cancelled", "the caller left"));
   if (request.raw.aborted) leave();
   reply.raw.once("close", () => {
     if (!reply.raw.writableEnded) leave();
   });
-  return controller.signal;
+  return cancellation;
 }
 
 /** Node joins headers that come twice, of names that it does not know, with a comma. */

@@ -1,6 +1,8 @@
 /** Streams as Server-Sent Events. */
+
 import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
+import type { CallSignal } from "../../core/cancellation.js";
 import { type LintelError, toLintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import type { MethodName, Output } from "../../core/methods.js";
@@ -44,7 +46,7 @@ export async function sendEvents<M extends MethodName>(
   running: Running<M>,
   encoder: EventEncoder<M>,
   settings: DoorSettings,
-  signal: AbortSignal,
+  signal: CallSignal,
   notes: readonly string[] = [],
 ): Promise<void> {
   const iterator = running.messages[Symbol.asyncIterator]();
@@ -98,7 +100,7 @@ function openWriter(
   reply: FastifyReply,
   more: Record<string, string>,
   keepAliveMs: number,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): EventWriter {
   // Fastify only knows whole bodies and streams. What plugins put on the reply,
   // CORS for one, goes along.

@@ -1,12 +1,14 @@
 /** What the mounting of an RPC tells the method behind it. */
+
 import { type ContextKey, createContextKey } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
+import type { CallSignal } from "../../core/cancellation.js";
 import type { LintelError } from "../../core/errors.js";
 
 /** One request, beyond what the RPC library hands on. */
 export interface Arrival {
   /** Aborted when the caller leaves; the library's own is also aborted by the deadline. */
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
   /** `x-request-id`, the caller's if it sent a good one. */
   readonly requestId: string;
   /** What was wrong with the message, the second time around. */

@@ -3,6 +3,7 @@
  * connection: it can wait forever on a client that left without reading, and
  * it writes what goes wrong to the console.
  */
+
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type {
   UniversalHandler,
@@ -10,6 +11,7 @@ import type {
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import type { FastifyRequest } from "fastify";
+import type { CallSignal } from "../../core/cancellation.js";
 import type { Logger } from "../../core/log.js";
 import { methods } from "../../core/methods.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
@@ -65,7 +67,7 @@ async function* bodyOf({ raw }: FastifyRequest): AsyncGenerator<Uint8Array> {
 /** The response, whose body's iteration ends in any case once the caller left. */
 function wanted(
   response: UniversalServerResponse,
-  signal: AbortSignal,
+  signal: CallSignal,
   failed: (thrown: unknown) => void,
 ): UniversalServerResponse {
   const body = response.body && untilGone(response.body, signal, failed);
@@ -83,7 +85,7 @@ function wanted(
 
 async function* untilGone(
   body: AsyncIterable<Uint8Array>,
-  signal: AbortSignal,
+  signal: CallSignal,
   failed: (thrown: unknown) => void,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {

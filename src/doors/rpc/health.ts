@@ -1,10 +1,12 @@
 /** grpc.health.v1: whether this process takes calls. Needs no token. */
+
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import {
   Health,
   type HealthCheckRequest,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../../gen/grpc/health/v1/health_pb.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import type { Readiness } from "../../core/gateway.js";
 import { services } from "../../core/methods.js";
 
@@ -40,7 +42,7 @@ export function addHealth(router: ConnectRouter, readiness: Readiness): void {
   });
 }
 
-function until(condition: () => boolean, signal: AbortSignal): Promise<void> {
+function until(condition: () => boolean, signal: CallSignal): Promise<void> {
   return new Promise((resolve) => {
     const look = () => {
       if (!condition()) return;

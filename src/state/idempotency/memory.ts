@@ -1,4 +1,5 @@
 /** First answers in this process. */
+import type { CallSignal } from "../../core/cancellation.js";
 import type { IdempotencyStore, Opened, Recorder } from "../../core/idempotency/store.js";
 import { FirstFailed } from "../../core/idempotency/store.js";
 
@@ -119,7 +120,7 @@ export function memoryIdempotency(options: IdempotencyOptions): IdempotencyStore
   };
 }
 
-async function* follow(entry: Entry, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* follow(entry: Entry, signal: CallSignal): AsyncGenerator<Uint8Array> {
   entry.following++;
   let wake = () => {};
   const follower = () => wake();

@@ -1,6 +1,8 @@
 /** First answers in Redis or Valkey, for all replicas together. */
+
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import { type CallSignal, nativeSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import {
   FirstFailed,
@@ -85,7 +87,7 @@ export function redisIdempotency(
 /** Looks again and again: whoever asks again while the first still runs is rare. */
 async function* follow(
   { connection, keys }: Place,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): AsyncGenerator<Uint8Array> {
   let at = 0;
   let first: string | undefined;
@@ -110,7 +112,7 @@ async function* follow(
     yield* parts;
     if (parts.length > 0) continue;
     if (state.equals(done)) return;
-    await pause(pauseMs, undefined, { signal });
+    await pause(pauseMs, undefined, { signal: nativeSignal(signal) });
     pauseMs = Math.min(2 * pauseMs, longestPauseMs);
   }
 }

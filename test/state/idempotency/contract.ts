@@ -1,10 +1,12 @@
 /** What every store of first answers has to do, seen through the real core. */
+
 import { once } from "node:events";
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Handlers } from "../../../src/core/backend.js";
 import type { Call } from "../../../src/core/call.js";
+import { nativeSignal } from "../../../src/core/cancellation.js";
 import type { Core, CoreParts } from "../../../src/core/core.js";
 import { LintelError } from "../../../src/core/errors.js";
 import type { IdempotencyStore } from "../../../src/core/idempotency/store.js";
@@ -41,7 +43,7 @@ function gated(...pieces: string[]) {
     open: (i: number) => gates[i]?.open(),
     async *handle({ signal }: Call<"chat">) {
       for (const [i, text] of pieces.entries()) {
-        await Promise.race([gates[i]?.opened, once(signal, "abort")]);
+        await Promise.race([gates[i]?.opened, once(nativeSignal(signal), "abort")]);
         signal.throwIfAborted();
         yield [piece(text)];
       }

@@ -1,5 +1,6 @@
 /** Reads images as the servers of `/v1/images/generations` answer them. */
 
+import type { CallSignal } from "../../../core/cancellation.js";
 import { failureIn, nonsense } from "../../http/failure.js";
 import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
 import { imageOfBase64 } from "../../http/image.js";
@@ -17,7 +18,7 @@ export async function readImages(
   text: string,
   n: number,
   fetching: FetchImageOptions,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): Promise<Uint8Array[]> {
   const answer = readObject(text);
   const failure = failureIn(answer);
@@ -31,7 +32,7 @@ export async function readImages(
 async function readImage(
   entry: unknown,
   fetching: FetchImageOptions,
-  signal: AbortSignal,
+  signal: CallSignal,
 ): Promise<Uint8Array> {
   if (isObject(entry)) {
     if (typeof entry.b64_json === "string" && entry.b64_json !== "") {

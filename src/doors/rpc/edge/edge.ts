@@ -8,6 +8,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
+import { type CallSignal, Cancellation } from "../../../core/cancellation.js";
 import { LintelError } from "../../../core/errors.js";
 import type { Connection } from "../../forwarded.js";
 import { GrpcAnswer, type Metadata } from "./answer.js";
@@ -25,7 +26,7 @@ export interface EdgeCall {
   /** The client's deadline, milliseconds from now. */
   readonly timeoutMs: number | undefined;
   /** Aborted when the client leaves. */
-  readonly signal: AbortSignal;
+  readonly signal: CallSignal;
 }
 
 /** A call that was started. */
@@ -78,10 +79,10 @@ function serve(
   { method, start }: Entry,
   bodyLimit: number,
 ): void {
-  const controller = new AbortController();
+  const cancellation = new Cancellation();
   const answer = new GrpcAnswer(stream, headers["content-type"] ?? "", method.output);
   // The stream closes when the answer is complete, too; then nobody listens any more.
-  stream.on("close", () => controller.abort(new LintelError("cancelled", "the caller left")));
+  stream.on("close", () => cancellation.abort(new LintelError("cancelled", "the caller left")));
   stream.on("error", () => {});
   readMessage(stream, bodyLimit, (message) => {
     const read = requestOf(message, method, bodyLimit);
@@ -89,7 +90,7 @@ function serve(
       headers,
       connection: () => stream.session?.socket,
       ...withTimeout(read, headers),
-      signal: controller.signal,
+      signal: cancellation,
     };
     void send(start(call), answer, method.methodKind === "unary");
   });

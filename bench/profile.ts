@@ -1,0 +1,128 @@
+/**
+ * Where Lintel's CPU time goes under a load: functions and files by their own
+ * time, and Lintel's functions with what they call. Run by
+ *   npx tsx bench/profile.ts [json|sse] [lintel|lintel-full] [--seconds 5] [--connections 32] [--plain]
+ * `--plain`: without the profiler, only the CPU time of an answer.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { bare } from "./contestants/bare.js";
+import { answering, chatBody, headersOf, pathOf } from "./contestants/contestant.js";
+import { lintelFull, lintelPlain } from "./contestants/lintel.js";
+import { nginx } from "./contestants/nginx.js";
+import { cpuMicros, otherCore, pinned } from "./cores.js";
+import { warm } from "./load/warm.js";
+import { wrk } from "./load/wrk.js";
+import { writeImage } from "./upstream/image.js";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: "string", default: "5" },
+    connections: { type: "string", default: "32" },
+    plain: { type: "boolean", default: false },
+    top: { type: "string", default: "45" },
+  },
+});
+const [kind = "json", name = "lintel-full"] = positionals;
+const contestant = [lintelPlain, lintelFull, bare, nginx].find((one) => one.name === name);
+if (!contestant) throw new Error(`${name} is not known`);
+
+const folder = mkdtempSync(join(tmpdir(), "lintel-profile-"));
+const profiles = join(folder, "profiles");
+if (!values.plain) process.env.LINTEL_NODE_OPTIONS = `--cpu-prof --cpu-prof-dir=${profiles}`;
+const server = join(folder, "upstream");
+const built = spawnSync("cc", ["-O2", "-o", server, "bench/upstream/upstream.c"]);
+if (built.status !== 0) throw new Error(String(built.stderr));
+const at = 27_000 + Math.floor(Math.random() * 3000);
+const upstream = pinned(otherCore, server, [String(at)], { BENCH_IMAGE: writeImage(folder) });
+const gateway = contestant.start(at + 1, at, folder);
+try {
+  await answering(contestant, at + 1);
+  const load = (seconds: number) =>
+    wrk({
+      folder,
+      core: otherCore,
+      url: `http://127.0.0.1:${at + 1}${pathOf(contestant)}`,
+      connections: Number(values.connections),
+      seconds,
+      headers: headersOf(contestant),
+      body: chatBody("bench", kind === "sse"),
+    });
+  await warm(gateway.pid, async () => (await load(2)).requests, kind === "sse" ? 10 : 1);
+  const before = cpuMicros(gateway.pid);
+  const { requests, perSecond, failures } = await load(Number(values.seconds));
+  const each = (cpuMicros(gateway.pid) - before) / requests;
+  console.log(
+    `${kind} ${name}: ${each.toFixed(1)} CPU µs an answer, ${perSecond.toFixed(0)}/s, ${failures} failures` +
+      (kind === "sse" ? `, ${Math.round(65e6 / each)} events per core-second` : ""),
+  );
+} finally {
+  await gateway.stop();
+  await upstream.stop();
+}
+if (!values.plain) {
+  const file = readdirSync(profiles)
+    .map((file) => readFileSync(join(profiles, file), "utf8"))
+    .sort((a, b) => b.length - a.length)[0];
+  print(JSON.parse(file ?? "{}"), Number(values.top));
+}
+rmSync(folder, { recursive: true, force: true });
+
+interface Profile {
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly callFrame: { functionName: string; url: string; lineNumber: number };
+    readonly children?: readonly number[];
+  }[];
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+}
+
+/** Prints the shares of all time that was not idle. */
+function print({ nodes, samples, timeDeltas }: Profile, top: number): void {
+  const own = new Map<number, number>();
+  samples.forEach((id, i) => {
+    own.set(id, (own.get(id) ?? 0) + (timeDeltas[i] ?? 0));
+  });
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const place = ({ url }: { url: string }) =>
+    url
+      .replace(/.*node_modules\//, "")
+      .replace(/.*\/dist\//, "")
+      .replace(/^file:\/\//, "");
+  const functions = new Map<string, number>();
+  const files = new Map<string, number>();
+  const whole = new Map<string, number>();
+  const add = (to: Map<string, number>, key: string, time: number) =>
+    to.set(key, (to.get(key) ?? 0) + time);
+  let sum = 0;
+  const visit = (id: number, above: ReadonlySet<string>): number => {
+    const node = byId.get(id);
+    if (!node) return 0;
+    const { callFrame } = node;
+    const label = `${callFrame.functionName || "(anonymous)"} ${place(callFrame)}:${callFrame.lineNumber + 1}`;
+    let time = callFrame.functionName === "(idle)" ? 0 : (own.get(id) ?? 0);
+    sum += time;
+    add(functions, label, time);
+    add(files, place(callFrame) || callFrame.functionName, time);
+    const first = !above.has(label);
+    const below = first ? new Set([...above, label]) : above;
+    for (const child of node.children ?? []) time += visit(child, below);
+    if (first && callFrame.url !== "") add(whole, label, time);
+    return time;
+  };
+  visit(nodes[0]?.id ?? 0, new Set());
+  const table = (title: string, of: Map<string, number>) => {
+    console.log(`\n${title}`);
+    const rows = [...of].sort((a, b) => b[1] - a[1]).slice(0, top);
+    for (const [label, time] of rows)
+      console.log(`${((100 * time) / sum).toFixed(1).padStart(5)}% ${label}`);
+  };
+  table("functions, own time", functions);
+  table("files, own time", files);
+  table("functions with what they call", whole);
+}

@@ -1,0 +1,43 @@
+/** Holds what a model made against what the caller asked for: servers change sizes and seeds without a word. */
+import type { Media } from "../../gen/lintel/v1/image_pb.js";
+import type { Call } from "./call.js";
+import { imageDefaults } from "./defaults.js";
+import { LintelError } from "./errors.js";
+import { warn } from "./fit.js";
+
+/**
+ * Checks an image. A side at the contract's default counts as not set, and then
+ * the model's own may be another.
+ * @param seed the one that the image should have; absent: the caller asked for none
+ * @throws LintelError `unsupported_parameter` that names what is not as asked, but
+ *   for models whose unsupported parameters are ignored: there it is a warning
+ */
+export function checkMade(
+  call: Call<"streamTextToImage">,
+  { data, seed: used }: Media,
+  seed: number | undefined,
+): void {
+  const { width, height } = call.request;
+  const made = sizeOf(data);
+  for (const [name, asked, is, fallback] of [
+    ["width", width, made?.width, imageDefaults.width],
+    ["height", height, made?.height, imageDefaults.height],
+  ] as const) {
+    if (made === undefined || asked === undefined || asked === fallback || asked === is) continue;
+    refuse(call, name, `the model server made ${made.width}x${made.height}`);
+  }
+  if (seed !== undefined && used !== seed) refuse(call, "seed", "the model server used another");
+}
+
+function refuse(call: Call<"streamTextToImage">, param: string, why: string): void {
+  const message = `${param}: ${why}`;
+  if (call.modelSettings?.unsupported === "ignore") warn(call.warnings, message);
+  else throw new LintelError("unsupported_parameter", message, { param });
+}
+
+/** What a PNG says of itself, pixels; `undefined` for what is none: that is found out later. */
+function sizeOf(png: Uint8Array): { readonly width: number; readonly height: number } | undefined {
+  if (png.length < 24) return undefined;
+  const view = new DataView(png.buffer, png.byteOffset);
+  return { width: view.getUint32(16), height: view.getUint32(20) };
+}

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { Cancellation, nativeSignal } from "../../src/core/cancellation.js";
+
+test("listeners hear once, in their order, those that left do not", () => {
+  const cancellation = new Cancellation();
+  const heard: string[] = [];
+  const left = () => heard.push("left");
+  cancellation.addEventListener("abort", () => heard.push("first"));
+  cancellation.addEventListener("abort", left);
+  cancellation.addEventListener("abort", () => heard.push(`second: ${cancellation.reason}`));
+  cancellation.removeEventListener("abort", left);
+  cancellation.abort("why");
+  cancellation.abort("again");
+  cancellation.addEventListener("abort", () => heard.push("late"));
+  expect(heard).toEqual(["first", "second: why"]);
+  expect(() => cancellation.throwIfAborted()).toThrow("why");
+});
+
+test("as Node's own signal it aborts along, whenever it was asked for", () => {
+  const before = new Cancellation();
+  const early = nativeSignal(before);
+  expect(early.aborted).toBe(false);
+  before.abort("why");
+  expect([early.aborted, early.reason]).toEqual([true, "why"]);
+  const late = nativeSignal(before);
+  expect(late).toBe(early);
+
+  const after = new Cancellation();
+  after.abort("over");
+  expect(nativeSignal(after).reason).toBe("over");
+
+  const own = AbortSignal.abort("own");
+  expect(nativeSignal(own)).toBe(own);
+});
