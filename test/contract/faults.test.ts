@@ -1,79 +1,11 @@
 /** Model servers that fail, at every moment, seen through every door. */
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Backend } from "../../src/core/backend.js";
-import { type ErrorCode, errorTable } from "../../src/core/errors.js";
-import type { ModelSettings } from "../../src/core/settings.js";
-import { backendFor, chunk, echo } from "../backends/openai-subject.js";
-import { type Exchange, type Script, Upstream } from "../backends/upstream.js";
-import { type Lintel, startLintel } from "../support/lintel.js";
-import { routing } from "../support/routing.js";
-import { rpcWays, type Seen, type Way, ways } from "./ways.js";
-
-/** What each model's servers do, in the order in which they are asked. */
-type Stage = Readonly<Record<string, readonly Script[]>>;
-
-/** A gateway with a model for each thing that can go wrong. */
-class Theatre {
-  lintel!: Lintel;
-  readonly #servers: Record<string, Upstream[]> = {};
-  readonly #backends: Backend[] = [];
-
-  async open(stage: Stage, models: readonly ModelSettings[]): Promise<void> {
-    for (const [model, scripts] of Object.entries(stage)) {
-      const servers = await Promise.all(scripts.map((script) => Upstream.start(script)));
-      this.#servers[model] = servers;
-      for (const [i, { url }] of servers.entries()) {
-        this.#backends.push(backendFor(url, { name: `${model} ${i}`, models: [model] }));
-      }
-    }
-    const retry = { firstPauseMs: 1, longestPauseMs: 1, floor: 1000 };
-    const settings = { routing: routing({ retry, affinityHeader: "x-session" }), models };
-    this.lintel = await startLintel(this.#backends, { settings });
-  }
-
-  servers(model: string): Upstream[] {
-    return this.#servers[model] ?? [];
-  }
-
-  /** How many requests each of a model's servers got. */
-  asked(model: string): number[] {
-    return this.servers(model).map(({ requests }) => requests.length);
-  }
-
-  async close(): Promise<void> {
-    await this.lintel.close();
-    for (const backend of this.#backends) await backend.close();
-    for (const server of Object.values(this.#servers).flat()) await server.close();
-  }
-}
-
-const answers =
-  (status: number, headers = {}): Script =>
-  (exchange) =>
-    exchange.sendJson(status, { error: { message: "scripted" } }, headers);
-
-/** Begins an answer, then does something else. */
-const half = (then: Script): Script =>
-  async function begin(exchange: Exchange) {
-    if (exchange.json().stream) await exchange.stream(chunk({ content: "half" }));
-    else {
-      await exchange.head(200, { "content-type": "application/json" });
-      await exchange.chunk('{"choices":[{"mess');
-    }
-    await then(exchange);
-  };
-
-/** Hangs until the gateway closes the connection, and tells when it did. */
-class Hanging {
-  #tell = () => {};
-  readonly left = new Promise<void>((resolve) => {
-    this.#tell = resolve;
-  });
-  readonly script: Script = ({ gone }) => gone.then(this.#tell);
-}
-
-const breaks: Script = (exchange) => exchange.destroy();
+import type { ErrorCode } from "../../src/core/errors.js";
+import { echo } from "../backends/openai-subject.js";
+import type { Script } from "../backends/upstream.js";
+import { answers, breaks, Hanging, half, type Stage, Theatre } from "./theatre.js";
+import { expectError, rpcWays, ways } from "./ways.js";
 
 /** After these another server is asked. */
 const early: Stage = {
@@ -97,13 +29,6 @@ const final: Record<string, { script: Script; code: ErrorCode }> = {
   "server error": { script: answers(500), code: "upstream_failed" },
   "bad request": { script: answers(400), code: "invalid_value" },
 };
-
-/** The error in a door's own idiom. */
-function expectError(seen: Seen, way: Way, code: ErrorCode, inStream: boolean): void {
-  const http = way.name.startsWith("REST") || way.name.startsWith("OpenAI");
-  const status = http ? (inStream ? 200 : errorTable[code].http) : errorTable[code].grpc;
-  expect(seen).toMatchObject({ code, status });
-}
 
 describe.each(ways)("$name", (way) => {
   const late = new Hanging();

@@ -6,8 +6,10 @@ import {
   createGrpcTransport,
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
+import { expect } from "vitest";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { type ErrorCode, errorTable } from "../../src/core/errors.js";
 
 /** What a caller sees. */
 export interface Seen {
@@ -135,3 +137,13 @@ export const rpcWays: readonly Way[] = [
 
 /** Every way in. */
 export const ways: readonly Way[] = [...httpWays, ...rpcWays];
+
+/** Expects the error in a door's own idiom. */
+export function expectError(seen: Seen, way: Way, code: ErrorCode, inStream: boolean): void {
+  const status = httpWays.includes(way)
+    ? inStream
+      ? 200
+      : errorTable[code].http
+    : errorTable[code].grpc;
+  expect(seen).toMatchObject({ code, status });
+}
