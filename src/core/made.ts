@@ -4,6 +4,7 @@ import type { Call } from "./call.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError } from "./errors.js";
 import { warn } from "./fit.js";
+import { answering } from "./routing/target.js";
 
 /**
  * Checks an image. A side at the contract's default counts as not set, and then
@@ -19,11 +20,14 @@ export function checkMade(
 ): void {
   const { width, height } = call.request;
   const made = sizeOf(data);
+  const supports = answering(call)?.supports ?? [];
   for (const [name, asked, is, fallback] of [
     ["width", width, made?.width, imageDefaults.width],
     ["height", height, made?.height, imageDefaults.height],
   ] as const) {
-    if (made === undefined || asked === undefined || asked === fallback || asked === is) continue;
+    // What the model does not support was refused, or ignored with a warning.
+    if (asked === undefined || asked === fallback || !supports.includes(name)) continue;
+    if (made === undefined || asked === is) continue;
     refuse(call, name, `the model server made ${made.width}x${made.height}`);
   }
   if (seed !== undefined && used !== seed) refuse(call, "seed", "the model server used another");

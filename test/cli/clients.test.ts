@@ -78,7 +78,7 @@ describe("lintel image", () => {
       ...["--steps", "3", "--guidance", "2.5", "--negative", "dog", "--lora", "style=0.5"],
     ]);
     expect(ended).toMatchObject({ code: 0, stdout: `${out}  seed 7\n` });
-    expect(readFileSync(out)).toEqual(png(7));
+    expect(readFileSync(out)).toEqual(png(7, 512, 256));
     expect(seen.at(-1)).toMatchObject({
       prompt: "a cat",
       negativePrompt: "dog",

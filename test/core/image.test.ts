@@ -2,7 +2,7 @@ import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
 import { LintelError } from "../../src/core/errors.js";
-import { doneEvent } from "../../src/core/image-events.js";
+import { doneEvent, imageEvent, inlineImage } from "../../src/core/image-events.js";
 import type { MediaStore } from "../../src/core/media.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { coreOf, run } from "../support/core.js";
@@ -170,6 +170,41 @@ describe("decisions 2: a parameter that the model does not support", () => {
       ).rejects.toEqual(failure("unsupported_parameter", Object.keys(change)[0]));
     },
   );
+  describe("and what a server makes otherwise without a word", () => {
+    const odd = () =>
+      scripted(
+        {
+          async *streamTextToImage() {
+            yield [imageEvent(0, inlineImage(png(99, 64, 72), 99))];
+            yield [doneEvent([])];
+          },
+        },
+        [imageModel("image-1")],
+      );
+    it.each([
+      [{ width: 512 }, "width", "width: the model server made 64x72"],
+      [{ height: 512 }, "height", "height: the model server made 64x72"],
+      [{ width: 64, height: 512 }, "height", "height: the model server made 64x72"],
+      [{ seed: 5n }, "seed", "seed: the model server used another"],
+    ])("is a 400 for who asked: %o", async (asked, param, message) => {
+      const request = { prompt: "a", safetyCheck: false, ...asked };
+      await expect(run(coreOf([odd()]), "textToImage", request)).rejects.toMatchObject({
+        ...{ code: "unsupported_parameter", param, message },
+      });
+      const settings = { models: [{ name: "image-1", unsupported: "ignore" as const }] };
+      const [answer] = await run(coreOf([odd()], settings), "textToImage", request);
+      expect(answer?.warnings).toEqual([message]);
+      expect(answer?.images[0]?.seed).toBe(99);
+    });
+    it("is told truly to who did not ask", async () => {
+      for (const asked of [{}, { width: 1024, height: 576, seed: -1n }, { width: 64 }]) {
+        const request = { prompt: "a", safetyCheck: false, ...asked };
+        const [answer] = await run(coreOf([odd()]), "textToImage", request);
+        expect(answer?.images[0]?.seed).toBe(99);
+        expect(answer?.warnings).toEqual([]);
+      }
+    });
+  });
   it("previews are dropped with a warning, and only if they were asked for", async () => {
     const request = { prompt: "a", safetyCheck: false };
     const warnings = async (includePreviews: boolean, supports: string[]) => {

@@ -17,6 +17,9 @@ const formats: readonly (readonly [string, (bytes: Buffer) => boolean])[] = [
 ];
 
 const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+/** Bytes of a PNG up to the end of its header, in which its size is. */
+const pngHeader = 33;
+
 const latin1 = (bytes: Buffer, from: number, to: number) => bytes.toString("latin1", from, to);
 
 /** The little of `sharp` that is used here. */
@@ -46,7 +49,10 @@ export async function asPng(
 ): Promise<Uint8Array> {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   const format = formats.find(([, matches]) => matches(bytes))?.[0];
-  if (format === "PNG") return data;
+  if (format === "PNG") {
+    if (data.length < pngHeader) throw failed("answered with a broken image");
+    return data;
+  }
   if (!format) throw failed("answered with something that is not an image");
   const convert = await load();
   if (!convert) {
@@ -71,16 +77,6 @@ export async function imageOfBase64(text: string): Promise<Uint8Array> {
   const comma = text.startsWith("data:") ? text.indexOf(",") + 1 : 0;
   if (text.length - comma > Math.ceil(imageLimit / 3) * 4) throw tooLarge();
   return asPng(Buffer.from(comma > 0 ? text.slice(comma) : text, "base64"));
-}
-
-/**
- * Width and height that a PNG says of itself, pixels.
- * @throws LintelError `upstream_failed` if it is cut off before
- */
-export function sizeOf(png: Uint8Array): { readonly width: number; readonly height: number } {
-  if (png.length < 33) throw failed("answered with a broken image");
-  const header = Buffer.from(png.buffer, png.byteOffset + 16, 8);
-  return { width: header.readUInt32BE(0), height: header.readUInt32BE(4) };
 }
 
 /** The error for an image above `imageLimit`. */

@@ -20,6 +20,9 @@ import { ask, type Gateway, handOnWarnings, isWhole } from "./gateway.js";
 /** Most bytes of an answer or an event; images may be inside, in `data:` URLs. */
 const answerLimit = 256 * 1024 * 1024;
 
+/** Seeds count modulo this. */
+const seeds = 2 ** 32;
+
 type ImageCall = Call<"streamTextToImage">;
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
 
@@ -62,7 +65,12 @@ export async function* generateImages(gateway: Gateway, call: ImageCall): Events
         if (failure) throw failure;
         if (value.type === "progress") yield [await progressOf(value, images, steps)];
         if (value.type === "image") {
-          yield [imageEvent(uint32(value.index), await mediaOf(gateway, call, value.image))];
+          yield [
+            imageEvent(
+              uint32(value.index),
+              await mediaOf(gateway, call, value.image, uint32(value.index)),
+            ),
+          ];
           made += 1;
         }
         if (value.type === "done") {
@@ -85,15 +93,22 @@ async function allOf(gateway: Gateway, call: ImageCall, { images }: JsonObject, 
   if (!Array.isArray(images) || images.length !== count) {
     throw nonsense("answered with another number of images than was asked for");
   }
-  const media = await Promise.all(images.map((image) => mediaOf(gateway, call, image)));
+  const media = await Promise.all(images.map((image, i) => mediaOf(gateway, call, image, i)));
   return media.map((each, index) => imageEvent(index, each));
 }
 
-async function mediaOf(gateway: Gateway, call: ImageCall, image: unknown): Promise<Media> {
+async function mediaOf(
+  gateway: Gateway,
+  call: ImageCall,
+  image: unknown,
+  index: number,
+): Promise<Media> {
   const url = isObject(image) ? string(image.url) : "";
   if (!isObject(image) || url === "") throw nonsense("answered without an image");
   const data = await fetchImage(url, gateway.fetching, call.signal);
-  return inlineImage(data, uint32(image.seed), { nsfw: image.nsfw === true });
+  // A gateway that says no seed is taken to have used the one that it was given.
+  const seed = image.seed ?? Number((call.request.seed ?? 0n) + BigInt(index)) % seeds;
+  return inlineImage(data, uint32(seed), { nsfw: image.nsfw === true });
 }
 
 async function progressOf(value: JsonObject, images: number, steps: number) {
