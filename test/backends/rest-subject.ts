@@ -97,6 +97,10 @@ export const failures: Readonly<Record<string, readonly [ErrorCode, Script]>> = 
   "a connection that breaks": ["upstream_failed", (e) => e.destroy()],
 };
 
+/** A whole gateway of images. */
+export const paintsByEvents: Script = (exchange) =>
+  exchange.request.method === "GET" ? files(exchange) : streaming(exchange);
+
 /** A scripted gateway; what it does with the next request of an operation can be changed. */
 export async function gateway(): Promise<Upstream & { next?: Script | undefined }> {
   const upstream: Upstream & { next?: Script | undefined } = await Upstream.start(files);

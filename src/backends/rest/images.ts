@@ -6,6 +6,7 @@ import type {
 } from "../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
+import { LintelError } from "../../core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { nonsense } from "../http/failure.js";
 import { fetchImage } from "../http/fetch-image.js";
@@ -53,16 +54,20 @@ export async function* generateImages(gateway: Gateway, call: ImageCall): Events
   }
   const splitter = new EventSplitter(answerLimit);
   let made = 0;
+  let waits = true;
   try {
     yield begun;
     for (;;) {
-      const bytes = await answer.read();
+      const bytes = await answer.read().catch((thrown) => {
+        throw waits ? repeatable(thrown) : thrown;
+      });
       const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();
       for (const { data } of events) {
         if (data.trim() === "" || data.startsWith("[DONE]")) continue;
         const value = readObject(data);
         const failure = failureIn(value);
         if (failure) throw failure;
+        waits &&= value.type === "progress" && !value.step;
         if (value.type === "progress") yield [await progressOf(value, images, steps)];
         if (value.type === "image") {
           yield [
@@ -87,6 +92,12 @@ export async function* generateImages(gateway: Gateway, call: ImageCall): Events
   } finally {
     answer.abort();
   }
+}
+
+/** A gateway that is lost while the request waits in its queue has made nothing of it. */
+function repeatable(thrown: unknown): unknown {
+  if (!(thrown instanceof LintelError) || thrown.code !== "upstream_failed") return thrown;
+  return new LintelError(thrown.code, thrown.message, { retry: "anywhere", cause: thrown });
 }
 
 async function allOf(gateway: Gateway, call: ImageCall, { images }: JsonObject, count: number) {
