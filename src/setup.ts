@@ -116,6 +116,7 @@ function coreFor(
       lingerMs: config.idempotency.linger,
     },
     media,
+    peers: counting.peers,
     telemetry: telemetry?.telemetry,
     checker,
     sanitize: sanitizePng,

@@ -17,8 +17,10 @@ import type { MediaStore, SafetyChecker } from "./media.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import { Observed } from "./observe.js";
 import { requestIdOf } from "./request-id.js";
+import { Roster } from "./roster.js";
 import type { Catalogue } from "./routing/catalogue.js";
 import type { Clock } from "./routing/clock.js";
+import type { Peers } from "./routing/peers.js";
 import { resolve } from "./routing/resolve.js";
 import { Routing } from "./routing/routing.js";
 import type { CoreSettings } from "./settings.js";
@@ -50,6 +52,8 @@ export interface CoreParts {
   readonly idempotency?: IdempotencyParts | undefined;
   /** Absent: nobody watches. */
   readonly telemetry?: Telemetry | undefined;
+  /** Other gateways that serve the same models; absent: none. */
+  readonly peers?: Peers | undefined;
   /** Routing's time. Default: the process's. */
   readonly clock?: Clock | undefined;
   /** Routing's chance, from 0 to below 1. Default: `Math.random`. */
@@ -75,7 +79,7 @@ export function createCore(parts: CoreParts): Core {
   const { settings, log, media } = parts;
   const routing = new Routing(parts);
   const { catalogue } = routing;
-  const running = new Set<Life>();
+  const running = new Roster<Life>();
   let accepting = true;
   const waiting = new Set<() => void>();
   const settle = () => {
@@ -145,7 +149,7 @@ export function createCore(parts: CoreParts): Core {
           if (error || logged(settings.callLog.sample)) {
             logCall(call, outcome, error, said?.fields());
           }
-          if (running.size === 0) settle();
+          if (running.size === 0 && waiting.size > 0) settle();
         },
       });
       const { id, warnings, metadata } = call;

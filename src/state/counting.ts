@@ -1,14 +1,15 @@
-/** Where calls are counted and first answers kept: in this process, or in Redis for all replicas. */
+/** Where calls are counted, first answers kept, and targets told of: in this process, or in Redis for all replicas. */
 import { setTimeout } from "node:timers/promises";
 import type { IdempotencyStore } from "../core/idempotency/store.js";
 import { usedCounters } from "../core/limits/history.js";
 import type { LimitSettings } from "../core/limits/settings.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { Logger } from "../core/log.js";
+import type { Peers } from "../core/routing/peers.js";
 import type { UsageHistory } from "../core/usage/history.js";
 import { type IdempotencyOptions, memoryIdempotency } from "./idempotency/memory.js";
 import { memoryLimits } from "./limits/memory.js";
-import type { RedisConnection, RedisSettings } from "./redis/connection.js";
+import type { RedisSettings } from "./redis/connection.js";
 
 /** What is opened. */
 export interface CountingSettings {
@@ -28,8 +29,8 @@ export interface CountingSettings {
 export interface Counting {
   readonly limits: LimitStore;
   readonly idempotency: IdempotencyStore | undefined;
-  /** For others who have something to share among replicas. */
-  readonly redis: RedisConnection | undefined;
+  /** Other gateways on the same store. */
+  readonly peers: Peers | undefined;
   close(): Promise<void>;
 }
 
@@ -66,7 +67,7 @@ export async function openCounting(
   return {
     limits,
     idempotency: kept,
-    redis: undefined,
+    peers: undefined,
     async close() {
       await limits.close();
       await kept?.close();
@@ -87,11 +88,13 @@ async function openRedis(
   idempotency: CountingSettings["idempotency"],
   log: Logger,
 ): Promise<Counting> {
-  const [{ RedisConnection }, { redisLimits }, { redisIdempotency }] = await Promise.all([
-    import("./redis/connection.js"),
-    import("./limits/redis.js"),
-    import("./idempotency/redis.js"),
-  ]);
+  const [{ RedisConnection }, { redisLimits }, { redisIdempotency }, { redisPeers }] =
+    await Promise.all([
+      import("./redis/connection.js"),
+      import("./limits/redis.js"),
+      import("./idempotency/redis.js"),
+      import("./peers/redis.js"),
+    ]);
   const { onFailure, replicas, ...address } = redis;
   const connection = new RedisConnection(address, log);
   const limits = redisLimits(connection, { onFailure, replicas });
@@ -100,7 +103,7 @@ async function openRedis(
   return {
     limits,
     idempotency: kept,
-    redis: connection,
+    peers: redisPeers(connection),
     async close() {
       await limits.close();
       await kept?.close();

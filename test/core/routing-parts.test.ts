@@ -171,11 +171,11 @@ describe("choose", () => {
     for (let i = 0; i < calls; i++) {
       const chosen = choose(targets, { now: 0, random }) as Target;
       counts.set(chosen.endpoint.backend, (counts.get(chosen.endpoint.backend) ?? 0) + 1);
-      chosen.endpoint.take();
+      chosen.endpoint.take("me");
       running.push(chosen);
       if (running.length > leave) {
         const [left] = running.splice(Math.floor(random() * running.length), 1);
-        left?.endpoint.end("ok", false, 0, undefined);
+        left?.endpoint.end("ok", false, 0, undefined, "me");
       }
     }
     return [...counts.values()].map((n) => n / calls);
@@ -189,7 +189,7 @@ describe("choose", () => {
   });
   it("prefers the less busy of two", () => {
     const targets = [target("a"), target("b")];
-    for (let i = 0; i < 3; i++) targets[0]?.endpoint.take();
+    for (let i = 0; i < 3; i++) targets[0]?.endpoint.take("me");
     for (let i = 0; i < 20; i++) {
       expect(choose(targets, { now: 0, random: seeded(i) })).toBe(targets[1]);
     }
@@ -202,7 +202,7 @@ describe("choose", () => {
     expect(at()).toBe(a);
     expect(at({ without: new Set([a]) })).toBe(c);
     a.endpoint.bound(1);
-    a.endpoint.take();
+    a.endpoint.take("me");
     expect(at()).toBe(c);
     c.endpoint.takeOut(0);
     expect(at()).toBe("full");

@@ -5,7 +5,7 @@ import type { AttemptRecord, Call } from "../call.js";
 import { Cancellation } from "../cancellation.js";
 import { type ErrorCode, LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
-import type { BackendMethod, MethodName, Output } from "../methods.js";
+import type { BackendMethod, Input, MethodName, Output } from "../methods.js";
 import type { Verdict } from "./circuit.js";
 import type { Clock, Timer } from "./clock.js";
 import type { RouteTimeouts } from "./settings.js";
@@ -66,9 +66,12 @@ export class Attempt {
     this.#timeouts = timeouts;
     this.#streams = streams(call, backend);
     this.#warnings = [];
-    const request = fitRequest(call.request, model, call.modelSettings, this.#warnings);
-    const chat = call.method === "chat" || call.method === "complete";
-    const named = chat ? { model: model.id } : { modelId: model.id };
+    const request = fitRequest(
+      call.request as Input<BackendMethod>,
+      model,
+      call.modelSettings,
+      this.#warnings,
+    );
     const handle = handlerOf(backend, call.method as BackendMethod);
     this.#cancellation =
       detached || (this.#streams && timeouts.firstToken !== undefined)
@@ -85,7 +88,7 @@ export class Attempt {
     if (hedge) this.record.hedge = true;
     const own: Call = {
       ...call,
-      request: { ...request, ...named } as Call["request"],
+      request,
       signal: this.#cancellation ?? call.signal,
       connectMs: timeouts.connect,
       warnings: this.#warnings,
@@ -177,7 +180,7 @@ export class Attempt {
     if (outcome === "slower") endpoint.first.add(record.durationMs);
     const verdict = own ? "neutral" : verdictOf(outcome);
     const code = verdict === "failed" ? (outcome as ErrorCode) : undefined;
-    endpoint.end(verdict, this.#probe, now, code);
+    endpoint.end(verdict, this.#probe, now, code, this.#call.caller?.id ?? "");
   }
 
   #begin(): Promise<IteratorResult<Batch>> {

@@ -96,6 +96,11 @@ export class Circuit {
     this.#pauseMs = Math.min(this.#pauseMs * 2, this.#settings.longestPauseMs);
   }
 
+  /** Somebody else has taken it out: one more failure is enough, until an answer was complete. */
+  suspect(): void {
+    if (!this.#out) this.#inARow = Math.max(this.#inARow, this.#settings.failures - 1);
+  }
+
   /** A call may try it at once: something says that it is back. */
   hasten(now: number): void {
     if (this.#out) this.#until = Math.min(this.#until, now);

@@ -51,6 +51,10 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     this.#targets = call.targets ?? [];
   }
 
+  get #caller(): string {
+    return this.#call.caller?.id ?? "";
+  }
+
   next(): Promise<Step> {
     const winner = this.#winner;
     if (!winner) return this.#open();
@@ -104,7 +108,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
         this.#waiting = undefined;
         start = place && this.#begin(this.#targetOf(place), place.probe, clock.now());
       } else {
-        start = this.#begin(chosen, chosen.endpoint.take(), now);
+        start = this.#begin(chosen, chosen.endpoint.take(this.#caller), now);
       }
       const answer = start && (await this.#ask(start));
       if (answer) return answer;
@@ -159,7 +163,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
       };
       attempt = new Attempt(this.#call, options);
     } catch (thrown) {
-      target.endpoint.giveBack(clock.now(), probe);
+      target.endpoint.giveBack(clock.now(), probe, this.#caller);
       this.#misfit = toLintelError(thrown);
       if (this.#misfit.retry !== "elsewhere") throw this.#misfit;
       this.#unfit = (this.#unfit ?? new Set()).add(target);
@@ -282,7 +286,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     if (chosen === undefined || chosen === "full" || chosen.endpoint.circuit.out) return undefined;
     if (!budget.take(now)) return undefined;
     try {
-      return this.#begin(chosen, chosen.endpoint.take(), now, true);
+      return this.#begin(chosen, chosen.endpoint.take(this.#caller), now, true);
     } catch {
       return undefined;
     }

@@ -4,6 +4,7 @@ import { Circuit, type Verdict } from "./circuit.js";
 import { Latency } from "./latency.js";
 import { FairQueue } from "./queue.js";
 import type { HealthSettings } from "./settings.js";
+import type { Shares } from "./shares.js";
 
 /** Longest time that a model server may ask to be left alone, milliseconds. */
 const longestRest = 3_600_000;
@@ -54,7 +55,9 @@ export class Endpoint {
   readonly backend: string;
   readonly model: string;
   readonly circuit: Circuit;
-  readonly queue = new FairQueue();
+  readonly queue: FairQueue;
+  /** What each caller has running there; absent: nobody tells of other gateways. */
+  readonly shares: Shares | undefined;
   /** To the first message of streamed answers. */
   readonly first = new Latency();
   /** To the end of complete answers. */
@@ -73,7 +76,10 @@ export class Endpoint {
     health: HealthSettings,
     random: () => number,
     events: EndpointEvents,
+    shares?: Shares,
   ) {
+    this.shares = shares;
+    this.queue = new FairQueue(shares && ((caller) => shares.of(caller)));
     this.backend = backend;
     this.model = model;
     this.circuit = new Circuit(health, random);
@@ -114,16 +120,19 @@ export class Endpoint {
 
   /**
    * A call goes there.
+   * @param caller whose it is
    * @returns whether it is the one that tries whether the endpoint is back
    */
-  take(): boolean {
+  take(caller: string): boolean {
     this.#inFlight++;
+    if (this.#maxInFlight !== Number.POSITIVE_INFINITY) this.shares?.took(caller);
     return this.circuit.begin();
   }
 
   /** A place that was kept is not needed. */
-  giveBack(now: number, probe: boolean): void {
+  giveBack(now: number, probe: boolean, caller: string): void {
     this.#inFlight--;
+    this.shares?.gave(caller);
     this.circuit.end("neutral", probe, now);
     this.serve(now);
   }
@@ -136,8 +145,15 @@ export class Endpoint {
   }
 
   /** A call that went there ended. */
-  end(verdict: Verdict, probe: boolean, now: number, code: ErrorCode | undefined): void {
+  end(
+    verdict: Verdict,
+    probe: boolean,
+    now: number,
+    code: ErrorCode | undefined,
+    caller: string,
+  ): void {
     this.#inFlight--;
+    this.shares?.gave(caller);
     this.#attempts++;
     if (verdict === "failed") {
       this.#failures++;
@@ -164,7 +180,8 @@ export class Endpoint {
   /** Hands places that are free to those who wait. */
   serve(now: number): void {
     while (this.queue.size > 0 && this.#inFlight < this.#maxInFlight && this.usable(now)) {
-      this.queue.shift()?.settle({ endpoint: this, probe: this.take() });
+      const waiter = this.queue.shift();
+      waiter?.settle({ endpoint: this, probe: this.take(waiter.caller) });
     }
   }
 

@@ -61,9 +61,15 @@ export class Waiter {
 
 /** The queue before one target. */
 export class FairQueue {
+  readonly #share: ((caller: string) => number) | undefined;
   /** Whose turn is next stands first; each caller's own calls in the order of their coming. */
   readonly #callers = new Map<string, Set<Waiter>>();
   #size = 0;
+
+  /** @param share what a caller has already: who has least is next, and among equals each in turn */
+  constructor(share?: (caller: string) => number) {
+    this.#share = share;
+  }
 
   /** Calls that wait. */
   get size(): number {
@@ -95,16 +101,28 @@ export class FairQueue {
 
   /** Takes out whose turn it is; it is out of all other queues then, too. */
   shift(): Waiter | undefined {
-    for (const [caller, line] of this.#callers) {
-      const [waiter] = line;
-      // To the end of the round.
-      this.#callers.delete(caller);
-      this.#callers.set(caller, line);
-      if (!waiter) continue;
-      waiter.leave();
-      return waiter;
+    const next = this.#next();
+    if (!next) return undefined;
+    const [caller, line] = next;
+    // To the end of the round.
+    this.#callers.delete(caller);
+    this.#callers.set(caller, line);
+    const [waiter] = line;
+    waiter?.leave();
+    return waiter;
+  }
+
+  #next(): [string, Set<Waiter>] | undefined {
+    let next: [string, Set<Waiter>] | undefined;
+    let least = Number.POSITIVE_INFINITY;
+    for (const entry of this.#callers) {
+      const share = this.#share?.(entry[0]) ?? 0;
+      if (share >= least) continue;
+      next = entry;
+      least = share;
+      if (share === 0) break;
     }
-    return undefined;
+    return next;
   }
 
   /** Takes a call out. Nothing happens if it is not in. */
@@ -122,7 +140,7 @@ export class FairQueue {
     for (const waiter of [...this.#waiting()]) if (hopeless(waiter)) waiter.settle(undefined);
   }
 
-  /** How many calls are served before one, if none comes or leaves. */
+  /** How many calls are served before one, if none comes or leaves, and all callers have equal shares. */
   position(waiter: Waiter): number {
     const own = this.#callers.get(waiter.caller);
     if (!own?.has(waiter)) return 0;

@@ -9,7 +9,9 @@ import { HealthChecks } from "./checks.js";
 import { type Clock, systemClock } from "./clock.js";
 import { Dispatch } from "./dispatch.js";
 import { Endpoint, type EndpointSnapshot } from "./endpoint.js";
+import { Exchange, type Peers, targetKey } from "./peers.js";
 import type { HedgeSettings, RouteTimeouts, RoutingSettings } from "./settings.js";
+import { Shares } from "./shares.js";
 
 /** What a dispatch uses of it. */
 export interface RoutingTools {
@@ -40,6 +42,8 @@ export interface RoutingParts {
   readonly settings: CoreSettings;
   readonly backends: readonly Backend[];
   readonly log: Logger;
+  /** Other gateways that serve the same models; absent: none. */
+  readonly peers?: Peers | undefined;
   /** Default: the process's. */
   readonly clock?: Clock | undefined;
   /** From 0 to below 1. Default: `Math.random`. */
@@ -61,12 +65,14 @@ export class Routing implements RoutingTools {
   readonly #log: Logger;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #checks: HealthChecks | undefined;
+  readonly #exchange: Exchange | undefined;
   readonly #timeouts = new Map<object, RouteTimeouts>();
 
   constructor({
     settings,
     backends,
     log,
+    peers,
     clock = systemClock,
     random = Math.random,
   }: RoutingParts) {
@@ -83,16 +89,19 @@ export class Routing implements RoutingTools {
     this.catalogue = new Catalogue(backends, settings, (...at) => this.#endpoint(...at));
     const { check } = settings.routing.health;
     this.#checks = check && new HealthChecks(check, backends, this, log);
+    this.#exchange = peers && new Exchange(peers.join(), () => this.#all(), clock, log);
   }
 
-  /** Begins to ask backends how they are, where that is configured. */
+  /** Begins to ask backends how they are, where that is configured, and to tell others of it. */
   start(): void {
     this.#checks?.start();
+    this.#exchange?.start();
   }
 
-  /** Stops asking. */
+  /** Stops asking and telling. */
   close(): void {
     this.#checks?.close();
+    this.#exchange?.close();
   }
 
   /** What is known of a backend's models. */
@@ -122,14 +131,24 @@ export class Routing implements RoutingTools {
 
   /** What is known of a model on a backend; all who ask for it share it. */
   #endpoint(backend: string, model: string): Endpoint {
-    const key = `${backend}\n${model}`;
+    const key = targetKey({ backend, model });
     const made = this.#endpoints.get(key);
     if (made) return made;
-    const endpoint = new Endpoint(backend, model, this.settings.health, this.random, {
-      out: ({ backend, model }, forMs) =>
-        this.#log.warn({ backend, model, forMs: Math.round(forMs) }, "a target was taken out"),
-      back: ({ backend, model }) => this.#log.info({ backend, model }, "a target is back"),
-    });
+    const shares = this.#exchange && new Shares();
+    const endpoint = new Endpoint(
+      backend,
+      model,
+      this.settings.health,
+      this.random,
+      {
+        out: ({ backend, model }, forMs) => {
+          this.#log.warn({ backend, model, forMs: Math.round(forMs) }, "a target was taken out");
+          this.#exchange?.hurry();
+        },
+        back: ({ backend, model }) => this.#log.info({ backend, model }, "a target is back"),
+      },
+      shares,
+    );
     if (this.settings.maxInFlight !== undefined) endpoint.bound(this.settings.maxInFlight);
     this.#endpoints.set(key, endpoint);
     return endpoint;

@@ -77,7 +77,7 @@ export class Waiting {
   leave(): void {
     this.#waiter.fail(new LintelError("cancelled", "the caller left"));
     const giveBack = (place: Place | undefined) =>
-      place?.endpoint.giveBack(this.#clock.now(), place.probe);
+      place?.endpoint.giveBack(this.#clock.now(), place.probe, this.#waiter.caller);
     this.#waiter.place.then(giveBack, () => {});
   }
 
