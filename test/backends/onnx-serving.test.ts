@@ -213,19 +213,19 @@ describe("a model's memory", () => {
     expect(resident?.state).toBe("ready");
   });
 
-  it("is asked for before it is taken", async () => {
-    const asked: string[] = [];
-    const config = { type: "onnx", name: "images", path: folderOf("tiny"), threads: 1 } as const;
+  it.each(["tiny", "half"] as const)("is asked for before it is taken: %s", async (name) => {
+    const asked: [string, string, number][] = [];
+    const config = { type: "onnx", name: "images", path: folderOf(name), threads: 1 } as const;
     const backend = createOnnxBackend(config, {
       log: silent,
-      admit: async (resident) => {
-        asked.push(`${resident.id} ${resident.state} ${resident.bytes > 0}`);
+      admit: async ({ id, state, bytes }) => {
+        asked.push([id, state, bytes]);
       },
     });
     opened.push(backend);
     expect(asked).toEqual([]);
     await progressOf(backend, { numInferenceSteps: 1 });
-    expect(asked).toEqual(["tiny loading true"]);
+    expect(asked).toEqual([[name, "loading", backend.residents[0]?.bytes]]);
   });
 
   it("grows by the LoRAs that are fused", async () => {

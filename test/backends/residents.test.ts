@@ -3,10 +3,19 @@ import { describe, expect, it } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { llama } from "../../src/backends/llama/index.js";
 import { llamaSchema } from "../../src/backends/llama/schema.js";
-import type { Resident, ResidentState } from "../../src/backends/resident.js";
+import { createOnnxBackend } from "../../src/backends/onnx/backend.js";
+import type {
+  Admit,
+  Resident,
+  ResidentBackend,
+  ResidentState,
+} from "../../src/backends/resident.js";
 import { Residents } from "../../src/backends/residents.js";
 import { silent } from "../../src/core/log.js";
 import { answer, chatRequest, start, tiny, trained } from "./llama-subject.js";
+import { ParityModels } from "./onnx/parity.js";
+import { requestOf } from "./onnx/support.js";
+import { callOf } from "./subject.js";
 
 const MB = 1e6;
 
@@ -159,6 +168,16 @@ describe("real models under a budget", () => {
       }),
     );
   }
+  /** The bytes of a picture. */
+  async function draw({ handlers }: ResidentBackend): Promise<Buffer | undefined> {
+    const call = callOf("streamTextToImage", requestOf());
+    for await (const batch of handlers.streamTextToImage?.(call) ?? []) {
+      for (const { event } of batch) {
+        if (event.case === "image") return Buffer.from(event.value.media?.data ?? []);
+      }
+    }
+    return undefined;
+  }
   const state = (backend: { models(): readonly { state: State }[] } | undefined) =>
     backend?.models()[0]?.state;
 
@@ -192,6 +211,58 @@ describe("real models under a budget", () => {
     expect((await answer(a, chatRequest("hello", { maxTokens: 20 }))).text).toBe(first.text);
     expect([state(a), state(b)]).toEqual([State.READY, State.IDLE]);
     await Promise.all([a.close(), b.close()]);
+  });
+
+  it("image models do, too, beside chat models", async () => {
+    const models = await ParityModels.unpack("sd15");
+    const seen: Record<string, number> = {};
+    const log = silent;
+    const parts = (admit: Admit) => {
+      const image = (name: string) =>
+        createOnnxBackend(
+          { type: "onnx", name, id: name, path: models.folder("sd15"), threads: 1, load: "lazy" },
+          { log, admit },
+        );
+      const config = { type: "llama", name: "chat", id: "chat", path: tiny, load: "lazy" };
+      const chat = llama.create(llamaSchema.parse(config), { log, admit });
+      return { a: image("a"), b: image("b"), c: image("c"), chat };
+    };
+    const probe = parts(async ({ id, bytes }) => {
+      seen[id] = bytes;
+    });
+    const wanted = await draw(probe.a);
+    await answer(probe.chat, chatRequest("hello"));
+    await Promise.all(Object.values(probe).map((one) => one.close()));
+
+    const { a: each = 0, chat: whole = 0 } = seen;
+
+    /** Models are called one after the other; who is in memory then. */
+    const play = async (
+      budget: number,
+      steps: readonly (readonly [keyof typeof probe, string])[],
+    ) => {
+      const all = parts(new Residents(budget, silent).admit);
+      for (const [id, stay] of steps) {
+        if (id === "chat") await answer(all.chat, chatRequest("hello"));
+        else expect(await draw(all[id])).toEqual(wanted);
+        const ready = Object.entries(all).filter(([, one]) => state(one) === State.READY);
+        expect(ready.map(([name]) => name).join(" ")).toBe(stay);
+      }
+      await Promise.all(Object.values(all).map((one) => one.close()));
+    };
+    await play(2.2 * each, [
+      ["a", "a"],
+      ["b", "a b"],
+      ["a", "a b"],
+      ["c", "a c"],
+      ["b", "b c"],
+    ]);
+    await play(whole + 0.5 * each, [
+      ["a", "a"],
+      ["chat", "chat"],
+      ["a", "a"],
+    ]);
+    await models.remove();
   });
 
   it("one that is larger than the budget says so", async () => {

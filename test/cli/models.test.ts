@@ -1,11 +1,20 @@
 /** `lintel models`, against nodes that run: what is listed, and what is kept back. */
-import { copyFileSync, mkdtempSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { startNode } from "../../src/node.js";
 import { tiny, trained } from "../backends/llama-subject.js";
+import { folderOf } from "../backends/onnx/support.js";
 import { runHere } from "./here.js";
 
 const folder = mkdtempSync(join(tmpdir(), "lintel-models-"));
@@ -15,7 +24,23 @@ truncateSync(broken, 2_000_000);
 const text = join(folder, "text.gguf");
 writeFileSync(text, "this is no model");
 const missing = join(folder, "missing.gguf");
-const models = [tiny, broken, text, missing];
+/** A copy of an image model with something wrong. */
+function damaged(name: string, damage: (copy: string) => void): string {
+  const copy = join(folder, name);
+  cpSync(folderOf("tiny"), copy, { recursive: true });
+  damage(copy);
+  return copy;
+}
+const pictures = join(folder, "pictures");
+cpSync(folderOf("tiny"), pictures, { recursive: true });
+const images = [
+  damaged("cut-unet", (copy) => truncateSync(join(copy, "unet/model.onnx"), 2000)),
+  damaged("no-decoder", (copy) => rmSync(join(copy, "vae_decoder/model.onnx"))),
+  damaged("other-layout", (copy) =>
+    writeFileSync(join(copy, "model_index.json"), '{"_class_name": "FluxPipeline"}'),
+  ),
+];
+const models = [tiny, broken, text, missing, pictures, ...images];
 
 const socket = join(folder, "node.sock");
 const onSocket = await startNode({ models, listen: { path: socket }, log: silent });
@@ -50,13 +75,33 @@ describe("a node on a socket", () => {
       cut: { state: "failed", size_bytes: 2_000_000, source: broken },
       text: { state: "failed", state_detail: "text.gguf: not a GGUF file" },
       missing: { state: "failed", state_detail: "missing.gguf: no such file", size_bytes: 0 },
+      pictures: { state: "ready", source: pictures },
+      "cut-unet": { state: "failed" },
+      "no-decoder": { state: "failed", state_detail: "vae_decoder/model.onnx: is missing" },
+      "other-layout": { state: "failed" },
     });
+    expect(byId["cut-unet"]?.state_detail).toMatch(
+      /^unet\/model\.onnx: is cut short: it has 2000 /,
+    );
+    expect(byId["other-layout"]?.state_detail).toMatch(
+      /^model_index\.json: _class_name: pipeline FluxPipeline is not supported, only /,
+    );
     expect(byId.cut?.state_detail).toMatch(/^cut\.gguf: .*(corrupted|incomplete|bounds)/);
 
     const chat = await runHere(["chat", "hello", "--server", `unix:${socket}`, "-m", "tiny"]);
     expect(chat.code).toBe(0);
     const other = await runHere(["chat", "hello", "--server", `unix:${socket}`, "-m", "text"]);
     expect(other).toMatchObject({ code: 1, stderr: "lintel: text.gguf: not a GGUF file\n" });
+    const draw = (model: string) =>
+      runHere([
+        ...["image", "a circle", "--server", `unix:${socket}`, "-m", model, "--steps", "2"],
+        ...["--size", "64x64", "--seed", "1", "--out", join(folder, "picture.png")],
+      ]);
+    expect(await draw("no-decoder")).toMatchObject({
+      code: 1,
+      stderr: "lintel: vae_decoder/model.onnx: is missing\n",
+    });
+    expect((await draw("pictures")).code).toBe(0);
   });
 
   test("as a table, with what is wrong below", async () => {
@@ -79,4 +124,23 @@ test("a node on a port keeps its paths to itself; a lazy model is idle until it 
   expect(stdout).not.toContain("SOURCE");
   await runHere(["chat", "hello", "--server", onPort.url]);
   expect(await entries(onPort.url)).toMatchObject([{ id: "tiny", state: "ready" }]);
+});
+
+test("a node with too little memory for one model says so, and serves the others", async () => {
+  const node = await startNode({
+    models: [tiny, trained],
+    listen: { host: "127.0.0.1", port: 0 },
+    memoryBudget: 3_000_000,
+    log: silent,
+  });
+  const ask = (model: string) => runHere(["chat", "hello", "--server", node.url, "-m", model]);
+  const large = await ask("lintel-chat");
+  expect(large.code).toBe(1);
+  expect(large.stderr).toMatch(/lintel-chat: the model needs about \d+ MB .* budget of 3 MB/);
+  expect(await entries(node.url)).toMatchObject([
+    { id: "lintel-chat", state: "failed", state_detail: expect.stringContaining("budget of 3 MB") },
+    { id: "tiny", state: "idle" },
+  ]);
+  expect((await ask("tiny")).code).toBe(0);
+  await node.close(0);
 });

@@ -14,7 +14,7 @@ import type { Resident, ResidentBackend, ResidentState } from "../resident.js";
 import { type EngineEvent, type EngineState, ImageEngine } from "./engine.js";
 import { jobOf } from "./job.js";
 import { findLoras } from "./lora/list.js";
-import { bytesIn, describeModel } from "./model.js";
+import { describeModel, memoryIn } from "./model.js";
 import { enginePackages, type ImageJob, type Packages } from "./protocol.js";
 import type { OnnxConfig } from "./schema.js";
 
@@ -86,7 +86,7 @@ export function createOnnxBackend(
       return state;
     },
     get bytes() {
-      return engine.memory || bytesIn(folder);
+      return engine.memory || memoryIn(folder);
     },
     get lastUsed() {
       return lastUsed;

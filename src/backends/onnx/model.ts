@@ -1,9 +1,11 @@
 /** The image model as the list of models has it. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Model, PromptBar, type State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { modelOf } from "../../core/model.js";
+import { readOnnx } from "./file/onnx.js";
 import { files } from "./folder.js";
+import { memoryOf } from "./memory.js";
 import { hasChecker } from "./safety/checker.js";
 
 /** Request fields that the pipeline honours for every model. */
@@ -75,5 +77,24 @@ export function bytesIn(folder: string): number {
       .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
   } catch {
     return 0;
+  }
+}
+
+/** The folders of graphs that are loaded. */
+const graphs = ["text_encoder", "text_encoder_2", "unet", "vae_decoder", "safety_checker"];
+
+/**
+ * Bytes of memory that a folder's model will take, about: what is in half
+ * precision takes twice its file. Where a graph can't be read, which loading
+ * will report, the bytes of the files.
+ */
+export function memoryIn(folder: string): number {
+  const present = graphs
+    .map((name) => `${name}/model.onnx`)
+    .filter((name) => existsSync(join(folder, name)));
+  try {
+    return memoryOf(present.map((name) => readOnnx(folder, name))) || bytesIn(folder);
+  } catch {
+    return bytesIn(folder);
   }
 }
