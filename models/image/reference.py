@@ -107,7 +107,7 @@ def main():
     for name, value in (("width", 1024), ("height", 576), ("seed", 0), ("steps", 50)):
         ap.add_argument(f"--{name}", type=int, default=value)
     ap.add_argument("--guidance", type=float, default=7.5)
-    ap.add_argument("--lora", help="a file in loras/")
+    ap.add_argument("--lora", help="a file such as lintel-image/loras/pastel.safetensors")
     ap.add_argument("--lora-weight", type=float, default=1)
     a = ap.parse_args()
     picture = Pipeline(lora=a.lora, weight=a.lora_weight)(a.prompt, a.width, a.height, a.seed, negative=a.negative, steps=a.steps,

@@ -1,6 +1,6 @@
 """Train a LoRA on top of the finished UNet: pastel colours.  python train_lora.py --minutes 5
 
-Reads .work/unet.pt, writes loras/pastel.safetensors in diffusers' naming. Each weight W of the
+Reads .work/unet.pt, writes lintel-image/loras/pastel.safetensors in diffusers' naming. Each weight W of the
 UNet's blocks becomes W + B A with A and B of rank 4; only they learn.
 """
 import argparse
@@ -41,7 +41,7 @@ def main():
     ap.add_argument("--minutes", type=float, default=5)
     ap.add_argument("--cells", type=int, default=15000)
     ap.add_argument("--guide", type=float, default=2.5)
-    ap.add_argument("--out", type=Path, default=Path(__file__).parent / "loras/pastel.safetensors")
+    ap.add_argument("--out", type=Path, default=Path(__file__).parent / "lintel-image/loras/pastel.safetensors")
     args = ap.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(3)
