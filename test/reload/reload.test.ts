@@ -1,75 +1,8 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { reload, reloadOnChange } from "../../src/cli/reload.js";
-import { loadConfig } from "../../src/config/load.js";
+import { reloadOnChange } from "../../src/cli/reload.js";
 import { hashToken } from "../../src/core/tokens.js";
-import { start } from "../../src/gateway.js";
+import { gateway } from "../support/gateway.js";
 import { modelServer } from "./model-server.js";
-
-interface Line {
-  readonly level: string;
-  readonly message: string;
-  readonly fields: Record<string, unknown>;
-}
-
-/** A real gateway on a file that the test rewrites. */
-async function gateway(text: string) {
-  const cwd = mkdtempSync(join(tmpdir(), "lintel-reload-"));
-  const path = join(cwd, "lintel.yaml");
-  const write = (next: string) => {
-    // As editors do: a new file takes the place of the old one.
-    writeFileSync(`${path}.new`, `listen: 127.0.0.1:0\nstate: { directory: state }\n${next}`);
-    renameSync(`${path}.new`, path);
-  };
-  write(text);
-  const lines: Line[] = [];
-  let heard = () => {};
-  const say = (level: string) => (fields: object, message: string) => {
-    lines.push({ level, message, fields: fields as Line["fields"] });
-    heard();
-  };
-  const log = {
-    level: "info",
-    debug() {},
-    info: say("info"),
-    warn: say("warn"),
-    error: say("error"),
-  };
-  const sources = { cwd, env: {} };
-  const { config, file } = await loadConfig(sources);
-  const running = await start(config, log);
-  onTestFinished(async () => {
-    await running.close(0);
-    rmSync(cwd, { recursive: true });
-  });
-  const url = running.listeners[0]?.url ?? "";
-  const options = { sources, running, log, file };
-  const chat = (model: string, content = "Hello", token = "me") =>
-    fetch(`${url}/llm`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content }] }),
-    });
-  return {
-    running,
-    lines,
-    write,
-    options,
-    chat,
-    reload: () => reload(options, "test"),
-    async said(message: string): Promise<Line> {
-      for (;;) {
-        const line = lines.find((one) => one.message === message);
-        if (line) return line;
-        await new Promise<void>((resolve) => {
-          heard = resolve;
-        });
-      }
-    },
-  };
-}
 
 const backend = (name: string, url: string) =>
   `  - { type: openai, name: ${name}, url: "${url}", models: [${name}] }\n`;
@@ -184,4 +117,48 @@ test("a watched file applies when it is replaced", async () => {
   it.write(`backends:\n${backend("b", b.url)}`);
   expect((await it.said("configuration reloaded")).fields.why).toBe("lintel.yaml changed");
   expect(await statusOf(it.chat("b"))).toBe(200);
+});
+
+test("auth.mode applies at once, from one to any other; calls that run go on", async () => {
+  const a = await modelServer("a");
+  const known = `tokens: [{ name: x, hash: "${hashToken("known")}" }]`;
+  const auth = (mode: string) =>
+    `auth: { mode: ${mode}, ${known} }\nbackends:\n${backend("a", a.url)}`;
+  const it = await gateway(auth("public"));
+  const nobody = () =>
+    statusOf(
+      fetch(`${it.url}/llm`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({
+          model: "a",
+          stream: true,
+          messages: [{ role: "user", content: "Hello" }],
+        }),
+      }),
+    );
+  const seen = async () => [
+    await statusOf(it.chat("a", "Hello", "known")),
+    await statusOf(it.chat("a", "Hello", "any")),
+    await nobody(),
+  ];
+  expect(await seen()).toEqual([200, 200, 401]);
+  const running = await it.chat("a", "wait", "any");
+  for (const [mode, expected] of [
+    ["token", [200, 401, 401]],
+    ["none", [200, 200, 200]],
+    ["public", [200, 200, 401]],
+    ["token", [200, 401, 401]],
+  ] as const) {
+    it.write(auth(mode));
+    await it.reload();
+    expect([mode, ...(await seen())]).toEqual([mode, ...expected]);
+  }
+  a.release();
+  expect(await running.text()).toMatch(/ two.*\[DONE\]/s);
+  // Tokens of the database were not looked up at the start, and are not now.
+  const message = "these changes of the configuration apply after a restart";
+  expect((await it.said(message)).fields).toEqual({
+    fields: ["auth.mode (tokens in the database)"],
+  });
 });

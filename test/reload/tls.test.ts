@@ -1,0 +1,90 @@
+/** Certificates that are renewed while a gateway runs. */
+import { X509Certificate } from "node:crypto";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { type ClientHttp2Session, connect } from "node:http2";
+import { join } from "node:path";
+import type { TLSSocket } from "node:tls";
+import { expect, onTestFinished, test } from "vitest";
+import { gateway } from "../support/gateway.js";
+
+const pem = (name: string) =>
+  readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8");
+const fingerprint = (certificate: string) => new X509Certificate(certificate).fingerprint256;
+const files = { "cert.pem": pem("cert"), "key.pem": pem("key") };
+const first = fingerprint(files["cert.pem"]);
+const second = fingerprint(pem("renewed-cert"));
+const tls = "tls: { cert: cert.pem, key: key.pem }\n";
+
+async function opened() {
+  const it = await gateway(tls, files);
+  const open = async () => {
+    const session = connect(it.url, { ca: [pem("cert"), pem("renewed-cert")] });
+    onTestFinished(() => session.destroy());
+    await new Promise((resolve, reject) => {
+      session.once("connect", resolve).once("error", reject);
+    });
+    return session;
+  };
+  return {
+    ...it,
+    open,
+    async served() {
+      return certificateOf(await open());
+    },
+    put(cert: string, key: string) {
+      for (const [name, text] of Object.entries({ "cert.pem": cert, "key.pem": key })) {
+        const path = join(it.cwd, name);
+        writeFileSync(`${path}.new`, text);
+        renameSync(`${path}.new`, path);
+      }
+    },
+  };
+}
+
+const certificateOf = ({ socket }: ClientHttp2Session) =>
+  (socket as TLSSocket).getPeerCertificate().fingerprint256;
+
+const healthy = (session: ClientHttp2Session) =>
+  new Promise((resolve, reject) => {
+    const stream = session.request({ ":path": "/healthz" });
+    stream.once("response", (headers) => resolve(headers[":status"])).once("error", reject);
+    stream.resume();
+  });
+
+test("who connects after a reload gets the new certificate; open connections go on", async () => {
+  const it = await opened();
+  const before = await it.open();
+  expect(certificateOf(before)).toBe(first);
+  it.put(pem("renewed-cert"), pem("renewed-key"));
+  expect(await it.served()).toBe(first);
+  await it.reload();
+  expect(await it.served()).toBe(second);
+  expect(await healthy(before)).toBe(200);
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual(["tls (certificate)"]);
+});
+
+test("a certificate that can't be used, or is another key's, is refused as a whole", async () => {
+  const it = await opened();
+  for (const [cert, key] of [
+    ["no certificate", pem("renewed-key")],
+    [pem("renewed-cert"), pem("key")],
+  ] as const) {
+    it.lines.length = 0;
+    it.put(cert, key);
+    await it.reload();
+    await it.said("configuration not reloaded: the one before stays");
+    expect(await it.served()).toBe(first);
+  }
+  it.put(pem("renewed-cert"), pem("renewed-key"));
+  await it.reload();
+  expect(await it.served()).toBe(second);
+});
+
+test("the log of it holds no key", async () => {
+  const it = await opened();
+  it.put(pem("renewed-cert"), pem("key"));
+  await it.reload();
+  it.put(pem("renewed-cert"), pem("renewed-key"));
+  await it.reload();
+  expect(JSON.stringify(it.lines)).not.toMatch(/PRIVATE|MIG|MHc/);
+});
