@@ -69,11 +69,11 @@ function keyNow() {
 
 const outputOf = (source) => join(out, source.replace(/\.ts$/, ".js"));
 
-/** Puts a file in place at once. */
+/** Puts a file in place at once. A command stays one: npm makes it executable only when it links it. */
 function replace(path, text) {
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}.tmp`;
-  writeFileSync(draft, text);
+  writeFileSync(draft, text, { mode: text.startsWith("#!") ? 0o755 : 0o644 });
   renameSync(draft, path);
 }
 
