@@ -24,7 +24,8 @@ export async function gateway(text: string, files: Readonly<Record<string, strin
   const path = join(cwd, "lintel.yaml");
   const write = (next: string) => {
     // As editors do: a new file takes the place of the old one.
-    writeFileSync(`${path}.new`, `listen: 127.0.0.1:0\nstate: { directory: state }\n${next}`);
+    const state = /^state:/m.test(next) ? "" : "state: { directory: state }\n";
+    writeFileSync(`${path}.new`, `listen: 127.0.0.1:0\n${state}${next}`);
     renameSync(`${path}.new`, path);
   };
   write(text);

@@ -1,0 +1,200 @@
+/** Callers with limits of their own, through whole gateways: tokens of the database and JWTs. */
+import { Redis } from "ioredis";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { drawing } from "../backends/openai-images-subject.js";
+import { echo } from "../backends/openai-subject.js";
+import { type Script, Upstream } from "../backends/upstream.js";
+import { runHere } from "../cli/here.js";
+import { Issuer } from "../oidc/issuer.js";
+import { gateway } from "../support/gateway.js";
+import { redisBinary, startRedis } from "../support/redis.js";
+
+/** A model server whose answers to `wait` come when it is told. */
+async function modelServer() {
+  const waiting: (() => void)[] = [];
+  const draw = drawing("localai/image");
+  const script: Script = async (exchange) => {
+    if (exchange.request.path.endsWith("/images/generations")) return draw(exchange);
+    if (exchange.json().messages.at(-1).content === "wait") {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    }
+    return echo(exchange);
+  };
+  const server = await Upstream.start(script);
+  onTestFinished(() => server.close());
+  return { server, release: () => waiting.splice(0).forEach((resolve) => void resolve()) };
+}
+
+const settings = (url: string, more: string) => `
+prices: [{ model: draw, image: 1 }]
+backends:
+  - { type: openai, name: server, url: "${url}", models: [chat], image_models: [draw] }
+${more}`;
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly message: string;
+}
+
+const asking = (url: string, credential: string) => {
+  const post = async (path: string, body: object): Promise<Answer> => {
+    const response = await fetch(url + path, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${credential}` },
+      body: JSON.stringify(body),
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: an answer, as a client looks at it
+    const json: any = await response.json();
+    return { status: response.status, headers: response.headers, message: json.error?.message };
+  };
+  return {
+    chat: (content = "Hello") =>
+      post("/llm", { model: "chat", max_tokens: 100, messages: [{ role: "user", content }] }),
+    draw: (images: number) =>
+      post("/text-to-image", {
+        model_id: "draw",
+        prompt: "a circle",
+        ...{ width: 64, height: 64, num_images_per_prompt: images },
+      }),
+  };
+};
+
+/** What a caller may do, as the command line and as an issuer say it. */
+interface Allowed {
+  readonly options: readonly string[];
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** Some gateways that share what they count, and a caller's credential. */
+interface Place {
+  readonly urls: readonly string[];
+  credential(allowed: Allowed): Promise<string>;
+}
+
+const oidc = (issuer: Issuer) => `
+auth:
+  mode: token
+  oidc:
+    - name: corp
+      issuer: ${issuer.url}
+      audience: lintel
+      claims:
+        requests_per_minute: lintel.rpm
+        tokens_per_minute: lintel.tpm
+        images_per_day: lintel.images
+        concurrent: lintel.concurrent
+      rules: [{ claim: plan, value: small, limits: { budget: { amount: 2, period: day } } }]
+`;
+
+async function issuing(): Promise<Issuer> {
+  const issuer = new Issuer();
+  await issuer.start();
+  onTestFinished(() => issuer.stop());
+  return issuer;
+}
+
+const places: Record<string, (url: string) => Promise<Place>> = {
+  async "a token of the database"(url) {
+    const it = await gateway(settings(url, "auth: { mode: token }"));
+    return {
+      urls: [it.url],
+      async credential({ options }) {
+        const args = ["tokens", "create", "--name", "alice", ...options];
+        const { stdout } = await runHere([...args, "--config", `${it.cwd}/lintel.yaml`]);
+        return stdout.trim();
+      },
+    };
+  },
+  async "a JWT"(url) {
+    const issuer = await issuing();
+    const it = await gateway(settings(url, oidc(issuer)));
+    return { urls: [it.url], credential: ({ claims }) => issuer.sign(claims) };
+  },
+};
+if (redisBinary) {
+  places["a JWT, at two gateways with one Redis"] = async (url) => {
+    const issuer = await issuing();
+    const redis = await startRedis();
+    onTestFinished(() => redis.close());
+    const store = `state: { directory: state, redis: { url: "${redis.url}" } }`;
+    const text = settings(url, oidc(issuer) + store);
+    const all = [await gateway(text), await gateway(text)];
+    return { urls: all.map((it) => it.url), credential: ({ claims }) => issuer.sign(claims) };
+  };
+}
+
+describe.each(Object.entries(places))("%s", (_, open) => {
+  /** One who asks at each of the gateways in turn. */
+  async function caller(allowed: Allowed) {
+    const { server, release } = await modelServer();
+    const { urls, credential } = await open(server.url);
+    const secret = await credential(allowed);
+    const each = urls.map((url) => asking(url, secret));
+    let turn = 0;
+    const next = () => each[turn++ % each.length] as ReturnType<typeof asking>;
+    return { next, release, server };
+  }
+  const refused = (answer: Answer, words: string) => {
+    expect(answer).toMatchObject({ status: 429, message: expect.stringContaining(words) });
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  };
+
+  it("requests per minute", async () => {
+    const { next } = await caller({ options: ["--rpm", "2"], claims: { lintel: { rpm: 2 } } });
+    for (const left of ["1", "0"]) {
+      const { status, headers } = await next().chat();
+      expect(status).toBe(200);
+      expect(headers.get("x-ratelimit-limit-requests")).toBe("2");
+      expect(headers.get("x-ratelimit-remaining-requests")).toBe(left);
+    }
+    refused(await next().chat(), "2 requests per minute");
+  });
+  it("tokens per minute: reserved while a call runs, settled by what it took", async () => {
+    const allowed = { options: ["--tpm", "150"], claims: { lintel: { tpm: 150 } } };
+    const { next, release, server } = await caller(allowed);
+    const runs = next().chat("wait");
+    await server.received(1);
+    refused(await next().chat(), "150 tokens per minute");
+    release();
+    expect((await runs).status).toBe(200);
+    await expect.poll(async () => (await next().chat()).status).toBe(200);
+  });
+  it("concurrent calls", async () => {
+    const allowed = { options: ["--concurrent", "1"], claims: { lintel: { concurrent: 1 } } };
+    const { next, release, server } = await caller(allowed);
+    const runs = next().chat("wait");
+    await server.received(1);
+    refused(await next().chat(), "1 call at a time");
+    release();
+    expect((await runs).status).toBe(200);
+    await expect.poll(async () => (await next().chat()).status).toBe(200);
+  });
+  it("images per day", async () => {
+    const allowed = { options: ["--images-per-day", "3"], claims: { lintel: { images: 3 } } };
+    const { next } = await caller(allowed);
+    expect((await next().draw(2)).status).toBe(200);
+    refused(await next().draw(2), "3 images per day");
+    expect((await next().draw(1)).status).toBe(200);
+    expect((await next().chat()).status).toBe(200);
+  });
+  it("spend by the price table", async () => {
+    const { next } = await caller({ options: ["--budget", "2/day"], claims: { plan: "small" } });
+    expect((await next().draw(1)).status).toBe(200);
+    expect((await next().draw(1)).status).toBe(200);
+    refused(await next().draw(1), "2 per day");
+    // What has no price goes on.
+    expect((await next().chat()).status).toBe(200);
+  });
+});
+
+it.skipIf(!redisBinary)("gateways with one Redis tell each other of their targets", async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.close());
+  const { server } = await modelServer();
+  const store = `state: { directory: state, redis: { url: "${redis.url}" } }`;
+  for (let i = 0; i < 2; i++) await gateway(settings(server.url, store));
+  const client = new Redis(redis.url);
+  onTestFinished(() => client.disconnect());
+  await expect.poll(() => client.hlen("lintel:{peers}:reports")).toBe(2);
+});
