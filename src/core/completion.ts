@@ -2,99 +2,141 @@
  * Gives completions their contract's shape, whatever a backend sent: one id, one
  * name, one choice, a last message that says why it ended, and token counts.
  */
-import type { LLMResponse, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
+import type {
+  LLMChoice,
+  LLMRequest,
+  LLMResponse,
+  LLMTokenUsage,
+} from "../../gen/lintel/v1/chat_pb.js";
 import { cutShort } from "./adapt.js";
-import type { Call, Handle, Middleware } from "./call.js";
+import type { Call, Middleware } from "./call.js";
 import { estimatePrompt, estimateTokens } from "./estimate.js";
 import { randomId } from "./random-id.js";
 
+type Batch = readonly LLMResponse[];
+type Step = IteratorResult<Batch>;
+
 /** Shapes the messages of `chat` and `complete`; other methods pass. */
 export const completion: Middleware = (next) => (call) => {
-  if (call.method === "chat") return stream(call as Call<"chat">, next as Handle<"chat">);
-  if (call.method === "complete")
-    return whole(call as Call<"complete">, next as Handle<"complete">);
-  return next(call);
+  const { method } = call;
+  if (method !== "chat" && method !== "complete") return next(call);
+  const source = () => next(call)[Symbol.asyncIterator]() as AsyncIterator<Batch>;
+  const shape = () => (method === "chat" ? new Stream(call, source()) : new Whole(call, source()));
+  return { [Symbol.asyncIterator]: shape };
 };
 
 /** Reasons that callers may see; whatever else a model server says becomes `stop`. */
 const finishReasons = new Set(["stop", "length", "content_filter", "tool_calls"]);
 const finishReasonOf = (said: string) => (finishReasons.has(said) ? said : "stop");
 
-async function* whole(
-  call: Call<"complete">,
-  next: Handle<"complete">,
-): AsyncGenerator<readonly LLMResponse[]> {
-  for await (const batch of next(call)) {
-    for (const message of batch) {
-      const choice = message.choices[0];
-      if (!choice) throw cutShort();
-      const content = choice.message?.content ?? "";
-      const { usage, estimated } = settle(call, message.usage, Buffer.byteLength(content));
-      yield [
-        {
-          ...newStamp(call)(),
-          usage,
-          usageEstimated: estimated || message.usageEstimated,
-          warnings: merged(call.warnings, message.warnings),
-          choices: [
-            {
-              $typeName: "lintel.v1.LLMChoice",
-              index: 0,
-              finishReason: finishReasonOf(choice.finishReason),
-              message: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
-            },
-          ],
-        },
-      ];
-      return;
-    }
+/** The one message of a whole completion. */
+class Whole implements AsyncIterator<Batch> {
+  readonly #call: Call;
+  readonly #source: AsyncIterator<Batch>;
+  #done = false;
+
+  constructor(call: Call, source: AsyncIterator<Batch>) {
+    this.#call = call;
+    this.#source = source;
   }
-  throw cutShort();
+
+  next(): Promise<Step> {
+    if (this.#done) return over;
+    return this.#source.next().then(this.#shape);
+  }
+
+  async return(): Promise<Step> {
+    await this.#source.return?.();
+    return { done: true, value: undefined };
+  }
+
+  readonly #shape = (step: Step): Step => {
+    const message = step.done ? undefined : step.value[0];
+    const choice = message?.choices[0];
+    if (!message || !choice) throw cutShort();
+    this.#done = true;
+    // Nobody asks for more: the answer is complete.
+    this.#source.return?.().catch(() => {});
+    const content = choice.message?.content ?? "";
+    const { usage, estimated } = settle(this.#call, message.usage, Buffer.byteLength(content));
+    const whole = response(newStamp(this.#call), usage, {
+      $typeName: "lintel.v1.LLMChoice",
+      index: 0,
+      finishReason: finishReasonOf(choice.finishReason),
+      message: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+    });
+    whole.usageEstimated = estimated || message.usageEstimated;
+    whole.warnings = merged(this.#call.warnings, message.warnings);
+    return { done: false, value: [whole] };
+  };
 }
 
-async function* stream(
-  call: Call<"chat">,
-  next: Handle<"chat">,
-): AsyncGenerator<readonly LLMResponse[]> {
-  const stamp = newStamp(call);
-  let usage: LLMTokenUsage | undefined;
-  let finishReason = "";
-  let bytes = 0;
-  let usageEstimated = false;
-  let warnings: readonly string[] = [];
-  for await (const batch of next(call)) {
-    const out: LLMResponse[] = [];
-    for (const message of batch) {
-      // Usage may come with the last choice, after it, or with every piece.
-      if (message.usage) usage = message.usage;
-      if (message.usageEstimated) usageEstimated = true;
-      if (message.warnings.length > 0) warnings = message.warnings;
-      const choice = message.choices[0];
-      if (!choice) continue;
-      const text = choice.delta?.content ?? "";
-      if (text !== "") {
-        bytes += Buffer.byteLength(text);
-        out.push({ ...stamp(), usage: noUsage, choices: [piece(text, "")] });
-      }
-      if (choice.finishReason) finishReason = choice.finishReason;
-    }
-    if (out.length === 0) continue;
-    // What was delivered counts, also if the caller leaves or upstream fails from here on.
-    settle(call, undefined, bytes);
-    yield out;
+/** The pieces of a streamed completion, and one last message. Makes one promise for each step. */
+class Stream implements AsyncIterator<Batch> {
+  readonly #call: Call;
+  readonly #source: AsyncIterator<Batch>;
+  readonly #stamp: Stamp;
+  #usage: LLMTokenUsage | undefined;
+  #finishReason = "";
+  #bytes = 0;
+  #usageEstimated = false;
+  #warnings: readonly string[] = [];
+  #done = false;
+
+  constructor(call: Call, source: AsyncIterator<Batch>) {
+    this.#call = call;
+    this.#source = source;
+    this.#stamp = newStamp(call);
   }
-  if (finishReason === "") throw cutShort();
-  const { usage: total, estimated } = settle(call, usage, bytes);
-  yield [
-    {
-      ...stamp(),
-      usage: total,
-      usageEstimated: estimated || usageEstimated,
-      warnings: merged(call.warnings, warnings),
-      choices: [piece("", finishReasonOf(finishReason))],
-    },
-  ];
+
+  next(): Promise<Step> {
+    if (this.#done) return over;
+    return this.#source.next().then(this.#shape);
+  }
+
+  async return(): Promise<Step> {
+    this.#done = true;
+    await this.#source.return?.();
+    return { done: true, value: undefined };
+  }
+
+  readonly #shape = (step: Step): Step | Promise<Step> => {
+    if (step.done) return this.#last();
+    const out: LLMResponse[] = [];
+    for (const message of step.value) this.#take(message, out);
+    if (out.length === 0) return this.next();
+    // What was delivered counts, also if the caller leaves or upstream fails from here on.
+    settle(this.#call, undefined, this.#bytes);
+    return { done: false, value: out };
+  };
+
+  #take(message: LLMResponse, out: LLMResponse[]): void {
+    // Usage may come with the last choice, after it, or with every piece.
+    if (message.usage) this.#usage = message.usage;
+    if (message.usageEstimated) this.#usageEstimated = true;
+    if (message.warnings.length > 0) this.#warnings = message.warnings;
+    const choice = message.choices[0];
+    if (!choice) return;
+    const text = choice.delta?.content ?? "";
+    if (text !== "") {
+      this.#bytes += Buffer.byteLength(text);
+      out.push(response(this.#stamp, noUsage, piece(text, "")));
+    }
+    if (choice.finishReason) this.#finishReason = choice.finishReason;
+  }
+
+  #last(): Step {
+    this.#done = true;
+    if (this.#finishReason === "") throw cutShort();
+    const { usage, estimated } = settle(this.#call, this.#usage, this.#bytes);
+    const last = response(this.#stamp, usage, piece("", finishReasonOf(this.#finishReason)));
+    last.usageEstimated = estimated || this.#usageEstimated;
+    last.warnings = merged(this.#call.warnings, this.#warnings);
+    return { done: false, value: [last] };
+  }
 }
+
+const over: Promise<Step> = Promise.resolve({ done: true, value: undefined });
 
 const noUsage: LLMTokenUsage = {
   $typeName: "lintel.v1.LLMTokenUsage",
@@ -103,7 +145,7 @@ const noUsage: LLMTokenUsage = {
   totalTokens: 0,
 };
 
-function piece(content: string, finishReason: string): LLMResponse["choices"][number] {
+function piece(content: string, finishReason: string): LLMChoice {
   return {
     $typeName: "lintel.v1.LLMChoice",
     index: 0,
@@ -112,20 +154,35 @@ function piece(content: string, finishReason: string): LLMResponse["choices"][nu
   };
 }
 
-/** Makes empty messages that share one id, name and time. */
-function newStamp(call: Call): () => LLMResponse {
-  const id = `chatcmpl-${randomId(18)}`;
-  const created = Math.floor(Date.now() / 1000);
-  const model = call.attributes.model ?? "";
-  return () => ({
+/** What all messages of an answer share. */
+interface Stamp {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+}
+
+const newStamp = (call: Call): Stamp => ({
+  id: `chatcmpl-${randomId(18)}`,
+  created: Math.floor(Date.now() / 1000),
+  model: call.attributes.model ?? "",
+});
+
+/** Written out: copies of objects would be half of what a piece costs. */
+function response(
+  { id, created, model }: Stamp,
+  usage: LLMTokenUsage,
+  choice: LLMChoice,
+): LLMResponse {
+  return {
     $typeName: "lintel.v1.LLMResponse",
     id,
     model,
     created,
-    choices: [],
+    usage,
+    choices: [choice],
     usageEstimated: false,
     warnings: [],
-  });
+  };
 }
 
 const merged = (own: readonly string[], other: readonly string[]) => [
@@ -137,14 +194,14 @@ const merged = (own: readonly string[], other: readonly string[]) => [
  * @param bytes of the text so far, UTF-8
  */
 function settle(
-  call: Call<"chat"> | Call<"complete">,
+  call: Call,
   reported: LLMTokenUsage | undefined,
   bytes: number,
 ): { usage: LLMTokenUsage; estimated: boolean } {
   const estimated = !reported || reported.promptTokens + reported.completionTokens === 0;
   const { attributes, request } = call;
   const promptTokens = estimated
-    ? (attributes.promptTokens ?? estimatePrompt(request))
+    ? (attributes.promptTokens ?? estimatePrompt(request as LLMRequest))
     : reported.promptTokens;
   const completionTokens = estimated ? estimateTokens(bytes) : reported.completionTokens;
   attributes.promptTokens = promptTokens;

@@ -3,8 +3,8 @@
  * refused, and every default is filled in.
  */
 import { type DescField, ScalarType } from "@bufbuild/protobuf";
-import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
-import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
+import { type LLMRequest, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { type TextToImageRequest, TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import { chatDefaults, imageDefaults } from "./defaults.js";
 import { invalidFields, LintelError } from "./errors.js";
@@ -60,11 +60,78 @@ const parameters = {
   image: parametersOf(TextToImageRequestSchema.fields, imageDefaults),
 };
 
+/** What fitting needs to know of one model, looked up once. */
+interface Plan {
+  readonly parameters: readonly (Parameter & { readonly supported: boolean })[];
+  /** Values of parameters that are not set. */
+  readonly unset: Values;
+}
+
+const plans = new WeakMap<Model, Map<ModelSettings | undefined, Plan>>();
+
+function planOf(model: Model, settings: ModelSettings | undefined, chat: boolean): Plan {
+  const known = plans.get(model)?.get(settings);
+  if (known) return known;
+  const all = chat ? parameters.chat : parameters.image;
+  const supported = new Set(model.supports);
+  const plan: Plan = {
+    parameters: all.map((one) => ({ ...one, supported: supported.has(one.name) })),
+    unset: Object.fromEntries(
+      all.map(({ name, key, fallback }) => {
+        const own = settings?.defaults?.[name] ?? model.defaults[name] ?? fallback;
+        return [key, name === "seed" ? undefined : own];
+      }),
+    ),
+  };
+  const ofModel = plans.get(model) ?? new Map<ModelSettings | undefined, Plan>();
+  plans.set(model, ofModel.set(settings, plan));
+  return plan;
+}
+
 /** A request of either operation. */
-type Request = { readonly $typeName: string };
+type Request = LLMRequest | TextToImageRequest;
+
+/** A message with all its fields, set or not: the compiler says so where the contract has one more. */
+type Every<T> = { -readonly [K in keyof Required<T>]: T[K] };
+
+/*
+ * Field by field, so that all copies have one shape: copied by spreading, with
+ * fields added one by one, they were half of what the core left to the garbage
+ * collector, and outlived their calls.
+ */
+const copyChat = (request: LLMRequest, model: string): Every<LLMRequest> => ({
+  $typeName: request.$typeName,
+  $unknown: request.$unknown,
+  messages: request.messages,
+  model,
+  temperature: request.temperature,
+  maxTokens: request.maxTokens,
+  topP: request.topP,
+  topK: request.topK,
+  seed: request.seed,
+  stop: request.stop,
+});
+
+const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToImageRequest> => ({
+  $typeName: request.$typeName,
+  $unknown: request.$unknown,
+  modelId,
+  prompt: request.prompt,
+  loras: request.loras,
+  height: request.height,
+  width: request.width,
+  guidanceScale: request.guidanceScale,
+  negativePrompt: request.negativePrompt,
+  safetyCheck: request.safetyCheck,
+  seed: request.seed,
+  numInferenceSteps: request.numInferenceSteps,
+  numImagesPerPrompt: request.numImagesPerPrompt,
+  includeData: request.includeData,
+  includePreviews: request.includePreviews,
+});
 
 /**
- * The request as a model can take it.
+ * The request as a model can take it, naming the model as its backend does.
  * @param warnings gets a line for everything dropped
  * @throws LintelError `unsupported_parameter`, or `invalid_fields` where
  *   `max_tokens` is above the model's cap
@@ -75,20 +142,21 @@ export function fitRequest<R extends Request>(
   settings: ModelSettings | undefined,
   warnings: string[],
 ): R {
-  const chat = request.$typeName === LLMRequestSchema.typeName;
-  const fitted: Values = { ...request };
-  const supported = new Set(model.supports);
-  for (const parameter of chat ? parameters.chat : parameters.image) {
-    const { name, key, fallback } = parameter;
-    if (!isSet(fitted[key], fallback)) {
-      fitted[key] = unsetValue(parameter, model, settings, fitted[key]);
-    } else if (!supported.has(name)) {
+  const chat = request.$typeName === "lintel.v1.LLMRequest";
+  const { unset, parameters } = planOf(model, settings, chat);
+  const fitted: Values = chat ? copyChat(request, model.id) : copyImage(request, model.id);
+  for (const parameter of parameters) {
+    const { key, fallback, supported } = parameter;
+    const value = fitted[key];
+    if (isSet(value, fallback)) {
+      if (supported) continue;
       refuseOrWarn(parameter, settings?.unsupported ?? "default", warnings);
-      fitted[key] = unsetValue(parameter, model, settings, fitted[key]);
     }
+    const instead = unsetValue(unset[key], value);
+    if (value !== instead) fitted[key] = instead;
   }
   if (chat) capTokens(fitted, settings?.maxTokens ?? model.maxTokens);
-  return fitted as R;
+  return fitted as unknown as R;
 }
 
 /** A value equal to its default counts as not set: real clients send every default. */
@@ -97,16 +165,9 @@ function isSet(value: unknown, fallback: unknown): boolean {
   return !(Array.isArray(value) && value.length === 0);
 }
 
-function unsetValue(
-  { name, fallback }: Parameter,
-  model: Model,
-  settings: ModelSettings | undefined,
-  value: unknown,
-): unknown {
-  if (Array.isArray(value)) return [];
-  if (typeof value === "string") return "";
-  if (name === "seed") return undefined;
-  return settings?.defaults?.[name] ?? model.defaults[name] ?? fallback;
+function unsetValue(unset: unknown, value: unknown): unknown {
+  if (Array.isArray(value)) return value.length === 0 ? value : [];
+  return typeof value === "string" ? "" : unset;
 }
 
 function refuseOrWarn(parameter: Parameter, policy: UnsupportedPolicy, warnings: string[]): void {

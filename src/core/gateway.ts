@@ -64,8 +64,13 @@ export interface Gateway {
  * @throws LintelError as the call does
  */
 export async function only<M extends MethodName>(running: Running<M>): Promise<Output<M>> {
+  const iterator = running.messages[Symbol.asyncIterator]();
   let last: Output<M> | undefined;
-  for await (const batch of running.messages) last = batch.at(-1);
+  let step = await iterator.next();
+  while (!step.done) {
+    last = step.value.at(-1);
+    step = await iterator.next();
+  }
   // A unary handle that ends without a message is a fault of the handle.
   if (last === undefined) throw new Error("a unary call ended without a message");
   return last;

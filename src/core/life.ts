@@ -3,9 +3,11 @@
 import type { CallEnd, CallLife } from "./call.js";
 import { type CallSignal, Cancellation } from "./cancellation.js";
 import { type ErrorCode, LintelError } from "./errors.js";
+import type { Enrolled } from "./roster.js";
 
 /** The life of one call. */
-export class Life implements CallLife {
+export class Life implements CallLife, Enrolled {
+  place = -1;
   readonly cancellation = new Cancellation();
   readonly #left = () => this.abort(new LintelError("cancelled", "the caller left"));
   #origin: CallSignal | undefined;

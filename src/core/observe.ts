@@ -85,7 +85,8 @@ export class Observed<T> implements AsyncIterableIterator<T> {
         this.#life.saw?.(result.value);
       }
     } catch (thrown) {
-      return this.#settle(undefined, toLintelError(thrown));
+      this.#settle(undefined, toLintelError(thrown));
+      return;
     }
     this.#settle(result);
   };

@@ -3,6 +3,7 @@
 import type { Dispatcher } from "undici";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
+import type { Enrolled } from "../../core/roster.js";
 import { nonsense } from "./failure.js";
 
 type Controller = Dispatcher.DispatchController;
@@ -47,7 +48,8 @@ interface Waiter<T> {
 }
 
 /** A request on its way; undici calls its `on…` methods. */
-export class Exchange implements Dispatcher.DispatchHandler, Answer {
+export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
+  place = -1;
   status = 0;
   headers: Headers = {};
   /** Resolves with the head. */

@@ -3,6 +3,7 @@
 import { type Dispatcher, Pool } from "undici";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
+import { Roster } from "../../core/roster.js";
 import { type Answer, Exchange } from "./exchange.js";
 
 /** Limits of a transport; times in milliseconds. */
@@ -48,7 +49,7 @@ const json = "application/json, text/event-stream";
 export class Transport {
   readonly #pool: Pool;
   readonly #options: TransportOptions;
-  readonly #running = new Set<Exchange>();
+  readonly #running = new Roster<Exchange>();
   #closed: LintelError | undefined;
 
   constructor(options: TransportOptions) {
