@@ -1,6 +1,10 @@
 """Count coloured areas in pictures of prompts, most of which training never saw.
 
     python evaluate.py [--prompts 60] [--others 24] [--grid out.png]
+    python evaluate.py --server http://127.0.0.1:8080 --least 90
+
+With --server a gateway draws, through all that a caller goes through; else the numpy pipeline. It fails
+below --least percent of pictures with both colours right.
 
 The main list has held-out combinations of shape, colour and background (`scenes.held_out`). A
 picture's colours are right when, with every pixel given the nearest palette colour, at least 80% of
@@ -12,15 +16,19 @@ The other lists ask for sizes, places, two and three things and gradients; each 
 right only when everything that was asked is: see `check`.
 """
 import argparse
+import io
+import json
+import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 import scenes
-from reference import HERE, Pipeline
 
+HERE = Path(__file__).parent
 PALETTE = np.array(list(scenes.COLOURS.values()), np.float32)
 
 
@@ -153,6 +161,25 @@ def check(picture, want):
     return True
 
 
+def over(server):
+    """Draws as `reference.Pipeline` does, but on a gateway."""
+    def draw(text, width, height, seed, steps, guidance, loras=None):
+        body = dict(model_id="", prompt=text, width=width, height=height, seed=seed, num_inference_steps=steps,
+                    guidance_scale=guidance, safety_check=False, loras=json.dumps(loras or {}))
+        request = urllib.request.Request(f"{server}/text-to-image", json.dumps(body).encode(),
+                                         {"Authorization": "Bearer evaluation", "Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as answer:
+            url = json.load(answer)["images"][0]["url"]
+        with urllib.request.urlopen(url) as answer:
+            return np.asarray(Image.open(io.BytesIO(answer.read())).convert("RGB")), None
+    return draw
+
+
+def local(model, threads, lora=None):
+    from reference import Pipeline
+    return Pipeline(model, threads, lora=lora)
+
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--prompts", type=int, default=60)
@@ -162,13 +189,15 @@ def main():
     ap.add_argument("--width", type=int, default=1024)
     ap.add_argument("--height", type=int, default=576)
     ap.add_argument("--threads", type=int, default=1)
+    ap.add_argument("--server", help="address of a gateway that draws")
+    ap.add_argument("--least", type=float, default=0, help="percent that must be right, of both colours")
     ap.add_argument("--model", default=HERE / "lintel-image")
-    ap.add_argument("--lora", help="also compare pictures with and without this file")
+    ap.add_argument("--lora", help="also compare pictures with and without this file; on a server, its name")
     ap.add_argument("--loras", type=int, default=12, help="pairs of pictures for that")
     ap.add_argument("--grid", help="write a sheet of the pictures here")
     ap.add_argument("--verbose", action="store_true")
     a = ap.parse_args()
-    pipe, rows, sheet, start = Pipeline(a.model, a.threads), [], [], time.time()
+    pipe, rows, sheet, start = over(a.server) if a.server else local(a.model, a.threads), [], [], time.time()
     draw = lambda text, seed: pipe(text, a.width, a.height, seed=seed, steps=a.steps, guidance=a.guidance)[0]
     for i, (text, shape, colour, ground) in enumerate(prompts(a.prompts)):
         picture = draw(text, i)
@@ -192,7 +221,8 @@ def main():
                 print("ok" if right[-1] else "--", text, flush=True)
         print(f"{kind}: {np.mean(right) * 100:.0f}% of {len(right)} all right", flush=True)
     if a.lora:
-        pale = Pipeline(a.model, a.threads, lora=a.lora)
+        pale = ((lambda *given, **how: pipe(*given, **how, loras={a.lora: 1})) if a.server
+                else local(a.model, a.threads, a.lora))
         how = dict(steps=a.steps, guidance=a.guidance)
         paler = []
         for i, (text, *_) in enumerate(prompts(a.loras)):
@@ -207,6 +237,8 @@ def main():
             sheet.append(np.zeros_like(sheet[0]))
         Image.fromarray(np.concatenate([np.concatenate(sheet[i:i + 6], 1)
                                         for i in range(0, len(sheet), 6)])).save(a.grid)
+    if rows and np.array(rows).mean(0)[2] * 100 < a.least:
+        sys.exit(f"fewer than {a.least:.0f}% have both colours right")
 
 
 if __name__ == "__main__":

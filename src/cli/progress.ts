@@ -20,7 +20,7 @@ export class ProgressLine {
     const full = Math.max(0, Math.min(width, Math.round((percent / 100) * width)));
     const bar = "#".repeat(full).padEnd(width, "-");
     const line = `[${bar}] ${Math.floor(percent).toString().padStart(3)}%  ${words}`;
-    this.#stream.write(`\r\x1b[K${line.slice(0, (this.#stream.columns ?? 80) - 1)}`);
+    this.#stream.write(`\r\x1b[K${line.slice(0, (this.#stream.columns || 80) - 1)}`);
     this.#shown = true;
   }
 

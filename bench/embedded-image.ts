@@ -1,0 +1,104 @@
+/**
+ * How long the embedded image model takes for a picture, through a whole gateway
+ * with its log off: at 1024x576 with the contract's defaults of 50 steps and
+ * guidance, and what stands beside that. Target: under 4 s on a 2-core machine.
+ * Run by `npm run bench:image`; fails above that, or where fewer steps ran than
+ * were asked for. With `--write` the figures go into the model's card.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+
+const rounds = 5;
+const mostSeconds = 4;
+const root = join(import.meta.dirname, "..");
+const card = join(root, "models/image/README.md");
+
+const state = mkdtempSync(join(tmpdir(), "lintel-bench-"));
+writeFileSync(join(state, "lintel.yaml"), "listen: 127.0.0.1:0\nlog: { level: error }\n");
+const gateway = spawn(process.execPath, [join(root, "dist/src/main.js"), "serve"], {
+  cwd: state,
+  env: { ...process.env, XDG_STATE_HOME: state },
+  stdio: ["ignore", "pipe", "inherit"],
+});
+const ended = once(gateway, "exit");
+
+async function address(): Promise<string> {
+  let said = "";
+  for await (const part of gateway.stdout) {
+    said += part;
+    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
+    if (url) return url;
+  }
+  throw new Error(`the gateway did not start: ${said}`);
+}
+
+/** Draws a picture. Seconds until it is stored, and the steps that its progress told. */
+async function draw(url: string, request: object): Promise<{ seconds: number; steps: number }> {
+  const from = performance.now();
+  const response = await fetch(`${url}/text-to-image`, {
+    method: "POST",
+    headers: { authorization: "Bearer bench", "content-type": "application/json" },
+    body: JSON.stringify({ safety_check: false, stream: true, ...request }),
+  });
+  const text = await response.text();
+  if (!text.includes('"type":"done"')) throw new Error(`no picture: ${text.slice(-300)}`);
+  const steps = text.match(/"type":"progress"/g)?.length ?? 0;
+  return { seconds: (performance.now() - from) / 1000, steps };
+}
+
+const prompt = "a red circle on a blue background";
+const kinds = [
+  ["1024x576, 50 steps, guidance 7.5 (the defaults)", { prompt }, 50],
+  ["the same without guidance", { prompt, guidance_scale: 1 }, 50],
+  ["512x512", { prompt, width: 512, height: 512 }, 50],
+  ["2048x2048", { prompt, width: 2048, height: 2048 }, 50],
+] as const;
+
+const times = new Map<string, number[]>();
+try {
+  const url = await address();
+  gateway.stdout.resume();
+  await draw(url, { prompt, num_inference_steps: 1 });
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, request, wanted] of kinds) {
+      const { seconds, steps } = await draw(url, request);
+      if (steps !== wanted) throw new Error(`${name}: ${steps} steps ran, not ${wanted}`);
+      times.set(name, [...(times.get(name) ?? []), seconds]);
+    }
+  }
+} finally {
+  gateway.kill();
+  await ended;
+  rmSync(state, { recursive: true, force: true });
+}
+
+const median = (of: readonly number[]) => [...of].sort((a, b) => a - b)[of.length >> 1] ?? 0;
+const lines = [
+  "| picture | seconds | least to most |",
+  "|---|---|---|",
+  ...[...times].map(([name, of]) => {
+    const range = [Math.min(...of), Math.max(...of)].map((s) => s.toFixed(2)).join(" to ");
+    return `| ${name} | ${median(of).toFixed(2)} | ${range} |`;
+  }),
+  "",
+  `\`npm run bench:image\`: medians of ${rounds} rounds through a whole gateway, ${availableParallelism()} cores of`,
+  `${cpus()[0]?.model.trim()}, Node ${process.version}, load average ${loadavg()[0]?.toFixed(1)}.`,
+];
+console.log(lines.join("\n"));
+if (process.argv.includes("--write")) {
+  const text = readFileSync(card, "utf8");
+  const place = /(<!-- speed -->\n)[\s\S]*?(<!-- end of speed -->)/;
+  if (!place.test(text)) throw new Error("the card has no place for the figures");
+  writeFileSync(
+    card,
+    text.replace(place, (_, begin, end) => `${begin}${lines.join("\n")}\n${end}`),
+  );
+}
+const [first = []] = times.values();
+if (median(first) > mostSeconds) {
+  console.error(`a picture takes ${median(first).toFixed(1)} s, more than ${mostSeconds} s`);
+  process.exitCode = 1;
+}
