@@ -28,7 +28,12 @@ export const media: Door = async (app, { gateway }) => {
     (request, reply) => answer(request.params.name, request.headers, reply, true),
   );
   app.head<{ Params: { name: string } }>("/media/:name", (request, reply) =>
-    answer(request.params.name, {}, reply, false),
+    answer(
+      request.params.name,
+      { "if-none-match": request.headers["if-none-match"] },
+      reply,
+      false,
+    ),
   );
   app.setErrorHandler((error, request, reply) => {
     gateway.log.error({ err: error, id: request.id }, "an image could not be read");
@@ -39,7 +44,7 @@ export const media: Door = async (app, { gateway }) => {
     name: string,
     asked: {
       readonly range?: string;
-      readonly "if-none-match"?: string;
+      readonly "if-none-match"?: string | undefined;
       readonly "if-range"?: string;
     },
     reply: FastifyReply,
@@ -50,7 +55,7 @@ export const media: Door = async (app, { gateway }) => {
     // What stands under a name never changes.
     const etag = `"${name}"`;
     reply.headers({ ...headers, etag, "cache-control": cacheControl(image, Date.now()) });
-    if (withBody && tagsOf(asked["if-none-match"]).some((tag) => tag === etag || tag === "*")) {
+    if (tagsOf(asked["if-none-match"]).some((tag) => tag === etag || tag === "*")) {
       await image.close();
       return reply.code(304).send();
     }

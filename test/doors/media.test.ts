@@ -69,6 +69,8 @@ describe("decisions 2: stored images", () => {
     });
     expect(again.status).toBe(304);
     expect(await again.text()).toBe("");
+    const headers = { "if-none-match": etag };
+    expect((await fetch(server.url + pathname, { method: "HEAD", headers })).status).toBe(304);
   });
 
   test.each([
