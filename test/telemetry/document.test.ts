@@ -1,0 +1,159 @@
+/** docs/observability.md says what there is to see, and nothing else. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { drawing } from "../backends/openai-images-subject.js";
+import { echo } from "../backends/openai-subject.js";
+import { type Script, Upstream } from "../backends/upstream.js";
+import { gateway } from "../support/gateway.js";
+import { samples } from "./support.js";
+
+const root = join(import.meta.dirname, "../..");
+const page = readFileSync(join(root, "docs/observability.md"), "utf8");
+
+/** The first table under a heading, a row each; of each cell what stands in code. */
+function rows(heading: string): string[][][] {
+  const section = page.split(`\n${heading}\n`)[1] ?? "";
+  const table = /(?:^\|.*\n)+/m.exec(section)?.[0] ?? "";
+  return table
+    .trim()
+    .split("\n")
+    .slice(2)
+    .map((row) =>
+      row
+        .slice(1)
+        .split(" | ")
+        .map((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code as string)),
+    );
+}
+const names = (heading: string) => rows(heading).flatMap(([first]) => first ?? []);
+
+/** Does what the last message says; without usage where that says so. */
+function server() {
+  const draw = drawing("localai/image");
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const script: Script = async (exchange) => {
+    if (exchange.request.path.endsWith("/images/generations")) return draw(exchange);
+    const { messages, stream } = exchange.json();
+    const said = messages.at(-1).content;
+    if (said === "break") return exchange.destroy();
+    if (said === "fail") return exchange.sendJson(503, { error: { message: "scripted" } });
+    if (said === "wait") await released;
+    if (said !== "no usage" || stream) return echo(exchange);
+    const choices = [{ index: 0, message: { content: "x" }, finish_reason: "stop" }];
+    return exchange.sendJson(200, { id: "1", created: 1, model: "m", choices });
+  };
+  return { script, release };
+}
+
+/** All that a gateway tells when everything happened that it tells of. */
+async function everything() {
+  const { script, release } = server();
+  const upstream = await Upstream.start(script);
+  onTestFinished(() => upstream.close());
+  const at = (name: string) =>
+    `  - { type: openai, name: ${name}, url: "${upstream.url}", models: [m, narrow, scarce], image_models: [draw] }`;
+  const it = await gateway(`
+telemetry: { prometheus: true }
+log: { content: true }
+auth: { mode: token, tokens: [{ name: me, hash: "sha256:2744ccd10c7533bd736ad890f9dd5cab2adb27b07d500b9493f29cdc420cb2e0" }] }
+limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
+models: [{ name: m, backends: [a, b] }, { name: narrow, backends: [a], max_in_flight: 1 }]
+backends:
+${at("a")}
+${at("b")}
+`);
+  const headers = {
+    "content-type": "application/json",
+    authorization: "Bearer me",
+    traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+  };
+  const post = async (path: string, body: object, more = {}) => {
+    const init = { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) };
+    await (await fetch(it.url + path, init)).text();
+  };
+  const chat = (content: string, more: object = {}, header = {}) =>
+    post("/llm", { model: "m", messages: [{ role: "user", content }], ...more }, header);
+  const key = { "idempotency-key": "k" };
+  await chat("Hello", { stream: true }, key);
+  await chat("Hello", { stream: true }, key);
+  await chat("fail");
+  await chat("break");
+  await chat("no usage");
+  await chat("Hello", { model: "scarce" });
+  const both = [1, 2].map(() => chat("wait", { model: "narrow" }));
+  const waiting = () => it.running.core.routing.snapshot().endpoints.map((at) => at.waiting);
+  await expect.poll(waiting).toContain(1);
+  release();
+  await Promise.all(both);
+  const size = { width: 64, height: 64 };
+  await post("/text-to-image", { model_id: "draw", prompt: "a", negative_prompt: "b", ...size });
+  await (await fetch(`${it.url}/v1/models`, { headers })).text();
+  const metrics = await (await fetch(`${it.url}/metrics`)).text();
+  const calls = it.lines.filter(({ message }) => message === "call");
+  return { metrics, fields: new Set(calls.flatMap(({ fields }) => definedKeys(fields))) };
+}
+
+const definedKeys = (fields: object) =>
+  Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+
+describe("docs/observability.md", () => {
+  let told: Awaited<ReturnType<typeof everything>>;
+
+  it("has all metrics with their types and labels", async () => {
+    told = await everything();
+    const seen: Record<string, { type: string; labels: Set<string> }> = {};
+    for (const [, name, type] of told.metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
+      seen[name as string] = { type: type as string, labels: new Set() };
+    }
+    for (const sample of samples(told.metrics).keys()) {
+      const name = sample.replace(/\{.*/, "");
+      const of = seen[name] ?? seen[name.replace(/_(bucket|sum|count)$/, "")];
+      for (const [, label] of sample.matchAll(/[{,](\w+)="/g)) of?.labels.add(label as string);
+      of?.labels.delete("le");
+    }
+    const documented = Object.fromEntries(
+      rows("## Metrics").map(([name, , labels]) => [name?.[0], [...(labels ?? [])].sort()]),
+    );
+    const labels = Object.entries(seen).map(([name, of]) => [name, [...of.labels].sort()]);
+    expect(documented).toEqual(Object.fromEntries(labels));
+    for (const [name, { type }] of Object.entries(seen)) {
+      expect(page).toMatch(new RegExp(`^\\| \`${name}\` \\| ${type} \\|`, "m"));
+    }
+  });
+  it("has all fields of a call's line", () => {
+    const documented = names("## Logs");
+    expect([...told.fields].sort()).toEqual(documented.sort());
+  });
+});
+
+describe("docs/observability.md, by what stands in the code", () => {
+  const sources = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => readFileSync(join(root, "src", name), "utf8"))
+    .join("\n");
+  const quoted = (file: string, pattern: RegExp) => {
+    const text = readFileSync(join(root, "src", file), "utf8");
+    return new Set([...text.matchAll(pattern)].map(([, name]) => name as string));
+  };
+
+  it("has all attributes of spans", () => {
+    const used = quoted("telemetry/call-traces.ts", /"((?:gen_ai|lintel|error)\.[\w.]+)"/g);
+    expect(names("## Traces").sort()).toEqual([...used].sort());
+  });
+  it.each(names("### Lines to know"))("the log says: %s", (line) => {
+    expect(sources).toContain(`"${line}`);
+  });
+  it("has all headers that callers may read", () => {
+    const list = /const exposedHeaders = \[([^;]+)\];/.exec(sources)?.[1] ?? "";
+    const plain = [...list.matchAll(/^ {2}"([\w-]+)"/gm)].map(([, name]) => name as string);
+    const limits = ["requests", "tokens"].flatMap((quantity) =>
+      ["limit", "remaining", "reset"].map((what) => `x-ratelimit-${what}-${quantity}`),
+    );
+    expect(plain.length).toBeGreaterThan(5);
+    expect(names("## What callers see").sort()).toEqual([...plain, ...limits].sort());
+  });
+});
