@@ -74,9 +74,9 @@ const isTraceparent = (text: string) =>
   ) &&
   (!text.startsWith("00") || text.length === 55);
 
-/** Headers that tell a model server its place in the trace; empty where there is none. */
-export function traceHeaders({ trace }: Pick<Call, "trace">): Record<string, string> {
-  if (!trace) return {};
+/** Headers that tell a model server its place in the trace; `undefined` where there is none. */
+export function traceHeaders({ trace }: Pick<Call, "trace">): Record<string, string> | undefined {
+  if (!trace) return undefined;
   const { traceparent, tracestate } = trace;
   return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
 }

@@ -70,7 +70,7 @@ async function* make(job: Job, index: number, seed: number): Events {
   const { map } = job.model;
   const workflow = workflowOf(job, seed);
   const { poll } = server.config;
-  const headers = traceHeaders(job.call);
+  const headers = traceHeaders(job.call) ?? {};
   const prompt = server.track(
     new Prompt({ site: server, socket, client, workflow, map, headers, poll }),
   );

@@ -54,21 +54,22 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   headers: Headers = {};
   /** Resolves with the head. */
   readonly answer: Promise<Answer>;
-  /** Resolves when nothing of this exchange is left. */
-  readonly over: Promise<void>;
   readonly #signal: CallSignal;
   readonly #first: number;
   readonly #idle: number;
   readonly #onAbort = () => this.fail(this.#signal.reason);
-  readonly #onTimeout = () =>
+  readonly #onTimeout = () => {
+    // It was started for a reader who has been served since.
+    if (this.#began && !this.#reader && !this.#draining) return;
     this.fail(
       this.#connecting
         ? notConnected()
         : new LintelError("timeout", "the model server took too long"),
     );
+  };
   #head: Waiter<Answer> | undefined;
   #reader: Waiter<readonly Buffer[] | undefined> | undefined;
-  #release: () => void = () => {};
+  readonly #over: (() => void) | undefined;
   #controller: Controller | undefined;
   #connecting: boolean;
   #timer: NodeJS.Timeout | undefined;
@@ -85,8 +86,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
    * @param first milliseconds until the first byte of the body must be there; 0: any time
    * @param idle milliseconds that may pass between two reads after it; 0: any time
    * @param connect milliseconds until there must be a connection for it; 0: as the pool says
+   * @param over called when nothing of this exchange is left
    */
-  constructor(signal: CallSignal, first: number, idle: number, connect = 0) {
+  constructor(signal: CallSignal, first: number, idle: number, connect = 0, over?: () => void) {
     this.#signal = signal;
     this.#first = first;
     this.#connecting = connect > 0 && (first === 0 || connect < first);
@@ -94,9 +96,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     this.answer = new Promise((resolve, reject) => {
       this.#head = { resolve, reject };
     });
-    this.over = new Promise((resolve) => {
-      this.#release = resolve;
-    });
+    this.#over = over;
     signal.addEventListener("abort", this.#onAbort, { once: true });
     this.#startTimer(this.#connecting ? connect : first);
   }
@@ -123,19 +123,19 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   }
 
   onResponseData(controller: Controller, bytes: Buffer): void {
-    this.#began = true;
     this.#queued += bytes.length;
     if (this.#draining) {
+      this.#began = true;
       if (this.#queued > drainBytes) this.fail(unread());
       return;
     }
-    this.#startTimer(this.#idle);
-    this.#queue.push(bytes);
-    if (this.#reader) this.#serve();
-    else if (this.#queued > highWater) {
-      controller.pause();
+    if (!this.#began) {
+      this.#began = true;
       this.#stopTimer();
     }
+    this.#queue.push(bytes);
+    if (this.#reader) this.#serve();
+    else if (this.#queued > highWater) controller.pause();
   }
 
   onResponseEnd(): void {
@@ -152,6 +152,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     return new Promise((resolve, reject) => {
       this.#reader = { resolve, reject };
       if (this.#queue.length > 0 || this.#ended || this.#error) this.#serve();
+      // A server is only slow while somebody waits for it.
+      else if (this.#began) this.#startTimer(this.#idle);
     });
   }
 
@@ -160,6 +162,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   }
 
   async bytes(limit: number): Promise<Buffer> {
+    if (this.#ended && !this.#error && this.#queued <= limit) return this.#rest();
     const whole: Buffer[] = [];
     let length = 0;
     for (let bytes = await this.read(); bytes; bytes = await this.read()) {
@@ -183,7 +186,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   }
 
   abort(): void {
-    if (!this.#draining) this.fail(unread());
+    if (!this.#draining && !this.#ended && !this.#error) this.fail(unread());
   }
 
   /** Ends it with an error, at once; nothing happens if it has ended. */
@@ -198,6 +201,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     if (this.#reader) this.#serve();
   }
 
+  /** What came and was not read, all at once. */
+  #rest(): Buffer {
+    const parts = this.#queue;
+    this.#queue = [];
+    return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts, this.#queued);
+  }
+
   #serve(): void {
     const reader = this.#reader;
     this.#reader = undefined;
@@ -206,10 +216,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
       this.#queue = [];
       this.#queued = 0;
       reader?.resolve(bytes);
-      if (this.#controller?.paused && !this.#ended && !this.#error) {
-        this.#startTimer(this.#idle);
-        this.#controller.resume();
-      }
+      if (this.#controller?.paused && !this.#ended && !this.#error) this.#controller.resume();
     } else if (this.#error) reader?.reject(this.#error.reason);
     else reader?.resolve(undefined);
   }
@@ -232,7 +239,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   #settle(): void {
     this.#stopTimer();
     this.#signal.removeEventListener("abort", this.#onAbort);
-    this.#release();
+    this.#over?.();
   }
 }
 

@@ -1,6 +1,6 @@
 /** Requests to one model server over a pool of kept connections. */
 
-import { type Dispatcher, Pool } from "undici";
+import { Pool } from "undici";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { Roster } from "../../core/roster.js";
@@ -50,10 +50,13 @@ export class Transport {
   readonly #pool: Pool;
   readonly #options: TransportOptions;
   readonly #running = new Roster<Exchange>();
+  /** Headers of most requests, made once. */
+  readonly #usual: string[];
   #closed: LintelError | undefined;
 
   constructor(options: TransportOptions) {
     this.#options = options;
+    this.#usual = this.#headers(json, undefined, true);
     this.#pool = new Pool(options.origin, {
       connections: options.connections,
       connect: { timeout: options.timeouts.connect },
@@ -86,27 +89,25 @@ export class Transport {
   }: Request): Promise<Answer> {
     signal.throwIfAborted();
     if (this.#closed) throw this.#closed;
-    const { timeouts, headers } = this.#options;
-    const exchange = new Exchange(
+    const { timeouts, origin } = this.#options;
+    const exchange: Exchange = new Exchange(
       signal,
       timeout ?? timeouts.first,
       idle ?? timeouts.idle,
       connect,
+      () => this.#running.delete(exchange),
     );
     this.#running.add(exchange);
-    void exchange.over.then(() => this.#running.delete(exchange));
-    const request: Dispatcher.DispatchOptions = {
-      origin: this.#options.origin,
-      method,
-      path,
-      headers: { accept, ...headers, ...own },
-    };
-    if (body !== undefined) {
-      request.headers = { ...(request.headers as object), "content-type": "application/json" };
-      request.body = body;
-    }
-    this.#pool.dispatch(request, exchange);
+    const usual = own === undefined && accept === json && body !== undefined;
+    const headers = usual ? this.#usual : this.#headers(accept, own, body !== undefined);
+    this.#pool.dispatch({ origin, method, path, headers, body: body ?? null }, exchange);
     return exchange.answer;
+  }
+
+  /** Names and values in turn, of each name the last that was said. */
+  #headers(accept: string, own: Request["headers"], body: boolean): string[] {
+    const type = body && { "content-type": "application/json" };
+    return Object.entries({ accept, ...this.#options.headers, ...own, ...type }).flat();
   }
 
   /** Ends every request and every connection. */

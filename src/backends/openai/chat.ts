@@ -51,7 +51,7 @@ export async function* chat(
       let failure: unknown;
       try {
         const bytes = await readOrEnd(answer, stream, call.signal);
-        const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();
+        const events = bytes ? splitter.push(...bytes) : splitter.end();
         for (const event of events) stream.push(event, messages);
         if (!bytes) stream.finish(messages);
       } catch (thrown) {
@@ -98,7 +98,8 @@ async function ask(server: Server, call: ChatCall, stream: boolean): Promise<Ans
   const own = traceHeaders(call);
   const learned: Optional[] = [];
   for (;;) {
-    const refused = new Set([...models.refusedFor(request.model), ...learned]);
+    const known = models.refusedFor(request.model);
+    const refused = learned.length === 0 ? known : new Set([...known, ...learned]);
     const body = writeRequest(request, { dialect: models.dialect, stream, refused, cap });
     const answer = await send(server, {
       method: "POST",

@@ -11,19 +11,18 @@ export interface ServerEvent {
 
 const LF = 10;
 const CR = 13;
-const SPACE = 32;
-const COLON = 58;
+const byteOrderMark = "\uFEFF";
 
 /**
- * Reads event streams piece by piece, wherever the pieces are cut. It works on
- * bytes and decodes whole lines only, so a character is never torn.
+ * Reads event streams piece by piece, wherever the pieces are cut. Only whole
+ * lines are decoded, all that came at once, so a character is never torn.
  */
 export class EventSplitter {
   readonly #limit: number;
   /** Pieces of a line whose end has not come; joined once, however many they are. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
-  #dataBytes = 0;
+  #dataLength = 0;
   #data: string | undefined;
   #failed = false;
   #afterCr = false;
@@ -39,26 +38,14 @@ export class EventSplitter {
    * @returns the events that they completed
    * @throws LintelError `upstream_failed` if an event is larger than the limit
    */
-  push(bytes: Buffer): ServerEvent[] {
+  push(...reads: readonly Buffer[]): ServerEvent[] {
     const events: ServerEvent[] = [];
-    let start = this.#afterCr && bytes[0] === LF ? 1 : 0;
-    if (bytes.length > 0) this.#afterCr = false;
-    let cr = bytes.indexOf(CR, start);
-    let lf = bytes.indexOf(LF, start);
-    while (cr !== -1 || lf !== -1) {
-      const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
-      this.#line(this.#join(bytes.subarray(start, end)), events);
-      start = end + 1;
-      if (end === cr) {
-        if (start === bytes.length) this.#afterCr = true;
-        else if (bytes[start] === LF) start++;
-      }
-      if (cr !== -1 && cr < start) cr = bytes.indexOf(CR, start);
-      if (lf !== -1 && lf < start) lf = bytes.indexOf(LF, start);
-    }
-    if (start < bytes.length) {
-      this.#pieces.push(bytes.subarray(start));
-      this.#pieceBytes += bytes.length - start;
+    const bytes = reads.length === 1 ? (reads[0] as Buffer) : Buffer.concat(reads);
+    const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
+    if (end > 0) this.#lines(this.#join(bytes.subarray(0, end)).toString("utf8"), events);
+    if (end < bytes.length) {
+      this.#pieces.push(bytes.subarray(end));
+      this.#pieceBytes += bytes.length - end;
       this.#limitSize();
     }
     return events;
@@ -67,49 +54,62 @@ export class EventSplitter {
   /** The stream has ended: an event whose blank line never came is taken as complete. */
   end(): ServerEvent[] {
     const events: ServerEvent[] = [];
-    if (this.#pieces.length > 0) this.#line(this.#join(Buffer.alloc(0)), events);
-    this.#line(Buffer.alloc(0), events);
+    this.#lines(`${this.#join(Buffer.alloc(0)).toString("utf8")}\n\n`, events);
     return events;
   }
 
   #join(tail: Buffer): Buffer {
     if (this.#pieces.length === 0) return tail;
-    const line = Buffer.concat([...this.#pieces, tail]);
+    const whole = Buffer.concat([...this.#pieces, tail]);
     this.#pieces = [];
     this.#pieceBytes = 0;
-    return line;
+    return whole;
   }
 
   #limitSize(): void {
-    if (this.#pieceBytes + this.#dataBytes <= this.#limit) return;
+    if (this.#pieceBytes + this.#dataLength <= this.#limit) return;
     throw nonsense("sent an event that is too large");
   }
 
-  #line(given: Buffer, events: ServerEvent[]): void {
-    let line = given;
+  /** @param text ends with a line's end */
+  #lines(text: string, events: ServerEvent[]): void {
+    let start = 0;
     if (this.#first) {
       this.#first = false;
-      if (line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf) line = line.subarray(3);
+      if (text.startsWith(byteOrderMark)) start = 1;
     }
+    if (this.#afterCr && text[start] === "\n") start++;
+    this.#afterCr = text.endsWith("\r");
+    let cr = text.indexOf("\r", start);
+    while (start < text.length) {
+      const lf = text.indexOf("\n", start);
+      const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
+      this.#line(text.slice(start, end), events);
+      start = end + 1;
+      if (end !== cr) continue;
+      if (text[start] === "\n") start++;
+      cr = text.indexOf("\r", start);
+    }
+  }
+
+  #line(line: string, events: ServerEvent[]): void {
     if (line.length === 0) {
       if (this.#data !== undefined) events.push({ data: this.#data, failed: this.#failed });
       this.#data = undefined;
       this.#failed = false;
-      this.#dataBytes = 0;
+      this.#dataLength = 0;
       return;
     }
-    const colon = line.indexOf(COLON);
-    if (colon === 0) return;
-    const field = line.toString("latin1", 0, colon === -1 ? line.length : colon);
+    const colon = line.indexOf(":");
+    const field = colon === -1 ? line : line.slice(0, colon);
     if (field !== "data" && field !== "event" && field !== "error") return;
-    const from = colon === -1 ? line.length : colon + (line[colon + 1] === SPACE ? 2 : 1);
-    const value = line.toString("utf8", from);
+    const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
     if (field === "event") {
       this.#failed = value === "error";
       return;
     }
     if (field === "error") this.#failed = true;
-    this.#dataBytes += line.length;
+    this.#dataLength += line.length;
     this.#limitSize();
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
   }

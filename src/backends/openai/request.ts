@@ -31,19 +31,23 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
   const maxTokens = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
   const renamed = refused.has("max_tokens");
   const maxTokensName = renamed ? otherName[dialect.maxTokens] : dialect.maxTokens;
+  const takes = (field: Optional) => !refused.has(field);
+  // What is undefined is not written.
   return JSON.stringify({
     model: request.model,
     messages: request.messages.map((message) => writeMessage(message, dialect)),
-    ...(temperature !== undefined && !refused.has("temperature") && { temperature }),
-    ...(topP !== undefined && !refused.has("top_p") && { top_p: topP }),
-    ...(topK >= 1 && dialect.topK && !refused.has("top_k") && { top_k: topK }),
-    ...(Number.isFinite(maxTokens) && { [maxTokensName]: maxTokens }),
-    ...(seed !== undefined && seed >= 0n && { seed: Number(seed) }),
-    ...(stop.length > 0 && { stop }),
+    temperature: takes("temperature") ? temperature : undefined,
+    top_p: takes("top_p") ? topP : undefined,
+    top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,
+    [maxTokensName]: Number.isFinite(maxTokens) ? maxTokens : undefined,
+    seed: seed !== undefined && seed >= 0n ? Number(seed) : undefined,
+    stop: stop.length > 0 ? stop : undefined,
     stream,
-    ...(stream && !refused.has("stream_options") && { stream_options: { include_usage: true } }),
+    stream_options: stream && takes("stream_options") ? includeUsage : undefined,
   });
 }
+
+const includeUsage = { include_usage: true };
 
 const otherName = {
   max_tokens: "max_completion_tokens",

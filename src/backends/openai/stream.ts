@@ -50,7 +50,7 @@ export class CompletionStream {
     const chunk = readObject(data);
     const failure = failureIn(chunk, failed);
     if (failure) throw failure;
-    this.#stamp = stampOf(chunk);
+    this.#stamp ??= stampOf(chunk);
     this.#usage = readUsage(chunk.usage) ?? this.#usage;
     const choice = firstChoice(chunk);
     if (!choice) return;
@@ -80,8 +80,14 @@ export function piece(
   finishReason = "",
   usage?: LLMTokenUsage,
 ): LLMResponse {
+  // Written out: copying the stamp would cost more than all the rest.
   return {
-    ...stamp,
+    $typeName: "lintel.v1.LLMResponse",
+    id: stamp.id,
+    model: stamp.model,
+    created: stamp.created,
+    usageEstimated: stamp.usageEstimated,
+    warnings: stamp.warnings,
     usage,
     choices: [
       {

@@ -34,7 +34,7 @@ export async function* chat(
       let failure: unknown;
       try {
         const bytes = await readOrEnd(answer, stream, call.signal);
-        const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();
+        const events = bytes ? splitter.push(...bytes) : splitter.end();
         for (const event of events) {
           const chunk = inspect(call, event);
           estimated ||= chunk?.usage_estimated === true;

@@ -61,7 +61,7 @@ export async function* generateImages(gateway: Gateway, call: ImageCall): Events
       const bytes = await answer.read().catch((thrown) => {
         throw waits ? repeatable(thrown) : thrown;
       });
-      const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();
+      const events = bytes ? splitter.push(...bytes) : splitter.end();
       for (const { data } of events) {
         if (data.trim() === "" || data.startsWith("[DONE]")) continue;
         const value = readObject(data);

@@ -132,7 +132,7 @@ function runOf({ server, call, inventory, checkpoint, loras }: Job, part: Part):
     site: server,
     watch: new Watch(server, dialect, task),
     body: writeTxt2img({ request, checkpoint, loras, seed, images, task }, dialect, config),
-    headers: traceHeaders(call),
+    headers: traceHeaders(call) ?? {},
     images,
     poll: config.poll,
     previews: request.includePreviews,

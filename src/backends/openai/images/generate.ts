@@ -105,7 +105,7 @@ async function* streamed(server: ImageServerParts, call: ImageCall, part: Part):
     yield begun(call, part);
     for (;;) {
       const bytes = await answer.read();
-      const events = bytes ? bytes.flatMap((read) => splitter.push(read)) : splitter.end();
+      const events = bytes ? splitter.push(...bytes) : splitter.end();
       for (const event of events) {
         const said = await readImageEvent(event);
         if (said?.kind === "partial") yield [preview(call, part, said.index, said.png)];
