@@ -1,0 +1,121 @@
+/** Images of a whole gateway, as its configuration says: where they are, and what the checker did. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { PNG } from "pngjs";
+import { describe, expect, test } from "vitest";
+import { folderOf } from "../backends/onnx/support.js";
+import { gateway } from "../support/gateway.js";
+
+const backends = `
+backends:
+  - { type: onnx, name: pictures, id: tiny, path: ${folderOf("tiny")}, threads: 1 }
+`;
+const classifier = join(import.meta.dirname, "../safety/classifier");
+/** Every picture has one of the two labels. */
+const harmful = `checker: { type: classifier, path: ${classifier}, labels: [nsfw, normal] }`;
+
+async function ask(url: string, more: object = {}, headers: Record<string, string> = {}) {
+  const response = await fetch(`${url}/text-to-image`, {
+    method: "POST",
+    headers: { authorization: "Bearer me", "content-type": "application/json", ...headers },
+    body: JSON.stringify({
+      ...{ prompt: "a red circle", width: 64, height: 64, num_inference_steps: 2, seed: 1 },
+      ...more,
+    }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: looked into without its types
+  return { status: response.status, body: (await response.json()) as any };
+}
+
+async function bytesOf(address: string): Promise<Buffer> {
+  return Buffer.from(await (await fetch(address)).arrayBuffer());
+}
+
+const forwarded = { "x-forwarded-proto": "https", "x-forwarded-host": "ai.example.com" };
+
+describe("the address of an image", () => {
+  test("is the gateway's own, and the image lies in the state folder", async () => {
+    const { url, cwd } = await gateway(backends);
+    const { body } = await ask(url, { safety_check: false }, forwarded);
+    const [{ url: address }] = body.images;
+    expect(address.startsWith(`${url}/media/`)).toBe(true);
+    expect(PNG.sync.read(await bytesOf(address))).toMatchObject({ width: 64, height: 64 });
+    expect(readdirSync(join(cwd, "state/media"))).toEqual([address.split("/").at(-1)]);
+  });
+
+  test("begins with public_url, whatever proxies say", async () => {
+    const { url } = await gateway(
+      `${backends}public_url: https://public.example/ai/\ntrust_proxy: true\n`,
+    );
+    const { body } = await ask(url, { safety_check: false }, forwarded);
+    expect(body.images[0].url).toMatch(/^https:\/\/public\.example\/ai\/media\/[0-9a-f]{32}\.png$/);
+  });
+
+  test("begins as a trusted proxy says", async () => {
+    const { url } = await gateway(`${backends}trust_proxy: [127.0.0.0/8]\n`);
+    const { body } = await ask(url, { safety_check: false }, forwarded);
+    expect(body.images[0].url).toMatch(/^https:\/\/ai\.example\.com\/media\//);
+  });
+
+  test("is the image itself where the operator chose that", async () => {
+    const { url, cwd } = await gateway(`${backends}media: { delivery: data }\n`);
+    const { body } = await ask(url, { safety_check: false });
+    const [, base64 = ""] = /^data:image\/png;base64,(.+)$/.exec(body.images[0].url) ?? [];
+    expect(PNG.sync.read(Buffer.from(base64, "base64")).width).toBe(64);
+    expect(readdirSync(join(cwd, "state"))).not.toContain("media");
+  });
+});
+
+describe("an image that the checker finds harmful", () => {
+  test("is answered and flagged", async () => {
+    const { url } = await gateway(`${backends}safety: { ${harmful} }\n`);
+    const checked = (await ask(url)).body;
+    expect(checked.images[0].nsfw).toBe(true);
+    expect(checked.warnings).toBeUndefined();
+    const plain = (await ask(url, { safety_check: false })).body;
+    expect(plain.images[0].nsfw).toBe(false);
+    expect(await bytesOf(checked.images[0].url)).toEqual(await bytesOf(plain.images[0].url));
+  });
+
+  test("is blurred where the operator says so, and never stored as it was", async () => {
+    const { url, cwd } = await gateway(`${backends}safety: { action: blur, ${harmful} }\n`);
+    const [blurred] = (await ask(url)).body.images;
+    expect(blurred.nsfw).toBe(true);
+    expect(readdirSync(join(cwd, "state/media"))).toHaveLength(1);
+    const [plain] = (await ask(url, { safety_check: false })).body.images;
+    const [a, b] = [await bytesOf(blurred.url), await bytesOf(plain.url)].map((png) =>
+      PNG.sync.read(png),
+    );
+    expect([a?.width, a?.height]).toEqual([64, 64]);
+    expect(a?.data.equals(b?.data ?? Buffer.alloc(0))).toBe(false);
+  });
+
+  test("is refused where the operator says so, and not stored", async () => {
+    const { url, cwd } = await gateway(`${backends}safety: { action: block, ${harmful} }\n`);
+    const { status, body } = await ask(url);
+    expect(status).toBe(400);
+    expect(body.error.code).toBe("content_blocked");
+    expect(readdirSync(join(cwd, "state/media"))).toEqual([]);
+  });
+});
+
+describe("a checker that fails", () => {
+  const away = "checker: { type: moderation, url: http://127.0.0.1:9, timeout: 1s }";
+
+  test("has images refused", async () => {
+    const { url, lines } = await gateway(`${backends}safety: { ${away} }\n`);
+    const { status, body } = await ask(url);
+    expect(status).toBe(503);
+    expect(body.error.message).toBe("the safety check can't be done now");
+    expect(lines.map(({ message }) => message)).toContain("a safety check failed");
+  });
+
+  test("lets images pass, with a warning, where the operator says so", async () => {
+    const { url } = await gateway(`${backends}safety: { on_failure: open, ${away} }\n`);
+    const { body } = await ask(url);
+    expect(body.images[0].nsfw).toBe(false);
+    expect(body.warnings).toEqual([
+      "safety_check: the checker failed, not all images were checked",
+    ]);
+  });
+});
