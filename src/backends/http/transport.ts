@@ -76,7 +76,7 @@ export class Transport {
    * Sends a request; resolves with the head of the answer.
    * @throws LintelError `upstream_unreachable`, `timeout`, `upstream_failed`; the signal's reason
    */
-  async send({
+  send({
     method,
     path,
     body,
@@ -87,8 +87,8 @@ export class Transport {
     connect,
     idle,
   }: Request): Promise<Answer> {
-    signal.throwIfAborted();
-    if (this.#closed) throw this.#closed;
+    if (signal.aborted) return Promise.reject(signal.reason);
+    if (this.#closed) return Promise.reject(this.#closed);
     const { timeouts, origin } = this.#options;
     const exchange: Exchange = new Exchange(
       signal,

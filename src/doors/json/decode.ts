@@ -67,16 +67,18 @@ function compileMessage(desc: DescMessage, embedded: readonly string[] = []): Re
     const read = embedded.includes(field.name) ? readEmbedded : compileField(field);
     return { name: field.name, local: field.localName, read, unset: unsetValue(field) };
   });
-  const $typeName = desc.typeName;
+  // Fields are there from the begin: objects that grow are slow to make, and to collect.
+  const blank: Record<string, unknown> = { $typeName: desc.typeName };
+  for (const { local, unset } of fields) blank[local] = unset === "list" ? undefined : unset;
   return (value, path, into) => {
-    const message: Record<string, unknown> = { $typeName };
+    const message = { ...blank };
     const given = isObject(value);
     if (!given) into.push({ field: path.slice(0, -1), message: "must be an object" });
     for (const { name, local, read, unset } of fields) {
       const raw = given ? value[name] : undefined;
       const decoded = raw === undefined || raw === null ? undefined : read(raw, path + name, into);
       if (decoded !== undefined) message[local] = decoded;
-      else if (unset !== undefined) message[local] = unset === "list" ? [] : unset;
+      else if (unset === "list") message[local] = [];
     }
     return message;
   };

@@ -24,25 +24,23 @@ export function readChat(json: JsonObject): ChatRequest {
   let refused = checkParameters(json, chatParameters, warnings);
   const { messages, stop, max_completion_tokens: limit } = json;
   const names: Names = limit == null ? {} : { max_tokens: "max_completion_tokens" };
-  const { message, violations } = decode({
-    ...json,
-    messages: Array.isArray(messages)
-      ? messages.map((item, i) =>
-          withText(item, (part) => {
-            refused ??= unsupported(
-              "messages",
-              `messages[${i}] has a part that is not text: ${part}`,
-            );
-          }),
-        )
-      : messages,
-    stop: typeof stop === "string" ? [stop] : stop,
-    max_tokens: limit ?? json.max_tokens,
-  });
+  const changed: Record<string, unknown> = {};
+  if (Array.isArray(messages) && messages.some(hasParts)) {
+    changed.messages = messages.map((item, i) =>
+      withText(item, (part) => {
+        refused ??= unsupported("messages", `messages[${i}] has a part that is not text: ${part}`);
+      }),
+    );
+  }
+  if (typeof stop === "string") changed.stop = [stop];
+  if (limit != null) changed.max_tokens = limit;
+  const { message, violations } = decode({ ...json, ...changed });
   const form = answerForm(json, violations);
   const defect = violations.length > 0 ? renamedError(invalidFields(violations), names) : refused;
   return { message, form, defect, warnings, names };
 }
+
+const hasParts = (message: unknown) => isObject(message) && Array.isArray(message.content);
 
 /**
  * A message whose content is one text instead of parts of type `text`.

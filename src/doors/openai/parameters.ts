@@ -13,11 +13,16 @@ interface Rule {
 const warn = (...neutral: unknown[]): Rule => ({ neutral, otherwise: "warn" });
 const refuse = (...neutral: unknown[]): Rule => ({ neutral, otherwise: "refuse" });
 
+/** By the parameters' names. */
+type Rules = ReadonlyMap<string, Rule>;
+
+const rules = (table: Readonly<Record<string, Rule>>): Rules => new Map(Object.entries(table));
+
 /**
  * Of `POST /v1/chat/completions`. What is neither here nor in the contract
  * (`user`, `metadata`, `store`…) does not change the answer and is ignored.
  */
-export const chatParameters: Readonly<Record<string, Rule>> = {
+export const chatParameters = rules({
   n: refuse(1),
   audio: warn(),
   frequency_penalty: warn(0),
@@ -35,10 +40,10 @@ export const chatParameters: Readonly<Record<string, Rule>> = {
   top_logprobs: warn(0),
   verbosity: warn("medium"),
   web_search_options: warn(),
-};
+});
 
 /** Of `POST /v1/images/generations`. */
-export const imageParameters: Readonly<Record<string, Rule>> = {
+export const imageParameters = rules({
   stream: refuse(false),
   partial_images: warn(0),
   background: warn("auto", "opaque"),
@@ -47,7 +52,7 @@ export const imageParameters: Readonly<Record<string, Rule>> = {
   output_format: warn("png"),
   quality: warn("auto", "standard"),
   style: warn("vivid"),
-};
+});
 
 /**
  * Looks for parameters that can't be honoured.
@@ -56,11 +61,15 @@ export const imageParameters: Readonly<Record<string, Rule>> = {
  */
 export function checkParameters(
   json: JsonObject,
-  rules: Readonly<Record<string, Rule>>,
+  rules: Rules,
   warnings: string[],
 ): LintelError | undefined {
   let refused: LintelError | undefined;
-  for (const [name, { neutral, otherwise }] of Object.entries(rules)) {
+  // Requests have fewer parameters than there are rules.
+  for (const name of Object.keys(json)) {
+    const rule = rules.get(name);
+    if (!rule) continue;
+    const { neutral, otherwise } = rule;
     const value = json[name];
     if (value === undefined || value === null || isNeutral(value, neutral)) continue;
     if (otherwise === "warn") warnings.push(`${name}: not supported, ignored`);
