@@ -55,7 +55,7 @@ describe.skipIf(!redisBinary)("in Redis", () => {
   const redis = { onFailure: "closed", replicas: 1 } as const;
 
   it("comes with the first call where it can be reached", async () => {
-    const server = await startRedis(["--requirepass", "secret word"]);
+    const server = await startRedis({ args: ["--requirepass", "secret word"] });
     onTestFinished(() => server.close());
     const url = server.url.replace("//", "//:secret%20word@");
     const counting = await openCounting({ ...settings, redis: { ...redis, url } }, silent);
@@ -69,7 +69,7 @@ describe.skipIf(!redisBinary)("in Redis", () => {
   });
 
   it("keeps its password out of logs", async () => {
-    const server = await startRedis(["--requirepass", "right"]);
+    const server = await startRedis({ args: ["--requirepass", "right"] });
     onTestFinished(() => server.close());
     const said: unknown[] = [];
     const log = { ...silent, warn: (...all: unknown[]) => said.push(all) } as Logger;
@@ -84,12 +84,9 @@ describe.skipIf(!redisBinary)("in Redis", () => {
   });
 
   it("may be a cluster: what a call touches is in one slot", async () => {
-    const server = await startRedis([
-      "--cluster-enabled",
-      "yes",
-      "--cluster-announce-ip",
-      "127.0.0.1",
-    ]);
+    const server = await startRedis({
+      args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"],
+    });
     onTestFinished(() => server.close());
     const cli = (...args: string[]) =>
       execFileSync("redis-cli", ["-p", `${server.port}`, ...args], { encoding: "utf8" });
@@ -127,7 +124,7 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     const file = (name: string) =>
       fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
     const [cert, key] = [file("cert"), file("key")];
-    const server = await startRedis([], { cert, key });
+    const server = await startRedis({ tls: { cert, key } });
     onTestFinished(() => server.close());
     const ca = readFileSync(cert, "utf8");
     const open = (tls?: { ca: string }) =>

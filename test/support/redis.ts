@@ -7,21 +7,33 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-/** The program, or `undefined`, which is said once. `LINTEL_REQUIRE_SERVERS=1` makes that a failure. */
-export const redisBinary = find(["redis-server", "valkey-server"]);
+const redis = find("redis-server", process.env.LINTEL_REDIS_SERVER);
+const valkey = find("valkey-server", process.env.LINTEL_VALKEY_SERVER);
 
-function find(names: readonly string[]): string | undefined {
-  const wanted = process.env.LINTEL_REDIS_SERVER;
-  for (const name of wanted ? [wanted] : names) {
-    try {
-      execFileSync(name, ["--version"], { stdio: "ignore" });
-      return name;
-    } catch {}
-  }
-  const message = `there is no ${names.join(" or ")} on the PATH: what needs one is not tested`;
+/** A program, or `undefined`, which is said once. `LINTEL_REQUIRE_SERVERS=1` makes that a failure. */
+export const redisBinary = redis ?? valkey;
+if (!redisBinary) {
+  const message =
+    "there is no redis-server or valkey-server on the PATH: what needs one is not tested";
   if (process.env.LINTEL_REQUIRE_SERVERS === "1") throw new Error(message);
   console.warn(message);
-  return undefined;
+}
+
+/** Names and programs of all that are here, for suites that every one of them has to pass; at least one. */
+export const redisServers: readonly (readonly [name: string, binary: string | undefined])[] = [
+  ...(redis || !valkey ? [["Redis", redis] as const] : []),
+  ...(valkey ? [["Valkey", valkey] as const] : []),
+];
+
+function find(usual: string, wanted: string | undefined): string | undefined {
+  const name = wanted || usual;
+  try {
+    execFileSync(name, ["--version"], { stdio: "ignore" });
+    return name;
+  } catch (cause) {
+    if (wanted) throw new Error(`${wanted} does not run`, { cause });
+    return undefined;
+  }
 }
 
 /** A server that runs, or can be started again on the same port. */
@@ -39,15 +51,19 @@ export interface RedisServer {
   close(): Promise<void>;
 }
 
-/**
- * Starts one; `close` it when done.
- * @param args more of the command line
- * @param tls files of a certificate and its key, for TLS only
- */
-export async function startRedis(
-  args: readonly string[] = [],
-  tls?: { readonly cert: string; readonly key: string },
-): Promise<RedisServer> {
+/** What can be said of a server. */
+export interface RedisOptions {
+  /** More of the command line. */
+  readonly args?: readonly string[];
+  /** Files of a certificate and its key, for TLS only. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** The program. Default: whichever is here. */
+  readonly binary?: string | undefined;
+}
+
+/** Starts one; `close` it when done. */
+export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
+  const { args = [], tls, binary = redisBinary ?? "redis-server" } = options;
   const directory = mkdtempSync(join(tmpdir(), "lintel-redis-"));
   const port = await freePort();
   const secured = tls && ["--tls-cert-file", tls.cert, "--tls-key-file", tls.key];
@@ -67,7 +83,7 @@ export async function startRedis(
     pause: () => void child?.kill("SIGSTOP"),
     resume: () => void child?.kill("SIGCONT"),
     async start() {
-      child = await launch(directory, [...listening, ...args]);
+      child = await launch(binary, directory, [...listening, ...args]);
     },
     async close() {
       await server.kill();
@@ -78,13 +94,15 @@ export async function startRedis(
   return server;
 }
 
-async function launch(directory: string, args: readonly string[]): Promise<ChildProcess> {
+async function launch(
+  binary: string,
+  directory: string,
+  args: readonly string[],
+): Promise<ChildProcess> {
   const fixed = ["--bind", "127.0.0.1", "--dir", directory];
-  const child = spawn(
-    redisBinary ?? "redis-server",
-    [...fixed, "--save", "", "--appendonly", "no", ...args],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  );
+  const child = spawn(binary, [...fixed, "--save", "", "--appendonly", "no", ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let said = "";
   for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
     said += `${line}\n`;

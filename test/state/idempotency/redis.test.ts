@@ -7,17 +7,17 @@ import {
 import { RedisConnection } from "../../../src/state/redis/connection.js";
 import { gate, outcome, start } from "../../support/calls.js";
 import { coreOf } from "../../support/core.js";
-import { type RedisServer, redisBinary, startRedis } from "../../support/redis.js";
+import { type RedisServer, redisBinary, redisServers, startRedis } from "../../support/redis.js";
 import { hangsAfter, says, scripted } from "../../support/scripted.js";
 import { idempotencyContract } from "./contract.js";
 
 const chat = { messages: [{ role: "user", content: "hello" }] };
 const options = { ttlMs: 60_000, maxAnswerBytes: 1_000_000, maxBytes: 1_000_000 };
 
-describe.skipIf(!redisBinary)("first answers in Redis", () => {
+describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, binary) => {
   let server: RedisServer;
   beforeAll(async () => {
-    server = await startRedis();
+    server = await startRedis({ binary });
   });
   afterAll(() => server.close());
 

@@ -6,7 +6,7 @@ import { type RedisLimitOptions, redisLimits } from "../../../src/state/limits/r
 import { reserveScript, settleScript } from "../../../src/state/limits/scripts.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
 import { runScript, type Script } from "../../../src/state/redis/script.js";
-import { type RedisServer, redisBinary, startRedis } from "../../support/redis.js";
+import { type RedisServer, redisBinary, redisServers, startRedis } from "../../support/redis.js";
 
 const counter = (key: string, span: Counter["span"], limit: number, estimated = true): Claim => ({
   counter: { key, span, limit, estimated },
@@ -29,208 +29,211 @@ function reservationOf(verdict: Verdict) {
   return verdict.reservation;
 }
 
-describe.skipIf(!redisBinary)("a store of limits that goes away", () => {
-  let server: RedisServer;
-  const open: { store: LimitStore; connection: RedisConnection }[] = [];
-  const said: string[] = [];
-  const log = {
-    warn: (_: unknown, message: string) => said.push(`warn: ${message}`),
-    info: (_: unknown, message: string) => said.push(`info: ${message}`),
-  } as unknown as Logger;
+describe.skipIf(!redisBinary).each(redisServers)(
+  "a store of limits in %s that goes away",
+  (_, binary) => {
+    let server: RedisServer;
+    const open: { store: LimitStore; connection: RedisConnection }[] = [];
+    const said: string[] = [];
+    const log = {
+      warn: (_: unknown, message: string) => said.push(`warn: ${message}`),
+      info: (_: unknown, message: string) => said.push(`info: ${message}`),
+    } as unknown as Logger;
 
-  async function replica(options: RedisLimitOptions = {}): Promise<LimitStore> {
-    const connection = new RedisConnection({ url: server.url, timeoutMs: 100 }, log);
-    const store = redisLimits(connection, options);
-    open.push({ store, connection });
-    await connection.settled(1000);
-    return store;
-  }
-  const back = (store: LimitStore) =>
-    vi.waitFor(() => expect(store.state.available).toBe(true), 5000);
-  const gone = (store: LimitStore) =>
-    vi.waitFor(() => expect(store.state.available).toBe(false), 5000);
-
-  beforeEach(async () => {
-    said.length = 0;
-    server = await startRedis();
-  });
-  afterEach(async () => {
-    server.resume();
-    for (const { store, connection } of open.splice(0)) {
-      await store.close();
-      await connection.close();
+    async function replica(options: RedisLimitOptions = {}): Promise<LimitStore> {
+      const connection = new RedisConnection({ url: server.url, timeoutMs: 100 }, log);
+      const store = redisLimits(connection, options);
+      open.push({ store, connection });
+      await connection.settled(1000);
+      return store;
     }
-    await server.close();
-  });
+    const back = (store: LimitStore) =>
+      vi.waitFor(() => expect(store.state.available).toBe(true), 5000);
+    const gone = (store: LimitStore) =>
+      vi.waitFor(() => expect(store.state.available).toBe(false), 5000);
 
-  it("is decided without, said once, and comes back by itself", async () => {
-    const store = await replica();
-    for (let i = 0; i < 3; i++) expect((await store.reserve([requests(3)])).granted).toBe(true);
-    expect((await store.reserve([requests(3)])).granted).toBe(false);
-    await server.kill();
-    await gone(store);
-    // Counted in this process from now on, by the same limit.
-    const verdicts = await Promise.all(
-      Array.from({ length: 10 }, () => store.reserve([requests(3)])),
-    );
-    expect(verdicts.filter(({ granted }) => granted)).toHaveLength(3);
-    expect(store.state).toMatchObject({ kind: "redis", outages: 1, decidedWithout: 10 });
-    await server.start();
-    await back(store);
-    expect((await store.reserve([requests(3)])).granted).toBe(true);
-    expect(store.state.decidedWithout).toBe(10);
-    expect(said).toEqual([
-      "warn: the store is away: deciding without it until it is back",
-      "info: the store is back",
-    ]);
-  });
-
-  it("may be away at start", async () => {
-    await server.kill();
-    const store = await replica();
-    expect((await store.reserve([requests(1)])).granted).toBe(true);
-    expect((await store.reserve([requests(1)])).granted).toBe(false);
-    await server.start();
-    await back(store);
-    expect((await store.reserve([requests(1)])).granted).toBe(true);
-  });
-
-  it("refuses calls meanwhile where the operator closed on it", async () => {
-    const store = await replica({ onFailure: "closed" });
-    await server.kill();
-    await gone(store);
-    await expect(async () => store.reserve([requests(3)])).rejects.toMatchObject({
-      code: "unavailable",
-      retryAfter: 1,
+    beforeEach(async () => {
+      said.length = 0;
+      server = await startRedis({ binary });
     });
-    await server.start();
-    await back(store);
-    expect((await store.reserve([requests(3)])).granted).toBe(true);
-  });
-
-  it("holds no call up that is deaf", async () => {
-    const store = await replica();
-    server.pause();
-    // It answers while the server still does not; the next one does not even ask.
-    expect((await store.reserve([requests(1)])).granted).toBe(true);
-    expect(store.reserve([requests(1)])).not.toBeInstanceOf(Promise);
-    server.resume();
-    await back(store);
-  });
-
-  it("divides limits among replicas while they can't ask", async () => {
-    const store = await replica({ replicas: 3 });
-    await server.kill();
-    await gone(store);
-    const verdicts = await Promise.all(
-      Array.from({ length: 20 }, () => store.reserve([requests(9)])),
-    );
-    expect(verdicts.filter(({ granted }) => granted)).toHaveLength(3);
-  });
-
-  it("hears of calls that ended meanwhile, once", async () => {
-    const store = await replica();
-    const other = await replica();
-    const reservation = reservationOf(await store.reserve([tokens(80), images(8), slot(1)]));
-    server.pause();
-    await store.reserve([requests(1)]);
-    store.settle(reservation, [30, 3, 1]);
-    server.resume();
-    await back(store);
-    await back(other);
-    await vi.waitFor(async () => {
-      const verdict = await other.reserve([tokens(70), images(7), slot(1)]);
-      expect(verdict.standings.map(({ remaining }) => remaining)).toEqual([0, 0, 0]);
-      expect(verdict.granted).toBe(true);
+    afterEach(async () => {
+      server.resume();
+      for (const { store, connection } of open.splice(0)) {
+        await store.close();
+        await connection.close();
+      }
+      await server.close();
     });
-  });
 
-  it("is told what calls took that it never heard of, where that counts for longer", async () => {
-    const store = await replica();
-    await server.kill();
-    await gone(store);
-    const first = reservationOf(await store.reserve([tokens(80), images(4)]));
-    const second = reservationOf(await store.reserve([images(4)]));
-    store.settle(first, [80, 3]);
-    await server.start();
-    await back(store);
-    // One ended before it came back, the other after.
-    store.settle(second, [2]);
-    const other = await replica();
-    await vi.waitFor(async () => {
-      const verdict = await other.reserve([images(6)]);
-      expect(verdict.standings[0]?.remaining).toBe(5);
+    it("is decided without, said once, and comes back by itself", async () => {
+      const store = await replica();
+      for (let i = 0; i < 3; i++) expect((await store.reserve([requests(3)])).granted).toBe(true);
+      expect((await store.reserve([requests(3)])).granted).toBe(false);
+      await server.kill();
+      await gone(store);
+      // Counted in this process from now on, by the same limit.
+      const verdicts = await Promise.all(
+        Array.from({ length: 10 }, () => store.reserve([requests(3)])),
+      );
+      expect(verdicts.filter(({ granted }) => granted)).toHaveLength(3);
+      expect(store.state).toMatchObject({ kind: "redis", outages: 1, decidedWithout: 10 });
+      await server.start();
+      await back(store);
+      expect((await store.reserve([requests(3)])).granted).toBe(true);
+      expect(store.state.decidedWithout).toBe(10);
+      expect(said).toEqual([
+        "warn: the store is away: deciding without it until it is back",
+        "info: the store is back",
+      ]);
     });
-    expect((await other.reserve([images(5)])).granted).toBe(true);
-  });
 
-  it.each([
-    ["before it ends", true],
-    ["after it ended", false],
-  ])("charges a call once whose answer was lost, and that is counted %s", async (_, early) => {
-    const store = await replica();
-    server.pause();
-    // The question waits in the server's socket.
-    const reservation = reservationOf(await store.reserve([images(5), slot(1)]));
-    if (!early) store.settle(reservation, [4, 1]);
-    server.resume();
-    await back(store);
-    if (early) store.settle(reservation, [4, 1]);
-    const other = await replica();
-    await vi.waitFor(async () => {
-      const verdict = await other.reserve([images(9), slot(1)]);
-      expect(verdict.standings.map(({ remaining }) => remaining)).toEqual([6, 1]);
+    it("may be away at start", async () => {
+      await server.kill();
+      const store = await replica();
+      expect((await store.reserve([requests(1)])).granted).toBe(true);
+      expect((await store.reserve([requests(1)])).granted).toBe(false);
+      await server.start();
+      await back(store);
+      expect((await store.reserve([requests(1)])).granted).toBe(true);
     });
-  });
 
-  it("does not count a question that arrives after its call was settled", async () => {
-    await replica();
-    const { connection } = open[0] as (typeof open)[number];
-    const start = Date.UTC(2026, 0, 1);
-    const keys = ["{late}:r", "{late}:images"];
-    const ask = (script: Script, ...args: (string | number)[]) =>
-      connection.ask((client) => runScript(client, script, keys, args));
-    await ask(settleScript, start, "id", 60_000, "c", -1, 4, start);
-    await ask(reserveScript, start, 60_000, "id", 1000, "c", 10, 5, start, start + 1000);
-    expect(await connection.client.hget("{late}:images", "u")).toBe("4");
-  });
+    it("refuses calls meanwhile where the operator closed on it", async () => {
+      const store = await replica({ onFailure: "closed" });
+      await server.kill();
+      await gone(store);
+      await expect(async () => store.reserve([requests(3)])).rejects.toMatchObject({
+        code: "unavailable",
+        retryAfter: 1,
+      });
+      await server.start();
+      await back(store);
+      expect((await store.reserve([requests(3)])).granted).toBe(true);
+    });
 
-  it("frees the slots of a replica that died, and of no other", async () => {
-    const clock = { now: Date.UTC(2026, 0, 15, 12) };
-    const options = { clock: () => clock.now, leaseMs: 30_000 };
-    const [dying, living] = await Promise.all([replica(options), replica(options)]);
-    const free = async () => (await living.reserve([slot(2)])).standings[0]?.remaining;
-    await dying.reserve([slot(2)]);
-    clock.now += 20_000;
-    await living.reserve([slot(2)]);
-    expect((await living.reserve([slot(2)])).granted).toBe(false);
-    clock.now += 9_999;
-    expect((await living.reserve([slot(2)])).granted).toBe(false);
-    clock.now += 1;
-    expect(await free()).toBe(0);
-    expect((await living.reserve([slot(2)])).granted).toBe(false);
-  });
+    it("holds no call up that is deaf", async () => {
+      const store = await replica();
+      server.pause();
+      // It answers while the server still does not; the next one does not even ask.
+      expect((await store.reserve([requests(1)])).granted).toBe(true);
+      expect(store.reserve([requests(1)])).not.toBeInstanceOf(Promise);
+      server.resume();
+      await back(store);
+    });
 
-  it("keeps the slots of calls that run for long, also over a restart of the store", async () => {
-    const clock = { now: Date.UTC(2026, 0, 15, 12) };
-    // Renewed every 20 ms of real time; the lease itself counts by the clock.
-    const options = { clock: () => clock.now, leaseMs: 60 };
-    const [store, other] = await Promise.all([replica(options), replica(options)]);
-    const reservation = reservationOf(await store.reserve([slot(1)]));
-    const client = open[1]?.connection.client;
-    const leaseEnds = async () =>
-      Number((await client?.zrange("lintel:{limits}:concurrent", 0, -1, "WITHSCORES"))?.[1]);
-    for (let i = 0; i < 3; i++) {
-      clock.now += 50;
+    it("divides limits among replicas while they can't ask", async () => {
+      const store = await replica({ replicas: 3 });
+      await server.kill();
+      await gone(store);
+      const verdicts = await Promise.all(
+        Array.from({ length: 20 }, () => store.reserve([requests(9)])),
+      );
+      expect(verdicts.filter(({ granted }) => granted)).toHaveLength(3);
+    });
+
+    it("hears of calls that ended meanwhile, once", async () => {
+      const store = await replica();
+      const other = await replica();
+      const reservation = reservationOf(await store.reserve([tokens(80), images(8), slot(1)]));
+      server.pause();
+      await store.reserve([requests(1)]);
+      store.settle(reservation, [30, 3, 1]);
+      server.resume();
+      await back(store);
+      await back(other);
+      await vi.waitFor(async () => {
+        const verdict = await other.reserve([tokens(70), images(7), slot(1)]);
+        expect(verdict.standings.map(({ remaining }) => remaining)).toEqual([0, 0, 0]);
+        expect(verdict.granted).toBe(true);
+      });
+    });
+
+    it("is told what calls took that it never heard of, where that counts for longer", async () => {
+      const store = await replica();
+      await server.kill();
+      await gone(store);
+      const first = reservationOf(await store.reserve([tokens(80), images(4)]));
+      const second = reservationOf(await store.reserve([images(4)]));
+      store.settle(first, [80, 3]);
+      await server.start();
+      await back(store);
+      // One ended before it came back, the other after.
+      store.settle(second, [2]);
+      const other = await replica();
+      await vi.waitFor(async () => {
+        const verdict = await other.reserve([images(6)]);
+        expect(verdict.standings[0]?.remaining).toBe(5);
+      });
+      expect((await other.reserve([images(5)])).granted).toBe(true);
+    });
+
+    it.each([
+      ["before it ends", true],
+      ["after it ended", false],
+    ])("charges a call once whose answer was lost, and that is counted %s", async (_, early) => {
+      const store = await replica();
+      server.pause();
+      // The question waits in the server's socket.
+      const reservation = reservationOf(await store.reserve([images(5), slot(1)]));
+      if (!early) store.settle(reservation, [4, 1]);
+      server.resume();
+      await back(store);
+      if (early) store.settle(reservation, [4, 1]);
+      const other = await replica();
+      await vi.waitFor(async () => {
+        const verdict = await other.reserve([images(9), slot(1)]);
+        expect(verdict.standings.map(({ remaining }) => remaining)).toEqual([6, 1]);
+      });
+    });
+
+    it("does not count a question that arrives after its call was settled", async () => {
+      await replica();
+      const { connection } = open[0] as (typeof open)[number];
+      const start = Date.UTC(2026, 0, 1);
+      const keys = ["{late}:r", "{late}:images"];
+      const ask = (script: Script, ...args: (string | number)[]) =>
+        connection.ask((client) => runScript(client, script, keys, args));
+      await ask(settleScript, start, "id", 60_000, "c", -1, 4, start);
+      await ask(reserveScript, start, 60_000, "id", 1000, "c", 10, 5, start, start + 1000);
+      expect(await connection.client.hget("{late}:images", "u")).toBe("4");
+    });
+
+    it("frees the slots of a replica that died, and of no other", async () => {
+      const clock = { now: Date.UTC(2026, 0, 15, 12) };
+      const options = { clock: () => clock.now, leaseMs: 30_000 };
+      const [dying, living] = await Promise.all([replica(options), replica(options)]);
+      const free = async () => (await living.reserve([slot(2)])).standings[0]?.remaining;
+      await dying.reserve([slot(2)]);
+      clock.now += 20_000;
+      await living.reserve([slot(2)]);
+      expect((await living.reserve([slot(2)])).granted).toBe(false);
+      clock.now += 9_999;
+      expect((await living.reserve([slot(2)])).granted).toBe(false);
+      clock.now += 1;
+      expect(await free()).toBe(0);
+      expect((await living.reserve([slot(2)])).granted).toBe(false);
+    });
+
+    it("keeps the slots of calls that run for long, also over a restart of the store", async () => {
+      const clock = { now: Date.UTC(2026, 0, 15, 12) };
+      // Renewed every 20 ms of real time; the lease itself counts by the clock.
+      const options = { clock: () => clock.now, leaseMs: 60 };
+      const [store, other] = await Promise.all([replica(options), replica(options)]);
+      const reservation = reservationOf(await store.reserve([slot(1)]));
+      const client = open[1]?.connection.client;
+      const leaseEnds = async () =>
+        Number((await client?.zrange("lintel:{limits}:concurrent", 0, -1, "WITHSCORES"))?.[1]);
+      for (let i = 0; i < 3; i++) {
+        clock.now += 50;
+        await vi.waitFor(async () => expect(await leaseEnds()).toBe(clock.now + 60));
+      }
+      expect((await other.reserve([slot(1)])).granted).toBe(false);
+      await server.kill();
+      await server.start();
+      await Promise.all([back(store), back(other)]);
       await vi.waitFor(async () => expect(await leaseEnds()).toBe(clock.now + 60));
-    }
-    expect((await other.reserve([slot(1)])).granted).toBe(false);
-    await server.kill();
-    await server.start();
-    await Promise.all([back(store), back(other)]);
-    await vi.waitFor(async () => expect(await leaseEnds()).toBe(clock.now + 60));
-    expect((await other.reserve([slot(1)])).granted).toBe(false);
-    store.settle(reservation, [1]);
-    await vi.waitFor(async () => expect((await other.reserve([slot(1)])).granted).toBe(true));
-  });
-});
+      expect((await other.reserve([slot(1)])).granted).toBe(false);
+      store.settle(reservation, [1]);
+      await vi.waitFor(async () => expect((await other.reserve([slot(1)])).granted).toBe(true));
+    });
+  },
+);

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { silent } from "../../../src/core/log.js";
 import { redisLimits } from "../../../src/state/limits/redis.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
-import { type RedisServer, redisBinary, startRedis } from "../../support/redis.js";
+import { type RedisServer, redisBinary, redisServers, startRedis } from "../../support/redis.js";
 import { limitContract } from "./contract.js";
 
-describe.skipIf(!redisBinary)("limits in Redis", () => {
+describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => {
   let server: RedisServer;
   beforeAll(async () => {
-    server = await startRedis();
+    server = await startRedis({ binary });
   });
   afterAll(() => server.close());
 

@@ -7,16 +7,16 @@ import { redisPeers } from "../../../src/state/peers/redis.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
 import { FakeClock } from "../../support/clock.js";
 import { coreOf, run } from "../../support/core.js";
-import { type RedisServer, redisBinary, startRedis } from "../../support/redis.js";
+import { type RedisServer, redisBinary, redisServers, startRedis } from "../../support/redis.js";
 import { backend, equals, fails, hello, routing, stateOf } from "../../support/routing.js";
 
 const nothing: Report = { out: [], running: [] };
 const told = (name: string): Report => ({ out: [name], running: [["a\nm", name, 2]] });
 
-describe.skipIf(!redisBinary)("peers in Redis", () => {
+describe.skipIf(!redisBinary).each(redisServers)("peers in %s", (_, binary) => {
   let server: RedisServer;
   beforeAll(async () => {
-    server = await startRedis();
+    server = await startRedis({ binary });
   });
   afterAll(() => server.close());
 
