@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { basename } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -137,7 +138,7 @@ async function scenario(
 
 if (!redisBinary) throw new Error("this needs redis-server or valkey-server on the PATH");
 console.log(
-  `3 gateways, one Redis, ${rate} requests per second for ${seconds} s, limit ${limit} per minute, Node ${process.version}`,
+  `3 gateways, one ${basename(redisBinary)}, ${rate} requests per second for ${seconds} s, limit ${limit} per minute, Node ${process.version}`,
 );
 const steady = await scenario("undisturbed");
 const passed = steady.answers.get("200") ?? 0;
