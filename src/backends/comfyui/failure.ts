@@ -80,8 +80,11 @@ export function executionFailure(details: JsonObject): LintelError {
 /** The error for work that somebody else interrupted. */
 export const interrupted = () => failed("was interrupted in its work");
 
-/** The error for a prompt that is neither queued nor done. */
-export const lost = () => failed("does not know the request any more");
+/** The error for a prompt that is neither queued nor done: a server that was started again makes nothing of it. */
+export const lost = () =>
+  new LintelError("upstream_failed", "the model server does not know the request any more", {
+    retry: "anywhere",
+  });
 
 function failed(what: string, cause?: unknown): LintelError {
   return new LintelError("upstream_failed", `the model server ${what}`, { cause });
