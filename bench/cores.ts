@@ -16,6 +16,10 @@ const onCore = (core: number, command: string, args: readonly string[]) => [
   ...["-n", process.env.BENCH_NICE ?? "0", "taskset", "-c", String(core), command, ...args],
 ];
 
+/** Node's options for those who run on it, from `BENCH_NODE_OPTIONS`. */
+export const nodeOptions = (): string[] =>
+  process.env.BENCH_NODE_OPTIONS?.split(" ").filter(Boolean) ?? [];
+
 /** A process that runs until `stop`. */
 export interface Pinned {
   readonly child: ChildProcess;

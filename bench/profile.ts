@@ -33,13 +33,15 @@ if (!contestant) throw new Error(`${name} is not known`);
 
 const folder = mkdtempSync(join(tmpdir(), "lintel-profile-"));
 const profiles = join(folder, "profiles");
-if (!values.plain) process.env.LINTEL_NODE_OPTIONS = `--cpu-prof --cpu-prof-dir=${profiles}`;
+if (!values.plain) process.env.BENCH_NODE_OPTIONS = `--cpu-prof --cpu-prof-dir=${profiles}`;
 const server = join(folder, "upstream");
 const built = spawnSync("cc", ["-O2", "-o", server, "bench/upstream/upstream.c"]);
 if (built.status !== 0) throw new Error(String(built.stderr));
 const at = 27_000 + Math.floor(Math.random() * 3000);
 const upstream = pinned(otherCore, server, [String(at)], { BENCH_IMAGE: writeImage(folder) });
 const gateway = contestant.start(at + 1, at, folder);
+/** CPU µs of an answer. */
+let each = 0;
 try {
   await answering(contestant, at + 1);
   const load = (seconds: number) =>
@@ -55,7 +57,7 @@ try {
   await warm(gateway.pid, async () => (await load(2)).requests, kind === "sse" ? 10 : 1);
   const before = cpuMicros(gateway.pid);
   const { requests, perSecond, failures } = await load(Number(values.seconds));
-  const each = (cpuMicros(gateway.pid) - before) / requests;
+  each = (cpuMicros(gateway.pid) - before) / requests;
   console.log(
     `${kind} ${name}: ${each.toFixed(1)} CPU µs an answer, ${perSecond.toFixed(0)}/s, ${failures} failures` +
       (kind === "sse" ? `, ${Math.round(65e6 / each)} events per core-second` : ""),
@@ -116,12 +118,20 @@ function print({ nodes, samples, timeDeltas }: Profile, top: number): void {
     return time;
   };
   visit(nodes[0]?.id ?? 0, new Set());
-  const table = (title: string, of: Map<string, number>) => {
+  const groups = new Map<string, number>();
+  for (const [file, time] of files) {
+    const [first = "", second = ""] = file.split("/");
+    add(groups, first === "src" ? `src/${second}` : (first.split(":")[0] ?? ""), time);
+  }
+  table("by folder or package, own time", groups);
+  function table(title: string, of: Map<string, number>) {
     console.log(`\n${title}`);
     const rows = [...of].sort((a, b) => b[1] - a[1]).slice(0, top);
     for (const [label, time] of rows)
-      console.log(`${((100 * time) / sum).toFixed(1).padStart(5)}% ${label}`);
-  };
+      console.log(
+        `${((100 * time) / sum).toFixed(1).padStart(5)}% ${((each * time) / sum).toFixed(1).padStart(6)} µs ${label}`,
+      );
+  }
   table("functions, own time", functions);
   table("files, own time", files);
   table("functions with what they call", whole);

@@ -33,3 +33,6 @@ createServer((request, response) => {
     );
   });
 }).listen(Number(port), "127.0.0.1");
+
+// Node writes a profile only when it exits by itself.
+process.on("SIGTERM", () => process.exit());

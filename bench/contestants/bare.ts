@@ -1,5 +1,5 @@
 /** A proxy of a few lines on node:http and undici: what the runtime costs. */
-import { gatewayCore, pinned } from "../cores.js";
+import { gatewayCore, nodeOptions, pinned } from "../cores.js";
 import type { Contestant } from "./contestant.js";
 
 export const bare: Contestant = {
@@ -10,6 +10,7 @@ export const bare: Contestant = {
   images: true,
   start: (port, upstream) =>
     pinned(gatewayCore, "node", [
+      ...nodeOptions(),
       "bench/contestants/bare-proxy.mjs",
       String(port),
       String(upstream),

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configSchema } from "../../src/config/schema.js";
-import { gatewayCore, pinned } from "../cores.js";
+import { gatewayCore, nodeOptions, pinned } from "../cores.js";
 import type { Contestant } from "./contestant.js";
 
 const main = process.env.LINTEL_MAIN ?? "dist/src/main.js";
@@ -45,13 +45,7 @@ function lintel({ name, about, config }: Extra): Contestant {
           ...config(join(folder, name)),
         }),
       );
-      return pinned(gatewayCore, "node", [
-        ...(process.env.LINTEL_NODE_OPTIONS?.split(" ") ?? []),
-        main,
-        "serve",
-        "--config",
-        file,
-      ]);
+      return pinned(gatewayCore, "node", [...nodeOptions(), main, "serve", "--config", file]);
     },
   };
 }
