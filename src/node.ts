@@ -15,6 +15,7 @@ import { type AuthSettings, coreDefaults } from "./core/settings.js";
 import { doorDefaults } from "./doors/door.js";
 import { operations } from "./doors/operations.js";
 import { rpc } from "./doors/rpc/rpc.js";
+import { ThreadChecker } from "./safety/thread.js";
 import type { Address } from "./server/settings.js";
 import { serve } from "./serving.js";
 import { defaultStateDirectory } from "./state/directory.js";
@@ -44,9 +45,21 @@ export interface NodeSettings {
   readonly memoryBudget?: number | undefined;
   /** Folder for models that are fetched by name. Default: `models` in the user's state folder. */
   readonly downloads?: string | undefined;
+  /** An image classifier that looks at every picture besides a model's own. Default: none. */
+  readonly classifier?: Classifier | undefined;
   /** Whether the list of models names their files. Default: on a Unix socket only. */
   readonly exposeSources?: boolean | undefined;
   readonly log: Logger;
+}
+
+/** An image classifier in Hugging Face's ONNX layout. */
+export interface Classifier {
+  /** Its folder. */
+  readonly path: string;
+  /** The labels that mean harm. */
+  readonly labels: readonly string[];
+  /** Sum of their certainties from which a picture is harmful, above 0 to 1. */
+  readonly threshold: number;
 }
 
 /** A node that runs. */
@@ -68,7 +81,7 @@ export interface RunningNode {
  * @throws as `listen` does if the address can't be used
  */
 export async function startNode(settings: NodeSettings): Promise<RunningNode> {
-  const { log, memoryBudget } = settings;
+  const { log, memoryBudget, classifier } = settings;
   const admit = memoryBudget === undefined ? undefined : new Residents(memoryBudget, log).admit;
   const load = settings.load ?? (admit ? "lazy" : "start");
   const downloads = settings.downloads ?? join(defaultStateDirectory(), "models");
@@ -96,6 +109,8 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
       );
     }),
   );
+  const checker =
+    classifier && new ThreadChecker({ kind: "classifier", folder: classifier.path, ...classifier });
   const onSocket = settings.listen.path !== undefined;
   const auth = settings.auth ?? { mode: onSocket ? "none" : "public" };
   const exposeSources = settings.exposeSources ?? onSocket;
@@ -113,7 +128,10 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   const core = createCore({
     telemetry: telemetry?.telemetry,
     settings: { ...coreDefaults, auth, exposeSources },
-    backends,
+    backends: backends.map((backend, i) =>
+      checker && found[i]?.type === "onnx" ? checked(backend) : backend,
+    ),
+    checker,
     log,
     // Pictures come from our own engine, which writes nothing but pixels.
     sanitize: (png) => png,
@@ -129,6 +147,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
     listen: [settings.listen],
   }).catch(async (error) => {
     await closeAll(backends);
+    await checker?.close();
     await telemetry?.close();
     throw error;
   });
@@ -142,10 +161,21 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
     async close(graceMs = 30_000) {
       await serving.close(graceMs);
       await closeAll(backends);
+      await checker?.close();
       await telemetry?.close();
     },
   };
 }
+
+/** A backend all of whose pictures are checked: its models say so, and gateways ask for it and believe it. */
+const checked = (backend: Backend): Backend => ({
+  ...backend,
+  models: () =>
+    backend.models().map((model) => ({
+      ...model,
+      supports: [...new Set([...model.supports, "safety_check"])],
+    })),
+});
 
 const closeAll = (backends: readonly Backend[]) =>
   Promise.all(backends.map((backend) => backend.close()));

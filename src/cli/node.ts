@@ -1,6 +1,8 @@
 /** `lintel node`: runs local models and serves them over gRPC. */
+import { resolve } from "node:path";
 import { collectCallsEarly } from "../collector.js";
 import { listenMessage, parseListen, size } from "../config/quantities.js";
+import type { Classifier } from "../node.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger } from "./logger.js";
@@ -47,6 +49,19 @@ port callers need a bearer token, and any will do.`,
       value: "FOLDER",
       help: "where models go that are fetched by name (default: models in the user's state folder)",
     },
+    classifier: {
+      value: "FOLDER",
+      help: "image classifier in Hugging Face's ONNX layout that looks at every picture (default: none)",
+    },
+    "classifier-label": {
+      value: "LABEL",
+      multiple: true,
+      help: "a label of it that means harm; may be repeated (default: nsfw)",
+    },
+    "classifier-threshold": {
+      value: "SHARE",
+      help: "certainty from which a picture is harmful, above 0 to 1 (default: 0.5)",
+    },
     "expose-sources": { help: "name the models' files in the list of models, also on a port" },
     "log-level": { value: "LEVEL", help: `${levels.join(", ")} (default: info)` },
   },
@@ -67,6 +82,7 @@ port callers need a bearer token, and any will do.`,
       load: oneOf(given, "load", ["start", "lazy"] as const),
       memoryBudget: sizeOf(given, "memory-budget"),
       downloads: given.text("downloads"),
+      classifier: classifierOf(given),
       exposeSources: given.has("expose-sources") || undefined,
     };
     const log = createLogger(oneOf(given, "log-level", levels) ?? "info");
@@ -92,6 +108,18 @@ function count(given: Given, name: string): number | undefined {
   if (text === undefined) return undefined;
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} must be a number, 1 or more`);
   return Number(text);
+}
+
+function classifierOf(given: Given): Classifier | undefined {
+  const path = given.text("classifier");
+  const labels = given.texts("classifier-label");
+  const threshold = Number(given.text("classifier-threshold") ?? 0.5);
+  if (!(threshold > 0 && threshold <= 1)) {
+    throw new UsageError("--classifier-threshold must be a number above 0, to 1");
+  }
+  return path === undefined
+    ? undefined
+    : { path: resolve(path), labels: labels.length > 0 ? labels : ["nsfw"], threshold };
 }
 
 function layers(given: Given): number | "auto" | "max" | undefined {
