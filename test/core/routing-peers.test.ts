@@ -66,6 +66,17 @@ describe("a target that another gateway has taken out", () => {
     }
     expect(stateOfA(second)).toBe("in");
   });
+  it("is not said to be out for ever by a gateway that nobody calls", async () => {
+    const peers = meeting();
+    const first = gateway(peers, fails("unavailable"));
+    await breakA(first);
+    const out = () => [...peers.told.values()].flatMap((report) => report.out);
+    await clock.advance(1000);
+    expect(out()).toEqual(["a\nm"]);
+    await clock.advance(3000);
+    expect(stateOfA(first)).toBe("out");
+    expect(out()).toEqual([]);
+  });
   it("counts as usual once it is back there", async () => {
     const peers = meeting();
     const some = { health: { failures: 3 } };

@@ -80,7 +80,7 @@ export class Exchange {
     this.#busy = true;
     do {
       this.#again = false;
-      const heard = await this.#peer.exchange(reportOf(this.#endpoints()));
+      const heard = await this.#peer.exchange(reportOf(this.#endpoints(), this.#clock.now()));
       if (!this.#closed) this.#hear(heard);
     } while (this.#again && !this.#closed);
     this.#busy = false;
@@ -108,12 +108,16 @@ export class Exchange {
   }
 }
 
-function reportOf(endpoints: Iterable<Endpoint>): Report {
+/** Whoever has no call to try whether a target is back knows nothing of it after a while. */
+const knownOut = ({ circuit }: Endpoint, now: number) =>
+  circuit.out && (circuit.probing || now < circuit.until + 2 * intervalMs);
+
+function reportOf(endpoints: Iterable<Endpoint>, now: number): Report {
   const out: string[] = [];
   const running: [string, string, number][] = [];
   for (const endpoint of endpoints) {
     const key = targetKey(endpoint);
-    if (endpoint.circuit.out) out.push(key);
+    if (knownOut(endpoint, now)) out.push(key);
     for (const [caller, calls] of endpoint.shares?.here ?? []) running.push([key, caller, calls]);
   }
   return { out, running };
