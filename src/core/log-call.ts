@@ -24,18 +24,19 @@ export function logCall(
   error: LintelError | undefined,
   said: object | undefined,
 ): void {
+  const { id, method, attributes, trace } = call;
   const fields = {
-    id: call.id,
-    method: call.method,
-    ...call.attributes,
+    id,
+    method,
+    ...attributes,
     // What it took to get there is only of interest where it took more than one.
-    tried: call.attributes.tried.length > 1 ? call.attributes.tried : undefined,
-    traceId: call.trace?.traceparent.slice(3, 35),
+    tried: attributes.tried.length > 1 ? attributes.tried : undefined,
+    traceId: trace?.traceparent.slice(3, 35),
     code,
     firstMs: firstMs === undefined ? undefined : Math.round(firstMs),
     totalMs: Math.round(totalMs),
-    ...(error && { error: error.message }),
-    ...(error?.cause !== undefined && { cause: causeOf(error.cause) }),
+    error: error?.message,
+    cause: error?.cause === undefined ? undefined : causeOf(error.cause),
     ...said,
   };
   if (error?.code === "internal") call.log.error(fields, "call");

@@ -5,6 +5,7 @@ import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
+import { once } from "../../core/iterate.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import type { Answer } from "../http/exchange.js";
 import { failureOf, messageOf, retryAfterOf } from "../http/failure.js";
@@ -79,12 +80,14 @@ async function readOrEnd(answer: Answer, stream: CompletionStream, signal: CallS
 }
 
 /** Runs a completion to its end. */
-export async function* complete(
+export function complete(
   server: Server,
   call: Call<"complete">,
-): AsyncGenerator<readonly LLMResponse[]> {
-  const answer = await ask(server, call, false);
-  yield [readCompletion(await answer.text(answerLimit))];
+): AsyncIterable<readonly LLMResponse[]> {
+  return once(async () => {
+    const answer = await ask(server, call, false);
+    return [readCompletion(await answer.text(answerLimit))];
+  });
 }
 
 /**

@@ -21,8 +21,14 @@ export function readCompletion(text: string): LLMResponse {
   if (failure) throw failure;
   const choice = firstChoice(answer);
   if (!choice || !isObject(choice.message)) throw nonsense("answered without a completion");
+  const { id, model, created } = stampOf(answer);
   return {
-    ...stampOf(answer),
+    $typeName: "lintel.v1.LLMResponse",
+    id,
+    model,
+    created,
+    usageEstimated: false,
+    warnings: [],
     usage: readUsage(answer.usage),
     choices: [
       {
@@ -44,8 +50,10 @@ export function readCompletion(text: string): LLMResponse {
 export function firstChoice(answer: JsonObject): JsonObject | undefined {
   const { choices } = answer;
   if (!Array.isArray(choices)) return undefined;
-  return choices.find((choice) => isObject(choice) && (choice.index ?? 0) === 0);
+  return choices.find(isFirst);
 }
+
+const isFirst = (choice: unknown) => isObject(choice) && (choice.index ?? 0) === 0;
 
 /** What every message carries of the answer. The caller adds usage and choices. */
 export function stampOf(answer: JsonObject): Omit<LLMResponse, "usage" | "choices"> {

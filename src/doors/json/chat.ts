@@ -6,19 +6,13 @@ import { type EventEncoder, event } from "./sse.js";
 
 /** A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw. */
 export function wholeChat(response: LLMResponse, warnings = response.warnings): string {
-  return JSON.stringify({
-    id: response.id,
-    object: "chat.completion",
-    created: response.created,
-    model: response.model,
-    choices: response.choices.map((choice) => ({
-      index: choice.index,
-      message: { role: "assistant", content: choice.message?.content ?? "" },
-      finish_reason: choice.finishReason,
-    })),
-    usage: usageObject(response.usage),
-    ...extras(response.usageEstimated, warnings),
-  });
+  const { id, created, model, choices, usage, usageEstimated } = response;
+  // Only texts are left to JSON.stringify, which takes twice as long for the whole object.
+  const text = choices.map(
+    ({ index, message, finishReason }) =>
+      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}},"finish_reason":${JSON.stringify(finishReason)}}`,
+  );
+  return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${members(extras(usageEstimated, warnings))}}`;
 }
 
 /** The forms of a stream: the contract's, and what OpenAI's clients know. */
@@ -67,7 +61,7 @@ export function chunkEncoder(
     return `{"index":0,"delta":{${empty}},"finish_reason":${JSON.stringify(reason)}}]${more}}`;
   };
 
-  const totals = () => `,"usage":${JSON.stringify(usageObject(usage))}`;
+  const totals = () => `,"usage":${usageText(usage)}`;
   const extra = () => members(extras(estimated, warnings));
 
   return {
@@ -109,7 +103,7 @@ export function chunkEncoder(
 function middleUsage(form: ChunkForm): string {
   switch (form.usage) {
     case "every":
-      return `,"usage":${JSON.stringify(usageObject(undefined))}`;
+      return `,"usage":${usageText(undefined)}`;
     case "extra":
       return ',"usage":null';
     case "none":
@@ -117,12 +111,9 @@ function middleUsage(form: ChunkForm): string {
   }
 }
 
-function usageObject(usage: LLMTokenUsage | undefined) {
-  return {
-    prompt_tokens: usage?.promptTokens ?? 0,
-    completion_tokens: usage?.completionTokens ?? 0,
-    total_tokens: usage?.totalTokens ?? 0,
-  };
+function usageText(usage: LLMTokenUsage | undefined): string {
+  const { promptTokens = 0, completionTokens = 0, totalTokens = 0 } = usage ?? {};
+  return `{"prompt_tokens":${promptTokens},"completion_tokens":${completionTokens},"total_tokens":${totalTokens}}`;
 }
 
 /** What only stands where there is something to say. */
