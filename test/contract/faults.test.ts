@@ -2,7 +2,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ErrorCode } from "../../src/core/errors.js";
-import { echo } from "../backends/openai-subject.js";
+import { backendFor, echo } from "../backends/openai-subject.js";
 import type { Script } from "../backends/upstream.js";
 import { answers, breaks, Hanging, half, type Stage, Theatre } from "./theatre.js";
 import { expectError, rpcWays, ways } from "./ways.js";
@@ -53,10 +53,16 @@ describe.each(ways)("$name", (way) => {
         sticky: [echo, echo, echo],
       },
       [
-        { name: "late", timeouts: { firstToken: 50 } },
+        // A whole answer has but one message: there it is the backend's own time that counts.
+        ...(way.streams ? [{ name: "late", timeouts: { firstToken: 250 } }] : []),
         { name: "silent", timeouts: { betweenTokens: 50 } },
         { name: "sticky", targets: [0, 1, 2].map((i) => ({ backend: `sticky ${i}` })) },
       ],
+      {},
+      (url, name, model) => {
+        const timeouts = name === "late 0" && !way.streams ? { first_token: "50ms" } : {};
+        return backendFor(url, { name, models: [model], timeouts });
+      },
     ),
   );
   afterAll(() => theatre.close());
@@ -107,13 +113,11 @@ describe.each(ways)("$name", (way) => {
     expect(seen.attempts).toBe(3);
   });
 
-  // A whole answer has but one message.
-  if (way.streams) {
-    it("hangs before the first byte", async () => {
-      expect(await ask("late")).toMatchObject({ attempts: 2 });
-      await late.left;
-    });
-  }
+  it("hangs before the first byte", async () => {
+    expect(await ask("late")).toMatchObject({ attempts: 2 });
+    await late.left;
+    expect(theatre.asked("late")).toEqual([1, 1]);
+  });
 
   it("hangs in mid-answer", async () => {
     // A whole answer has no pieces: there it is the caller's deadline that ends it.
