@@ -30,7 +30,13 @@ export function doneEvent(warnings: readonly string[]): StreamTextToImageRespons
   });
 }
 
-/** A generated image as a backend answers it: its bytes, inline. */
+/** The seed of an image of which a backend learned too late that its model takes none. */
+export const noSeed = -1;
+
+/**
+ * A generated image as a backend answers it: its bytes, inline.
+ * @param seed the one that was used, or `noSeed`
+ */
 export function inlineImage(
   data: Uint8Array,
   seed: number,

@@ -95,7 +95,9 @@ async function* run(
       } else if (e.case === "image" && e.value.media) {
         const asked = (call.request.seed ?? -1n) >= 0n && job.seed !== undefined;
         checkMade(call, e.value.media, asked ? nth(job.seed, e.value.index) : undefined);
-        const media: Media = await finish(call, e.value.media);
+        // Who asked for none is told 0, as of every model without seeds.
+        const seed = Math.max(0, e.value.media.seed);
+        const media: Media = await finish(call, { ...e.value.media, seed });
         out.push(imageEvent(e.value.index + offset, media));
         ready++;
         call.attributes.images = (call.attributes.images ?? 0) + 1;

@@ -4,6 +4,7 @@ import type { Call } from "./call.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError } from "./errors.js";
 import { warn } from "./fit.js";
+import { noSeed } from "./image-events.js";
 import { answering } from "./routing/target.js";
 
 /**
@@ -30,7 +31,12 @@ export function checkMade(
     if (made === undefined || asked === is) continue;
     refuse(call, name, `the model server made ${made.width}x${made.height}`);
   }
-  if (seed !== undefined && used !== seed) refuse(call, "seed", "the model server used another");
+  if (seed === undefined || used === seed) return;
+  refuse(
+    call,
+    "seed",
+    used === noSeed ? "this model does not support it" : "the model server used another",
+  );
 }
 
 function refuse(call: Call<"streamTextToImage">, param: string, why: string): void {

@@ -1,6 +1,7 @@
 import type { ImageModelV3 } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { textToImage } from "../../src/backends/ai-sdk/images.js";
+import { noSeed } from "../../src/core/image-events.js";
 import { drawn, never, opened, serve, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, drawing, falAnswer, falAt } from "./ai-sdk-subject.js";
 import { imageRequest, picture, pixels } from "./picture.js";
@@ -188,8 +189,9 @@ describe("a provider that ignores fields", () => {
         models: [{ id: "m", task: "image", supports: ["width", "height", "seed"] }],
       }),
     );
-    const { warnings } = await drawn(backend);
-    expect(warnings).toEqual(["seed: not supported by this model, ignored"]);
+    const { images, warnings } = await drawn(backend);
+    expect(warnings).toEqual([]);
+    expect(images.map(({ seed }) => seed)).toEqual([noSeed]);
     expect(backend.models()[0]?.supports).toEqual(["width", "height"]);
   });
 });

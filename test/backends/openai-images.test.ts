@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Task } from "../../gen/lintel/v1/models_pb.js";
+import { noSeed } from "../../src/core/image-events.js";
 import { fixture } from "./fixture.js";
 import { against, always, failure, generate, tuned } from "./openai-images-calls.js";
 import { drawing, filled, gptImage } from "./openai-images-subject.js";
@@ -122,8 +123,9 @@ describe("OpenAI", () => {
     await generate(backend, { modelId: "flux" });
     await generate(backend, { modelId: "flux" });
     expect(sent().map((body) => body.response_format)).toEqual(["b64_json", undefined, undefined]);
-    const { warnings } = await generate(other.backend, { modelId: "m" });
-    expect(warnings).toEqual(["seed: not supported by this model, ignored"]);
+    const { warnings, images } = await generate(other.backend, { modelId: "m" });
+    expect(warnings).toEqual([]);
+    expect(images.map(({ seed }) => seed)).toEqual([noSeed]);
     const model = other.backend.models().find(({ id }) => id === "m");
     expect(model?.supports).toEqual([...always, ...tuned]);
     await generate(other.backend, { modelId: "m" });

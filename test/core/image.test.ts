@@ -2,7 +2,7 @@ import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
 import { LintelError } from "../../src/core/errors.js";
-import { doneEvent, imageEvent, inlineImage } from "../../src/core/image-events.js";
+import { doneEvent, imageEvent, inlineImage, noSeed } from "../../src/core/image-events.js";
 import type { MediaStore } from "../../src/core/media.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { coreOf, run } from "../support/core.js";
@@ -195,6 +195,23 @@ describe("decisions 2: a parameter that the model does not support", () => {
       const [answer] = await run(coreOf([odd()], settings), "textToImage", request);
       expect(answer?.warnings).toEqual([message]);
       expect(answer?.images[0]?.seed).toBe(99);
+    });
+    it("also where a backend learns only then that its model takes no seed", async () => {
+      const unaware = scripted(
+        {
+          async *streamTextToImage() {
+            yield [imageEvent(0, inlineImage(png(1), noSeed)), doneEvent([])];
+          },
+        },
+        [imageModel("image-1")],
+      );
+      const core = coreOf([unaware]);
+      const request = { prompt: "a", safetyCheck: false };
+      await expect(run(core, "textToImage", { ...request, seed: 0n })).rejects.toMatchObject({
+        ...{ param: "seed", message: "seed: this model does not support it" },
+      });
+      const [answer] = await run(core, "textToImage", request);
+      expect(answer).toMatchObject({ images: [{ seed: 0 }], warnings: [] });
     });
     it("is told truly to who did not ask", async () => {
       for (const asked of [{}, { width: 1024, height: 576, seed: -1n }, { width: 64 }]) {

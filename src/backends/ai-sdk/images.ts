@@ -7,7 +7,7 @@ import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { warn } from "../../core/fit.js";
-import { inlineImage } from "../../core/image-events.js";
+import { inlineImage, noSeed } from "../../core/image-events.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
@@ -75,7 +75,10 @@ async function ask(
     signal,
     known.model.doGenerate({ ...options, ...sentSeed(known, options.seed), abortSignal: signal }),
   );
-  for (const dropped of result.warnings.map(readWarning)) heed(known, call, dropped);
+  const dropped = result.warnings.map(readWarning);
+  for (const one of dropped) heed(known, call, one);
+  const seedless = dropped.some(({ fields, ignored }) => ignored && fields.includes("seed"));
+  const seed = seedless ? noSeed : (options.seed ?? 0);
   if (result.images.length !== options.n) {
     throw nonsense(`made ${result.images.length} images instead of ${options.n}`);
   }
@@ -83,7 +86,7 @@ async function ask(
     result.images.map(async (image) =>
       inlineImage(
         typeof image === "string" ? await imageOfBase64(image) : await asPng(image),
-        options.seed ?? 0,
+        seed,
       ),
     ),
   );
@@ -95,8 +98,8 @@ function sentSeed(known: ImageModel, seed: number | undefined): { seed: number |
   return { seed: seed === undefined ? undefined : seed % most };
 }
 
-/** Fields that change the picture: a caller who set one is not served without it. */
-const changing = { width: "width", height: "height", seed: "seed" } as const;
+/** Fields that change the picture: a caller who set one is not served without it. Of seeds the core takes care. */
+const changing = { width: "width", height: "height" } as const;
 
 /**
  * The core drops or refuses what a model does not support before it is asked.
@@ -115,10 +118,10 @@ function heed(
   for (const field of fields) {
     learn(field);
     const key = changing[field as keyof typeof changing];
-    const value = key && request[key];
-    const fallback = key === undefined || key === "seed" ? undefined : imageDefaults[key];
-    if (value === undefined || value === fallback) continue;
-    if (key === "seed" || modelSettings?.unsupported === "ignore") {
+    if (key === undefined || request[key] === undefined || request[key] === imageDefaults[key]) {
+      continue;
+    }
+    if (modelSettings?.unsupported === "ignore") {
       warn(warnings, `${field}: not supported by this model, ignored`);
       continue;
     }

@@ -4,7 +4,13 @@ import type { StreamTextToImageResponse } from "../../../../gen/lintel/v1/image_
 import type { Call } from "../../../core/call.js";
 import { imageDefaults } from "../../../core/defaults.js";
 import { warn } from "../../../core/fit.js";
-import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../../core/image-events.js";
+import {
+  doneEvent,
+  imageEvent,
+  inlineImage,
+  noSeed,
+  progressEvent,
+} from "../../../core/image-events.js";
 import { traceHeaders } from "../../../core/telemetry.js";
 import type { Answer } from "../../http/exchange.js";
 import { failureOf, messageOf, nonsense, retryAfterOf } from "../../http/failure.js";
@@ -85,7 +91,10 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
     await large.enter(call.signal);
     const text = await answer.text(answerLimit);
     const images = await readImages(text, part.n, server.fetching, call.signal);
-    yield images.map((png, i) => imageEvent(part.first + i, inlineImage(png, part.seed ?? 0)));
+    // The server may have refused the seed just now.
+    const seedless = server.models.refusedFor(call.request.modelId).has("seed");
+    const seed = seedless && part.seed !== undefined ? noSeed : (part.seed ?? 0);
+    yield images.map((png, i) => imageEvent(part.first + i, inlineImage(png, seed)));
   } finally {
     answer.abort();
     large.leave();
@@ -173,7 +182,6 @@ async function ask(
 function forget({ models }: ImageServerParts, { request, warnings }: ImageCall, field: string) {
   models.refuse(request.modelId, field);
   const values: Readonly<Record<string, boolean>> = {
-    seed: true,
     negative_prompt: request.negativePrompt !== "",
     num_inference_steps: request.numInferenceSteps !== imageDefaults.numInferenceSteps,
     guidance_scale: request.guidanceScale !== imageDefaults.guidanceScale,
