@@ -19,6 +19,10 @@ if (!redisBinary) {
   console.warn(message);
 }
 
+if (redis && !valkey) {
+  console.warn("there is no valkey-server on the PATH: stores are tested with Redis alone");
+}
+
 /** Names and programs of all that are here, for suites that every one of them has to pass; at least one. */
 export const redisServers: readonly (readonly [name: string, binary: string | undefined])[] = [
   ...(redis || !valkey ? [["Redis", redis] as const] : []),
