@@ -8,6 +8,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // Longer than anything takes: what is waited for comes, however busy the machine.
+    expect: { poll: { timeout: 20_000 } },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
   },
 });

@@ -188,13 +188,53 @@ describe.each(Object.entries(places))("%s", (_, open) => {
   });
 });
 
-it.skipIf(!redisBinary)("gateways with one Redis tell each other of their targets", async () => {
+it.skipIf(!redisBinary)("queues are fair to callers over all gateways with one Redis", async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.close());
-  const { server } = await modelServer();
-  const store = `state: { directory: state, redis: { url: "${redis.url}" } }`;
-  for (let i = 0; i < 2; i++) await gateway(settings(server.url, store));
+  const running = new Map<string, () => void>();
+  const server = await Upstream.start(async (exchange) => {
+    const said: string = exchange.json().messages.at(-1).content;
+    await new Promise<void>((resolve) => running.set(said, resolve));
+    await echo(exchange);
+  });
+  onTestFinished(() => server.close());
+  const finish = (said: string) => {
+    running.get(said)?.();
+    running.delete(said);
+  };
+  const text = settings(
+    server.url,
+    `models: [{ name: chat, max_in_flight: 1 }]\nstate: { directory: state, redis: { url: "${redis.url}" } }`,
+  );
+  const [one, two] = [await gateway(text), await gateway(text)];
   const client = new Redis(redis.url);
   onTestFinished(() => client.disconnect());
-  await expect.poll(() => client.hlen("lintel:{peers}:reports")).toBe(2);
+  /** When each gateway spoke last, by the store's time, and whether it runs something. */
+  const reports = async () =>
+    (await client.hvals("lintel:{peers}:reports")).map((report) => ({
+      at: Number(report.split(" ")[0]),
+      runs: JSON.parse(report.slice(report.indexOf(" "))).running.length > 0,
+    }));
+  const ask = (at: typeof one, caller: string, said: string) => asking(at.url, caller).chat(said);
+
+  const answers = [ask(one, "greedy", "elsewhere"), ask(two, "other", "first")];
+  await server.received(2);
+  await expect.poll(async () => (await reports()).map(({ runs }) => runs)).toEqual([true, true]);
+  // Whoever has spoken since then has also heard.
+  const known = Math.max(...(await reports()).map(({ at }) => at));
+  await expect.poll(async () => (await reports()).every(({ at }) => at > known)).toBe(true);
+  const waiting = () =>
+    two.running.core.routing.snapshot().endpoints.find(({ model }) => model === "chat")?.waiting;
+  answers.push(ask(two, "greedy", "came second"));
+  await expect.poll(waiting).toBe(1);
+  answers.push(ask(two, "modest", "came third"));
+  await expect.poll(waiting).toBe(2);
+  finish("first");
+  await server.received(3);
+  await expect.poll(() => [...running.keys()]).toEqual(["elsewhere", "came third"]);
+  finish("came third");
+  await expect.poll(() => [...running.keys()]).toEqual(["elsewhere", "came second"]);
+  finish("came second");
+  finish("elsewhere");
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 });

@@ -73,13 +73,10 @@ describe.skipIf(!redisBinary).each(redisServers)("peers in %s", (_, binary) => {
     expect(await b?.exchange(told("b"))).toEqual([]);
     await server.start();
     await expect
-      .poll(
-        async () => {
-          await a?.exchange(told("a"));
-          return b?.exchange(told("b"));
-        },
-        { timeout: 10_000 },
-      )
+      .poll(async () => {
+        await a?.exchange(told("a"));
+        return b?.exchange(told("b"));
+      })
       .toEqual([told("a")]);
   });
   it("tell gateways that a target is out", async () => {
