@@ -264,6 +264,18 @@ describe("a Livepeer gateway", () => {
     expect(pixels(images[0]?.media?.data ?? new Uint8Array())).toEqual(pixels(picture(64, 48, 7)));
   });
 
+  it("may say no seed: it is taken to have used the one that it was given", async () => {
+    const files = await gateway();
+    cleanups.push(() => files.close());
+    const silent: Script = (exchange) => {
+      const image = { url: `${files.url}/media/7-64x48.png`, nsfw: false };
+      return exchange.sendJson(200, { images: [image, image] });
+    };
+    const { backend } = await against(silent, { allow_hosts: [files.url] });
+    const { images } = await drawn(backend, { numImagesPerPrompt: 2, seed: 4294967295n });
+    expect(images.map(({ media }) => media?.seed)).toEqual([4294967295, 0]);
+  });
+
   it("says why it refuses", async () => {
     const { backend } = await against(played("livepeer/refused"));
     expect(await failure(chatted(backend))).toMatchObject({
