@@ -7,6 +7,7 @@ import { type Script, Upstream } from "../backends/upstream.js";
 import { runHere } from "../cli/here.js";
 import { Issuer } from "../oidc/issuer.js";
 import { gateway } from "../support/gateway.js";
+import { noPostgres, startPostgres } from "../support/postgres.js";
 import { redisBinary, startRedis } from "../support/redis.js";
 
 /** A model server whose answers to `wait` come when it is told. */
@@ -94,17 +95,19 @@ async function issuing(): Promise<Issuer> {
   return issuer;
 }
 
+/** Made by the command line, as an operator does. */
+const tokenOf =
+  (cwd: string) =>
+  async ({ options }: Allowed) => {
+    const args = ["tokens", "create", "--name", "alice", ...options];
+    const { stdout } = await runHere([...args, "--config", `${cwd}/lintel.yaml`]);
+    return stdout.trim();
+  };
+
 const places: Record<string, (url: string) => Promise<Place>> = {
   async "a token of the database"(url) {
     const it = await gateway(settings(url, "auth: { mode: token }"));
-    return {
-      urls: [it.url],
-      async credential({ options }) {
-        const args = ["tokens", "create", "--name", "alice", ...options];
-        const { stdout } = await runHere([...args, "--config", `${it.cwd}/lintel.yaml`]);
-        return stdout.trim();
-      },
-    };
+    return { urls: [it.url], credential: tokenOf(it.cwd) };
   },
   async "a JWT"(url) {
     const issuer = await issuing();
@@ -112,15 +115,27 @@ const places: Record<string, (url: string) => Promise<Place>> = {
     return { urls: [it.url], credential: ({ claims }) => issuer.sign(claims) };
   },
 };
+/** Two gateways with one Redis, and a folder of their own each. */
+async function pair(url: string, more: string, database = "") {
+  const redis = await startRedis();
+  onTestFinished(() => redis.close());
+  const state = `state: { directory: state, ${database}redis: { url: "${redis.url}" } }`;
+  const text = settings(url, `${more}\n${state}`);
+  return [await gateway(text), await gateway(text)] as const;
+}
 if (redisBinary) {
   places["a JWT, at two gateways with one Redis"] = async (url) => {
     const issuer = await issuing();
-    const redis = await startRedis();
-    onTestFinished(() => redis.close());
-    const store = `state: { directory: state, redis: { url: "${redis.url}" } }`;
-    const text = settings(url, oidc(issuer) + store);
-    const all = [await gateway(text), await gateway(text)];
+    const all = await pair(url, oidc(issuer));
     return { urls: all.map((it) => it.url), credential: ({ claims }) => issuer.sign(claims) };
+  };
+}
+if (redisBinary && !noPostgres) {
+  places["a token of PostgreSQL, at two gateways with one Redis"] = async (url) => {
+    const postgres = await startPostgres();
+    onTestFinished(() => postgres.remove());
+    const all = await pair(url, "auth: { mode: token }", `database: "${postgres.url}", `);
+    return { urls: all.map((it) => it.url), credential: tokenOf(all[0].cwd) };
   };
 }
 
