@@ -75,6 +75,10 @@ describe.runIf(versitygw)("S3", () => {
     const mine = await own.put(Buffer.from("y"), "image/png");
     expect(mine).toMatch(/^https:\/\/ai\.example\.com\/media\/[0-9a-f]{32}\.png$/);
     expect(String(await bytesOf(own, nameIn(mine)))).toBe("y");
+    // A caller who came through a proxy is told the proxy's address, but a bucket stays where it is.
+    const proxy = "https://proxy.example.com";
+    expect(await own.put(Buffer.from("z"), "image/png", proxy)).toMatch(`${proxy}/media/`);
+    expect(await pub.put(Buffer.from("z"), "image/png", proxy)).toMatch("https://cdn.example.com/");
   });
 
   test("an image is gone once it is too old; what is not ours stays", async () => {
