@@ -3,7 +3,7 @@
  * draws: held-out prompts, sizes, places, several things, gradients, its LoRA.
  * Fails if fewer than 90 of 100 held-out prompts come out in the asked colours.
  * Needs a Python with numpy and Pillow, as in models/image/requirements.txt:
- * LINTEL_IMAGE_PYTHON, or python3.
+ * LINTEL_IMAGE_PYTHON, or python3. More options are evaluate.py's.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -49,7 +49,17 @@ try {
   const script = join(root, "models/image/evaluate.py");
   const judge = spawn(
     python,
-    ["-B", script, "--server", server, "--least", "90", "--lora", "pastel"],
+    [
+      "-B",
+      script,
+      "--server",
+      server,
+      "--least",
+      "90",
+      "--lora",
+      "pastel",
+      ...process.argv.slice(2),
+    ],
     { stdio: "inherit" },
   );
   const [code] = await once(judge, "exit");
