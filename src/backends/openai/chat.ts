@@ -1,8 +1,6 @@
 /** Runs completions on one server. */
-
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
-import type { CallSignal } from "../../core/cancellation.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
@@ -35,49 +33,90 @@ export interface Server {
 type ChatCall = Call<"chat"> | Call<"complete">;
 
 /** Streams a completion: a step for each read that brought text. */
-export async function* chat(
-  server: Server,
-  call: Call<"chat">,
-): AsyncGenerator<readonly LLMResponse[]> {
-  const answer = await ask(server, call, true);
-  if (/\bjson\b/i.test(String(answer.headers["content-type"]))) {
-    yield asStream(readCompletion(await answer.text(answerLimit)));
-    return;
+export function chat(server: Server, call: Call<"chat">): AsyncIterable<Batch> {
+  return { [Symbol.asyncIterator]: () => new Reading(call, () => ask(server, call, true)) };
+}
+
+type Batch = readonly LLMResponse[];
+type Step = IteratorResult<Batch>;
+
+/** A completion that is read. Makes one promise for each step, for streams have many. */
+class Reading implements AsyncIterator<Batch> {
+  readonly #call: Call<"chat">;
+  readonly #ask: () => Promise<Answer>;
+  readonly #splitter = new EventSplitter();
+  readonly #stream = new CompletionStream();
+  #answer: Answer | undefined;
+  #over = false;
+  /** Thrown by the next step: what came in the same read as an error was delivered before it. */
+  #failure: { readonly thrown: unknown } | undefined;
+
+  constructor(call: Call<"chat">, ask: () => Promise<Answer>) {
+    this.#call = call;
+    this.#ask = ask;
   }
-  const splitter = new EventSplitter();
-  const stream = new CompletionStream();
-  try {
-    while (!stream.done) {
-      const messages: LLMResponse[] = [];
-      let failure: unknown;
-      try {
-        const bytes = await readOrEnd(answer, stream, call.signal);
-        const events = bytes ? splitter.push(...bytes) : splitter.end();
-        for (const event of events) stream.push(event, messages);
-        if (!bytes) stream.finish(messages);
-      } catch (thrown) {
-        failure = thrown;
-      }
-      // Text that came in the same read as an error was delivered before it.
-      if (messages.length > 0) yield messages;
-      if (failure) throw failure;
+
+  next(): Promise<Step> {
+    if (this.#failure) return Promise.reject(this.#end(this.#failure.thrown));
+    if (this.#over) return Promise.resolve({ done: true, value: undefined });
+    return this.#answer ? this.#answer.read().then(this.#came, this.#broke) : this.#open();
+  }
+
+  async return(): Promise<Step> {
+    this.#end();
+    return { done: true, value: undefined };
+  }
+
+  async #open(): Promise<Step> {
+    const answer = await this.#ask();
+    if (this.#over) {
+      answer.abort();
+      return { done: true, value: undefined };
     }
-    answer.drain();
-  } finally {
-    answer.abort();
+    if (!/\bjson\b/i.test(String(answer.headers["content-type"]))) {
+      this.#answer = answer;
+      return this.next();
+    }
+    this.#over = true;
+    return { done: false, value: asStream(readCompletion(await answer.text(answerLimit))) };
+  }
+
+  /** @param bytes `undefined`: the answer is at its end */
+  readonly #came = (bytes: readonly Buffer[] | undefined): Step | Promise<Step> => {
+    const messages: LLMResponse[] = [];
+    try {
+      const events = bytes ? this.#splitter.push(...bytes) : this.#splitter.end();
+      for (const event of events) this.#stream.push(event, messages);
+      if (!bytes) this.#stream.finish(messages);
+    } catch (thrown) {
+      if (messages.length === 0) throw this.#end(thrown);
+      this.#failure = { thrown };
+    }
+    if (this.#stream.done) {
+      this.#answer?.drain();
+      this.#over = true;
+    }
+    return messages.length > 0 ? { done: false, value: messages } : this.next();
+  };
+
+  /** A server that said why it ended has said all: some leave `[DONE]` out, or hang then. */
+  readonly #broke = (thrown: unknown): Step | Promise<Step> => {
+    const said = this.#stream.finished && !this.#call.signal.aborted;
+    if (said && thrown instanceof LintelError && endings.has(thrown.code)) {
+      return this.#came(undefined);
+    }
+    throw this.#end(thrown);
+  };
+
+  #end<T>(thrown?: T): T | undefined {
+    this.#over = true;
+    this.#failure = undefined;
+    this.#answer?.abort();
+    return thrown;
   }
 }
 
-/** Reads on. A server that said why it ended has said all: some leave `[DONE]` out, or hang then. */
-async function readOrEnd(answer: Answer, stream: CompletionStream, signal: CallSignal) {
-  try {
-    return await answer.read();
-  } catch (thrown) {
-    if (!stream.finished || signal.aborted || !(thrown instanceof LintelError)) throw thrown;
-    if (thrown.code !== "timeout" && thrown.code !== "upstream_failed") throw thrown;
-    return undefined;
-  }
-}
+const endings: ReadonlySet<string> = new Set(["timeout", "upstream_failed"]);
 
 /** Runs a completion to its end. */
 export function complete(
