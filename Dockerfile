@@ -9,7 +9,8 @@
 FROM node:20-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=optional --ignore-scripts
+# With optional packages: the bundler's binary is one.
+RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY src src

@@ -1,5 +1,5 @@
 /**
- * Compiles src/ and gen/ to dist/src/ and dist/gen/.
+ * Compiles src/ and gen/ to dist/src/ and dist/gen/, and joins what a start loads in dist/bundle/.
  *
  *   node scripts/build.js --if-stale      builds what changed since the last build
  *   node scripts/build.js --if-possible   the same; without a compiler says so and succeeds (npm ci)
@@ -24,6 +24,7 @@ import {
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { bundle, dropBundle } from "./bundle.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const out = join(root, "dist");
@@ -61,7 +62,13 @@ function sourcesNow() {
 /** Everything besides the sources that the output depends on. */
 function keyNow() {
   const hash = createHash("sha256");
-  for (const file of ["tsconfig.json", "tsconfig.build.json", "scripts/build.js"]) {
+  for (const file of [
+    "tsconfig.json",
+    "tsconfig.build.json",
+    "scripts/build.js",
+    "scripts/bundle.js",
+    "package.json",
+  ]) {
     hash.update(readFileSync(join(root, file)));
   }
   return hash.digest("hex");
@@ -146,12 +153,15 @@ async function build({ force, optional }) {
     module: ts.ModuleKind.ESNext,
     moduleResolution: ts.ModuleResolutionKind.Bundler,
   };
+  // While files change it would be a mixture.
+  dropBundle();
   const wrong = stale.flatMap((source) => compile(ts, options, source));
   if (wrong.length) return report(ts, wrong);
   for (const source of gone) {
     rmSync(outputOf(source), { force: true });
     rmSync(`${outputOf(source)}.map`, { force: true });
   }
+  await bundle();
   // Last of all: a build that was cut short is not taken for a whole one.
   replace(stampFile, JSON.stringify({ key, sources }));
   return 0;

@@ -14,8 +14,8 @@ const watchInterval = 250;
 process.exitCode = await buildIfStale();
 if (process.exitCode === 0) {
   leaveWithParent();
-  const { run } = await import("../dist/src/cli/run.js");
-  process.exitCode = await run(["serve", ...process.argv.slice(2)]);
+  process.argv.splice(2, 0, "serve");
+  await import("../dist/src/main.js");
 }
 
 /** On SIGTERM npm ends its shell, which does not hand the signal on: we would stay behind. */
