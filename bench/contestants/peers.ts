@@ -34,7 +34,8 @@ export const litellm: Contestant = {
   name: "litellm",
   about: litellmBinary ? `LiteLLM ${process.env.BENCH_LITELLM_VERSION ?? ""}, one worker` : "",
   missing: litellmBinary ? undefined : "BENCH_LITELLM does not name its command",
-  token: "sk-bench",
+  // It refuses to start without a master key, or with a weak one.
+  token: "sk-bench-4f1d2c7a90b3e586",
   headers: {},
   images: false,
   start(port, upstream, folder) {
@@ -47,7 +48,13 @@ export const litellm: Contestant = {
         api_key: "any",
       },
     });
-    writeFileSync(file, JSON.stringify({ model_list: [entry("bench"), entry("paced")] }));
+    writeFileSync(
+      file,
+      JSON.stringify({
+        model_list: [entry("bench"), entry("paced")],
+        general_settings: { master_key: this.token },
+      }),
+    );
     const args = ["--config", file, "--port", String(port), "--host", "127.0.0.1"];
     return pinned(gatewayCore, litellmBinary ?? "litellm", [...args, "--num_workers", "1"], {
       LITELLM_LOG: "ERROR",
