@@ -2,9 +2,9 @@
 import { cpuMicros } from "../cores.js";
 
 /** CPU time after which a process is taken for warm however little it has done, microseconds. */
-const enough = 8_000_000;
+const enough = 12_000_000;
 /** Answers after which it is warm. */
-const usual = 20_000;
+const usual = 40_000;
 /** Longest that it is waited for, milliseconds. */
 const patience = 60_000;
 
