@@ -104,7 +104,7 @@ export const image = (contestants: readonly Contestant[]): Scenario =>
         model: "picture",
         prompt: "a beam above a door",
         response_format: "b64_json",
-        size: "512x512",
+        size: "512x1000",
       }),
       connections: [4],
     },

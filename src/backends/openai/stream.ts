@@ -11,6 +11,7 @@ import {
   stampOf,
 } from "./completion.js";
 import type { ServerEvent } from "./events.js";
+import { ChunkTemplate } from "./template.js";
 
 /**
  * Makes the contract's stream out of a server's: a message for each piece of
@@ -24,6 +25,7 @@ export class CompletionStream {
   #finishReason: string | undefined;
   #usage: LLMTokenUsage | undefined;
   #done = false;
+  readonly #template = new ChunkTemplate();
 
   /** Whether `[DONE]` was read: nothing that comes now counts. */
   get done(): boolean {
@@ -46,17 +48,25 @@ export class CompletionStream {
       this.finish(out);
       return;
     }
+    const text = failed || !this.#stamp ? undefined : this.#template.textOf(data);
+    if (text !== undefined && this.#stamp) {
+      if (text !== "") out.push(piece(this.#stamp, text));
+      return;
+    }
     if (data.trim() === "") return;
     const chunk = readObject(data);
     const failure = failureIn(chunk, failed);
     if (failure) throw failure;
     this.#stamp ??= stampOf(chunk);
-    this.#usage = readUsage(chunk.usage) ?? this.#usage;
+    const usage = readUsage(chunk.usage);
+    if (usage) this.#usage = usage;
     const choice = firstChoice(chunk);
     if (!choice) return;
     const content = isObject(choice.delta) ? readContent(choice.delta.content) : "";
     if (content !== "") out.push(piece(this.#stamp, content));
-    this.#finishReason = readFinishReason(choice.finish_reason) ?? this.#finishReason;
+    const finishReason = readFinishReason(choice.finish_reason);
+    if (finishReason) this.#finishReason = finishReason;
+    else if (content !== "" && !usage) this.#template.learn(data, content);
   }
 
   /**

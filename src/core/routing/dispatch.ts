@@ -6,10 +6,9 @@
 import type { Call, CallEnd } from "../call.js";
 import { LintelError, toLintelError } from "../errors.js";
 import { Attempt, type Batch, streams } from "./attempt.js";
-import { choose } from "./choose.js";
+import { Candidates } from "./candidates.js";
 import { pause } from "./clock.js";
 import { hedged, type Outcome, type Started } from "./hedge.js";
-import { lastWord } from "./last-word.js";
 import type { Place } from "./queue.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
@@ -28,16 +27,9 @@ const rests: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shut
 export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   readonly #call: Call;
   readonly #tools: RoutingTools;
-  readonly #targets: readonly Target[];
+  readonly #candidates: Candidates;
   #running: Attempt[] = [];
   #winner: Attempt | undefined;
-  /** Targets that were asked. */
-  #tried: Set<Target> | undefined;
-  /** Targets that can't do it, whenever they are asked. */
-  #unfit: Set<Target> | undefined;
-  /** Why the last one of these can't. */
-  #misfit: LintelError | undefined;
-  #failure: LintelError | undefined;
   #asked = 0;
   #pauses = 0;
   #waiting: Waiting | undefined;
@@ -48,7 +40,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   constructor(call: Call, tools: RoutingTools) {
     this.#call = call;
     this.#tools = tools;
-    this.#targets = call.targets ?? [];
+    this.#candidates = new Candidates(call.targets ?? [], call.affinity, tools.random);
   }
 
   get #caller(): string {
@@ -96,7 +88,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
         continue;
       }
       const now = clock.now();
-      const chosen = this.#waiting ? "full" : this.#choose(now);
+      const chosen = this.#waiting ? "full" : this.#candidates.choose(now);
       if (chosen === undefined) throw this.#giveUp();
       let start: Started | undefined;
       if (chosen === "full") {
@@ -164,9 +156,9 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
       attempt = new Attempt(this.#call, options);
     } catch (thrown) {
       target.endpoint.giveBack(clock.now(), probe, this.#caller);
-      this.#misfit = toLintelError(thrown);
-      if (this.#misfit.retry !== "elsewhere") throw this.#misfit;
-      this.#unfit = (this.#unfit ?? new Set()).add(target);
+      const why = toLintelError(thrown);
+      this.#candidates.unfit(target, why);
+      if (why.retry !== "elsewhere") throw why;
       return undefined;
     }
     this.#running.push(attempt);
@@ -209,12 +201,10 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #lost(attempt: Attempt, thrown: unknown): LintelError {
     const failure = toLintelError(thrown);
     const { target, record } = attempt;
-    this.#failure = failure;
     this.#running = this.#running.filter((it) => it !== attempt);
     attempt.end(failure.code);
     attempt.giveUp(failure);
-    this.#tried = (this.#tried ?? new Set()).add(target);
-    if (failure.retry === "elsewhere") this.#unfit = (this.#unfit ?? new Set()).add(target);
+    this.#candidates.failed(target, failure);
     if (failure.askedDelay !== undefined && rests.has(failure.code)) {
       target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now());
     }
@@ -236,9 +226,9 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     const { clock, budget, settings, random } = this.#tools;
     const { attempts, firstPauseMs, longestPauseMs } = settings.retry;
     if (this.#asked >= attempts) throw this.#giveUp();
-    const next = this.#choose(clock.now());
+    const next = this.#candidates.choose(clock.now());
     if (next === undefined) throw this.#giveUp();
-    const again = next !== "full" && this.#tried?.has(next) === true;
+    const again = next !== "full" && this.#candidates.wasTried(next);
     const longest = Math.min(longestPauseMs, firstPauseMs * 2 ** this.#pauses);
     const pauseMs = again ? longest * (0.5 + 0.5 * random()) : 0;
     if (deadline !== undefined && Date.now() + pauseMs >= deadline) throw this.#giveUp();
@@ -248,43 +238,17 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     await pause(clock, pauseMs, signal);
   }
 
-  /** A target that was not asked yet; else, one that may be asked again. */
-  #choose(now: number): Target | "full" | undefined {
-    const { random } = this.#tools;
-    const { affinity } = this.#call;
-    const targets = this.#targets;
-    const chosen = choose(targets, { now, random, affinity, without: this.#passed() });
-    if (chosen !== undefined || !this.#tried) return chosen;
-    return choose(targets, { now, random, affinity, without: this.#unfit });
-  }
-
-  #passed(): ReadonlySet<Target> | undefined {
-    if (!this.#tried || !this.#unfit) return this.#tried ?? this.#unfit;
-    return new Set([...this.#tried, ...this.#unfit]);
-  }
-
-  /** What the caller sees where no attempt follows. */
   #giveUp(): LintelError {
-    const now = this.#tools.clock.now();
-    const fit = this.#fit();
-    if (fit.length === 0 && !this.#failure && this.#misfit) return this.#misfit;
-    return lastWord(this.#failure, fit, now);
-  }
-
-  #fit(): Target[] {
-    return this.#targets.filter((target) => !this.#unfit?.has(target));
+    return this.#candidates.lastWord(this.#tools.clock.now());
   }
 
   /** A second target, if there is a healthy one with room, and the budget allows it. */
   #second(): Started | undefined {
-    const { clock, random, budget } = this.#tools;
+    const { clock, budget } = this.#tools;
     const now = clock.now();
-    const without = new Set(this.#passed());
-    for (const { target } of this.#running) without.add(target);
-    const chosen = choose(this.#targets, { now, random, without });
-    // One that may be away is no help against one that is slow.
-    if (chosen === undefined || chosen === "full" || chosen.endpoint.circuit.out) return undefined;
-    if (!budget.take(now)) return undefined;
+    const asked = this.#running.map(({ target }) => target);
+    const chosen = this.#candidates.second(now, asked);
+    if (!chosen || !budget.take(now)) return undefined;
     try {
       return this.#begin(chosen, chosen.endpoint.take(this.#caller), now, true);
     } catch {
@@ -293,7 +257,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   }
 
   #hedge() {
-    return this.#targets.length > 1 ? this.#tools.hedgeOf(this.#call) : undefined;
+    return this.#candidates.all.length > 1 ? this.#tools.hedgeOf(this.#call) : undefined;
   }
 
   /** Milliseconds to wait for a target before a second one is asked. */
@@ -307,12 +271,12 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
 
   #enter(): Waiting {
     const { settings, clock } = this.#tools;
-    const endpoints = this.#fit().map(({ endpoint }) => endpoint);
+    const endpoints = this.#candidates.fit().map(({ endpoint }) => endpoint);
     return new Waiting(this.#call, endpoints, settings.queue, clock);
   }
 
   #targetOf({ endpoint }: Place): Target {
-    return this.#targets.find((target) => target.endpoint === endpoint) as Target;
+    return this.#candidates.all.find((target) => target.endpoint === endpoint) as Target;
   }
 }
 

@@ -1,0 +1,79 @@
+/** The targets of one call: which of them it may still go to, and what is said where there is none. */
+import type { LintelError } from "../errors.js";
+import { choose } from "./choose.js";
+import { lastWord } from "./last-word.js";
+import type { Target } from "./target.js";
+
+/** What remains of a call's targets, attempt after attempt. */
+export class Candidates {
+  readonly all: readonly Target[];
+  readonly #affinity: string | undefined;
+  readonly #random: () => number;
+  /** Those that were asked. */
+  #tried: Set<Target> | undefined;
+  /** Those that can't do it, whenever they are asked. */
+  #unfit: Set<Target> | undefined;
+  /** Why the last one of these can't. */
+  #misfit: LintelError | undefined;
+  #failure: LintelError | undefined;
+
+  /**
+   * @param targets by tier
+   * @param random from 0 to below 1
+   */
+  constructor(targets: readonly Target[], affinity: string | undefined, random: () => number) {
+    this.all = targets;
+    this.#affinity = affinity;
+    this.#random = random;
+  }
+
+  /** A target that was not asked yet; else, one that may be asked again. */
+  choose(now: number): Target | "full" | undefined {
+    const choice = { now, random: this.#random, affinity: this.#affinity };
+    const chosen = choose(this.all, { ...choice, without: this.#passed() });
+    if (chosen !== undefined || !this.#tried) return chosen;
+    return choose(this.all, { ...choice, without: this.#unfit });
+  }
+
+  /** A healthy one with room, besides those that are being asked. */
+  second(now: number, asked: readonly Target[]): Target | undefined {
+    const without = new Set([...(this.#passed() ?? []), ...asked]);
+    const chosen = choose(this.all, { now, random: this.#random, without });
+    // One that may be away is no help against one that is slow.
+    return chosen === "full" || chosen?.endpoint.circuit.out ? undefined : chosen;
+  }
+
+  /** Those that could do what is asked. */
+  fit(): Target[] {
+    return this.all.filter((target) => !this.#unfit?.has(target));
+  }
+
+  wasTried(target: Target): boolean {
+    return this.#tried?.has(target) === true;
+  }
+
+  /** It can't do what is asked; nothing was begun. */
+  unfit(target: Target, why: LintelError): void {
+    this.#misfit = why;
+    this.#unfit = (this.#unfit ?? new Set()).add(target);
+  }
+
+  /** It was asked, and failed. */
+  failed(target: Target, failure: LintelError): void {
+    this.#failure = failure;
+    this.#tried = (this.#tried ?? new Set()).add(target);
+    if (failure.retry === "elsewhere") this.#unfit = (this.#unfit ?? new Set()).add(target);
+  }
+
+  /** What the caller sees where no attempt follows. */
+  lastWord(now: number): LintelError {
+    const fit = this.fit();
+    if (fit.length === 0 && !this.#failure && this.#misfit) return this.#misfit;
+    return lastWord(this.#failure, fit, now);
+  }
+
+  #passed(): ReadonlySet<Target> | undefined {
+    if (!this.#tried || !this.#unfit) return this.#tried ?? this.#unfit;
+    return new Set([...this.#tried, ...this.#unfit]);
+  }
+}
