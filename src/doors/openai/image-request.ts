@@ -56,19 +56,16 @@ export function readImage(json: JsonObject): ImageRequest {
 /** The answer as JSON text. */
 export function wholeOpenAIImages(response: TextToImageResponse, notes: readonly string[]): string {
   const warnings = [...notes, ...response.warnings];
-  return JSON.stringify({
-    created: Math.floor(Date.now() / 1000),
-    data: response.images.map(({ url, seed, nsfw, data }) => ({
-      ...(data.length > 0
-        ? {
-            b64_json: Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64"),
-          }
-        : { url }),
-      seed,
-      nsfw,
-    })),
-    ...(warnings.length > 0 && { warnings }),
-  });
+  const images = response.images.map(
+    ({ url, seed, nsfw, data: { buffer, byteOffset, length } }) => {
+      if (length === 0) return JSON.stringify({ url, seed, nsfw });
+      // JSON.stringify would look at each letter for one to escape: 9 ms for 2 MB that have none.
+      const base64 = Buffer.from(buffer, byteOffset, length).toString("base64");
+      return `{"b64_json":"${base64}","seed":${seed},"nsfw":${nsfw}}`;
+    },
+  );
+  const rest = warnings.length > 0 ? `,"warnings":${JSON.stringify(warnings)}` : "";
+  return `{"created":${Math.floor(Date.now() / 1000)},"data":[${images.join(",")}]${rest}}`;
 }
 
 /** @returns `undefined` if it is no size; without numbers if none was asked for */
