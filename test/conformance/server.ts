@@ -12,6 +12,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { nativeSignal } from "../../src/core/cancellation.js";
 import { type LintelError, toLintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import type { Metadata } from "../../src/doors/rpc/edge/answer.js";
@@ -65,8 +66,9 @@ function edgeMethod(
       const key = name.toLowerCase();
       to[key] = to[key] === undefined ? value : [to[key], value].flat();
     };
+    const left = nativeSignal(signal);
     const deadline =
-      timeoutMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      timeoutMs === undefined ? left : AbortSignal.any([left, AbortSignal.timeout(timeoutMs)]);
     const around: Surroundings = {
       requestHeaders: Object.entries(headers).flatMap(([name, value]) =>
         name.startsWith(":") || value === undefined
