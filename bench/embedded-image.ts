@@ -5,11 +5,11 @@
  * Run by `npm run bench:image`; fails above that, or where fewer steps ran than
  * were asked for. With `--write` the figures go into the model's card.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
+import { startGateway } from "../test/faults/processes.js";
+import { median } from "./targets.js";
 
 const rounds = 5;
 const mostSeconds = 4;
@@ -17,23 +17,9 @@ const root = join(import.meta.dirname, "..");
 const card = join(root, "models/image/README.md");
 
 const state = mkdtempSync(join(tmpdir(), "lintel-bench-"));
-writeFileSync(join(state, "lintel.yaml"), "listen: 127.0.0.1:0\nlog: { level: error }\n");
-const gateway = spawn(process.execPath, [join(root, "dist/src/main.js"), "serve"], {
-  cwd: state,
-  env: { ...process.env, XDG_STATE_HOME: state },
-  stdio: ["ignore", "pipe", "inherit"],
-});
-const ended = once(gateway, "exit");
-
-async function address(): Promise<string> {
-  let said = "";
-  for await (const part of gateway.stdout) {
-    said += part;
-    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
-    if (url) return url;
-  }
-  throw new Error(`the gateway did not start: ${said}`);
-}
+const config = join(state, "lintel.yaml");
+writeFileSync(config, `log: { level: error }\nstate: { directory: ${state} }\n`);
+const gateway = await startGateway(config, [], "dist/src/main.js", "inherit");
 
 /** Draws a picture. Seconds until it is stored, and the steps that its progress told. */
 async function draw(url: string, request: object): Promise<{ seconds: number; steps: number }> {
@@ -59,8 +45,7 @@ const kinds = [
 
 const times = new Map<string, number[]>();
 try {
-  const url = await address();
-  gateway.stdout.resume();
+  const { url } = gateway;
   await draw(url, { prompt, num_inference_steps: 1 });
   for (let round = 0; round < rounds; round++) {
     for (const [name, request, wanted] of kinds) {
@@ -70,12 +55,10 @@ try {
     }
   }
 } finally {
-  gateway.kill();
-  await ended;
+  await gateway.stop();
   rmSync(state, { recursive: true, force: true });
 }
 
-const median = (of: readonly number[]) => [...of].sort((a, b) => a - b)[of.length >> 1] ?? 0;
 const lines = [
   "| picture | seconds | least to most |",
   "|---|---|---|",

@@ -15,6 +15,7 @@ import { Tally } from "../src/telemetry/tally.js";
 import type { Watcher } from "../src/telemetry/watchers.js";
 import { coreOf, run } from "../test/support/core.js";
 import { says, scripted } from "../test/support/scripted.js";
+import { median } from "./targets.js";
 
 const rounds = 9;
 const calls = 3000;
@@ -57,7 +58,6 @@ for (let round = 0; round < rounds; round++) {
     else way.times.push((user + system) / calls);
   }
 }
-const median = (values: number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0;
 const base = median(all[0]?.times ?? []);
 console.log(
   `Node ${process.version}, medians of ${rounds - 1} interleaved rounds of ${calls} calls`,

@@ -12,19 +12,11 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { bundle, dropBundle } from "./bundle.js";
+import { replace } from "./replace.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const out = join(root, "dist");
@@ -75,14 +67,6 @@ function keyNow() {
 }
 
 const outputOf = (source) => join(out, source.replace(/\.ts$/, ".js"));
-
-/** Puts a file in place at once. A command stays one: npm makes it executable only when it links it. */
-function replace(path, text) {
-  mkdirSync(dirname(path), { recursive: true });
-  const draft = `${path}.${process.pid}.tmp`;
-  writeFileSync(draft, text, { mode: text.startsWith("#!") ? 0o755 : 0o644 });
-  renameSync(draft, path);
-}
 
 /** The compiler, or `undefined` where `npm ci --omit=dev` left it out. */
 async function compiler() {

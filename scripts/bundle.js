@@ -5,10 +5,11 @@
  * Without a working esbuild (`npm ci --omit=optional` leaves its binary out)
  * there is no bundle, and everything runs from dist/src/.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { replace } from "./replace.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const sources = join(root, "dist/src");
@@ -48,14 +49,6 @@ function lastFiles() {
   } catch {
     return { files: [], before: [] };
   }
-}
-
-/** Puts a file in place at once. */
-function replace(path, contents) {
-  mkdirSync(dirname(path), { recursive: true });
-  const draft = `${path}.${process.pid}.tmp`;
-  writeFileSync(draft, contents);
-  renameSync(draft, path);
 }
 
 /** Takes the bundle away: what is in dist/src/ counts. */

@@ -67,10 +67,12 @@ interface Plan {
   readonly unset: Values;
 }
 
-const plans = new WeakMap<Model, Map<ModelSettings | undefined, Plan>>();
+/** Of models by their settings; neither outlives a reload. */
+const plans = new WeakMap<Model, WeakMap<object, Plan>>();
+const noSettings = {};
 
 function planOf(model: Model, settings: ModelSettings | undefined, chat: boolean): Plan {
-  const known = plans.get(model)?.get(settings);
+  const known = plans.get(model)?.get(settings ?? noSettings);
   if (known) return known;
   const all = chat ? parameters.chat : parameters.image;
   const supported = new Set(model.supports);
@@ -83,8 +85,8 @@ function planOf(model: Model, settings: ModelSettings | undefined, chat: boolean
       }),
     ),
   };
-  const ofModel = plans.get(model) ?? new Map<ModelSettings | undefined, Plan>();
-  plans.set(model, ofModel.set(settings, plan));
+  const ofModel = plans.get(model) ?? new WeakMap<object, Plan>();
+  plans.set(model, ofModel.set(settings ?? noSettings, plan));
   return plan;
 }
 

@@ -30,16 +30,18 @@ export const startTarget = (): Promise<Running> =>
 /**
  * Starts a gateway, as `lintel serve` does.
  * @param options Node's own; @param entry its program, by default the sources
+ * @param stderr where its log goes
  */
 export const startGateway = (
   config: string,
   options: readonly string[] = fromSources,
   entry = "src/main.ts",
+  stderr: "ignore" | "inherit" = "ignore",
 ): Promise<Running> =>
   run(async (port) => {
     const args = [...options, `${root}${entry}`, "serve", "--config", config];
     const child = spawn(process.execPath, [...args, "--listen", `127.0.0.1:${port}`], {
-      stdio: ["ignore", "pipe", "ignore"],
+      stdio: ["ignore", "pipe", stderr],
     });
     for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
       const found = / on http:\S+:(\d+)$/.exec(line)?.[1];

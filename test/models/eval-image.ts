@@ -10,22 +10,11 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { buildIfStale } from "./build.js";
+import { startGateway } from "../faults/processes.js";
 
-const root = join(import.meta.dirname, "..");
+const root = join(import.meta.dirname, "../..");
 const python = process.env.LINTEL_IMAGE_PYTHON ?? "python3";
 const needed = "numpy and Pillow, as in models/image/requirements.txt";
-
-/** What the gateway says that it listens at, once it does. */
-async function addressOf(child) {
-  let said = "";
-  for await (const part of child.stdout) {
-    said += part;
-    const [url] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
-    if (url) return url;
-  }
-  throw new Error(`the gateway did not start: ${said}`);
-}
 
 if (spawnSync(python, ["-c", "import numpy, PIL"]).status !== 0) {
   console.error(
@@ -33,19 +22,12 @@ if (spawnSync(python, ["-c", "import numpy, PIL"]).status !== 0) {
   );
   process.exit(1);
 }
-if ((await buildIfStale()) !== 0) process.exit(1);
 
 const state = mkdtempSync(join(tmpdir(), "lintel-eval-"));
-writeFileSync(join(state, "lintel.yaml"), "listen: 127.0.0.1:0\nlog: { level: error }\n");
-const gateway = spawn(process.execPath, [join(root, "dist/src/main.js"), "serve"], {
-  cwd: state,
-  env: { ...process.env, XDG_STATE_HOME: state },
-  stdio: ["ignore", "pipe", "inherit"],
-});
-const ended = once(gateway, "exit");
+const config = join(state, "lintel.yaml");
+writeFileSync(config, `log: { level: error }\nstate: { directory: ${state} }\n`);
+const gateway = await startGateway(config, [], "dist/src/main.js", "inherit");
 try {
-  const server = await addressOf(gateway);
-  gateway.stdout.resume();
   const script = join(root, "models/image/evaluate.py");
   const judge = spawn(
     python,
@@ -53,7 +35,7 @@ try {
       "-B",
       script,
       "--server",
-      server,
+      gateway.url,
       "--least",
       "90",
       "--lora",
@@ -65,7 +47,6 @@ try {
   const [code] = await once(judge, "exit");
   process.exitCode = code ?? 1;
 } finally {
-  gateway.kill();
-  await ended;
+  await gateway.stop();
   rmSync(state, { recursive: true, force: true });
 }
