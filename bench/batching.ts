@@ -7,7 +7,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { answer, backendFor, chatRequest } from "../test/backends/llama-subject.js";
-import { parametersOf, writeRandomModel } from "./random-gguf.js";
+import { parametersOf, weightTypes, writeRandomModel } from "./random-gguf.js";
 
 const given = Object.fromEntries(process.argv.slice(2).map((word) => word.split("=")));
 const option = (name: string, value: number) => Number(given[name] ?? value);
@@ -18,7 +18,7 @@ const shape = {
   heads: option("heads", 12),
   context: 512,
   vocabulary: option("vocabulary", 8192),
-  type: given.type === "q8_0" ? ("q8_0" as const) : ("f16" as const),
+  type: weightTypes.find((type) => type === given.type) ?? "f16",
 };
 const streams = option("streams", 8);
 const tokens = option("tokens", 128);

@@ -15,8 +15,9 @@ export interface Shape {
   readonly type: WeightType;
 }
 
-/** How weights are written: Q8_0 in blocks, or in half precision. */
-export type WeightType = "q8_0" | "f16";
+/** How weights are written: Q8_0 in blocks, in half or in single precision. */
+export const weightTypes = ["q8_0", "f16", "f32"] as const;
+export type WeightType = (typeof weightTypes)[number];
 
 /** Parameters of such a model. */
 export const parametersOf = ({ width, inner, layers, vocabulary }: Shape) =>
@@ -25,7 +26,7 @@ export const parametersOf = ({ width, inner, layers, vocabulary }: Shape) =>
 /** Numbers of GGUF's types. */
 const types = { uint32: 4, float32: 6, bool: 7, string: 8, array: 9 } as const;
 const f32 = 0;
-const weightTypes = { f16: 1, q8_0: 8 } as const satisfies Record<WeightType, number>;
+const typeNumbers = { f32, f16: 1, q8_0: 8 } as const satisfies Record<WeightType, number>;
 const alignment = 32;
 
 const control = ["<|bos|>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>"];
@@ -85,7 +86,7 @@ export async function writeRandomModel(path: string, shape: Shape): Promise<void
       bytesOf(tensor.name),
       uint32(dimensions.length),
       ...dimensions.map(uint64),
-      uint32(tensor.rows ? weightTypes[type] : f32),
+      uint32(tensor.rows ? typeNumbers[type] : f32),
       uint64(offset),
     ]);
     offset += padded(sizeOf(tensor, type));
@@ -121,14 +122,19 @@ const blockBytes = 2 + block;
 
 function sizeOf({ columns, rows }: Tensor, type: WeightType): number {
   if (!rows) return 4 * columns;
-  return type === "f16" ? 2 * rows * columns : ((rows * columns) / block) * blockBytes;
+  if (type === "q8_0") return ((rows * columns) / block) * blockBytes;
+  return (type === "f16" ? 2 : 4) * rows * columns;
 }
 
 function weights(tensor: Tensor, type: WeightType): Buffer {
   const { columns, rows, unlikely = 0 } = tensor;
   if (!rows) return Buffer.from(new Float32Array(columns).fill(1).buffer);
   const bytes = randomFillSync(Buffer.alloc(sizeOf(tensor, type)));
-  if (type === "f16") {
+  if (type === "f32") {
+    const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+    // From 2^-6 to 2^-5, of either sign.
+    for (let i = 0; i < words.length; i++) words[i] = ((words[i] ?? 0) & 0x807fffff) | 0x3c800000;
+  } else if (type === "f16") {
     const halves = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.length / 2);
     // From 2^-6 to 2^-5, of either sign.
     for (let i = 0; i < halves.length; i++) halves[i] = ((halves[i] ?? 0) & 0x83ff) | 0x2400;

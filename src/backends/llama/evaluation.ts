@@ -3,6 +3,7 @@
 import type { LlamaContextSequence, Token } from "node-llama-cpp";
 import type { CallSignal } from "../../core/cancellation.js";
 import { unlessAborted } from "../abort.js";
+import { rankOf } from "./batching.js";
 
 /** How tokens are chosen; in llama.cpp's terms, 0 turns `topK` off. */
 export interface Sampling {
@@ -12,48 +13,79 @@ export interface Sampling {
   readonly seed: number;
 }
 
+/** A sequence of a context, and its number there. */
+export interface Place {
+  readonly sequence: LlamaContextSequence;
+  readonly number: number;
+}
+
+/** What is to be done on a sequence. */
+export interface Work {
+  readonly prompt: readonly Token[];
+  readonly sampling: Sampling;
+  /** Tokens to make at the most. */
+  readonly limit: number;
+}
+
 /** The work on one sequence: the prompt in pieces, then token after token. */
 export class Evaluation {
-  readonly sequence: LlamaContextSequence;
-  readonly #prompt: readonly Token[];
-  readonly #sampling: Sampling;
+  readonly place: Place;
+  readonly #work: Work;
   #tokens: ReturnType<LlamaContextSequence["evaluate"]> | undefined;
+  #made = 0;
+  /** The token after the one that was asked for last. */
+  #ahead: Promise<Token | undefined> | undefined;
   #running: Promise<unknown> = Promise.resolve();
+  #ended = false;
 
-  constructor(sequence: LlamaContextSequence, prompt: readonly Token[], sampling: Sampling) {
-    this.sequence = sequence;
-    this.#prompt = prompt;
-    this.#sampling = sampling;
+  constructor(place: Place, work: Work) {
+    this.place = place;
+    this.#work = work;
   }
 
-  /** The next token; nothing if the model has no more. */
+  /**
+   * The next token; nothing if the model has no more. The one after it is begun before
+   * this one is read: so the sequence is back in line for the next batch.
+   */
   next(signal: CallSignal): Promise<Token | undefined> {
     signal.throwIfAborted();
-    const step = this.#step(signal);
-    this.#running = step.catch(() => {});
-    return unlessAborted(step, signal);
+    const token = this.#ahead ?? this.#evaluate(signal);
+    this.#ahead = token.then((value) =>
+      this.#goesOn(value, signal) ? this.#evaluate(signal) : undefined,
+    );
+    this.#running = this.#ahead.catch(() => {});
+    return unlessAborted(token, signal);
   }
 
   /** Resolves when nothing runs on the sequence any more. */
   async end(): Promise<void> {
+    this.#ended = true;
     await this.#running;
     await this.#tokens?.return();
   }
 
-  async #step(signal: CallSignal): Promise<Token | undefined> {
-    this.#tokens ??= this.sequence.evaluate(await this.#prefill(signal), {
-      ...this.#sampling,
+  #goesOn(token: Token | undefined, signal: CallSignal): boolean {
+    if (token === undefined || this.#ended || signal.aborted) return false;
+    return this.#made < this.#work.limit && !this.place.sequence.model.isEogToken(token);
+  }
+
+  async #evaluate(signal: CallSignal): Promise<Token | undefined> {
+    const { sequence, number } = this.place;
+    this.#tokens ??= sequence.evaluate(await this.#prefill(signal), {
+      ...this.#work.sampling,
       yieldEogToken: true,
+      evaluationPriority: rankOf(number),
     });
+    this.#made++;
     const { value } = await this.#tokens.next();
     return value ?? undefined;
   }
 
   /** Evaluates all but the end of the prompt, which is returned. */
   async #prefill(signal: CallSignal): Promise<Token[]> {
-    const { sequence } = this;
+    const { sequence, number } = this.place;
     const { batchSize } = sequence.context;
-    const prompt = [...this.#prompt];
+    const prompt = [...this.#work.prompt];
     // What the sequence still knows of an earlier call is used again, but for
     // the last token: something must be evaluated to have an answer.
     const { firstDifferentIndex } = sequence.compareContextTokens(prompt);
@@ -62,7 +94,9 @@ export class Evaluation {
     let at = sequence.nextTokenIndex;
     for (; prompt.length - at > batchSize; at += batchSize) {
       signal.throwIfAborted();
-      await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(at, at + batchSize));
+      await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(at, at + batchSize), {
+        evaluationPriority: rankOf(number),
+      });
     }
     signal.throwIfAborted();
     return prompt.slice(at);

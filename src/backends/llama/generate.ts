@@ -29,11 +29,12 @@ export async function* generate(
     );
   }
   const limit = Math.min(request.maxTokens ?? chatDefaults.maxTokens, room);
-  const sequence = await loaded.pool.acquire(
+  const place = await loaded.pool.acquire(
     signal,
-    (free) => free.compareContextTokens(prompt).firstDifferentIndex,
+    ({ sequence }) => sequence.compareContextTokens(prompt).firstDifferentIndex,
   );
-  const evaluation = loaded.begin(new Evaluation(sequence, prompt, samplingOf(request)));
+  const work = { prompt, sampling: samplingOf(request), limit };
+  const evaluation = loaded.begin(new Evaluation(place, work));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
     const scanner = new StopScanner([...request.stop, ...loaded.stops]);

@@ -2,12 +2,13 @@
 
 import { availableParallelism } from "node:os";
 import { basename } from "node:path";
-import type { LlamaContext, LlamaContextSequence, LlamaModel, Token } from "node-llama-cpp";
+import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
+import { batchingStrategy } from "./batching.js";
 import { localFile } from "./download.js";
-import type { Evaluation } from "./evaluation.js";
+import type { Evaluation, Place } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
 import { type Gpu, importLlama, type LlamaLibrary, runtime } from "./library.js";
 import { bytesNeeded, bytesOf, freeMemory } from "./memory.js";
@@ -61,7 +62,7 @@ const defaultThreads = (modelBytes: number) =>
 /** A model that answers. */
 export class LoadedModel {
   readonly model: LlamaModel;
-  readonly pool: Pool<LlamaContextSequence>;
+  readonly pool: Pool<Place>;
   /** Tokens that one sequence holds. */
   readonly contextSize: number;
   /** Texts that end an answer besides the model's own tokens. */
@@ -82,7 +83,10 @@ export class LoadedModel {
     this.stops = stops;
     this.contextSize = context.contextSize;
     this.pool = new Pool(
-      Array.from({ length: context.totalSequences }, () => context.getSequence()),
+      Array.from({ length: context.totalSequences }, (_, number) => ({
+        sequence: context.getSequence(),
+        number,
+      })),
     );
   }
 
@@ -109,7 +113,7 @@ export class LoadedModel {
   async end(evaluation: Evaluation): Promise<void> {
     await evaluation.end();
     this.#evaluations.delete(evaluation);
-    this.pool.release(evaluation.sequence);
+    this.pool.release(evaluation.place);
   }
 
   /** Frees the memory, after what runs at this moment. Calls must have been aborted. */
@@ -161,6 +165,7 @@ export async function loadModel(
         contextSize:
           settings.contextSize ?? Math.min(model.trainContextSize, largestDefaultContext),
         threads: settings.threads ?? defaultThreads(model.size),
+        batching: { itemPrioritizationStrategy: batchingStrategy() },
       });
       const { template, stops } = chatTemplateOf(library, model);
       return new LoadedModel(model, context, template, stops);

@@ -1,0 +1,55 @@
+/** Which tokens of which sequences are evaluated together. */
+
+import type { BatchingOptions, EvaluationPriority } from "node-llama-cpp";
+
+type Strategy = Exclude<BatchingOptions["itemPrioritizationStrategy"], string | undefined>;
+type Items = Parameters<Strategy>[0]["items"];
+
+/** Times that a batch waits for a sequence; each lets promises that are settled go on, nothing more. */
+const patience = 100;
+
+/**
+ * What the batches of one context hold, as node-llama-cpp asks for it. An engine that
+ * evaluates 8 tokens at once reads the weights once, so a batch should hold a token of
+ * every sequence that runs. The library's own strategies begin as soon as all but the
+ * last sequence are back in line (8 sequences make batches of 7), and leave the
+ * sequences in the order they came, of which llama.cpp takes only those together whose
+ * numbers follow each other.
+ *
+ * This one waits for whoever was in the last batch, puts sequences in order, gives each
+ * its token, and divides what room is left among the prompts.
+ */
+export function batchingStrategy(): Strategy {
+  let last = 0;
+  let waited = 0;
+  return ({ items, size }) => {
+    if (items.length < last && waited++ < patience) return [];
+    waited = 0;
+    last = items.length;
+    const shares = sharesOf(items, size);
+    return items
+      .map((item, i) => ({ item, processAmount: shares[i] ?? 0 }))
+      .filter(({ processAmount }) => processAmount > 0)
+      .sort((a, b) => a.item.evaluationPriority - b.item.evaluationPriority);
+  };
+}
+
+/** Room for each: what it needs, or an even part of what those that need less have left. */
+function sharesOf(items: Items, size: number): number[] {
+  const shares: number[] = [];
+  const needOf = (i: number) => items[i]?.tokens.length ?? 0;
+  let room = size;
+  let left = items.length;
+  for (const i of [...items.keys()].sort((a, b) => needOf(a) - needOf(b))) {
+    const share = Math.min(needOf(i), Math.ceil(room / left--));
+    shares[i] = share;
+    room -= share;
+  }
+  return shares;
+}
+
+/**
+ * A sequence's number as the one thing that an item of a batch carries through the
+ * library. Its type knows five ranks; all that is done with it is the sort above.
+ */
+export const rankOf = (sequence: number) => sequence as EvaluationPriority;
