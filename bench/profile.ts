@@ -1,21 +1,30 @@
 /**
  * Where Lintel's CPU time goes under a load: functions and files by their own
  * time, and Lintel's functions with what they call. Run by
- *   npx tsx bench/profile.ts [json|sse] [lintel|lintel-full] [--seconds 5] [--connections 32] [--plain]
+ *   npx tsx bench/profile.ts [json|sse|image|paced] [lintel|lintel-full] [--seconds 5] [--connections 32] [--plain]
+ * `paced`: so many streams open, an event each 20 ms; times are those of an event.
  * `--plain`: without the profiler, only the CPU time of an answer.
  */
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { compile } from "./compile.js";
 import { bare } from "./contestants/bare.js";
-import { answering, chatBody, headersOf, pathOf } from "./contestants/contestant.js";
+import {
+  answering,
+  type Contestant,
+  chatBody,
+  headersOf,
+  pathOf,
+} from "./contestants/contestant.js";
 import { lintelFull, lintelPlain } from "./contestants/lintel.js";
 import { nginx } from "./contestants/nginx.js";
 import { cpuMicros, otherCore, pinned } from "./cores.js";
+import { streams } from "./load/streams.js";
 import { warm } from "./load/warm.js";
 import { wrk } from "./load/wrk.js";
+import { imageRequest } from "./scenarios/whole.js";
 import { writeImage } from "./upstream/image.js";
 
 const { values, positionals } = parseArgs({
@@ -28,15 +37,12 @@ const { values, positionals } = parseArgs({
   },
 });
 const [kind = "json", name = "lintel-full"] = positionals;
-const contestant = [lintelPlain, lintelFull, bare, nginx].find((one) => one.name === name);
-if (!contestant) throw new Error(`${name} is not known`);
+const contestant = contestantNamed(name);
 
 const folder = mkdtempSync(join(tmpdir(), "lintel-profile-"));
 const profiles = join(folder, "profiles");
 if (!values.plain) process.env.BENCH_NODE_OPTIONS = `--cpu-prof --cpu-prof-dir=${profiles}`;
-const server = join(folder, "upstream");
-const built = spawnSync("cc", ["-O2", "-o", server, "bench/upstream/upstream.c"]);
-if (built.status !== 0) throw new Error(String(built.stderr));
+const server = compile("bench/upstream/upstream.c", folder);
 const at = 27_000 + Math.floor(Math.random() * 3000);
 const upstream = pinned(otherCore, server, [String(at)], { BENCH_IMAGE: writeImage(folder) });
 const gateway = contestant.start(at + 1, at, folder);
@@ -44,24 +50,48 @@ const gateway = contestant.start(at + 1, at, folder);
 let each = 0;
 try {
   await answering(contestant, at + 1);
-  const load = (seconds: number) =>
-    wrk({
-      folder,
-      core: otherCore,
-      url: `http://127.0.0.1:${at + 1}${pathOf(contestant)}`,
-      connections: Number(values.connections),
-      seconds,
-      headers: headersOf(contestant),
-      body: chatBody("bench", kind === "sse"),
-    });
-  await warm(gateway.pid, async () => (await load(2)).requests, kind === "sse" ? 10 : 1);
-  const before = cpuMicros(gateway.pid);
-  const { requests, perSecond, failures } = await load(Number(values.seconds));
-  each = (cpuMicros(gateway.pid) - before) / requests;
-  console.log(
-    `${kind} ${name}: ${each.toFixed(1)} CPU µs an answer, ${perSecond.toFixed(0)}/s, ${failures} failures` +
-      (kind === "sse" ? `, ${Math.round(65e6 / each)} events per core-second` : ""),
-  );
+  const headers = headersOf(contestant);
+  const measured = kind === "paced" ? await underStreams() : await underRequests();
+  each = measured.each;
+  console.log(`${kind} ${name}: ${each.toFixed(1)} CPU µs ${measured.said}`);
+
+  async function underRequests() {
+    const { path, body } =
+      kind === "image"
+        ? imageRequest
+        : { path: pathOf(contestant), body: chatBody("bench", kind === "sse") };
+    const load = (seconds: number) =>
+      wrk({
+        folder,
+        core: otherCore,
+        url: `http://127.0.0.1:${at + 1}${path}`,
+        connections: Number(values.connections),
+        seconds,
+        headers,
+        body,
+      });
+    await warm(gateway.pid, async () => (await load(2)).requests, kind === "sse" ? 10 : 1);
+    const before = cpuMicros(gateway.pid);
+    const { requests, perSecond, failures } = await load(Number(values.seconds));
+    const each = (cpuMicros(gateway.pid) - before) / requests;
+    const events = kind === "sse" ? `, ${Math.round(65e6 / each)} events per core-second` : "";
+    return { each, said: `an answer, ${perSecond.toFixed(0)}/s, ${failures} failures${events}` };
+  }
+
+  async function underStreams() {
+    const program = compile("bench/load/streams.c", folder);
+    const open = Number(values.connections);
+    const load = (seconds: number) => streams(program, contestant, at + 1, open, seconds);
+    await load(8);
+    const before = cpuMicros(gateway.pid);
+    const from = performance.now();
+    const { events, first50, delay50 } = await load(Number(values.seconds));
+    const elapsed = (performance.now() - from) / 1000;
+    const perSecond = events / Number(values.seconds);
+    const each = (cpuMicros(gateway.pid) - before) / (perSecond * elapsed);
+    const times = `first after ${(first50 / 1000).toFixed(1)} ms, delay ${(delay50 / 1000).toFixed(1)} ms`;
+    return { each, said: `an event, ${perSecond.toFixed(0)}/s, ${times} (medians)` };
+  }
 } finally {
   await gateway.stop();
   await upstream.stop();
@@ -73,6 +103,12 @@ if (!values.plain) {
   print(JSON.parse(file ?? "{}"), Number(values.top));
 }
 rmSync(folder, { recursive: true, force: true });
+
+function contestantNamed(name: string): Contestant {
+  const found = [lintelPlain, lintelFull, bare, nginx].find((one) => one.name === name);
+  if (!found) throw new Error(`${name} is not known`);
+  return found;
+}
 
 interface Profile {
   readonly nodes: readonly {

@@ -4,11 +4,11 @@
  *   npm run bench -- [--only json,sse] [--with lintel,nginx] [--rounds 3] [--seconds 5]
  * What was measured before and is not measured now keeps its place in the report.
  */
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { compile } from "./compile.js";
 import { bare } from "./contestants/bare.js";
 import type { Contestant } from "./contestants/contestant.js";
 import { lintelFull, lintelPlain } from "./contestants/lintel.js";
@@ -54,12 +54,6 @@ const missing = contestants
 for (const line of missing) console.log(line);
 
 const folder = mkdtempSync(join(tmpdir(), "lintel-bench-"));
-const compile = (source: string, name: string): string => {
-  const target = join(folder, name);
-  const result = spawnSync("cc", ["-O2", "-o", target, source], { encoding: "utf8" });
-  if (result.status !== 0) throw new Error(result.stderr);
-  return target;
-};
 let ports = 21_000 + Math.floor(Math.random() * 5000);
 const upstream = ports++;
 const stage: Stage = {
@@ -67,15 +61,12 @@ const stage: Stage = {
   upstream,
   port: () => ports++,
   seconds: Number(values.seconds),
-  streams: compile("bench/load/streams.c", "streams"),
+  streams: compile("bench/load/streams.c", folder),
 };
 const { writeImage } = await import("./upstream/image.js");
-const server = pinned(
-  otherCore,
-  compile("bench/upstream/upstream.c", "upstream"),
-  [String(upstream)],
-  { BENCH_IMAGE: writeImage(folder) },
-);
+const server = pinned(otherCore, compile("bench/upstream/upstream.c", folder), [String(upstream)], {
+  BENCH_IMAGE: writeImage(folder),
+});
 
 const rounds = Number(values.rounds);
 const wanted = (list: string | undefined, name: string) => !list || list.split(",").includes(name);

@@ -1,10 +1,8 @@
 /** Streams with an event each 20 ms: what the gateway adds. */
-import { answering, type Contestant, chatBody, pathOf } from "../contestants/contestant.js";
-import { cpuMicros, otherCore, output, residentBytes } from "../cores.js";
+import { answering, type Contestant } from "../contestants/contestant.js";
+import { cpuMicros, residentBytes } from "../cores.js";
+import { opening, streams } from "../load/streams.js";
 import type { Scenario } from "./scenario.js";
-
-/** Longest that streams take to be all open and warm, seconds; as `streams.c` has it. */
-const opening = 2.56;
 
 /** Measures with so many streams open at once. */
 export function paced(open: number, contestants: readonly Contestant[]): Scenario {
@@ -18,22 +16,7 @@ export function paced(open: number, contestants: readonly Contestant[]): Scenari
       const process = contestant?.start(port, stage.upstream, stage.folder);
       try {
         if (contestant) await answering(contestant, port);
-        const load = (seconds: number) =>
-          output(
-            otherCore,
-            stage.streams,
-            [
-              String(port),
-              contestant ? pathOf(contestant) : "/v1/chat/completions",
-              String(open),
-              String(seconds),
-              contestant?.token ?? "any",
-              ...Object.entries(contestant?.headers ?? {}).map(
-                ([key, value]) => `${key}: ${value}`,
-              ),
-            ],
-            chatBody("paced", true),
-          );
+        const load = (seconds: number) => streams(stage.streams, contestant, port, open, seconds);
         await load(0.5);
         const pid = process?.pid;
         const before = pid ? cpuMicros(pid) : 0;
@@ -42,7 +25,7 @@ export function paced(open: number, contestants: readonly Contestant[]): Scenari
         const watch = setInterval(() => {
           if (pid) largest = Math.max(largest, residentBytes(pid));
         }, 500);
-        const result = JSON.parse(await load(stage.seconds));
+        const result = await load(stage.seconds);
         clearInterval(watch);
         const cpu = pid ? cpuMicros(pid) - before : 0;
         return {

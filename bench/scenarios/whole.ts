@@ -93,19 +93,24 @@ export const sse = (contestants: readonly Contestant[]): Scenario =>
     contestants,
   );
 
+/** What asks for an image of 2 MB. */
+export const imageRequest = {
+  path: "/v1/images/generations",
+  body: JSON.stringify({
+    model: "picture",
+    prompt: "a beam above a door",
+    response_format: "b64_json",
+    size: "512x1000",
+  }),
+};
+
 /** An image of 2 MB. */
 export const image = (contestants: readonly Contestant[]): Scenario =>
   scenario(
     {
       name: "image",
       about: "POST /v1/images/generations, a PNG of 1.5 MB as 2 MB of base64",
-      path: "/v1/images/generations",
-      body: JSON.stringify({
-        model: "picture",
-        prompt: "a beam above a door",
-        response_format: "b64_json",
-        size: "512x1000",
-      }),
+      ...imageRequest,
       connections: [4],
     },
     contestants.filter(({ images }) => images),

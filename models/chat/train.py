@@ -22,7 +22,7 @@ import batches
 import data
 import tokenizer as tok
 from model import Config, Llama
-from muon import Muon
+from muon import PRECISION, Muon
 
 HERE = Path(__file__).parent
 WORK = HERE / ".work"
@@ -43,7 +43,7 @@ def backward(model: Llama, ids, said, total: int) -> float:
     # Up to a round number of rows: matrices of ever other shapes would fill the memory with compiled code.
     more = -len(places) % 256
     places, target = np.pad(places, (0, more)), F.pad(target, (0, more), value=-100)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=PRECISION is torch.bfloat16):
         hidden = model.hidden(ids[:, :-1]).reshape(-1, model.config.hidden_size)
         logits = F.linear(hidden[torch.from_numpy(places)], model.embed_tokens.weight)
     loss = F.cross_entropy(logits.float(), target, reduction="sum", ignore_index=-100) / total
@@ -127,6 +127,7 @@ def main() -> None:
             save()
     save()
     note = {"steps": step, "tokens": seen, "minutes": round(spent / 60, 1), "threads": args.threads, "seed": args.seed,
+            "precision": str(PRECISION).removeprefix("torch."),
             "parameters": parameters, "loss": round(mean, 4), "lr": args.lr}
     (args.work / "training.json").write_text(json.dumps(note, indent=2) + "\n")
     print(json.dumps(note))

@@ -1,4 +1,5 @@
 /** Whole answers in JSON. */
+import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { toLintelError } from "../../core/errors.js";
 import { only, type Running } from "../../core/gateway.js";
@@ -8,6 +9,9 @@ import { sendError } from "./error.js";
 /** Most characters of `x-lintel-warnings`: clients limit the size of headers. */
 const warningsLimit = 2000;
 
+/** JSON text; in parts where there are bytes in it, which are written as base64. */
+export type JsonText = string | readonly (string | Uint8Array)[];
+
 /**
  * Sends the one message of a unary call, or its error.
  * @param encode the message as JSON text
@@ -16,7 +20,7 @@ const warningsLimit = 2000;
 export async function sendWhole<M extends MethodName>(
   reply: FastifyReply,
   running: Running<M>,
-  encode: (message: Output<M>) => string,
+  encode: (message: Output<M>) => JsonText,
   notes: readonly string[] = [],
 ): Promise<FastifyReply> {
   let message: Output<M>;
@@ -25,10 +29,44 @@ export async function sendWhole<M extends MethodName>(
   } catch (thrown) {
     return sendError(reply, toLintelError(thrown), running);
   }
-  return reply
-    .headers(headersOf(running, notes))
-    .type("application/json; charset=utf-8")
-    .send(encode(message));
+  const text = encode(message);
+  reply.headers(headersOf(running, notes)).type("application/json; charset=utf-8");
+  if (typeof text === "string") return reply.send(text);
+  if (text.every((part) => typeof part === "string")) return reply.send(text.join(""));
+  return reply.header("content-length", lengthOf(text)).send(streamOf(text));
+}
+
+/** Bytes that become one piece of base64: whole groups of three, and small enough to be copied in the cache. */
+const pieceBytes = 48 * 1024;
+
+const lengthOf = (parts: readonly (string | Uint8Array)[]): number =>
+  parts.reduce(
+    (sum, part) =>
+      sum + (typeof part === "string" ? Buffer.byteLength(part) : Math.ceil(part.length / 3) * 4),
+    0,
+  );
+
+/** A text of megabytes would be in fresh memory, and once more when it is sent; pieces take turns in the same. */
+function streamOf(parts: readonly (string | Uint8Array)[]): Readable {
+  const pieces = piecesOf(parts);
+  return new Readable({
+    read() {
+      this.push(pieces.next().value ?? null);
+    },
+  });
+}
+
+function* piecesOf(parts: readonly (string | Uint8Array)[]): Generator<Buffer, undefined> {
+  for (const part of parts) {
+    if (typeof part === "string") {
+      yield Buffer.from(part);
+      continue;
+    }
+    const bytes = Buffer.from(part.buffer, part.byteOffset, part.length);
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      yield Buffer.from(bytes.toString("base64", at, at + pieceBytes), "latin1");
+    }
+  }
 }
 
 /**

@@ -6,6 +6,7 @@ import {
 } from "../../../gen/lintel/v1/image_pb.js";
 import { invalidFields, type LintelError } from "../../core/errors.js";
 import { compileDecoder, type JsonObject } from "../json/decode.js";
+import type { JsonText } from "../json/reply.js";
 import { checkParameters, imageParameters } from "./parameters.js";
 import { type Names, renamedError } from "./rename.js";
 
@@ -54,18 +55,19 @@ export function readImage(json: JsonObject): ImageRequest {
 }
 
 /** The answer as JSON text. */
-export function wholeOpenAIImages(response: TextToImageResponse, notes: readonly string[]): string {
+export function wholeOpenAIImages(
+  response: TextToImageResponse,
+  notes: readonly string[],
+): JsonText {
   const warnings = [...notes, ...response.warnings];
-  const images = response.images.map(
-    ({ url, seed, nsfw, data: { buffer, byteOffset, length } }) => {
-      if (length === 0) return JSON.stringify({ url, seed, nsfw });
-      // JSON.stringify would look at each letter for one to escape: 9 ms for 2 MB that have none.
-      const base64 = Buffer.from(buffer, byteOffset, length).toString("base64");
-      return `{"b64_json":"${base64}","seed":${seed},"nsfw":${nsfw}}`;
-    },
-  );
+  const images = response.images.flatMap(({ url, seed, nsfw, data }, i) => {
+    const comma = i > 0 ? "," : "";
+    if (data.length === 0) return [comma + JSON.stringify({ url, seed, nsfw })];
+    return [`${comma}{"b64_json":"`, data, `","seed":${seed},"nsfw":${nsfw}}`];
+  });
   const rest = warnings.length > 0 ? `,"warnings":${JSON.stringify(warnings)}` : "";
-  return `{"created":${Math.floor(Date.now() / 1000)},"data":[${images.join(",")}]${rest}}`;
+  const created = Math.floor(Date.now() / 1000);
+  return [`{"created":${created},"data":[`, ...images, `]${rest}}`];
 }
 
 /** @returns `undefined` if it is no size; without numbers if none was asked for */

@@ -10,15 +10,13 @@ import { type EventEncoder, event } from "../json/sse.js";
 
 /** A whole answer as JSON text. */
 export function wholeImages(response: TextToImageResponse): string {
-  return JSON.stringify({
-    images: response.images.map(mediaObject),
-    ...(response.warnings.length > 0 && { warnings: response.warnings }),
-  });
+  const { images, warnings } = response;
+  return `{"images":[${images.map(mediaText).join(",")}]${more({ warnings })}}`;
 }
 
 /** Writes the messages of one stream as events: `progress`, `image`, and `done` with all images. */
 export function imageEncoder(): EventEncoder<"streamTextToImage"> {
-  const images: ReturnType<typeof mediaObject>[] = [];
+  const images: string[] = [];
   const encode = ({ event: { case: type, value } }: StreamTextToImageResponse): string => {
     switch (type) {
       case "progress": {
@@ -38,13 +36,12 @@ export function imageEncoder(): EventEncoder<"streamTextToImage"> {
       }
       case "image": {
         if (!value.media) return "";
-        const image = mediaObject(value.media);
+        const image = mediaText(value.media);
         images[value.index] = image;
-        return object({ type, index: value.index, image });
+        return event(`{"type":"image","index":${value.index},"image":${image}}`);
       }
       case "done": {
-        const warnings = value.warnings.length > 0 && { warnings: value.warnings };
-        return object({ type, images, ...warnings });
+        return event(`{"type":"done","images":[${images.join(",")}]${more(value)}}`);
       }
       default:
         return "";
@@ -59,7 +56,15 @@ export function imageEncoder(): EventEncoder<"streamTextToImage"> {
 
 const object = (value: object): string => event(JSON.stringify(value));
 
-const mediaObject = ({ url, seed, nsfw }: Media) => ({ url, seed, nsfw });
+/** Warnings as the last members of an object. */
+const more = ({ warnings }: { readonly warnings: readonly string[] }): string =>
+  warnings.length > 0 ? `,"warnings":${JSON.stringify(warnings)}` : "";
+
+/** An image as JSON. A `data:` URL has no letter to escape, and JSON.stringify would look at millions of them. */
+function mediaText({ url, seed, nsfw }: Media): string {
+  const address = url.startsWith("data:") ? `"${url}"` : JSON.stringify(url);
+  return `{"url":${address},"seed":${seed},"nsfw":${nsfw}}`;
+}
 
 const pngUrl = (bytes: Uint8Array): string =>
   `data:image/png;base64,${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")}`;

@@ -1,12 +1,17 @@
 /** Reads images as the servers of `/v1/images/generations` answer them. */
 
 import type { CallSignal } from "../../../core/cancellation.js";
+import type { Answer } from "../../http/exchange.js";
 import { failureIn, nonsense } from "../../http/failure.js";
 import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
-import { imageOfBase64 } from "../../http/image.js";
+import { asPng, imageOfBase64 } from "../../http/image.js";
 import { isObject, type JsonObject } from "../../http/json.js";
 import { readObject } from "../completion.js";
 import type { ServerEvent } from "../events.js";
+import { ImageBody } from "./body.js";
+
+/** Most bytes of an answer with images. */
+const answerLimit = 256 * 1024 * 1024;
 
 /**
  * Reads a whole answer.
@@ -15,29 +20,48 @@ import type { ServerEvent } from "../events.js";
  * @throws LintelError as the server reports it, or `upstream_failed`
  */
 export async function readImages(
-  text: string,
+  answer: Answer,
   n: number,
   fetching: FetchImageOptions,
   signal: CallSignal,
 ): Promise<Uint8Array[]> {
-  const answer = readObject(text);
-  const failure = failureIn(answer);
+  const { images, text } = await readBody(answer, n);
+  const value = readObject(text);
+  const failure = failureIn(value);
   if (failure) throw failure;
-  const data = Array.isArray(answer.data) ? answer.data : [];
+  const data = Array.isArray(value.data) ? value.data : [];
   if (data.length !== n) throw nonsense(`made ${data.length} images instead of ${n}`);
-  return Promise.all(data.map((entry) => readImage(entry, fetching, signal)));
+  return Promise.all(data.map((entry) => readImage(entry, images, fetching, signal)));
+}
+
+async function readBody(answer: Answer, n: number) {
+  const length = Number(answer.headers["content-length"]);
+  const body = new ImageBody(length < answerLimit ? Math.ceil((length * 0.75) / n) : undefined);
+  let came = 0;
+  try {
+    for (let parts = await answer.read(); parts; parts = await answer.read()) {
+      for (const part of parts) {
+        came += part.length;
+        if (came > answerLimit) throw nonsense("sent an answer that is too large");
+        body.push(part);
+      }
+    }
+  } finally {
+    answer.abort();
+  }
+  return { images: body.images, text: body.text() };
 }
 
 /** Servers that don't know `response_format` answer with addresses. */
 async function readImage(
   entry: unknown,
+  images: readonly Buffer[],
   fetching: FetchImageOptions,
   signal: CallSignal,
 ): Promise<Uint8Array> {
   if (isObject(entry)) {
-    if (typeof entry.b64_json === "string" && entry.b64_json !== "") {
-      return imageOfBase64(entry.b64_json);
-    }
+    const inline = images[Number(entry.b64_json ?? Number.NaN)];
+    if (inline && inline.length > 0) return asPng(inline);
     if (typeof entry.url === "string" && entry.url !== "") {
       return fetchImage(entry.url, fetching, signal);
     }

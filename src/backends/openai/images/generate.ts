@@ -23,8 +23,6 @@ import { readImageEvent, readImages } from "./answer.js";
 import { type ImageProfile, profileOf } from "./profile.js";
 import { checkSize, optionalFields, refusedSize, writeImageRequest } from "./request.js";
 
-/** Most bytes of an answer with images. */
-const answerLimit = 256 * 1024 * 1024;
 /** Most bytes of one event: a whole image in base64, and what stands around it. */
 const eventLimit = 96 * 1024 * 1024;
 /** Most bytes that are read of an answer that reports an error. */
@@ -89,8 +87,7 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
   try {
     yield begun(call, part);
     await large.enter(call.signal);
-    const text = await answer.text(answerLimit);
-    const images = await readImages(text, part.n, server.fetching, call.signal);
+    const images = await readImages(answer, part.n, server.fetching, call.signal);
     // The server may have refused the seed just now.
     const seedless = server.models.refusedFor(call.request.modelId).has("seed");
     const seed = seedless && part.seed !== undefined ? noSeed : (part.seed ?? 0);
@@ -105,7 +102,7 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
 async function* streamed(server: ImageServerParts, call: ImageCall, part: Part): Events {
   const answer = await ask(server, call, part, partials);
   if (/\bjson\b/i.test(String(answer.headers["content-type"]))) {
-    const [png] = await readImages(await answer.text(answerLimit), 1, server.fetching, call.signal);
+    const [png] = await readImages(answer, 1, server.fetching, call.signal);
     if (png) yield [imageEvent(part.first, inlineImage(png, 0))];
     return;
   }
