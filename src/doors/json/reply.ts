@@ -1,16 +1,13 @@
 /** Whole answers in JSON. */
-import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { toLintelError } from "../../core/errors.js";
 import { only, type Running } from "../../core/gateway.js";
 import type { MethodName, Output } from "../../core/methods.js";
 import { sendError } from "./error.js";
+import { type JsonText, sendParts } from "./parts.js";
 
 /** Most characters of `x-lintel-warnings`: clients limit the size of headers. */
 const warningsLimit = 2000;
-
-/** JSON text; in parts where there are bytes in it, which are written as base64. */
-export type JsonText = string | readonly (string | Uint8Array)[];
 
 /**
  * Sends the one message of a unary call, or its error.
@@ -33,40 +30,8 @@ export async function sendWhole<M extends MethodName>(
   reply.headers(headersOf(running, notes)).type("application/json; charset=utf-8");
   if (typeof text === "string") return reply.send(text);
   if (text.every((part) => typeof part === "string")) return reply.send(text.join(""));
-  return reply.header("content-length", lengthOf(text)).send(streamOf(text));
-}
-
-/** Bytes that become one piece of base64: whole groups of three, and small enough to be copied in the cache. */
-const pieceBytes = 48 * 1024;
-
-const lengthOf = (parts: readonly (string | Uint8Array)[]): number =>
-  parts.reduce(
-    (sum, part) =>
-      sum + (typeof part === "string" ? Buffer.byteLength(part) : Math.ceil(part.length / 3) * 4),
-    0,
-  );
-
-/** A text of megabytes would be in fresh memory, and once more when it is sent; pieces take turns in the same. */
-function streamOf(parts: readonly (string | Uint8Array)[]): Readable {
-  const pieces = piecesOf(parts);
-  return new Readable({
-    read() {
-      this.push(pieces.next().value ?? null);
-    },
-  });
-}
-
-function* piecesOf(parts: readonly (string | Uint8Array)[]): Generator<Buffer, undefined> {
-  for (const part of parts) {
-    if (typeof part === "string") {
-      yield Buffer.from(part);
-      continue;
-    }
-    const bytes = Buffer.from(part.buffer, part.byteOffset, part.length);
-    for (let at = 0; at < bytes.length; at += pieceBytes) {
-      yield Buffer.from(bytes.toString("base64", at, at + pieceBytes), "latin1");
-    }
-  }
+  await sendParts(reply, text);
+  return reply;
 }
 
 /**

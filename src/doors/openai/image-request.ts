@@ -6,7 +6,7 @@ import {
 } from "../../../gen/lintel/v1/image_pb.js";
 import { invalidFields, type LintelError } from "../../core/errors.js";
 import { compileDecoder, type JsonObject } from "../json/decode.js";
-import type { JsonText } from "../json/reply.js";
+import type { JsonText } from "../json/parts.js";
 import { checkParameters, imageParameters } from "./parameters.js";
 import { type Names, renamedError } from "./rename.js";
 
