@@ -59,6 +59,7 @@ function keyNow() {
     "tsconfig.build.json",
     "scripts/build.js",
     "scripts/bundle.js",
+    "scripts/code-cache.js",
     "package.json",
   ]) {
     hash.update(readFileSync(join(root, file)));

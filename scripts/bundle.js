@@ -1,30 +1,28 @@
 /**
- * Joins what `lintel serve` loads into a few files in dist/bundle/: a start
- * reads some dozens of files then, not 600. What is only loaded when it is
- * needed stays apart, and so do packages with binaries and optional ones.
- * Without a working esbuild (`npm ci --omit=optional` leaves its binary out)
+ * Joins what `lintel serve` loads into one file, dist/bundle/run.cjs, and keeps the
+ * code that V8 makes of it beside it (scripts/code-cache.js): a start reads two files
+ * then, not 600, and compiles little. Packages with binaries and optional ones stay
+ * apart. Without a working esbuild (`npm ci --omit=optional` leaves its binary out)
  * there is no bundle, and everything runs from dist/src/.
  */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { readFileSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { basename, join, relative } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { replace } from "./replace.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const sources = join(root, "dist/src");
 const out = join(root, "dist/bundle");
-const listFile = join(out, "files.json");
+const file = join(out, "run.cjs");
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-/** Packages in CommonJS expect these. */
-const banner = [
-  'import { createRequire as $createRequire } from "node:module";',
-  'import { fileURLToPath as $path } from "node:url";',
-  "const require = $createRequire(import.meta.url);",
-  "const __filename = $path(import.meta.url);",
-  'const __dirname = $path(new URL(".", import.meta.url));',
-].join("");
+/** What modules know of themselves, for a script that has no `import.meta`. */
+const meta =
+  'const $meta={url:require("node:url").pathToFileURL(__filename).href,' +
+  'resolve:(name)=>require("node:url").pathToFileURL(require.resolve(name)).href};';
 
 /** Our files look for others beside them: they keep their own address. */
 const addresses = {
@@ -33,45 +31,30 @@ const addresses = {
     build.onLoad({ filter: /\.js$/ }, async ({ path }) => {
       if (!path.startsWith(sources)) return undefined;
       const own = relative(out, path).replaceAll("\\", "/");
-      const contents = (await readFile(path, "utf8")).replaceAll(
-        "import.meta.url",
-        `new URL(${JSON.stringify(own)}, import.meta.url).href`,
-      );
+      const contents = (await readFile(path, "utf8"))
+        .replaceAll("import.meta.url", `new URL(${JSON.stringify(own)}, $meta.url).href`)
+        .replaceAll("import.meta.resolve", "$meta.resolve");
       return { contents, loader: "js" };
     });
   },
 };
 
-/** Names of the files of the last bundle, and of the one before. */
-function lastFiles() {
-  try {
-    return JSON.parse(readFileSync(listFile, "utf8"));
-  } catch {
-    return { files: [], before: [] };
-  }
-}
-
 /** Takes the bundle away: what is in dist/src/ counts. */
 export function dropBundle() {
-  rmSync(join(out, "run.js"), { force: true });
+  rmSync(out, { recursive: true, force: true });
 }
 
-/**
- * Makes the bundle of what is in dist/src/. The files of the bundle before
- * stay, for a server that runs from them and has not loaded all of it.
- */
+/** Makes the bundle of what is in dist/src/. */
 export async function bundle() {
   let result;
   try {
     const esbuild = await import("esbuild");
     result = await esbuild.build({
       entryPoints: [join(sources, "cli/run.js")],
-      outdir: out,
       absWorkingDir: root,
       write: false,
       bundle: true,
-      splitting: true,
-      format: "esm",
+      format: "cjs",
       platform: "node",
       target: "node20",
       minifySyntax: true,
@@ -83,22 +66,23 @@ export async function bundle() {
         ...Object.keys(manifest.devDependencies),
         "pg-native",
       ],
-      banner: { js: banner },
+      define: { "import.meta.url": "$meta.url" },
       plugins: [addresses],
     });
   } catch (error) {
-    dropBundle();
     // Our own mistakes shall be seen; a missing binary is no mistake.
     if (error.errors?.length) console.error(`lintel: no bundle: ${error.message}`);
     return;
   }
-  const last = lastFiles();
-  const files = result.outputFiles.map(({ path }) => basename(path));
-  const entryLast = [...result.outputFiles].sort(
-    (a, b) => Number(basename(a.path) === "run.js") - Number(basename(b.path) === "run.js"),
+  const [{ text }] = result.outputFiles;
+  const name = createHash("sha256").update(text).digest("hex").slice(0, 16);
+  // A function, as Node makes one of every file in CommonJS; see src/bundle.ts.
+  const parameters = "exports,require,module,__filename,__dirname";
+  replace(file, `/*${name}*/(function(${parameters}){${meta}${text}})`);
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [join(root, "scripts/code-cache.js"), file],
+    { encoding: "utf8", timeout: 60_000 },
   );
-  for (const { path, contents } of entryLast) replace(path, contents);
-  const kept = new Set([...files, ...last.files]);
-  for (const old of last.before) if (!kept.has(old)) rmSync(join(out, old), { force: true });
-  replace(listFile, JSON.stringify({ files, before: last.files }));
+  if (status !== 0) console.error(`lintel: a start will compile its code: ${stderr}`);
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 /** The command line's entry. */
-import { existsSync } from "node:fs";
 import module from "node:module";
+import { fileURLToPath } from "node:url";
+import { loadBundle } from "./bundle.js";
+import { tuneCollector } from "./collector.js";
 
-// A sooner start. Node 20 does not have it, and its types don't know it.
+// A sooner start where there is no bundle. Node 20 does not have it, and its types don't know it.
 (module as { enableCompileCache?: () => void }).enableCompileCache?.();
-const bundled = new URL("../bundle/run.js", import.meta.url);
-const { run } = (await import(
-  existsSync(bundled) ? bundled.href : "./cli/run.js"
-)) as typeof import("./cli/run.js");
+// Before the bundle is loaded: V8's code for it only fits V8's settings.
+tuneCollector();
+const bundle = fileURLToPath(new URL("../bundle/run.cjs", import.meta.url));
+const { run } = loadBundle(bundle)?.exports ?? (await import("./cli/run.js"));
 
 process.exitCode = await run(process.argv.slice(2));

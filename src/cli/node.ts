@@ -1,6 +1,5 @@
 /** `lintel node`: runs local models and serves them over gRPC. */
 import { resolve } from "node:path";
-import { tuneCollector } from "../collector.js";
 import { listenMessage, parseListen, size } from "../config/quantities.js";
 import type { Classifier } from "../node.js";
 import { type Command, type Given, UsageError } from "./command.js";
@@ -66,7 +65,6 @@ port callers need a bearer token, and any will do.`,
     "log-level": { value: "LEVEL", help: `${levels.join(", ")} (default: info)` },
   },
   async run(given) {
-    tuneCollector();
     const models = given.texts("model");
     if (models.length === 0) throw new UsageError("node needs at least one --model PATH");
     const listen = parseListen(given.text("listen") ?? "127.0.0.1:8081");

@@ -1,5 +1,4 @@
 /** `lintel serve`: runs the gateway. */
-import { tuneCollector } from "../collector.js";
 import { loadConfig } from "../config/load.js";
 import type { BackendConfig } from "../config/schema.js";
 import type { Backend } from "../core/backend.js";
@@ -22,7 +21,6 @@ take over a changed configuration without dropping a call. On SIGTERM and
 SIGINT running calls may end; a second signal ends the process at once.`,
   options: configOptions,
   async run(given) {
-    tuneCollector();
     const sources = { file: given.text("config"), listen: given.texts("listen") };
     const { config, file, warnings } = await loadConfig(sources);
     const log = createLogger(config.log.level);

@@ -1,0 +1,45 @@
+/** What a start loads, in one file, with the code that V8 has made of it before. */
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
+import vm from "node:vm";
+
+/** The bundle that `scripts/bundle.js` makes. */
+export interface Bundle {
+  readonly exports: typeof import("./cli/run.js");
+  /** For who makes its code cache, and for who checks that it is used. */
+  readonly script: vm.Script;
+}
+
+/** Where the code of a bundle is kept. Each bundle begins with a comment that names it. */
+export const cacheOf = (file: string, source: string): string =>
+  `${file}.${/^\/\*(\w+)\*\//.exec(source)?.[1]}.cache`;
+
+/**
+ * Runs the bundle. V8's code for it is used if it was made by the same V8 with the same
+ * settings, which are to be changed before; else it is compiled, which takes longer.
+ * @param file its absolute path
+ * @returns nothing if there is none, as in an installation without esbuild
+ */
+export function loadBundle(file: string): Bundle | undefined {
+  // It is ASCII; as such it takes a byte for each letter.
+  const source = read(file)?.toString("latin1");
+  if (source === undefined) return undefined;
+  const cachedData = read(cacheOf(file, source));
+  const script = new vm.Script(source, {
+    filename: file,
+    ...(cachedData && { cachedData }),
+    importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  });
+  const module = { exports: {} };
+  script.runInThisContext()(module.exports, createRequire(file), module, file, dirname(file));
+  return { exports: module.exports as Bundle["exports"], script };
+}
+
+function read(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,87 @@
+/** The bundle that a start loads, and the code that is kept of it. */
+import { spawnSync } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeAll, describe, expect, test } from "vitest";
+import { cacheOf, loadBundle } from "../../src/bundle.js";
+import { build, folder } from "./lintel.js";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A module that tells of every script with kept code whether V8 took it. */
+const watching = `import vm from "node:vm";
+vm.Script = class extends vm.Script {
+  constructor(source, options) {
+    super(source, options);
+    if (options.cachedData) console.log(this.cachedDataRejected ? "refused" : "taken");
+  }
+};`;
+
+/** Runs the command line. @param options of Node */
+function lintel(...options: string[]) {
+  const args = [...options, join(root, "dist/src/main.js"), "--version"];
+  return spawnSync(process.execPath, args, { encoding: "utf8" });
+}
+
+const watched = ["--import", `data:text/javascript,${encodeURIComponent(watching)}`];
+
+/** Without esbuild's binary there is no bundle, and everything runs from dist/src/. */
+async function esbuildWorks(): Promise<boolean> {
+  try {
+    const { transform } = await import("esbuild");
+    await transform("");
+    return true;
+  } catch {
+    console.warn("esbuild does not run here: there is no bundle to test");
+    return false;
+  }
+}
+
+describe("lintel", () => {
+  beforeAll(build);
+
+  test("starts from the bundle, with the code that was kept of it", async () => {
+    const { status, stdout } = lintel(...watched);
+    expect(status).toBe(0);
+    expect(stdout).toMatch((await esbuildWorks()) ? /^taken\nlintel \d/ : /^lintel \d/);
+  });
+
+  test("starts with other settings of V8, too: its code is compiled then", async () => {
+    const { status, stdout } = lintel("--no-opt", ...watched);
+    expect(status).toBe(0);
+    expect(stdout).toMatch((await esbuildWorks()) ? /^refused\nlintel \d/ : /^lintel \d/);
+  });
+});
+
+describe("a bundle", () => {
+  const source =
+    "/*0123abcd*/(function(exports,require,module,__filename,__dirname){exports.here=__dirname})";
+
+  test("runs as a module of its folder", () => {
+    const here = folder({ "run.cjs": source });
+    expect(loadBundle(join(here, "run.cjs"))?.exports).toEqual({ here });
+  });
+
+  test("runs without its code if that does not fit", () => {
+    // Another text than above, for V8 would still know that one.
+    const other = source.replace("here", "there");
+    const there = folder({ "run.cjs": other });
+    const file = join(there, "run.cjs");
+    writeFileSync(cacheOf(file, other), "no code at all");
+    const bundle = loadBundle(file);
+    expect(bundle?.script.cachedDataRejected).toBe(true);
+    expect(bundle?.exports).toEqual({ there });
+  });
+
+  test("has its code beside it, under a name that only fits its own text", () => {
+    const file = "/there/run.cjs";
+    expect(cacheOf(file, source)).toBe(`${file}.0123abcd.cache`);
+    expect(cacheOf(file, source.replace("0123", "4567"))).not.toBe(cacheOf(file, source));
+  });
+
+  test("is nothing where there is none", () => {
+    expect(existsSync(join(root, "none.cjs"))).toBe(false);
+    expect(loadBundle(join(root, "none.cjs"))).toBeUndefined();
+  });
+});
