@@ -100,6 +100,11 @@ export class EventSplitter {
       this.#dataLength = 0;
       return;
     }
+    // Nearly all are like this.
+    if (line.startsWith("data: ")) {
+      this.#take(line, line.slice(6));
+      return;
+    }
     const colon = line.indexOf(":");
     const field = colon === -1 ? line : line.slice(0, colon);
     if (field !== "data" && field !== "event" && field !== "error") return;
@@ -109,6 +114,10 @@ export class EventSplitter {
       return;
     }
     if (field === "error") this.#failed = true;
+    this.#take(line, value);
+  }
+
+  #take(line: string, value: string): void {
     this.#dataLength += line.length;
     this.#limitSize();
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;

@@ -1,4 +1,5 @@
 /** Chunks of one answer differ in their text, as a rule in nothing else: the rest need not be parsed again. */
+import { fromJsonString } from "../../core/json-string.js";
 import { isObject, parseJson } from "../http/json.js";
 import { firstChoice, readContent } from "./completion.js";
 
@@ -19,9 +20,8 @@ export class ChunkTemplate {
     const end = chunk.length - this.#after.length;
     if (before === "" || end <= before.length + 1) return undefined;
     if (!chunk.startsWith(before) || !chunk.endsWith(this.#after)) return undefined;
-    // Only the text itself can be both: anything with further members is no JSON by itself.
-    const text = parseJson(chunk.slice(before.length, end));
-    return typeof text === "string" ? text : undefined;
+    // Only the text itself can be both: anything with further members is no string.
+    return fromJsonString(chunk, before.length, end);
   }
 
   /**

@@ -1,6 +1,7 @@
 /** Chat completions as JSON: whole, and in chunks. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../core/errors.js";
+import { toJsonString } from "../../core/json-string.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, event } from "./sse.js";
 
@@ -53,7 +54,7 @@ export function chunkEncoder(
   const delta = (content: string) => {
     const role = form.fullDelta || !started ? '"role":"assistant",' : "";
     started = true;
-    return `{"index":0,"delta":{${role}"content":${JSON.stringify(content)}`;
+    return `{"index":0,"delta":{${role}"content":${toJsonString(content)}`;
   };
 
   const last = (reason: string, more: string) => {
