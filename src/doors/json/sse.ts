@@ -25,6 +25,8 @@ export const event = (json: string): string => `data: ${json}\n\n`;
 
 const done = event("[DONE]");
 const keepAlive = ": keep-alive\n\n";
+/** The end of a body in chunks. */
+const lastChunk = "0\r\n\r\n";
 
 const streamHeaders = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -112,8 +114,13 @@ function openWriter(
   raw.on("error", () => {});
   const headers = { ...reply.getHeaders(), ...streamHeaders, ...more };
   raw.writeHead(200, headers as OutgoingHttpHeaders);
+  // Node hands a chunk to the socket in four pieces; framed here it is one.
+  const chunked = raw.chunkedEncoding === true;
+  if (chunked) raw.chunkedEncoding = false;
+  const framed = (text: string) =>
+    chunked ? `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n` : text;
   const silence = setTimeout(() => {
-    if (!left && !full) full = !raw.write(keepAlive);
+    if (!left && !full) full = !raw.write(framed(keepAlive));
     silence.refresh();
   }, keepAliveMs);
   raw.on("drain", () => {
@@ -128,7 +135,7 @@ function openWriter(
     write(events) {
       if (events === "" || left) return undefined;
       silence.refresh();
-      full = !raw.write(events);
+      full = !raw.write(framed(events));
       if (!full) return undefined;
       return new Promise<void>((resolve) => {
         const go = () => {
@@ -142,7 +149,7 @@ function openWriter(
     },
     end(events) {
       clearTimeout(silence);
-      if (!left) raw.end(events);
+      if (!left) raw.end(chunked ? `${framed(events)}${lastChunk}` : events);
     },
   };
 }
