@@ -4,6 +4,7 @@
  *   npm run bench -- [--only json,sse] [--with lintel,nginx] [--rounds 3] [--seconds 5]
  * What was measured before and is not measured now keeps its place in the report.
  */
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -54,6 +55,8 @@ const missing = contestants
 for (const line of missing) console.log(line);
 
 const folder = mkdtempSync(join(tmpdir(), "lintel-bench-"));
+// What polls and counts here must not take the gateway's core.
+spawnSync("taskset", ["-cp", String(otherCore), String(process.pid)]);
 let ports = 21_000 + Math.floor(Math.random() * 5000);
 const upstream = ports++;
 const stage: Stage = {

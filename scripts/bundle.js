@@ -74,10 +74,11 @@ export async function bundle() {
     if (error.errors?.length) console.error(`lintel: no bundle: ${error.message}`);
     return;
   }
-  const [{ text }] = result.outputFiles;
+  // Only what is not in the bundle is still imported; see src/bundle.ts.
+  const text = result.outputFiles[0].text.replaceAll(/\bimport\(/g, "$import(");
   const name = createHash("sha256").update(text).digest("hex").slice(0, 16);
   // A function, as Node makes one of every file in CommonJS; see src/bundle.ts.
-  const parameters = "exports,require,module,__filename,__dirname";
+  const parameters = "exports,require,module,__filename,__dirname,$import";
   replace(file, `/*${name}*/(function(${parameters}){${meta}${text}})`);
   const { status, stderr } = spawnSync(
     process.execPath,

@@ -29,10 +29,12 @@ export function loadBundle(file: string): Bundle | undefined {
   const script = new vm.Script(source, {
     filename: file,
     ...(cachedData && { cachedData }),
-    importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   const module = { exports: {} };
-  script.runInThisContext()(module.exports, createRequire(file), module, file, dirname(file));
+  // With its code from before, Node 20 does not let a script import by itself.
+  const importer = (name: string) => import(name);
+  const parameters = [module.exports, createRequire(file), module, file, dirname(file), importer];
+  script.runInThisContext()(...parameters);
   return { exports: module.exports as Bundle["exports"], script };
 }
 

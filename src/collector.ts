@@ -13,10 +13,10 @@ import v8 from "node:v8";
  * A full collection is due when the old space has grown by a share that V8 chooses, down
  * to a tenth, and the bytes of images count as its growth though they lie outside: beside
  * a heap of 20 MB there was a collection for every dozen images, which took a third of
- * all time. Now the old space may grow to three times what is in use; V8's
- * own choice is up to four.
+ * all time. Now the old space may grow to four times what is in use, the most that V8
+ * would choose.
  */
 export function tuneCollector(): void {
   v8.setFlagsFromString("--no-allocation-site-pretenuring");
-  v8.setFlagsFromString("--heap-growing-percent=200");
+  v8.setFlagsFromString("--heap-growing-percent=300");
 }

@@ -63,6 +63,16 @@ describe("a bundle", () => {
     expect(loadBundle(join(here, "run.cjs"))?.exports).toEqual({ here });
   });
 
+  test("imports what is not in it", async () => {
+    const importing =
+      "/*89ab*/(function(exports,require,module,file,folder,$import){exports.path=$import('node:path')})";
+    const { path } = (loadBundle(join(folder({ "run.cjs": importing }), "run.cjs"))?.exports ??
+      {}) as {
+      path?: Promise<typeof import("node:path")>;
+    };
+    expect((await path)?.join("a", "b")).toBe("a/b");
+  });
+
   test("runs without its code if that does not fit", () => {
     // Another text than above, for V8 would still know that one.
     const other = source.replace("here", "there");

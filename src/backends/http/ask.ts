@@ -1,4 +1,6 @@
 /** Requests with one whole answer. */
+
+import type { Answer } from "./exchange.js";
 import { failureOf, nonsense, retryAfterOf } from "./failure.js";
 import { parseJson } from "./json.js";
 import type { LargeAnswer } from "./large.js";
@@ -44,3 +46,7 @@ export async function ask(
   if (status >= 200 && status < 300) return body;
   throw failureOf(status, body.toString("utf8"), retryAfterOf(headers["retry-after"], Date.now()));
 }
+
+/** Whether a server that may stream its answer has sent all of it at once, as JSON. */
+export const isWhole = ({ headers }: Answer): boolean =>
+  /\bjson\b/i.test(String(headers["content-type"]));

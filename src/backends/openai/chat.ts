@@ -10,14 +10,11 @@ import { failureOf, messageOf, retryAfterOf } from "../http/failure.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
 import { readCompletion } from "./completion.js";
-import { EventSplitter } from "./events.js";
 import type { Models } from "./models.js";
+import { answerLimit, reading } from "./reading.js";
 import { refusedField } from "./refusal.js";
 import { type Optional, optionalFields, writeRequest } from "./request.js";
-import { asStream, CompletionStream } from "./stream.js";
 
-/** Most bytes of a whole answer. */
-const answerLimit = 32 * 1024 * 1024;
 /** Most bytes that are read of an answer that reports an error. */
 const errorLimit = 1024 * 1024;
 
@@ -33,90 +30,13 @@ export interface Server {
 type ChatCall = Call<"chat"> | Call<"complete">;
 
 /** Streams a completion: a step for each read that brought text. */
-export function chat(server: Server, call: Call<"chat">): AsyncIterable<Batch> {
-  return { [Symbol.asyncIterator]: () => new Reading(call, () => ask(server, call, true)) };
+export function chat(server: Server, call: Call<"chat">): AsyncIterable<readonly LLMResponse[]> {
+  return reading(call.signal, {
+    ask: () => ask(server, call, true),
+    whole: readCompletion,
+    take: (event, stream, out) => stream.push(event, out),
+  });
 }
-
-type Batch = readonly LLMResponse[];
-type Step = IteratorResult<Batch>;
-
-/** A completion that is read. Makes one promise for each step, for streams have many. */
-class Reading implements AsyncIterator<Batch> {
-  readonly #call: Call<"chat">;
-  readonly #ask: () => Promise<Answer>;
-  readonly #splitter = new EventSplitter();
-  readonly #stream = new CompletionStream();
-  #answer: Answer | undefined;
-  #over = false;
-  /** Thrown by the next step: what came in the same read as an error was delivered before it. */
-  #failure: { readonly thrown: unknown } | undefined;
-
-  constructor(call: Call<"chat">, ask: () => Promise<Answer>) {
-    this.#call = call;
-    this.#ask = ask;
-  }
-
-  next(): Promise<Step> {
-    if (this.#failure) return Promise.reject(this.#end(this.#failure.thrown));
-    if (this.#over) return Promise.resolve({ done: true, value: undefined });
-    return this.#answer ? this.#answer.read().then(this.#came, this.#broke) : this.#open();
-  }
-
-  async return(): Promise<Step> {
-    this.#end();
-    return { done: true, value: undefined };
-  }
-
-  async #open(): Promise<Step> {
-    const answer = await this.#ask();
-    if (this.#over) {
-      answer.abort();
-      return { done: true, value: undefined };
-    }
-    if (!/\bjson\b/i.test(String(answer.headers["content-type"]))) {
-      this.#answer = answer;
-      return this.next();
-    }
-    this.#over = true;
-    return { done: false, value: asStream(readCompletion(await answer.text(answerLimit))) };
-  }
-
-  /** @param bytes `undefined`: the answer is at its end */
-  readonly #came = (bytes: readonly Buffer[] | undefined): Step | Promise<Step> => {
-    const messages: LLMResponse[] = [];
-    try {
-      const events = bytes ? this.#splitter.push(...bytes) : this.#splitter.end();
-      for (const event of events) this.#stream.push(event, messages);
-      if (!bytes) this.#stream.finish(messages);
-    } catch (thrown) {
-      if (messages.length === 0) throw this.#end(thrown);
-      this.#failure = { thrown };
-    }
-    if (this.#stream.done) {
-      this.#answer?.drain();
-      this.#over = true;
-    }
-    return messages.length > 0 ? { done: false, value: messages } : this.next();
-  };
-
-  /** A server that said why it ended has said all: some leave `[DONE]` out, or hang then. */
-  readonly #broke = (thrown: unknown): Step | Promise<Step> => {
-    const said = this.#stream.finished && !this.#call.signal.aborted;
-    if (said && thrown instanceof LintelError && endings.has(thrown.code)) {
-      return this.#came(undefined);
-    }
-    throw this.#end(thrown);
-  };
-
-  #end<T>(thrown?: T): T | undefined {
-    this.#over = true;
-    this.#failure = undefined;
-    this.#answer?.abort();
-    return thrown;
-  }
-}
-
-const endings: ReadonlySet<string> = new Set(["timeout", "upstream_failed"]);
 
 /** Runs a completion to its end. */
 export function complete(

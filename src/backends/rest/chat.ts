@@ -2,58 +2,29 @@
 
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
-import type { CallSignal } from "../../core/cancellation.js";
-import { LintelError } from "../../core/errors.js";
-import type { Answer } from "../http/exchange.js";
 import { isObject, type JsonObject, parseJson } from "../http/json.js";
 import { readCompletion } from "../openai/completion.js";
-import { EventSplitter, type ServerEvent } from "../openai/events.js";
-import { asStream, CompletionStream } from "../openai/stream.js";
+import type { ServerEvent } from "../openai/events.js";
+import { answerLimit, reading } from "../openai/reading.js";
 import { failureIn } from "./failure.js";
-import { ask, type Gateway, handOnWarnings, isWhole } from "./gateway.js";
-
-/** Most bytes of a whole answer. */
-const answerLimit = 32 * 1024 * 1024;
+import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 
 /** Streams a completion: a step for each read that brought text. */
-export async function* chat(
-  gateway: Gateway,
-  call: Call<"chat">,
-): AsyncGenerator<readonly LLMResponse[]> {
-  const answer = await ask(gateway, "/llm", call, bodyOf(call.request, true));
-  if (isWhole(answer)) {
-    yield asStream(readWhole(call, await answer.text(answerLimit)));
-    return;
-  }
-  const splitter = new EventSplitter();
-  const stream = new CompletionStream();
+export function chat(gateway: Gateway, call: Call<"chat">): AsyncIterable<readonly LLMResponse[]> {
   let estimated = false;
-  try {
-    while (!stream.done) {
-      const messages: LLMResponse[] = [];
-      let failure: unknown;
-      try {
-        const bytes = await readOrEnd(answer, stream, call.signal);
-        const events = bytes ? splitter.push(...bytes) : splitter.end();
-        for (const event of events) {
-          const chunk = inspect(call, event);
-          estimated ||= chunk?.usage_estimated === true;
-          const renamed = chunk && "tokens_used" in chunk;
-          stream.push(renamed ? { ...event, data: JSON.stringify(usual(chunk)) } : event, messages);
-        }
-        // The contract's marker of the end is ours; a gateway may just stop after its last chunk.
-        if (!bytes) stream.finish(messages);
-      } catch (thrown) {
-        failure = thrown;
-      }
+  return reading(call.signal, {
+    ask: () => ask(gateway, "/llm", call, bodyOf(call.request, true)),
+    whole: (text) => readWhole(call, text),
+    take(event, stream, out) {
+      const chunk = inspect(call, event);
+      estimated ||= chunk?.usage_estimated === true;
+      const renamed = chunk && "tokens_used" in chunk;
+      stream.push(renamed ? { ...event, data: JSON.stringify(usual(chunk)) } : event, out);
+    },
+    made(messages) {
       for (const message of messages) message.usageEstimated = estimated;
-      if (messages.length > 0) yield messages;
-      if (failure) throw failure;
-    }
-    answer.drain();
-  } finally {
-    answer.abort();
-  }
+    },
+  });
 }
 
 /** Runs a completion to its end. */
@@ -102,16 +73,6 @@ function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResp
   handOnWarnings(call, answer);
   const usageEstimated = answer.usage_estimated === true;
   return { ...readCompletion(JSON.stringify(usual(answer))), usageEstimated };
-}
-
-/** A gateway that said why it ended has said all. */
-async function readOrEnd(answer: Answer, stream: CompletionStream, signal: CallSignal) {
-  try {
-    return await answer.read();
-  } catch (thrown) {
-    if (!stream.finished || signal.aborted || !(thrown instanceof LintelError)) throw thrown;
-    return undefined;
-  }
 }
 
 function bodyOf(request: LLMRequest, stream: boolean): object {

@@ -49,10 +49,6 @@ export async function ask(
   throw failureOf(status, text, retryAfterOf(answer.headers["retry-after"], Date.now()));
 }
 
-/** Whether an answer comes whole, whatever was asked for. */
-export const isWhole = ({ headers }: Answer): boolean =>
-  /\bjson\b/i.test(String(headers["content-type"]));
-
 /** Hands on what the gateway warns of. */
 export function handOnWarnings({ warnings }: Call<BackendMethod>, { warnings: said }: JsonObject) {
   if (!Array.isArray(said)) return;

@@ -8,6 +8,7 @@ import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { isWhole } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
 import { fetchImage } from "../http/fetch-image.js";
 import { imageOfBase64 } from "../http/image.js";
@@ -16,7 +17,7 @@ import { LargeAnswer } from "../http/large.js";
 import { readObject } from "../openai/completion.js";
 import { EventSplitter } from "../openai/events.js";
 import { failureIn } from "./failure.js";
-import { ask, type Gateway, handOnWarnings, isWhole } from "./gateway.js";
+import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 
 /** Most bytes of an answer or an event; images may be inside, in `data:` URLs. */
 const answerLimit = 256 * 1024 * 1024;

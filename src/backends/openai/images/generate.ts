@@ -12,6 +12,7 @@ import {
   progressEvent,
 } from "../../../core/image-events.js";
 import { traceHeaders } from "../../../core/telemetry.js";
+import { isWhole } from "../../http/ask.js";
 import type { Answer } from "../../http/exchange.js";
 import { failureOf, messageOf, nonsense, retryAfterOf } from "../../http/failure.js";
 import type { FetchImageOptions } from "../../http/fetch-image.js";
@@ -101,7 +102,7 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
 /** One image, and what it looks like on the way. */
 async function* streamed(server: ImageServerParts, call: ImageCall, part: Part): Events {
   const answer = await ask(server, call, part, partials);
-  if (/\bjson\b/i.test(String(answer.headers["content-type"]))) {
+  if (isWhole(answer)) {
     const [png] = await readImages(answer, 1, server.fetching, call.signal);
     if (png) yield [imageEvent(part.first, inlineImage(png, 0))];
     return;
