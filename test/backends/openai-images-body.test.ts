@@ -9,7 +9,7 @@ const bytesOf = (length: number, from = 0) =>
   Buffer.from(Array.from({ length }, (_, i) => (from + i * 151) % 256));
 
 function read(parts: readonly Buffer[]) {
-  const body = new ImageBody(64);
+  const body = new ImageBody(3, 64);
   for (const part of parts) body.push(part);
   return { json: JSON.parse(body.text()), images: body.images };
 }
@@ -86,14 +86,22 @@ describe("the body of an answer with images", () => {
     expect(everyWay(`{"data":[{"b64_json":"${text}","seed":3}]}`).images).toEqual([png]);
   });
 
+  it("takes no memory in advance for more images than it was told of", () => {
+    const body = new ImageBody(1);
+    const before = process.memoryUsage().arrayBuffers;
+    body.push(Buffer.from(`{"data":[${Array(2000).fill('{"b64_json":"AAAA"}').join()}]}`));
+    expect(body.images).toHaveLength(2000);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(64 * 1024 * 1024);
+  });
+
   it("is no JSON if it ends in an image", () => {
-    const body = new ImageBody();
+    const body = new ImageBody(1);
     body.push(Buffer.from(`{"data":[{"b64_json":"${base64}`));
     expect(() => JSON.parse(body.text())).toThrow(SyntaxError);
   });
 
   it("refuses escapes that are none", () => {
-    const body = new ImageBody();
+    const body = new ImageBody(1);
     expect(() => body.push(Buffer.from('{"b64_json":"abc\\q0000000"}'))).toThrow(LintelError);
   });
 });

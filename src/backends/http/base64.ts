@@ -1,8 +1,5 @@
 /** Base64 that comes in pieces. */
 
-/** Room that is taken where nobody knows how much will come, bytes. */
-const usualRoom = 1024 * 1024;
-
 /**
  * Decodes base64 of either alphabet as it comes; like Node's own decoder it passes
  * over what does not belong there. A large image in one text costs three times as
@@ -15,7 +12,7 @@ export class Base64Decoder {
   #rest = "";
 
   /** @param room bytes that are expected */
-  constructor(room = usualRoom) {
+  constructor(room: number) {
     this.#bytes = Buffer.allocUnsafeSlow(room);
   }
 

@@ -36,7 +36,7 @@ export async function readImages(
 
 async function readBody(answer: Answer, n: number) {
   const length = Number(answer.headers["content-length"]);
-  const body = new ImageBody(length < answerLimit ? Math.ceil((length * 0.75) / n) : undefined);
+  const body = new ImageBody(n, length > 0 ? Math.ceil((length * 0.75) / n) : undefined);
   let came = 0;
   try {
     for (let parts = await answer.read(); parts; parts = await answer.read()) {

@@ -14,6 +14,8 @@ const openingBytes = 64;
 const headBytes = 256;
 /** The longest way to write a letter in JSON: \u002b. */
 const escapeBytes = 6;
+/** Room where the server does not say how much it sends, bytes. */
+const usualRoom = 1024 * 1024;
 const quote = 0x22;
 const backslash = 0x5c;
 
@@ -25,7 +27,8 @@ const backslash = 0x5c;
 export class ImageBody {
   /** Images in the order of their coming; in `text` their numbers stand for them. */
   readonly images: Buffer[] = [];
-  readonly #room: number | undefined;
+  readonly #expected: number;
+  readonly #room: number;
   readonly #texts: Buffer[] = [];
   /** Bytes that mean nothing before the next ones are there. */
   #rest: Buffer | undefined;
@@ -33,9 +36,13 @@ export class ImageBody {
   #decoder: Base64Decoder | undefined;
   #begun = false;
 
-  /** @param room bytes that one image may be expected to have */
-  constructor(room?: number) {
-    this.#room = room;
+  /**
+   * @param expected images; more of them get no room in advance
+   * @param room bytes that one of them may be expected to have
+   */
+  constructor(expected: number, room = usualRoom) {
+    this.#expected = expected;
+    this.#room = Math.min(room, imageLimit);
   }
 
   /** @throws LintelError `upstream_failed` for an image that is too large */
@@ -65,7 +72,7 @@ export class ImageBody {
     }
     const first = from + begin[0].length;
     this.#texts.push(bytes.subarray(0, first), Buffer.from(String(this.images.length)));
-    this.#decoder = new Base64Decoder(this.#room);
+    this.#decoder = new Base64Decoder(this.images.length < this.#expected ? this.#room : 0);
     this.#begun = false;
     return bytes.subarray(first);
   }
