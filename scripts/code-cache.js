@@ -1,21 +1,21 @@
 /**
  * Keeps the code that V8 makes of the bundle while a gateway starts, so that the
- * next start has not to compile it. Run by scripts/bundle.js, since a bundle that
- * has run is not the one that is running:
+ * next start has not to compile it. Run by scripts/bundle.js, in a process of its own
+ * since that gateway is a whole one:
  *
  *   node scripts/code-cache.js dist/bundle/run.cjs
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { cacheOf, loadBundle } from "../dist/src/bundle.js";
+import { loadBundle } from "../dist/src/bundle.js";
 import { tuneCollector } from "../dist/src/collector.js";
 import { replace } from "./replace.js";
 
 const file = resolve(process.argv[2]);
 tuneCollector();
-const { exports, script } = loadBundle(file);
+const { exports, script, cache } = loadBundle(file);
 
 /** A port that nobody listens on. */
 function freePort() {
@@ -50,5 +50,5 @@ for (;;) {
   if (Date.now() > until) throw new Error("the gateway does not start");
   await new Promise((wake) => setTimeout(wake, 20));
 }
-replace(cacheOf(file, readFileSync(file, "latin1")), script.createCachedData());
+replace(cache, script.createCachedData());
 process.exit(0);

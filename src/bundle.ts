@@ -9,6 +9,8 @@ export interface Bundle {
   readonly exports: typeof import("./cli/run.js");
   /** For who makes its code cache, and for who checks that it is used. */
   readonly script: vm.Script;
+  /** Where its code is kept. */
+  readonly cache: string;
 }
 
 /** Where the code of a bundle is kept. Each bundle begins with a comment that names it. */
@@ -25,7 +27,8 @@ export function loadBundle(file: string): Bundle | undefined {
   // It is ASCII; as such it takes a byte for each letter.
   const source = read(file)?.toString("latin1");
   if (source === undefined) return undefined;
-  const cachedData = read(cacheOf(file, source));
+  const cache = cacheOf(file, source);
+  const cachedData = read(cache);
   const script = new vm.Script(source, {
     filename: file,
     ...(cachedData && { cachedData }),
@@ -35,7 +38,7 @@ export function loadBundle(file: string): Bundle | undefined {
   const importer = (name: string) => import(name);
   const parameters = [module.exports, createRequire(file), module, file, dirname(file), importer];
   script.runInThisContext()(...parameters);
-  return { exports: module.exports as Bundle["exports"], script };
+  return { exports: module.exports as Bundle["exports"], script, cache };
 }
 
 function read(path: string): Buffer | undefined {

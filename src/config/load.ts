@@ -50,7 +50,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
     (existsSync(resolve(cwd, defaultFile)) ? defaultFile : undefined);
   const { config, problems } =
     file === undefined
-      ? { config: configSchema.parse({}), problems: [] }
+      ? { config: configSchema.parse({}, { jitless: true }), problems: [] }
       : await parseFile(file, cwd, env);
   const overrides: Problem[] = [];
   const listen =

@@ -41,7 +41,8 @@ export function parseConfig(text: string, { source, directory, env }: TextOrigin
 /** Everything that is wrong in a file whose syntax is right. */
 function check(yaml: YamlFile, directory: string): { config?: Config; findings: Finding[] } {
   const { value, references } = yaml;
-  const parse = () => configSchema.safeParse(value, { error: messageOf });
+  // It is read once: to compile its checkers would take longer than to run them.
+  const parse = () => configSchema.safeParse(value, { error: messageOf, jitless: true });
   let result = parse();
   if (!result.success && convert(value, result.error.issues, yaml.fromEnvironment)) {
     result = parse();

@@ -16,9 +16,6 @@ import { safetySchema } from "./safety.js";
 import { stateSchema, usageSchema } from "./state.js";
 import { telemetrySchema } from "./telemetry.js";
 
-// A configuration is read once: to compile its checkers would take longer than to run them.
-z.config({ jitless: true });
-
 const name = () => z.string().min(1);
 
 const listenAddress = z

@@ -14,7 +14,7 @@ import { ImageBody } from "./body.js";
 const answerLimit = 256 * 1024 * 1024;
 
 /**
- * Reads a whole answer.
+ * Reads a whole answer; what is left of it after an error is the caller's to abort.
  * @param n how many images it must have
  * @returns PNG bytes
  * @throws LintelError as the server reports it, or `upstream_failed`
@@ -38,16 +38,12 @@ async function readBody(answer: Answer, n: number) {
   const length = Number(answer.headers["content-length"]);
   const body = new ImageBody(n, length > 0 ? Math.ceil((length * 0.75) / n) : undefined);
   let came = 0;
-  try {
-    for (let parts = await answer.read(); parts; parts = await answer.read()) {
-      for (const part of parts) {
-        came += part.length;
-        if (came > answerLimit) throw nonsense("sent an answer that is too large");
-        body.push(part);
-      }
+  for (let parts = await answer.read(); parts; parts = await answer.read()) {
+    for (const part of parts) {
+      came += part.length;
+      if (came > answerLimit) throw nonsense("sent an answer that is too large");
+      body.push(part);
     }
-  } finally {
-    answer.abort();
   }
   return { images: body.images, text: body.text() };
 }

@@ -102,13 +102,13 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
 /** One image, and what it looks like on the way. */
 async function* streamed(server: ImageServerParts, call: ImageCall, part: Part): Events {
   const answer = await ask(server, call, part, partials);
-  if (isWhole(answer)) {
-    const [png] = await readImages(answer, 1, server.fetching, call.signal);
-    if (png) yield [imageEvent(part.first, inlineImage(png, 0))];
-    return;
-  }
   const splitter = new EventSplitter(eventLimit);
   try {
+    if (isWhole(answer)) {
+      const [png] = await readImages(answer, 1, server.fetching, call.signal);
+      if (png) yield [imageEvent(part.first, inlineImage(png, 0))];
+      return;
+    }
     yield begun(call, part);
     for (;;) {
       const bytes = await answer.read();
