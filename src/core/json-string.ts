@@ -1,6 +1,6 @@
 /**
  * Strings in JSON, one for each chunk of a stream: most are short and have nothing to
- * escape. A look at their letters takes half the time of JSON's own functions.
+ * escape. A look at their letters is cheaper than JSON's own functions.
  */
 
 const quote = 0x22;

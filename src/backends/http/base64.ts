@@ -2,8 +2,8 @@
 
 /**
  * Decodes base64 of either alphabet as it comes; like Node's own decoder it passes
- * over what does not belong there. A large image in one text costs three times as
- * much: texts of megabytes are in fresh memory each time.
+ * over what does not belong there. A large image in one text would cost more, as
+ * texts of megabytes are in fresh memory each time.
  */
 export class Base64Decoder {
   #bytes: Buffer;
