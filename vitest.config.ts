@@ -6,6 +6,9 @@ const report = process.env.LINTEL_TEST_REPORT;
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: "test/support/temporary.ts",
+    // Some tests load the engine without the thread that sees to it.
+    env: { ORT_DISABLE_TELEMETRY: "1" },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Longer than anything takes: what is waited for comes, however busy the machine.

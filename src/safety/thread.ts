@@ -1,6 +1,7 @@
 /** A checker in a thread of its own: decoding and looking block. */
 
 import { Worker } from "node:worker_threads";
+import { silenceEngine } from "../backends/onnx/telemetry.js";
 import type { CallSignal } from "../core/cancellation.js";
 import { LintelError } from "../core/errors.js";
 import type { OwnedChecker } from "./open.js";
@@ -67,6 +68,7 @@ export class ThreadChecker implements OwnedChecker {
   }
 
   #start(): Worker {
+    silenceEngine();
     const worker = new Worker(entry, {
       workerData: this.#settings,
       name: "lintel-safety",

@@ -1,6 +1,7 @@
 /** The pipeline's thread, as the main thread sees it. */
 import { Worker } from "node:worker_threads";
 import type { Failure, ImageEvent, ImageJob, Order, Report, ThreadSettings } from "./protocol.js";
+import { silenceEngine } from "./telemetry.js";
 
 /** The pipeline said that something failed. */
 export class PipelineFailure extends Error {
@@ -41,6 +42,7 @@ export class PipelineThread {
   #memory = 0;
 
   constructor(settings: ThreadSettings) {
+    silenceEngine();
     this.#worker = new Worker(entry, {
       workerData: settings,
       name: "lintel-images",
