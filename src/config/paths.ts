@@ -59,6 +59,6 @@ function isMarked(schema: z.core.$ZodType): boolean {
 
 /** Whether a value is of this member of a union; only discriminated unions hold paths. */
 function tells(option: z.core.$ZodType, key: string | undefined, value: unknown): boolean {
-  const tag = key && (option._zod.def as unknown as Definition).shape?.[key];
-  return tag ? z.safeParse(tag, (value as Record<string, unknown>)[key]).success : false;
+  const tags = key === undefined ? undefined : option._zod.propValues?.[key];
+  return tags?.has((value as Record<string, z.core.util.Primitive>)[key as string]) ?? false;
 }

@@ -28,6 +28,11 @@ const exposedHeaders = [
 /** How long browsers may remember a preflight, seconds. */
 const preflightMaxAge = 7200;
 
+/** The contract checks requests and writes answers: Fastify's way, and the compilers it loads, are not used. */
+const noSchemas = () => {
+  throw new Error("routes have no schemas: the contract and the core's rules check requests");
+};
+
 /**
  * Makes the app. Doors are registered on it, then it is handed to `listen`;
  * tests can `inject` instead. Its own `listen` is not for use: it would speak
@@ -38,6 +43,9 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
   const app = fastify({
     logger: false,
     bodyLimit,
+    schemaController: {
+      compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas },
+    },
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
     // The URL can't be read, or a part of it is too long for any route.
     frameworkErrors: (error, _request, reply) => {

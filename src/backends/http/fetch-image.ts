@@ -1,6 +1,5 @@
 /** Fetches an image from an address that a model server answered with. */
 
-import { request } from "undici";
 import { type CallSignal, nativeSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Guard } from "./guard.js";
@@ -54,6 +53,7 @@ async function download(
   { guard, headers, limit = imageLimit }: FetchImageOptions,
   signal: CallSignal,
 ): Promise<Buffer> {
+  const { request } = await import("undici");
   let url = first;
   for (let hops = 0; hops <= mostRedirects; hops++) {
     const answer = await request(url, {

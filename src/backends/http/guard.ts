@@ -5,9 +5,10 @@
  */
 import { lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
-import { Agent, type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import { LintelError } from "../../core/errors.js";
 import { isPublicAddress } from "./address-class.js";
+import { Agent } from "./undici.js";
 
 /** What a guard goes by. */
 export interface GuardOptions {

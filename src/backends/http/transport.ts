@@ -1,10 +1,10 @@
 /** Requests to one model server over a pool of kept connections. */
 
-import { Pool } from "undici";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { Roster } from "../../core/roster.js";
 import { type Answer, Exchange } from "./exchange.js";
+import { Pool } from "./undici.js";
 
 /** Limits of a transport; times in milliseconds. */
 export interface TransportOptions {

@@ -1,0 +1,14 @@
+/** One temporary folder for a run of the tests and all that they start, gone when they end. */
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** @returns what takes the folder away */
+export default function temporaryFolder(): () => void {
+  const folder = mkdtempSync(join(tmpdir(), "lintel-tests-"));
+  // Servers that run as another user keep their own folders in it.
+  chmodSync(folder, 0o711);
+  process.env.TMPDIR = folder;
+  // Programs that were killed may still write for a moment.
+  return () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+}
