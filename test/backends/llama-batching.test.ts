@@ -2,13 +2,15 @@
 import { type BatchingOptions, LlamaModel, type Token } from "node-llama-cpp";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { batchingStrategy, rankOf } from "../../src/backends/llama/batching.js";
-import { answer, backendFor, chatRequest, start, tiny } from "./llama-subject.js";
+import { answer, backendFor, chatRequest, start, tiny, trained } from "./llama-subject.js";
 
-/** Items of a batch: a sequence's number and how many tokens it has. */
+/** Items of a batch: a sequence's number and how many tokens it has. Of the last one comes an output. */
 const items = (...waiting: readonly (readonly [sequence: number, tokens: number])[]) =>
   waiting.map(([sequence, tokens]) => ({
     tokens: Array.from({ length: tokens }, (_, i) => i as Token),
-    logits: [],
+    logits: Array.from({ length: tokens }, (_, i) =>
+      i === tokens - 1 ? (true as const) : undefined,
+    ),
     evaluationPriority: rankOf(sequence),
   }));
 
@@ -37,10 +39,26 @@ describe("a batch", () => {
   it("gives running sequences their token before prompts share the rest", () => {
     const given = items([0, 100], [1, 1], [2, 3], [3, 100]);
     expect(batchOf(batchingStrategy(), given)).toEqual([
-      [0, 30],
       [1, 1],
+      [0, 30],
       [2, 3],
       [3, 30],
+    ]);
+  });
+
+  it("has its outputs in the order in which they are made: of prompts only one ends", () => {
+    const given = items([4, 1], [3, 20], [0, 9], [1, 2], [2, 1]);
+    expect(batchOf(batchingStrategy(), given)).toEqual([
+      [1, 1],
+      [2, 1],
+      [4, 1],
+      [0, 8],
+      [3, 20],
+    ]);
+    const withoutOutput = items([1, 6], [0, 9]).map((item) => ({ ...item, logits: [] }));
+    expect(batchOf(batchingStrategy(), withoutOutput)).toEqual([
+      [0, 9],
+      [1, 6],
     ]);
   });
 
@@ -103,6 +121,30 @@ describe("calls at once", () => {
     // The first and the last may differ: calls do not begin at the same moment.
     expect(whole.length).toBeGreaterThan(tokens - 8);
     expect(batches.length).toBeLessThan(tokens + 8);
+    await backend.close();
+  });
+
+  it("begin as they would alone, whatever the lengths of their prompts", async () => {
+    const backend = backendFor(trained, { sequences: 8 });
+    // A sum's answer begins with its first number.
+    const words = [
+      "",
+      "What is ",
+      "Tell me: ",
+      "Could you work out ",
+      "Please tell me how much is ",
+    ];
+    const numbers = Array.from({ length: 400 }, (_, i) => 11 + ((i * 37) % 88));
+    const begun: string[] = [];
+    const ask = async (number: number, i: number) => {
+      const question = `${words[i % words.length]}${number} + ${11 + (i % 80)}`;
+      const { text } = await answer(backend, chatRequest(question, { maxTokens: 2 }));
+      begun[i] = text.trim();
+    };
+    for (let i = 0; i < numbers.length; i += 8) {
+      await Promise.all(numbers.slice(i, i + 8).map((number, j) => ask(number, i + j)));
+    }
+    expect(begun).toEqual(numbers.map(String));
     await backend.close();
   });
 

@@ -18,6 +18,11 @@ const patience = 100;
  *
  * This one waits for whoever was in the last batch, puts sequences in order, gives each
  * its token, and divides what room is left among the prompts.
+ *
+ * The order is that in which llama.cpp comes to the ends, too: one token before several,
+ * and of prompts one ends in a batch. It puts what came out of order right when the first
+ * of its outputs is read, and the library's samplers read all of them at once, in threads:
+ * then an answer would begin with the first token of another one.
  */
 export function batchingStrategy(): Strategy {
   let last = 0;
@@ -26,12 +31,27 @@ export function batchingStrategy(): Strategy {
     if (items.length < last && waited++ < patience) return [];
     waited = 0;
     last = items.length;
-    const shares = sharesOf(items, size);
+    const amounts = amountsOf(items, size);
     return items
-      .map((item, i) => ({ item, processAmount: shares[i] ?? 0 }))
+      .map((item, i) => ({ item, processAmount: amounts[i] ?? 0 }))
       .filter(({ processAmount }) => processAmount > 0)
-      .sort((a, b) => a.item.evaluationPriority - b.item.evaluationPriority);
+      .sort(
+        (a, b) =>
+          Number(a.processAmount > 1) - Number(b.processAmount > 1) ||
+          a.item.evaluationPriority - b.item.evaluationPriority,
+      );
   };
+}
+
+/** Tokens of each; of those that have several, only the first to have an output keeps its last one. */
+function amountsOf(items: Items, size: number): number[] {
+  let ends = false;
+  return sharesOf(items, size).map((share, i) => {
+    if (share < 2 || !items[i]?.logits.slice(0, share).some(Boolean)) return share;
+    if (ends) return share - 1;
+    ends = true;
+    return share;
+  });
 }
 
 /** Room for each: what it needs, or an even part of what those that need less have left. */
