@@ -70,7 +70,7 @@ try {
         headers,
         body,
       });
-    await warm(gateway.pid, async () => (await load(2)).requests, kind === "sse" ? 10 : 1);
+    await warm(gateway.pid, async () => (await load(2)).requests);
     const before = cpuMicros(gateway.pid);
     const { requests, perSecond, failures } = await load(Number(values.seconds));
     const each = (cpuMicros(gateway.pid) - before) / requests;

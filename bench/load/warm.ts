@@ -3,7 +3,7 @@ import { cpuMicros } from "../cores.js";
 
 /** CPU time after which a process is taken for warm however little it has done, microseconds. */
 const enough = 12_000_000;
-/** Answers after which it is warm. */
+/** Answers, whole or streamed, after which it is warm. */
 const usual = 40_000;
 /** Longest that it is waited for, milliseconds. */
 const patience = 60_000;
@@ -11,12 +11,11 @@ const patience = 60_000;
 /**
  * Repeats a load until the process has answered enough.
  * @param load gives how much was answered
- * @param size what one answer counts for
  */
-export async function warm(pid: number, load: () => Promise<number>, size = 1): Promise<void> {
+export async function warm(pid: number, load: () => Promise<number>): Promise<void> {
   const until = performance.now() + patience;
   const end = cpuMicros(pid) + enough;
   let done = 0;
-  do done += size * (await load());
+  do done += await load();
   while (done < usual && cpuMicros(pid) < end && performance.now() < until);
 }

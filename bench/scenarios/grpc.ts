@@ -18,7 +18,7 @@ async function both(stage: Stage, port: number, pid: number, token: string, mess
   ] as const) {
     const load = (seconds: number) =>
       h2load({ folder: stage.folder, port, method, seconds, token });
-    await warm(pid, async () => (await load(2)).calls, name === "stream" ? 10 : 1);
+    await warm(pid, async () => (await load(2)).calls);
     const before = cpuMicros(pid);
     const { calls, perSecond } = await load(stage.seconds);
     const cpu = (cpuMicros(pid) - before) / calls;

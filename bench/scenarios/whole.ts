@@ -44,7 +44,7 @@ function scenario(kind: Kind, contestants: readonly Contestant[]): Scenario {
             headers: headersOf(contestant),
             body: kind.body,
           });
-        await warm(process.pid, async () => (await load(32, 2)).requests, kind.events ? 10 : 1);
+        await warm(process.pid, async () => (await load(32, 2)).requests);
         const figures: Figures = {};
         for (const connections of kind.connections) {
           const before = cpuMicros(process.pid);
