@@ -59,6 +59,7 @@ function isMarked(schema: z.core.$ZodType): boolean {
 
 /** Whether a value is of this member of a union; only discriminated unions hold paths. */
 function tells(option: z.core.$ZodType, key: string | undefined, value: unknown): boolean {
-  const tags = key === undefined ? undefined : option._zod.propValues?.[key];
-  return tags?.has((value as Record<string, z.core.util.Primitive>)[key as string]) ?? false;
+  if (key === undefined) return false;
+  const tag = (value as Record<string, z.core.util.Primitive>)[key];
+  return option._zod.propValues?.[key]?.has(tag) ?? false;
 }

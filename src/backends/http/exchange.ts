@@ -5,6 +5,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Enrolled } from "../../core/roster.js";
 import { nonsense } from "./failure.js";
+import { notConnected, transportError } from "./transport-error.js";
 
 type Controller = Dispatcher.DispatchController;
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -247,35 +248,4 @@ const unread = () => nonsense("was not listened to any more");
 
 function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error("aborted", { cause: reason });
-}
-
-const notConnected = (cause?: unknown) =>
-  new LintelError("timeout", "the model server did not take the connection", { cause });
-
-/**
- * The error for what undici reports.
- * @param sent whether a connection was there and the request on its way
- * @param began whether bytes of an answer came
- */
-function transportError(
-  error: Error & { code?: string },
-  sent: boolean,
-  began: boolean,
-): LintelError {
-  if (error instanceof LintelError) return error;
-  const options = { cause: error };
-  if (error.code === "UND_ERR_CONNECT_TIMEOUT") {
-    return notConnected(error);
-  }
-  if (!sent) {
-    return new LintelError("upstream_unreachable", "the model server can't be reached", options);
-  }
-  if (began) {
-    return new LintelError("upstream_failed", "the model server broke off its answer", options);
-  }
-  // As a rule a kept connection that the server was just closing: it did not see the request.
-  return new LintelError("upstream_failed", "the model server closed the connection", {
-    ...options,
-    retry: "anywhere",
-  });
 }

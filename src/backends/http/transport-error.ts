@@ -1,0 +1,34 @@
+/** What became of a request whose connection failed. */
+import { LintelError } from "../../core/errors.js";
+
+/** The error for a connection that did not come about in time. */
+export const notConnected = (cause?: unknown): LintelError =>
+  new LintelError("timeout", "the model server did not take the connection", { cause });
+
+/**
+ * The error for what undici reports.
+ * @param sent whether a connection was there and the request on its way
+ * @param began whether bytes of an answer came
+ */
+export function transportError(
+  error: Error & { code?: string },
+  sent: boolean,
+  began: boolean,
+): LintelError {
+  if (error instanceof LintelError) return error;
+  const options = { cause: error };
+  if (error.code === "UND_ERR_CONNECT_TIMEOUT") {
+    return notConnected(error);
+  }
+  if (!sent) {
+    return new LintelError("upstream_unreachable", "the model server can't be reached", options);
+  }
+  if (began) {
+    return new LintelError("upstream_failed", "the model server broke off its answer", options);
+  }
+  // As a rule a kept connection that the server was just closing: it did not see the request.
+  return new LintelError("upstream_failed", "the model server closed the connection", {
+    ...options,
+    retry: "anywhere",
+  });
+}
