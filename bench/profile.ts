@@ -10,16 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compile } from "./compile.js";
-import { bare } from "./contestants/bare.js";
-import {
-  answering,
-  type Contestant,
-  chatBody,
-  headersOf,
-  pathOf,
-} from "./contestants/contestant.js";
-import { lintelFull, lintelPlain } from "./contestants/lintel.js";
-import { nginx } from "./contestants/nginx.js";
+import { answering, chatBody, headersOf, pathOf } from "./contestants/contestant.js";
+import { contestantNamed } from "./contestants/here.js";
 import { cpuMicros, otherCore, pinned } from "./cores.js";
 import { streams } from "./load/streams.js";
 import { warm } from "./load/warm.js";
@@ -103,12 +95,6 @@ if (!values.plain) {
   print(JSON.parse(file ?? "{}"), Number(values.top));
 }
 rmSync(folder, { recursive: true, force: true });
-
-function contestantNamed(name: string): Contestant {
-  const found = [lintelPlain, lintelFull, bare, nginx].find((one) => one.name === name);
-  if (!found) throw new Error(`${name} is not known`);
-  return found;
-}
 
 interface Profile {
   readonly nodes: readonly {

@@ -8,10 +8,11 @@ export const bare: Contestant = {
   token: "any",
   headers: {},
   images: true,
-  start: (port, upstream) =>
+  start: (port, upstream, _, { main = "bench/contestants/bare-proxy.mjs", options = [] } = {}) =>
     pinned(gatewayCore, "node", [
+      ...options,
       ...nodeOptions(),
-      "bench/contestants/bare-proxy.mjs",
+      main,
       String(port),
       String(upstream),
     ]),

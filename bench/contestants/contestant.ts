@@ -17,7 +17,15 @@ export interface Contestant {
   /** Whether it passes images on. */
   readonly images: boolean;
   /** Starts it in front of the model server. */
-  start(port: number, upstream: number, folder: string): Pinned;
+  start(port: number, upstream: number, folder: string, build?: Build): Pinned;
+}
+
+/** What runs, where it is not what runs everywhere. */
+export interface Build {
+  /** The script, for Lintel its `main.js`. Default: that of this checkout, or `LINTEL_MAIN`. */
+  readonly main?: string | undefined;
+  /** Options of Node, before those of `BENCH_NODE_OPTIONS`. */
+  readonly options?: readonly string[];
 }
 
 /** Resolves once a chat is answered. @throws Error if that takes longer than a minute */

@@ -6,7 +6,7 @@ import { configSchema } from "../../src/config/schema.js";
 import { gatewayCore, nodeOptions, pinned } from "../cores.js";
 import type { Contestant } from "./contestant.js";
 
-const main = process.env.LINTEL_MAIN ?? "dist/src/main.js";
+const ownMain = process.env.LINTEL_MAIN ?? "dist/src/main.js";
 const token = "bench-token";
 
 interface Extra {
@@ -22,7 +22,7 @@ function lintel({ name, about, config }: Extra): Contestant {
     token,
     headers: {},
     images: true,
-    start(port, upstream, folder) {
+    start(port, upstream, folder, { main = ownMain, options = [] } = {}) {
       const file = join(folder, `${name}.yaml`);
       // JSON is YAML.
       writeFileSync(
@@ -45,7 +45,8 @@ function lintel({ name, about, config }: Extra): Contestant {
           ...config(join(folder, name)),
         }),
       );
-      return pinned(gatewayCore, "node", [...nodeOptions(), main, "serve", "--config", file]);
+      const node = [...options, ...nodeOptions()];
+      return pinned(gatewayCore, "node", [...node, main, "serve", "--config", file]);
     },
   };
 }

@@ -48,31 +48,49 @@ export interface Attributes {
   /** The door, for example `"rest"`. */
   door: string;
   /** `Caller.id`, once authenticated. */
-  caller?: string;
+  caller?: string | undefined;
   /** Name of the model after defaults were applied. */
-  model?: string;
+  model?: string | undefined;
   /** Name of the backend that answered, or was asked last. */
-  backend?: string;
+  backend?: string | undefined;
   /** How many backends were asked. */
   attempts: number;
   /** How many of these because an earlier one had failed or was slow. */
-  retries?: number;
+  retries?: number | undefined;
   /** What became of each of these, in the order of their beginning. */
   tried: AttemptRecord[];
   /** The limit that refused the call, for example `requests` of a `caller`. */
-  refusedBy?: { readonly quantity: string; readonly scope: string };
+  refusedBy?: { readonly quantity: string; readonly scope: string } | undefined;
   /** How long the call waited for a backend with room, milliseconds. */
-  queuedMs?: number;
+  queuedMs?: number | undefined;
   /** Whether the answer is that of an earlier call with the same `Idempotency-Key`. */
-  replayed?: true;
+  replayed?: true | undefined;
   /** Token counts as delivered. */
-  promptTokens?: number;
-  completionTokens?: number;
+  promptTokens?: number | undefined;
+  completionTokens?: number | undefined;
   /** Whether these counts are estimates. */
-  estimated?: boolean;
+  estimated?: boolean | undefined;
   /** Images delivered. */
-  images?: number;
+  images?: number | undefined;
 }
+
+/** Of a call that begins. All fields are there: an object that grows is copied with every other one. */
+export const newAttributes = (door: string): Attributes => ({
+  door,
+  caller: undefined,
+  model: undefined,
+  backend: undefined,
+  attempts: 0,
+  retries: undefined,
+  tried: [],
+  refusedBy: undefined,
+  queuedMs: undefined,
+  replayed: undefined,
+  promptTokens: undefined,
+  completionTokens: undefined,
+  estimated: undefined,
+  images: undefined,
+});
 
 /** Hears of the end of a call. */
 export interface CallEnd {

@@ -11,6 +11,7 @@ import type {
 import { cutShort } from "./adapt.js";
 import type { Call, Middleware } from "./call.js";
 import { estimatePrompt, estimateTokens } from "./estimate.js";
+import { iterable } from "./iterate.js";
 import { randomId } from "./random-id.js";
 
 type Batch = readonly LLMResponse[];
@@ -20,9 +21,10 @@ type Step = IteratorResult<Batch>;
 export const completion: Middleware = (next) => (call) => {
   const { method } = call;
   if (method !== "chat" && method !== "complete") return next(call);
-  const source = () => next(call)[Symbol.asyncIterator]() as AsyncIterator<Batch>;
-  const shape = () => (method === "chat" ? new Stream(call, source()) : new Whole(call, source()));
-  return { [Symbol.asyncIterator]: shape };
+  return iterable(() => {
+    const source = next(call)[Symbol.asyncIterator]() as AsyncIterator<Batch>;
+    return method === "chat" ? new Stream(call, source) : new Whole(call, source);
+  });
 };
 
 /** Reasons that callers may see; whatever else a model server says becomes `stop`. */

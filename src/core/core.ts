@@ -1,7 +1,7 @@
 /** The core: the steps in their order, and the life of a call. */
 import { authenticate, mayUse } from "./authenticate.js";
 import type { Backend } from "./backend.js";
-import { type Call, compose, type Handle } from "./call.js";
+import { type Call, compose, type Handle, newAttributes } from "./call.js";
 import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion.js";
 import { LintelError } from "./errors.js";
@@ -204,7 +204,7 @@ function newCall<M extends MethodName>(
     affinity: affinityOf(origin, settings),
     life,
     log,
-    attributes: { door: origin.door, attempts: 0, tried: [] },
+    attributes: newAttributes(origin.door),
     warnings: [],
     metadata: new Map(),
   };

@@ -67,7 +67,8 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
     await app.register(cors, {
       origin: corsOrigins === "*" ? "*" : [...corsOrigins],
       methods: ["GET", "POST", "DELETE"],
-      exposedHeaders,
+      // Joined once: the plugin would join a list for each answer.
+      exposedHeaders: exposedHeaders.join(", "),
       maxAge: preflightMaxAge,
       strictPreflight: false,
     });

@@ -2,6 +2,7 @@
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
+import { iterable } from "../../core/iterate.js";
 import { isWhole } from "../http/ask.js";
 import type { Answer } from "../http/exchange.js";
 import { EventSplitter, type ServerEvent } from "./events.js";
@@ -29,9 +30,8 @@ type Step = IteratorResult<Batch>;
  * The messages of a completion: a step for each read that brought text. The request is
  * sent when the first step is asked for.
  */
-export const reading = (signal: CallSignal, dialogue: Dialogue): AsyncIterable<Batch> => ({
-  [Symbol.asyncIterator]: () => new Reading(signal, dialogue),
-});
+export const reading = (signal: CallSignal, dialogue: Dialogue): AsyncIterable<Batch> =>
+  iterable(() => new Reading(signal, dialogue));
 
 /** Makes one promise for each step, for streams have many. */
 class Reading implements AsyncIterator<Batch> {

@@ -28,9 +28,9 @@ export interface RequestOptions {
 export function writeRequest(request: LLMRequest, options: RequestOptions): string {
   const { dialect, stream, refused } = options;
   const { temperature, topP, topK = -1, seed, stop } = request;
-  const maxTokens = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
-  const renamed = refused.has("max_tokens");
-  const maxTokensName = renamed ? otherName[dialect.maxTokens] : dialect.maxTokens;
+  const most = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
+  const maxTokens = Number.isFinite(most) ? most : undefined;
+  const usualName = (dialect.maxTokens === "max_tokens") !== refused.has("max_tokens");
   const takes = (field: Optional) => !refused.has(field);
   // What is undefined is not written.
   return JSON.stringify({
@@ -39,7 +39,8 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
     temperature: takes("temperature") ? temperature : undefined,
     top_p: takes("top_p") ? topP : undefined,
     top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,
-    [maxTokensName]: Number.isFinite(maxTokens) ? maxTokens : undefined,
+    max_tokens: usualName ? maxTokens : undefined,
+    max_completion_tokens: usualName ? undefined : maxTokens,
     seed: seed !== undefined && seed >= 0n ? Number(seed) : undefined,
     stop: stop.length > 0 ? stop : undefined,
     stream,
@@ -48,11 +49,6 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
 }
 
 const includeUsage = { include_usage: true };
-
-const otherName = {
-  max_tokens: "max_completion_tokens",
-  max_completion_tokens: "max_tokens",
-} as const;
 
 function writeMessage({ role, content }: LLMMessage, dialect: Dialect) {
   return { role: role === "developer" && !dialect.developer ? "system" : role, content };

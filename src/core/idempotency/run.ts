@@ -7,6 +7,7 @@
 import type { Call, Handle } from "../call.js";
 import { type CallSignal, Cancellation } from "../cancellation.js";
 import { LintelError, toLintelError } from "../errors.js";
+import { iterable } from "../iterate.js";
 import { Life } from "../life.js";
 import type { MethodName, Output } from "../methods.js";
 import { encodeAbout, encodeStep } from "./parts.js";
@@ -155,16 +156,14 @@ function untilAborted<T>(source: AsyncIterable<T>, signal: CallSignal): AsyncIte
     iterator.return?.().catch(() => {});
   };
   signal.addEventListener("abort", aborted, { once: true });
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next: () =>
-        new Promise((resolve, fail) => {
-          signal.throwIfAborted();
-          reject = fail;
-          iterator.next().then(resolve, fail);
-        }),
-    }),
-  };
+  return iterable(() => ({
+    next: () =>
+      new Promise((resolve, fail) => {
+        signal.throwIfAborted();
+        reject = fail;
+        iterator.next().then(resolve, fail);
+      }),
+  }));
 }
 
 const left = () => new LintelError("cancelled", "the caller left");

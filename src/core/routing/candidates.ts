@@ -29,10 +29,8 @@ export class Candidates {
 
   /** A target that was not asked yet; else, one that may be asked again. */
   choose(now: number): Target | "full" | undefined {
-    const choice = { now, random: this.#random, affinity: this.#affinity };
-    const chosen = choose(this.all, { ...choice, without: this.#passed() });
-    if (chosen !== undefined || !this.#tried) return chosen;
-    return choose(this.all, { ...choice, without: this.#unfit });
+    const chosen = this.#choose(now, this.#passed());
+    return chosen !== undefined || !this.#tried ? chosen : this.#choose(now, this.#unfit);
   }
 
   /** A healthy one with room, besides those that are being asked. */
@@ -70,6 +68,10 @@ export class Candidates {
     const fit = this.fit();
     if (fit.length === 0 && !this.#failure && this.#misfit) return this.#misfit;
     return lastWord(this.#failure, fit, now);
+  }
+
+  #choose(now: number, without: ReadonlySet<Target> | undefined): Target | "full" | undefined {
+    return choose(this.all, { now, random: this.#random, affinity: this.#affinity, without });
   }
 
   #passed(): ReadonlySet<Target> | undefined {

@@ -1,6 +1,7 @@
 /** Where calls go: everything about it that outlives a call. */
 import type { Backend } from "../backend.js";
 import type { Call, Handle } from "../call.js";
+import { iterable } from "../iterate.js";
 import type { Logger } from "../log.js";
 import type { CoreSettings } from "../settings.js";
 import { RetryBudget } from "./budget.js";
@@ -57,9 +58,7 @@ export class Routing implements RoutingTools {
   readonly clock: Clock;
   readonly random: () => number;
   /** Hands a call to its targets until one gives a message. */
-  readonly route: Handle = (call) => ({
-    [Symbol.asyncIterator]: () => new Dispatch(call, this),
-  });
+  readonly route: Handle = (call) => iterable(() => new Dispatch(call, this));
   /** Which models there are, and where. */
   readonly catalogue: Catalogue;
   readonly #log: Logger;

@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import type { Call, Handle, Middleware } from "../call.js";
 import { type ErrorCode, toLintelError } from "../errors.js";
+import { iterable } from "../iterate.js";
 import { costOf, priceOf } from "../limits/prices.js";
 import type { Price } from "../limits/settings.js";
 import type { MethodName, Output } from "../methods.js";
@@ -28,9 +29,7 @@ type Batch = readonly Output<MethodName>[];
 export function meter(parts: UsageParts): Middleware {
   return (next) => (call) =>
     // A list of models uses nothing.
-    call.method === "listModels"
-      ? next(call)
-      : { [Symbol.asyncIterator]: () => new Metered(call, next, parts) };
+    call.method === "listModels" ? next(call) : iterable(() => new Metered(call, next, parts));
 }
 
 class Metered implements AsyncIterator<Batch> {

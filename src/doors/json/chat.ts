@@ -13,7 +13,7 @@ export function wholeChat(response: LLMResponse, warnings = response.warnings): 
     ({ index, message, finishReason }) =>
       `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}},"finish_reason":${JSON.stringify(finishReason)}}`,
   );
-  return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${members(extras(usageEstimated, warnings))}}`;
+  return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
 }
 
 /** The forms of a stream: the contract's, and what OpenAI's clients know. */
@@ -63,7 +63,7 @@ export function chunkEncoder(
   };
 
   const totals = () => `,"usage":${usageText(usage)}`;
-  const extra = () => members(extras(estimated, warnings));
+  const extra = () => extras(estimated, warnings);
 
   return {
     messages(batch) {
@@ -117,16 +117,8 @@ function usageText(usage: LLMTokenUsage | undefined): string {
   return `{"prompt_tokens":${promptTokens},"completion_tokens":${completionTokens},"total_tokens":${totalTokens}}`;
 }
 
-/** What only stands where there is something to say. */
-function extras(estimated: boolean, warnings: readonly string[]) {
-  return {
-    ...(estimated && { usage_estimated: true }),
-    ...(warnings.length > 0 && { warnings }),
-  };
-}
-
-/** The members of an object as they follow others. */
-function members(object: object): string {
-  const text = JSON.stringify(object).slice(1, -1);
-  return text === "" ? "" : `,${text}`;
+/** Members that only stand where there is something to say, as they follow others. */
+function extras(estimated: boolean, warnings: readonly string[]): string {
+  const counted = estimated ? ',"usage_estimated":true' : "";
+  return warnings.length > 0 ? `${counted},"warnings":${JSON.stringify(warnings)}` : counted;
 }

@@ -1,6 +1,7 @@
 /** Errors by the names that the client used. */
 import { invalidFields, LintelError, toLintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
+import { iterable } from "../../core/iterate.js";
 import type { MethodName } from "../../core/methods.js";
 
 /** The client's names of fields by the contract's. */
@@ -13,17 +14,15 @@ export function renamed<M extends MethodName>(running: Running<M>, names: Names)
     id: running.id,
     warnings: running.warnings,
     metadata: running.metadata,
-    messages: {
-      [Symbol.asyncIterator]() {
-        const iterator = running.messages[Symbol.asyncIterator]();
-        return {
-          next: () =>
-            iterator.next().catch((thrown) => {
-              throw renamedError(toLintelError(thrown), names);
-            }),
-        };
-      },
-    },
+    messages: iterable(() => {
+      const iterator = running.messages[Symbol.asyncIterator]();
+      return {
+        next: () =>
+          iterator.next().catch((thrown) => {
+            throw renamedError(toLintelError(thrown), names);
+          }),
+      };
+    }),
   };
 }
 

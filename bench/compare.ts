@@ -1,0 +1,100 @@
+/**
+ * Two builds or two settings, told apart on a machine whose seconds differ: both run at
+ * once on the same core and are measured in turns, a second each. Run by
+ *   npx tsx bench/compare.ts [json|sse] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20]
+ * as in `compare.ts json lintel-full,main=../before/dist/src/main.js lintel-full`.
+ * Prints CPU µs of an answer of each, and the first's share of the second's, medians of
+ * all turns, for each start and over all: code is laid out and inlined anew at each start.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { compile } from "./compile.js";
+import { answering, chatBody, headersOf, pathOf } from "./contestants/contestant.js";
+import { contestantNamed } from "./contestants/here.js";
+import { cpuMicros, otherCore, pinned } from "./cores.js";
+import { warm } from "./load/warm.js";
+import { wrk } from "./load/wrk.js";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    starts: { type: "string", default: "3" },
+    turns: { type: "string", default: "20" },
+    connections: { type: "string", default: "32" },
+  },
+});
+const [kind = "json", ...variants] = positionals;
+const folder = mkdtempSync(join(tmpdir(), "lintel-compare-"));
+const at = 27_000 + Math.floor(Math.random() * 3000);
+const server = compile("bench/upstream/upstream.c", folder);
+const upstream = pinned(otherCore, server, [String(at)]);
+const shares: number[] = [];
+try {
+  for (let start = 1; start <= Number(values.starts); start++) {
+    const running = variants.map((variant, i) => begin(variant, at + 1 + i, join(folder, `${i}`)));
+    try {
+      for (const { ready } of running) await ready();
+      const each: number[][] = running.map(() => []);
+      for (let turn = 0; turn < Number(values.turns); turn++) {
+        for (const [i, { measure }] of running.entries()) each[i]?.push(await measure());
+      }
+      const [first = [], second = []] = each;
+      const share = first.map((micros, i) => micros / (second[i] ?? Number.NaN));
+      if (running.length === 2) shares.push(median(share));
+      const told = each.map((micros) => `${median(micros).toFixed(1)} (${quarters(micros)})`);
+      console.log(`start ${start}: ${told.join(" | ")} µs, share ${median(share).toFixed(3)}`);
+    } finally {
+      for (const { gateway } of running) await gateway.stop();
+    }
+  }
+  console.log(`share of the first in the second: ${median(shares).toFixed(3)}, median of starts`);
+} finally {
+  await upstream.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function begin(variant: string, port: number, folder: string) {
+  const [name = "", ...settings] = variant.split(",");
+  const given = (key: string) =>
+    settings.flatMap((word) => (word.startsWith(`${key}=`) ? [word.slice(key.length + 1)] : []));
+  const contestant = contestantNamed(name);
+  mkdirSync(folder, { recursive: true });
+  const gateway = contestant.start(port, at, folder, {
+    main: given("main")[0],
+    options: given("node"),
+  });
+  const load = (seconds: number) =>
+    wrk({
+      folder,
+      core: otherCore,
+      url: `http://127.0.0.1:${port}${pathOf(contestant)}`,
+      connections: Number(values.connections),
+      seconds,
+      headers: headersOf(contestant),
+      body: chatBody("bench", kind === "sse"),
+    });
+  return {
+    gateway,
+    async ready() {
+      await answering(contestant, port);
+      await warm(gateway.pid, async () => (await load(2)).requests);
+    },
+    async measure() {
+      const before = cpuMicros(gateway.pid);
+      const { requests } = await load(1);
+      return (cpuMicros(gateway.pid) - before) / requests;
+    },
+  };
+}
+
+function median(of: readonly number[]): number {
+  return of.toSorted((a, b) => a - b)[Math.floor(of.length / 2)] ?? Number.NaN;
+}
+
+function quarters(of: readonly number[]): string {
+  const sorted = of.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.floor(share * sorted.length)]?.toFixed(0);
+  return `${at(0.25)}–${at(0.75)}`;
+}
