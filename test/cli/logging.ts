@@ -1,0 +1,14 @@
+/** Logs some lines, for `logger.test.ts`, then ends as its argument says. */
+import { createLogger } from "../../src/cli/logger.js";
+
+const log = createLogger("info");
+for (let n = 1; n <= 300; n++) log.info({ n }, "line");
+switch (process.argv[2]) {
+  case "exit":
+    process.exit(3);
+    break;
+  case "throw":
+    throw new Error("nobody caught it");
+  case "stay":
+    process.stdin.resume();
+}
