@@ -98,6 +98,9 @@ interface EventWriter {
   end(events: string): void;
 }
 
+/** Of ASCII there is nothing to encode. */
+const encodingOf = (text: string, bytes: number) => (bytes === text.length ? "latin1" : "utf8");
+
 function openWriter(
   reply: FastifyReply,
   more: Record<string, string>,
@@ -112,15 +115,16 @@ function openWriter(
   let left = signal.aborted;
   let full = false;
   raw.on("error", () => {});
-  const headers = { ...reply.getHeaders(), ...streamHeaders, ...more };
+  // Its copy of the headers. Spread into one more object they take three times as long.
+  const headers = Object.assign(reply.getHeaders(), streamHeaders, more);
   raw.writeHead(200, headers as OutgoingHttpHeaders);
   // Node hands a chunk to the socket in four pieces; framed here it is one.
   const chunked = raw.chunkedEncoding === true;
   if (chunked) raw.chunkedEncoding = false;
-  const framed = (text: string) =>
-    chunked ? `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n` : text;
+  const framed = (text: string, bytes: number) =>
+    chunked ? `${bytes.toString(16)}\r\n${text}\r\n` : text;
   const silence = setTimeout(() => {
-    if (!left && !full) full = !raw.write(framed(keepAlive));
+    if (!left && !full) full = !raw.write(framed(keepAlive, keepAlive.length));
     silence.refresh();
   }, keepAliveMs);
   raw.on("drain", () => {
@@ -135,7 +139,8 @@ function openWriter(
     write(events) {
       if (events === "" || left) return undefined;
       silence.refresh();
-      full = !raw.write(framed(events));
+      const bytes = Buffer.byteLength(events);
+      full = !raw.write(framed(events, bytes), encodingOf(events, bytes));
       if (!full) return undefined;
       return new Promise<void>((resolve) => {
         const go = () => {
@@ -149,7 +154,9 @@ function openWriter(
     },
     end(events) {
       clearTimeout(silence);
-      if (!left) raw.end(chunked ? `${framed(events)}${lastChunk}` : events);
+      if (left) return;
+      const bytes = Buffer.byteLength(events);
+      raw.end(framed(events, bytes) + (chunked ? lastChunk : ""), encodingOf(events, bytes));
     },
   };
 }
