@@ -1,7 +1,7 @@
 /**
  * Two builds or two settings, told apart on a machine whose seconds differ: both run at
  * once on the same core and are measured in turns, a second each. Run by
- *   npx tsx bench/compare.ts [json|sse] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20]
+ *   npx tsx bench/compare.ts [json|sse|image|unary|stream] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20]
  * as in `compare.ts json lintel-full,main=../before/dist/src/main.js lintel-full`.
  * Prints CPU µs of an answer of each, and the first's share of the second's, medians of
  * all turns, for each start and over all: code is laid out and inlined anew at each start.
@@ -11,11 +11,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compile } from "./compile.js";
-import { answering, chatBody, headersOf, pathOf } from "./contestants/contestant.js";
+import { answering } from "./contestants/contestant.js";
 import { contestantNamed } from "./contestants/here.js";
 import { cpuMicros, otherCore, pinned } from "./cores.js";
+import { type Kind, loadOf } from "./load/kinds.js";
 import { warm } from "./load/warm.js";
-import { wrk } from "./load/wrk.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -65,26 +65,17 @@ function begin(variant: string, port: number, folder: string) {
     main: given("main")[0],
     options: given("node"),
   });
-  const load = (seconds: number) =>
-    wrk({
-      folder,
-      core: otherCore,
-      url: `http://127.0.0.1:${port}${pathOf(contestant)}`,
-      connections: Number(values.connections),
-      seconds,
-      headers: headersOf(contestant),
-      body: chatBody("bench", kind === "sse"),
-    });
+  const load = loadOf(kind as Kind, contestant, port, folder, Number(values.connections));
   return {
     gateway,
     async ready() {
       await answering(contestant, port);
-      await warm(gateway.pid, async () => (await load(2)).requests);
+      await warm(gateway.pid, async () => (await load(2)).answers);
     },
     async measure() {
       const before = cpuMicros(gateway.pid);
-      const { requests } = await load(1);
-      return (cpuMicros(gateway.pid) - before) / requests;
+      const { answers } = await load(1);
+      return (cpuMicros(gateway.pid) - before) / answers;
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
  * Where Lintel's CPU time goes under a load: functions and files by their own
  * time, and Lintel's functions with what they call. Run by
- *   npx tsx bench/profile.ts [json|sse|image|paced] [lintel|lintel-full] [--seconds 5] [--connections 32] [--plain]
+ *   npx tsx bench/profile.ts [json|sse|image|unary|stream|paced] [lintel|lintel-full] [--seconds 5] [--connections 32] [--plain]
  * `paced`: so many streams open, an event each 20 ms; times are those of an event.
  * `--plain`: without the profiler, only the CPU time of an answer.
  */
@@ -10,13 +10,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compile } from "./compile.js";
-import { answering, chatBody, headersOf, pathOf } from "./contestants/contestant.js";
+import { answering } from "./contestants/contestant.js";
 import { contestantNamed } from "./contestants/here.js";
 import { cpuMicros, otherCore, pinned } from "./cores.js";
+import { type Kind, loadOf } from "./load/kinds.js";
 import { streams } from "./load/streams.js";
 import { warm } from "./load/warm.js";
-import { wrk } from "./load/wrk.js";
-import { imageRequest } from "./scenarios/whole.js";
 import { writeImage } from "./upstream/image.js";
 
 const { values, positionals } = parseArgs({
@@ -42,30 +41,16 @@ const gateway = contestant.start(at + 1, at, folder);
 let each = 0;
 try {
   await answering(contestant, at + 1);
-  const headers = headersOf(contestant);
   const measured = kind === "paced" ? await underStreams() : await underRequests();
   each = measured.each;
   console.log(`${kind} ${name}: ${each.toFixed(1)} CPU µs ${measured.said}`);
 
   async function underRequests() {
-    const { path, body } =
-      kind === "image"
-        ? imageRequest
-        : { path: pathOf(contestant), body: chatBody("bench", kind === "sse") };
-    const load = (seconds: number) =>
-      wrk({
-        folder,
-        core: otherCore,
-        url: `http://127.0.0.1:${at + 1}${path}`,
-        connections: Number(values.connections),
-        seconds,
-        headers,
-        body,
-      });
-    await warm(gateway.pid, async () => (await load(2)).requests);
+    const load = loadOf(kind as Kind, contestant, at + 1, folder, Number(values.connections));
+    await warm(gateway.pid, async () => (await load(2)).answers);
     const before = cpuMicros(gateway.pid);
-    const { requests, perSecond, failures } = await load(Number(values.seconds));
-    const each = (cpuMicros(gateway.pid) - before) / requests;
+    const { answers, perSecond, failures } = await load(Number(values.seconds));
+    const each = (cpuMicros(gateway.pid) - before) / answers;
     const events = kind === "sse" ? `, ${Math.round(65e6 / each)} events per core-second` : "";
     return { each, said: `an answer, ${perSecond.toFixed(0)}/s, ${failures} failures${events}` };
   }
