@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openNamed } from "../../src/state/database/open.js";
 import { DatabaseUsage } from "../../src/state/database/usage.js";
-import { record } from "../state/record.js";
+import { linesOf, record } from "../state/record.js";
 import { runHere } from "./here.js";
 import { folder } from "./lintel.js";
 
@@ -15,12 +15,13 @@ async function filled(): Promise<string> {
   const cwd = folder();
   const sql = openNamed(join(cwd, "usage.db"));
   const at = Date.now() - hour;
-  await new DatabaseUsage(sql).insert([
+  const records = [
     record({ at, caller: "alice", model: "m", promptTokens: 1000, spend: 1_500_000_000 }),
     record({ at, caller: "alice", model: "m", spend: 1, outcome: "cancelled", firstMs: 5.25 }),
     record({ at, caller: '=HYPERLINK("x")', model: "n,1", images: 2 }),
     record({ at: at - 30 * 24 * hour, caller: "old" }),
-  ]);
+  ];
+  await new DatabaseUsage(sql).insert(linesOf(...records));
   await sql.close();
   return cwd;
 }

@@ -11,7 +11,7 @@ import { DatabaseAway, rowsOf, type Sql, ValueRefused } from "../../src/state/da
 import { DatabaseTokens } from "../../src/state/database/tokens.js";
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { noPostgres, type PostgresServer, startPostgres } from "../support/postgres.js";
-import { record } from "./record.js";
+import { linesOf, record } from "./record.js";
 
 const home = mkdtempSync(join(tmpdir(), "lintel-database-"));
 let server: PostgresServer | undefined;
@@ -215,8 +215,8 @@ describe.each(subjects)("%s", (name, make, missing) => {
       const usage = new DatabaseUsage(again());
       const full = record({ id: "a", firstMs: 1.25, spend: 12_345_678_901_234, estimated: true });
       const bare = record({ id: "b", token: undefined, model: undefined, backend: undefined });
-      expect(await usage.insert([full, bare])).toEqual([]);
-      expect(await usage.insert([bare, full, record({ id: "c" })])).toEqual([]);
+      expect(await usage.insert(linesOf(full, bare))).toEqual([]);
+      expect(await usage.insert(linesOf(bare, full, record({ id: "c" })))).toEqual([]);
       const rows = await rowsOf(again(), "SELECT * FROM lintel_usage ORDER BY id");
       expect(rows).toHaveLength(3);
       expect(rows[0]).toMatchObject({
@@ -234,15 +234,22 @@ describe.each(subjects)("%s", (name, make, missing) => {
       const usage = new DatabaseUsage(again());
       const good = Array.from({ length: 1200 }, (_, i) => record({ id: `n${i}` }));
       const bad = record({ id: "bad", caller: null as unknown as string });
-      const refused = await usage.insert([...good.slice(0, 700), bad, ...good.slice(700)]);
-      expect(refused.map((it) => it.record.id)).toEqual(["bad"]);
+      const [worse, ...lines] = linesOf(bad, ...good);
+      const broken = '{"id":"broken"';
+      const refused = await usage.insert([
+        ...lines.slice(0, 700),
+        worse as string,
+        broken,
+        ...lines.slice(700),
+      ]);
+      expect(refused.map(({ line }) => line)).toEqual([worse, broken]);
       expect(await usage.totals([])).toMatchObject([{ calls: 1200 }]);
     });
 
     test("text with every character is taken", async () => {
       const { again } = await make();
       const usage = new DatabaseUsage(again());
-      expect(await usage.insert([record({ caller: "a\0'\"\u{1f600}\ud800" })])).toEqual([]);
+      expect(await usage.insert(linesOf(record({ caller: "a\0'\"\u{1f600}\ud800" })))).toEqual([]);
       expect(await usage.totals([])).toMatchObject([{ calls: 1 }]);
     });
 
@@ -250,13 +257,15 @@ describe.each(subjects)("%s", (name, make, missing) => {
       const { again } = await make();
       const usage = new DatabaseUsage(again());
       const of = (n: number, more: Partial<UsageRecord>) => record({ id: `r${n}`, ...more });
-      await usage.insert([
-        of(1, { at: day, caller: "a", model: "m", promptTokens: 3, spend: 5 }),
-        of(2, { at: day + 3_600_000, caller: "a", model: "m", outcome: "cancelled" }),
-        of(3, { at: day + 86_400_000, caller: "b", model: "m", images: 2, firstMs: 4 }),
-        of(4, { at: day + 86_400_000, caller: "b", model: undefined, outcome: "rate_limited" }),
-        of(5, { at: day + 86_400_001, caller: "b", model: "n", token: "t", durationMs: 30 }),
-      ]);
+      await usage.insert(
+        linesOf(
+          of(1, { at: day, caller: "a", model: "m", promptTokens: 3, spend: 5 }),
+          of(2, { at: day + 3_600_000, caller: "a", model: "m", outcome: "cancelled" }),
+          of(3, { at: day + 86_400_000, caller: "b", model: "m", images: 2, firstMs: 4 }),
+          of(4, { at: day + 86_400_000, caller: "b", model: undefined, outcome: "rate_limited" }),
+          of(5, { at: day + 86_400_001, caller: "b", model: "n", token: "t", durationMs: 30 }),
+        ),
+      );
       expect(await usage.totals(["token", "model"])).toMatchObject([
         { group: { token: "a", model: "m" }, calls: 2, failed: 1, promptTokens: 13, spend: 5 },
         { group: { token: "b", model: "" }, calls: 1, failed: 1 },
@@ -293,7 +302,7 @@ describe.each(subjects)("%s", (name, make, missing) => {
       const { again } = await make();
       const usage = new DatabaseUsage(again());
       await usage.insert(
-        Array.from({ length: 30 }, (_, i) => record({ id: `o${i}`, at: day + i })),
+        linesOf(...Array.from({ length: 30 }, (_, i) => record({ id: `o${i}`, at: day + i }))),
       );
       expect(await usage.purge(day + 20)).toBe(20);
       expect(await usage.purge(day + 20)).toBe(0);

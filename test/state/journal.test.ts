@@ -13,11 +13,16 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
 import { openDatabase } from "../../src/state/database/open.js";
-import { DatabaseAway, type Sql, type Statement } from "../../src/state/database/sql.js";
+import {
+  DatabaseAway,
+  type Insertion,
+  type Sql,
+  type Statement,
+} from "../../src/state/database/sql.js";
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { Journal } from "../../src/state/journal/journal.js";
 import { Shipper, type ShipperSettings } from "../../src/state/journal/shipper.js";
-import { record } from "./record.js";
+import { linesOf, record } from "./record.js";
 
 let home: string;
 let directory: string;
@@ -50,12 +55,20 @@ class FlakySql implements Sql {
     this.#real = real;
   }
 
-  async run(statements: readonly Statement[]) {
+  run(statements: readonly Statement[]) {
+    return this.#ask(() => this.#real.run(statements));
+  }
+
+  insert(insertion: Insertion) {
+    return this.#ask(() => this.#real.insert(insertion));
+  }
+
+  async #ask<T>(what: () => Promise<T>): Promise<T> {
     this.asked++;
     if (this.state === "away") throw new DatabaseAway("away");
-    const rows = await this.#real.run(statements);
+    const answer = await what();
     if (this.state === "deaf") throw new DatabaseAway("no answer");
-    return rows;
+    return answer;
   }
 
   close(): Promise<void> {
@@ -73,7 +86,7 @@ function opened(settings: Partial<ShipperSettings> = {}) {
 
 const files = () => readdirSync(directory).filter((name) => name.endsWith(".journal"));
 
-const linesOf = (name: string) =>
+const linesIn = (name: string) =>
   readFileSync(join(directory, name), "utf8")
     .split("\n")
     .filter((line) => line !== "");
@@ -89,7 +102,7 @@ test("records of calls that end together are one write, and on the disk when it 
   const all = Array.from({ length: 50 }, (_, i) => journal.keep(record({ id: `r${i}` })));
   expect(() => files()).toThrow();
   await all[0];
-  expect(files().flatMap(linesOf)).toHaveLength(50);
+  expect(files().flatMap(linesIn)).toHaveLength(50);
   await Promise.all(all);
   expect(files()).toHaveLength(1);
 });
@@ -102,6 +115,17 @@ test("they arrive in the database by themselves, and their file is gone", async 
   await journal.keep(record());
   await vi.waitUntil(() => files().length === 0);
   expect(await counted()).toBe(3);
+});
+
+test("they arrive while others are written all the time", async () => {
+  const { journal } = opened({ shipMs: 20 });
+  let written = 0;
+  // Never a pause as long as what they wait for.
+  while (written < 2000 && (await counted()) === 0) {
+    await journal.keep(record());
+    written++;
+  }
+  expect(await counted()).toBeGreaterThan(0);
 });
 
 describe("the database is away", () => {
@@ -197,7 +221,7 @@ test("a record that the database does not take is put aside, the others go on", 
   await shipper.ship();
   expect(await counted()).toBe(1);
   expect(files()).toEqual([]);
-  expect(linesOf("refused.jsonl").map((line) => (JSON.parse(line) as UsageRecord).id)).toEqual([
+  expect(linesIn("refused.jsonl").map((line) => (JSON.parse(line) as UsageRecord).id)).toEqual([
     "bad",
   ]);
   expect(log.error).toHaveBeenCalledTimes(1);
@@ -238,7 +262,9 @@ describe("what other processes left", () => {
 });
 
 test("old records are deleted from time to time", async () => {
-  await usage.insert([record({ at: Date.now() - 1000 }), record({ at: Date.now() - 1_000_000 })]);
+  await usage.insert(
+    linesOf(record({ at: Date.now() - 1000 }), record({ at: Date.now() - 1_000_000 })),
+  );
   const { journal, shipper } = opened({ retentionMs: 100_000 });
   await journal.keep(record({ at: Date.now() }));
   await shipper.ship();

@@ -25,3 +25,7 @@ export function record(different: Partial<UsageRecord> = {}): UsageRecord {
     ...different,
   };
 }
+
+/** Records as they stand in a journal. */
+export const linesOf = (...records: readonly UsageRecord[]): string[] =>
+  records.map((one) => JSON.stringify(one));

@@ -1,7 +1,15 @@
 /** PostgreSQL, through a pool of connections. */
 import type { Pool, PoolClient } from "pg";
 import { missing, readVersion, versionTable, writeVersion } from "./migrations.js";
-import { DatabaseAway, type Row, type Sql, type Statement, ValueRefused } from "./sql.js";
+import {
+  DatabaseAway,
+  type Insertion,
+  type Row,
+  type Sql,
+  type Statement,
+  ValueRefused,
+  valuesOf,
+} from "./sql.js";
 
 /** Most connections of one gateway. */
 const connections = 4;
@@ -44,6 +52,14 @@ export class PostgresSql implements Sql {
         return rows;
       });
     });
+  }
+
+  async insert({ table, columns, lines }: Insertion): Promise<void> {
+    const names = columns.map(([column]) => column).join(", ");
+    const marks = `(${columns.map(() => "?").join(", ")})`;
+    const text = `INSERT INTO ${table} (${names}) VALUES ${lines.map(() => marks).join(", ")}
+      ON CONFLICT DO NOTHING`;
+    await this.run([{ text, values: lines.flatMap((line) => parsed(line, columns)) }]);
   }
 
   async close(): Promise<void> {
@@ -138,6 +154,14 @@ async function query(client: PoolClient, { text, values = [] }: Statement) {
   const clean = values.map((v) => (typeof v === "string" ? v.replaceAll("\0", "") : v));
   const { rows } = await client.query<Record<string, string | number | null>>(numbered, clean);
   return rows;
+}
+
+function parsed(line: string, columns: Insertion["columns"]) {
+  try {
+    return valuesOf(line, columns);
+  } catch (cause) {
+    throw new ValueRefused((cause as Error).message, { cause });
+  }
 }
 
 const rethrow = (error: unknown): never => {

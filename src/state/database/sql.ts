@@ -17,6 +17,25 @@ export interface Statement {
   readonly values?: readonly Value[];
 }
 
+/** Rows for a table, one for each line of JSON; those whose key is there already are passed over. */
+export interface Insertion {
+  readonly table: string;
+  /** Columns, each with the member of the line's object that stands in it; absent: NULL. */
+  readonly columns: readonly (readonly [column: string, member: string])[];
+  readonly lines: readonly string[];
+}
+
+/** What one line inserts, column by column. @throws SyntaxError if it is not JSON */
+export function valuesOf(line: string, columns: Insertion["columns"]): Value[] {
+  const row = JSON.parse(line) as Readonly<Record<string, unknown>> | null;
+  return columns.map(([, member]) => asValue(row?.[member]));
+}
+
+function asValue(member: unknown): Value {
+  if (typeof member === "boolean") return Number(member);
+  return typeof member === "string" || typeof member === "number" ? member : null;
+}
+
 /** A database that is opened, and brought to the newest form, when it is first asked. */
 export interface Sql {
   /** Name in messages: `sqlite` or `postgres`. */
@@ -27,6 +46,11 @@ export interface Sql {
    * @throws DatabaseAway if it can't be used now, ValueRefused if it does not take the values
    */
   run(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]>;
+  /**
+   * Inserts rows: all, or none.
+   * @throws DatabaseAway if it can't be used now, ValueRefused if it does not take one of them
+   */
+  insert(insertion: Insertion): Promise<void>;
   /** Lets go of it. Statements that run are finished first. */
   close(): Promise<void>;
 }

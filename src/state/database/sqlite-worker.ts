@@ -5,14 +5,15 @@
 import { chmodSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { missing, readVersion, versionTable, writeVersion } from "./migrations.js";
-import type { Row, Statement } from "./sql.js";
+import { type Insertion, type Row, type Statement, valuesOf } from "./sql.js";
 import { openSqlite, type SqliteDatabase } from "./sqlite-library.js";
 
-/** What the thread is asked. */
+/** What the thread is asked; nothing: to close the database and leave. */
 export interface Question {
   readonly id: number;
-  /** Absent: to close the database and leave. */
   readonly statements?: readonly Statement[];
+  /** Its lines in one text. */
+  readonly insertion?: Omit<Insertion, "lines"> & { readonly lines: string };
 }
 
 /** What it answers. */
@@ -67,17 +68,35 @@ function transaction<T>(db: SqliteDatabase, work: () => T, begin = "BEGIN IMMEDI
   }
 }
 
-function run(db: SqliteDatabase, { text, values = [] }: Statement): readonly Row[] {
+function prepare(db: SqliteDatabase, text: string): Prepared {
   const statement = prepared.get(text) ?? db.prepare(text);
-  // Inserts of many rows have a text for each number of rows.
+  // Questions for usage have a text for each combination of groups.
   if (prepared.size > 100) prepared.clear();
   prepared.set(text, statement);
-  return statement.all(...values) as unknown as readonly Row[];
+  return statement;
 }
 
-async function answer(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
+const run = (db: SqliteDatabase, { text, values = [] }: Statement) =>
+  prepare(db, text).all(...values) as unknown as readonly Row[];
+
+function insert(db: SqliteDatabase, insertion: NonNullable<Question["insertion"]>): void {
+  const { table, columns, lines } = insertion;
+  const names = columns.map(([column]) => column).join(", ");
+  const marks = columns.map(() => "?").join(", ");
+  const text = `INSERT INTO ${table} (${names}) VALUES (${marks}) ON CONFLICT DO NOTHING`;
+  // One row at a time is as fast as many in a statement: there is no way in between.
+  const statement = prepare(db, text);
+  for (const line of lines.split("\n")) statement.run(...valuesOf(line, columns));
+}
+
+async function answer(question: Question): Promise<readonly (readonly Row[])[]> {
   database ??= await open();
   const db = database;
+  const { statements = [], insertion } = question;
+  if (insertion) {
+    transaction(db, () => insert(db, insertion));
+    return [];
+  }
   const reading = statements.every(({ text }) => text.startsWith("SELECT"));
   // A writer's is one from its begin: a reader that becomes one fails when another wrote meanwhile.
   const begin = reading ? "BEGIN" : "BEGIN IMMEDIATE";
@@ -87,16 +106,17 @@ async function answer(statements: readonly Statement[]): Promise<readonly (reado
 /** One after the other: a question must not run inside another's opening. */
 let last: Promise<void> = Promise.resolve();
 
-parentPort?.on("message", ({ id, statements }: Question) => {
+parentPort?.on("message", (question: Question) => {
   last = last.then(async () => {
-    if (!statements) {
+    const { id, statements, insertion } = question;
+    if (!statements && !insertion) {
       prepared.clear();
       database?.close();
       return parentPort?.close();
     }
     let said: Answer;
     try {
-      said = { id, rows: await answer(statements) };
+      said = { id, rows: await answer(question) };
     } catch (error) {
       said = { id, failure: failureOf(error) };
     }
@@ -111,5 +131,5 @@ const refusals =
 /** By its words: the libraries give a number with some errors only. */
 function failureOf(error: unknown) {
   const { message } = error as Error;
-  return { message, refused: refusals.test(message) };
+  return { message, refused: error instanceof SyntaxError || refusals.test(message) };
 }

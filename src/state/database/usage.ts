@@ -1,6 +1,6 @@
 /** Usage in a database: records come in, sums go out. */
 import type { UsageRecord } from "../../core/usage/record.js";
-import { type Row, rowsOf, type Sql, type Statement, type Value, ValueRefused } from "./sql.js";
+import { type Row, rowsOf, type Sql, type Value, ValueRefused } from "./sql.js";
 
 /** What sums can be told apart by. Times are in UTC. */
 export const groups = [
@@ -45,33 +45,30 @@ export interface UsageTotals {
   readonly firstMs?: number | undefined;
 }
 
-/** Column by column what a record is in the table. */
-const columns: readonly (readonly [string, (record: UsageRecord) => Value])[] = [
-  ["id", (r) => r.id],
-  ["at", (r) => r.at],
-  ["request_id", (r) => r.requestId],
-  ["caller", (r) => r.caller],
-  ["token", (r) => r.token ?? null],
-  ["door", (r) => r.door],
-  ["method", (r) => r.method],
-  ["model", (r) => r.model ?? null],
-  ["backend", (r) => r.backend ?? null],
-  ["attempts", (r) => r.attempts],
-  ["prompt_tokens", (r) => r.promptTokens],
-  ["completion_tokens", (r) => r.completionTokens],
-  ["images", (r) => r.images],
-  ["estimated", (r) => Number(r.estimated)],
-  ["duration_ms", (r) => r.durationMs],
-  ["first_ms", (r) => r.firstMs ?? null],
-  ["outcome", (r) => r.outcome],
-  ["spend", (r) => r.spend ?? null],
+/** Column by column what of a record stands in the table. */
+const columns: readonly (readonly [string, keyof UsageRecord])[] = [
+  ["id", "id"],
+  ["at", "at"],
+  ["request_id", "requestId"],
+  ["caller", "caller"],
+  ["token", "token"],
+  ["door", "door"],
+  ["method", "method"],
+  ["model", "model"],
+  ["backend", "backend"],
+  ["attempts", "attempts"],
+  ["prompt_tokens", "promptTokens"],
+  ["completion_tokens", "completionTokens"],
+  ["images", "images"],
+  ["estimated", "estimated"],
+  ["duration_ms", "durationMs"],
+  ["first_ms", "firstMs"],
+  ["outcome", "outcome"],
+  ["spend", "spend"],
 ];
 
-const names = columns.map(([name]) => name).join(", ");
-const marks = `(${columns.map(() => "?").join(", ")})`;
-
-/** Rows of one statement; SQLite takes 32766 values, PostgreSQL 65535. */
-const rowsPerStatement = 500;
+/** Rows of one insertion; PostgreSQL takes 65535 values. */
+const rowsAtOnce = 500;
 
 /** Rows that are deleted at a time, so that writers never wait long. */
 const purgeSize = 5000;
@@ -106,21 +103,23 @@ export class DatabaseUsage {
 
   /**
    * Keeps records; those that are there already are passed over.
-   * @returns records that the database does not take, with its reasons
+   * @param lines each a `UsageRecord` as JSON: they come from files, and the thread that
+   *   writes them reads them, too
+   * @returns lines that the database does not take, with its reasons
    * @throws DatabaseAway; then some may be kept, and all can be tried again
    */
   async insert(
-    records: readonly UsageRecord[],
-  ): Promise<readonly { readonly record: UsageRecord; readonly reason: string }[]> {
-    const refused: { record: UsageRecord; reason: string }[] = [];
-    for (let i = 0; i < records.length; i += rowsPerStatement) {
-      const some = records.slice(i, i + rowsPerStatement);
+    lines: readonly string[],
+  ): Promise<readonly { readonly line: string; readonly reason: string }[]> {
+    const refused: { line: string; reason: string }[] = [];
+    for (let i = 0; i < lines.length; i += rowsAtOnce) {
+      const some = lines.slice(i, i + rowsAtOnce);
       try {
-        await this.#sql.run([insertion(some)]);
+        await this.#sql.insert({ table: "lintel_usage", columns, lines: some });
       } catch (error) {
         if (!(error instanceof ValueRefused)) throw error;
         // One of them is at fault, and must not hold up the others.
-        if (some.length === 1 && some[0]) refused.push({ record: some[0], reason: error.message });
+        if (some.length === 1 && some[0]) refused.push({ line: some[0], reason: error.message });
         else for (const one of some) refused.push(...(await this.insert([one])));
       }
     }
@@ -160,14 +159,6 @@ export class DatabaseUsage {
       if (length < purgeSize) return deleted;
     }
   }
-}
-
-function insertion(records: readonly UsageRecord[]): Statement {
-  return {
-    text: `INSERT INTO lintel_usage (${names}) VALUES ${records.map(() => marks).join(", ")}
-      ON CONFLICT (id) DO NOTHING`,
-    values: records.flatMap((record) => columns.map(([, of]) => of(record))),
-  };
 }
 
 const sums = `COUNT(*) AS calls,

@@ -5,9 +5,9 @@
  */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../core/log.js";
-import type { UsageRecord } from "../../core/usage/record.js";
 import { reasonOf } from "../database/sql.js";
 import type { DatabaseUsage } from "../database/usage.js";
 import type { Journal } from "./journal.js";
@@ -43,6 +43,8 @@ export class Shipper {
   readonly #settings: Required<Omit<ShipperSettings, "journal" | "retentionMs">> &
     Pick<ShipperSettings, "journal" | "retentionMs">;
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer fires, as `performance.now` says. */
+  #due = Number.POSITIVE_INFINITY;
   #running: Promise<void> | undefined;
   #pauseMs = 0;
   #purgedAt = 0;
@@ -72,7 +74,10 @@ export class Shipper {
 
   /** Something was written: it will be sent soon. */
   notice(): void {
-    if (!this.#running && !this.away) this.#schedule(this.#settings.shipMs);
+    if (this.#running || this.away) return;
+    const { shipMs } = this.#settings;
+    // Not put off by what comes later: there may be no pause.
+    if (this.#due > performance.now() + shipMs) this.#schedule(shipMs);
   }
 
   /** Sends all there is now. Never rejects. */
@@ -101,6 +106,7 @@ export class Shipper {
   #schedule(ms: number): void {
     clearTimeout(this.#timer);
     if (this.#closed) return;
+    this.#due = performance.now() + ms;
     this.#timer = setTimeout(() => void this.ship(), ms);
     this.#timer.unref();
   }
@@ -151,14 +157,15 @@ export class Shipper {
     const { directory, usage, log } = this.#settings;
     const path = join(directory, name);
     const text = await readFile(path, "utf8").catch(missingIsEmpty);
-    const { records, broken } = parse(text);
+    const lines = text.split("\n");
+    const tail = lines.pop();
     // Cut off half-way with the process: that call's answer was not complete.
-    if (broken > 0) log.warn({ lines: broken }, "half-written lines of usage are passed over");
-    const refused = await usage.insert(records);
-    for (const { record, reason } of refused) {
-      log.error({ error: reason, id: record.id }, "the database does not take a record of usage");
+    if (tail) log.warn({ file: name }, "a half-written line of usage is passed over");
+    const refused = await usage.insert(lines.filter((line) => line !== ""));
+    for (const { line, reason } of refused) {
+      log.error({ error: reason, line }, "the database does not take a record of usage");
       await mkdir(directory, { recursive: true });
-      await appendFile(join(directory, "refused.jsonl"), `${JSON.stringify(record)}\n`);
+      await appendFile(join(directory, "refused.jsonl"), `${line}\n`);
     }
     await rm(path, { force: true });
   }
@@ -196,18 +203,4 @@ async function list(directory: string): Promise<string[]> {
 function missingIsEmpty(error: NodeJS.ErrnoException): string {
   if (error.code === "ENOENT") return "";
   throw error;
-}
-
-function parse(text: string): { records: UsageRecord[]; broken: number } {
-  const records: UsageRecord[] = [];
-  let broken = 0;
-  for (const line of text.split("\n")) {
-    if (line === "") continue;
-    try {
-      records.push(JSON.parse(line) as UsageRecord);
-    } catch {
-      broken++;
-    }
-  }
-  return { records, broken };
 }
