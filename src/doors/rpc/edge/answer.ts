@@ -14,12 +14,18 @@ export class GrpcAnswer {
   readonly #type: string;
   readonly #output: DescMessage;
   #begun = false;
+  #ended = false;
 
   /** @param type the request's content type, which is the answer's too */
   constructor(stream: ServerHttp2Stream, type: string, output: DescMessage) {
     this.#stream = stream;
     this.#type = type;
     this.#output = output;
+  }
+
+  /** Whether all that there is to say was said. */
+  get ended(): boolean {
+    return this.#ended;
   }
 
   /** Whether nobody can be answered any more. */
@@ -50,17 +56,18 @@ export class GrpcAnswer {
 
   /** Ends a call that went well, with its last messages. */
   end(messages: readonly Message[], headers: () => Metadata, trailers: Metadata): void {
+    this.#ended = true;
     if (this.gone) return;
     this.#begin(headers);
-    this.#stream.once("wantTrailers", () =>
-      this.#stream.sendTrailers({ ...trailers, "grpc-status": "0" }),
-    );
+    const all: Metadata = Object.assign(trailers, { "grpc-status": "0" });
+    this.#stream.once("wantTrailers", () => this.#stream.sendTrailers(all));
     if (messages.length === 0) this.#stream.end();
     else this.#stream.end(this.#envelopes(messages));
   }
 
   /** Ends a call that went wrong. */
   fail(error: ConnectError, headers: () => Metadata, trailers: Metadata): void {
+    this.#ended = true;
     if (this.gone) return;
     const status = new Headers();
     setTrailerStatus(status, error);
@@ -73,10 +80,8 @@ export class GrpcAnswer {
   #begin(headers: () => Metadata): void {
     if (this.#begun) return;
     this.#begun = true;
-    this.#stream.respond(
-      { ...headers(), ":status": 200, "content-type": this.#type },
-      { waitForTrailers: true },
-    );
+    const all = Object.assign(headers(), { ":status": 200, "content-type": this.#type });
+    this.#stream.respond(all, { waitForTrailers: true });
   }
 
   /** Each message after five bytes: not compressed, and its length. One write for all of them. */

@@ -12,7 +12,7 @@ import { type CallSignal, Cancellation } from "../../../core/cancellation.js";
 import { LintelError } from "../../../core/errors.js";
 import type { Connection } from "../../forwarded.js";
 import { GrpcAnswer, type Metadata } from "./answer.js";
-import { isPlain, type Malformed, readMessage, timeoutOf } from "./request.js";
+import { isPlain, type Malformed, readMessage, timeoutIn } from "./request.js";
 
 /** One call as a method sees it. */
 export interface EdgeCall {
@@ -81,15 +81,21 @@ function serve(
 ): void {
   const cancellation = new Cancellation();
   const answer = new GrpcAnswer(stream, headers["content-type"] ?? "", method.output);
-  // The stream closes when the answer is complete, too; then nobody listens any more.
-  stream.on("close", () => cancellation.abort(new LintelError("cancelled", "the caller left")));
+  // The stream closes when the answer is complete, too.
+  stream.on("close", () => {
+    if (!answer.ended) cancellation.abort(new LintelError("cancelled", "the caller left"));
+  });
   stream.on("error", () => {});
   readMessage(stream, bodyLimit, (message) => {
-    const read = requestOf(message, method, bodyLimit);
-    const call = {
+    const { request, defect } = requestOf(message, method, bodyLimit);
+    const timeout = timeoutIn(headers);
+    const late = timeout instanceof LintelError;
+    const call: EdgeCall = {
       headers,
       connection: () => stream.session?.socket,
-      ...withTimeout(read, headers),
+      request,
+      defect: defect ?? (late ? timeout : undefined),
+      timeoutMs: late ? undefined : timeout,
       signal: cancellation,
     };
     void send(start(call), answer, method.methodKind === "unary");
@@ -138,14 +144,3 @@ const defects: Readonly<Record<Malformed, (limit: number) => LintelError>> = {
   too_large: (limit) =>
     new LintelError("too_large", `the message is too large: at most ${limit} bytes are allowed`),
 };
-
-function withTimeout(
-  read: Read,
-  headers: IncomingHttpHeaders,
-): Omit<EdgeCall, "headers" | "connection" | "signal"> {
-  try {
-    return { ...read, timeoutMs: timeoutOf(headers["grpc-timeout"]) };
-  } catch (thrown) {
-    return { ...read, defect: read.defect ?? (thrown as LintelError), timeoutMs: undefined };
-  }
-}

@@ -69,14 +69,14 @@ const longestTimeout = 2 ** 31 - 1;
 
 /**
  * The client's deadline, milliseconds from now; absent if there is none, or one
- * so far off that no timer counts it.
- * @throws LintelError `invalid_value` if it is not in gRPC's form
+ * so far off that no timer counts it; `invalid_value` if it is not in gRPC's form.
  */
-export function timeoutOf(header: string | string[] | undefined): number | undefined {
+export function timeoutIn(headers: IncomingHttpHeaders): number | LintelError | undefined {
+  const header = headers["grpc-timeout"];
   if (header === undefined) return undefined;
   const [, count, unit] = /^(\d{1,8})([HMSmun])$/.exec(String(header)) ?? [];
   if (unit === undefined) {
-    throw new LintelError("invalid_value", "grpc-timeout: must be up to 8 digits and a unit", {
+    return new LintelError("invalid_value", "grpc-timeout: must be up to 8 digits and a unit", {
       param: "grpc-timeout",
     });
   }
