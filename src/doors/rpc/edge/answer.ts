@@ -5,6 +5,9 @@ import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { readable } from "../trailers.js";
 
+/** Bytes before each message: one of flags, four of length. */
+export const prefixLength = 5;
+
 /** Names in lower case; a list where a name comes more than once. */
 export type Metadata = Record<string, string | string[]>;
 
@@ -86,14 +89,16 @@ export class GrpcAnswer {
 
   /** Each message after five bytes: not compressed, and its length. One write for all of them. */
   #envelopes(messages: readonly Message[]): Buffer {
-    const parts: Uint8Array[] = [];
-    for (const message of messages) {
-      const bytes = toBinary(this.#output, message);
-      const prefix = Buffer.allocUnsafe(5);
-      prefix[0] = 0;
-      prefix.writeUInt32BE(bytes.length, 1);
-      parts.push(prefix, bytes);
+    const all = messages.map((message) => toBinary(this.#output, message));
+    const sum = all.reduce((sum, { length }) => sum + prefixLength + length, 0);
+    const envelopes = Buffer.allocUnsafe(sum);
+    let at = 0;
+    for (const bytes of all) {
+      envelopes[at] = 0;
+      envelopes.writeUInt32BE(bytes.length, at + 1);
+      envelopes.set(bytes, at + prefixLength);
+      at += prefixLength + bytes.length;
     }
-    return Buffer.concat(parts);
+    return envelopes;
   }
 }

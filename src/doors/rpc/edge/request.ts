@@ -1,9 +1,7 @@
 /** Reads what a gRPC client sends: who is asked, for how long, and the one message. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { LintelError } from "../../../core/errors.js";
-
-/** Bytes before each message: one of flags, four of length. */
-const prefixLength = 5;
+import { prefixLength } from "./answer.js";
 
 /**
  * Whether a request is plain gRPC as the edge takes it: protobuf, and no
