@@ -23,6 +23,8 @@ export function createLogger(level: string) {
     lines = "";
   };
   process.on("exit", () => {
+    // Nothing that is begun in the background now is waited for.
+    Object.assign(destination, { sync: true });
     flush();
     destination.flushSync();
   });

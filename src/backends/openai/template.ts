@@ -19,7 +19,7 @@ export class ChunkTemplate {
     const before = this.#before;
     const end = chunk.length - this.#after.length;
     if (before === "" || end <= before.length + 1) return undefined;
-    // Not `startsWith`: V8 compares letter by letter there, which takes eight times as long (measured).
+    // Not `startsWith`: V8 compares letter by letter there, which takes several times as long.
     if (chunk.slice(0, before.length) !== before || chunk.slice(end) !== this.#after) {
       return undefined;
     }

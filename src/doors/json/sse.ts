@@ -115,7 +115,7 @@ function openWriter(
   let left = signal.aborted;
   let full = false;
   raw.on("error", () => {});
-  // Its copy of the headers. Spread into one more object they take three times as long.
+  // Into its copy: headers spread into one more object go through the runtime of V8.
   const headers = Object.assign(reply.getHeaders(), streamHeaders, more);
   raw.writeHead(200, headers as OutgoingHttpHeaders);
   // Node hands a chunk to the socket in four pieces; framed here it is one.

@@ -89,13 +89,13 @@ function serve(
   readMessage(stream, bodyLimit, (message) => {
     const { request, defect } = requestOf(message, method, bodyLimit);
     const timeout = timeoutIn(headers);
-    const late = timeout instanceof LintelError;
+    const unreadable = timeout instanceof LintelError;
     const call: EdgeCall = {
       headers,
       connection: () => stream.session?.socket,
       request,
-      defect: defect ?? (late ? timeout : undefined),
-      timeoutMs: late ? undefined : timeout,
+      defect: defect ?? (unreadable ? timeout : undefined),
+      timeoutMs: unreadable ? undefined : timeout,
       signal: cancellation,
     };
     void send(start(call), answer, method.methodKind === "unary");
