@@ -52,6 +52,8 @@ export function reloadOnSignal(options: ReloadOptions): void {
 
 /** How long a file must have been left alone before it is read, milliseconds. */
 const settleMs = 200;
+/** After which time it is read although its folder is not left alone, milliseconds: a log may lie in it. */
+const longestMs = 2000;
 
 /**
  * Reloads when the text of the file changes. Its folder is watched, since editors
@@ -65,7 +67,9 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   const read = () => readFile(path, "utf8").catch(() => undefined);
   let known = await read();
   let timer: NodeJS.Timeout | undefined;
+  let changedAt: number | undefined;
   const look = async () => {
+    changedAt = undefined;
     const text = await read();
     // Gone for the moment, while it is being replaced.
     if (text === undefined || text === known) return;
@@ -73,6 +77,8 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
     await reload(options, `${basename(path)} changed`);
   };
   const watcher = watch(dirname(path), () => {
+    changedAt ??= performance.now();
+    if (performance.now() - changedAt > longestMs) return;
     clearTimeout(timer);
     timer = setTimeout(() => void look(), settleMs);
   });

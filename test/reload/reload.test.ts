@@ -1,3 +1,5 @@
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { reloadOnChange } from "../../src/cli/reload.js";
 import { hashToken } from "../../src/core/tokens.js";
@@ -116,6 +118,18 @@ test("a watched file applies when it is replaced", async () => {
   onTestFinished(unwatch);
   it.write(`backends:\n${backend("b", b.url)}`);
   expect((await it.said("configuration reloaded")).fields.why).toBe("lintel.yaml changed");
+  expect(await statusOf(it.chat("b"))).toBe(200);
+});
+
+test("a watched file applies while a log in its folder is written all the time", async () => {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  const log = join(it.options.sources.cwd ?? "", "lintel.log");
+  const writing = setInterval(() => appendFileSync(log, "a line\n"), 20);
+  onTestFinished(() => clearInterval(writing));
+  onTestFinished(await reloadOnChange(it.options));
+  it.write(`backends:\n${backend("b", b.url)}`);
+  await it.said("configuration reloaded");
   expect(await statusOf(it.chat("b"))).toBe(200);
 });
 
