@@ -8,6 +8,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { answer, backendFor, chatRequest } from "../test/backends/llama-subject.js";
 import { parametersOf, weightTypes, writeRandomModel } from "./random-gguf.js";
+import { median } from "./targets.js";
 
 const given = Object.fromEntries(process.argv.slice(2).map((word) => word.split("=")));
 const option = (name: string, value: number) => Number(given[name] ?? value);
@@ -51,8 +52,6 @@ for (let i = 0; i < rounds; i++) {
   alone.push(await measure(1));
   together.push(await measure(streams));
 }
-const median = (values: readonly number[]) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 const parameters = `${(parametersOf(shape) / 1e6).toFixed(1)}M parameters, ${shape.type}`;
 console.log(
   `${parameters}, ${threads} threads, ${tokens} tokens a stream, Node ${process.version}`,

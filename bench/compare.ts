@@ -10,12 +10,13 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { compile } from "./compile.js";
 import { answering } from "./contestants/contestant.js";
 import { contestantNamed } from "./contestants/here.js";
-import { cpuMicros, otherCore, pinned } from "./cores.js";
+import { cpuMicros } from "./cores.js";
 import { type Kind, loadOf } from "./load/kinds.js";
 import { warm } from "./load/warm.js";
+import { median } from "./targets.js";
+import { startUpstream } from "./upstream/upstream.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -28,8 +29,7 @@ const { values, positionals } = parseArgs({
 const [kind = "json", ...variants] = positionals;
 const folder = mkdtempSync(join(tmpdir(), "lintel-compare-"));
 const at = 27_000 + Math.floor(Math.random() * 3000);
-const server = compile("bench/upstream/upstream.c", folder);
-const upstream = pinned(otherCore, server, [String(at)]);
+const upstream = startUpstream(folder, at);
 const shares: number[] = [];
 try {
   for (let start = 1; start <= Number(values.starts); start++) {
@@ -78,10 +78,6 @@ function begin(variant: string, port: number, folder: string) {
       return (cpuMicros(gateway.pid) - before) / answers;
     },
   };
-}
-
-function median(of: readonly number[]): number {
-  return of.toSorted((a, b) => a - b)[Math.floor(of.length / 2)] ?? Number.NaN;
 }
 
 function quarters(of: readonly number[]): string {

@@ -12,11 +12,11 @@ import { parseArgs } from "node:util";
 import { compile } from "./compile.js";
 import { answering } from "./contestants/contestant.js";
 import { contestantNamed } from "./contestants/here.js";
-import { cpuMicros, otherCore, pinned } from "./cores.js";
+import { cpuMicros } from "./cores.js";
 import { type Kind, loadOf } from "./load/kinds.js";
 import { streams } from "./load/streams.js";
 import { warm } from "./load/warm.js";
-import { writeImage } from "./upstream/image.js";
+import { startUpstream } from "./upstream/upstream.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -33,9 +33,8 @@ const contestant = contestantNamed(name);
 const folder = mkdtempSync(join(tmpdir(), "lintel-profile-"));
 const profiles = join(folder, "profiles");
 if (!values.plain) process.env.BENCH_NODE_OPTIONS = `--cpu-prof --cpu-prof-dir=${profiles}`;
-const server = compile("bench/upstream/upstream.c", folder);
 const at = 27_000 + Math.floor(Math.random() * 3000);
-const upstream = pinned(otherCore, server, [String(at)], { BENCH_IMAGE: writeImage(folder) });
+const upstream = startUpstream(folder, at);
 const gateway = contestant.start(at + 1, at, folder);
 /** CPU µs of an answer. */
 let each = 0;

@@ -15,7 +15,7 @@ import type { Contestant } from "./contestants/contestant.js";
 import { lintelFull, lintelPlain } from "./contestants/lintel.js";
 import { nginx } from "./contestants/nginx.js";
 import { elsewhere, litellm, portkey } from "./contestants/peers.js";
-import { found, otherCore, pinned } from "./cores.js";
+import { found, otherCore } from "./cores.js";
 import { type Result, readResults, report, writeResults } from "./report.js";
 import { grpcAlone, grpcThrough } from "./scenarios/grpc.js";
 import { install } from "./scenarios/install.js";
@@ -23,6 +23,7 @@ import { paced } from "./scenarios/paced.js";
 import type { Scenario, Stage } from "./scenarios/scenario.js";
 import { start } from "./scenarios/start.js";
 import { image, json, sse } from "./scenarios/whole.js";
+import { startUpstream } from "./upstream/upstream.js";
 
 const { values } = parseArgs({
   options: {
@@ -66,10 +67,7 @@ const stage: Stage = {
   seconds: Number(values.seconds),
   streams: compile("bench/load/streams.c", folder),
 };
-const { writeImage } = await import("./upstream/image.js");
-const server = pinned(otherCore, compile("bench/upstream/upstream.c", folder), [String(upstream)], {
-  BENCH_IMAGE: writeImage(folder),
-});
+const server = startUpstream(folder, upstream);
 
 const rounds = Number(values.rounds);
 const wanted = (list: string | undefined, name: string) => !list || list.split(",").includes(name);

@@ -9,8 +9,8 @@ const enough = 8192;
 
 /**
  * Makes the logger. No line of it shows a key of the configuration. Lines are written in
- * the background, those of a moment together: a write by itself costs as much as all else
- * that is done for a line. What is left is written when the process ends.
+ * the background, those of a moment together: each write wakes another thread. What is left
+ * is written when the process ends.
  */
 export function createLogger(level: string) {
   const destination = pino.destination({ dest: 2, sync: false });

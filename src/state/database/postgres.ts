@@ -4,6 +4,7 @@ import { missing, readVersion, versionTable, writeVersion } from "./migrations.j
 import {
   DatabaseAway,
   type Insertion,
+  insertText,
   type Row,
   type Sql,
   type Statement,
@@ -54,12 +55,10 @@ export class PostgresSql implements Sql {
     });
   }
 
-  async insert({ table, columns, lines }: Insertion): Promise<void> {
-    const names = columns.map(([column]) => column).join(", ");
-    const marks = `(${columns.map(() => "?").join(", ")})`;
-    const text = `INSERT INTO ${table} (${names}) VALUES ${lines.map(() => marks).join(", ")}
-      ON CONFLICT DO NOTHING`;
-    await this.run([{ text, values: lines.flatMap((line) => parsed(line, columns)) }]);
+  async insert(insertion: Insertion): Promise<void> {
+    const { columns, lines } = insertion;
+    const values = lines.flatMap((line) => valuesOf(line, columns));
+    await this.run([{ text: insertText(insertion, lines.length), values }]);
   }
 
   async close(): Promise<void> {
@@ -154,14 +153,6 @@ async function query(client: PoolClient, { text, values = [] }: Statement) {
   const clean = values.map((v) => (typeof v === "string" ? v.replaceAll("\0", "") : v));
   const { rows } = await client.query<Record<string, string | number | null>>(numbered, clean);
   return rows;
-}
-
-function parsed(line: string, columns: Insertion["columns"]) {
-  try {
-    return valuesOf(line, columns);
-  } catch (cause) {
-    throw new ValueRefused((cause as Error).message, { cause });
-  }
 }
 
 const rethrow = (error: unknown): never => {

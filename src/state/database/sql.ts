@@ -25,9 +25,22 @@ export interface Insertion {
   readonly lines: readonly string[];
 }
 
-/** What one line inserts, column by column. @throws SyntaxError if it is not JSON */
+/** The statement that inserts so many rows at once. */
+export function insertText({ table, columns }: Omit<Insertion, "lines">, rows: number): string {
+  const names = columns.map(([column]) => column).join(", ");
+  const marks = `(${columns.map(() => "?").join(", ")})`;
+  const all = Array.from({ length: rows }, () => marks).join(", ");
+  return `INSERT INTO ${table} (${names}) VALUES ${all} ON CONFLICT DO NOTHING`;
+}
+
+/** What one line inserts, column by column. @throws ValueRefused if it is not JSON */
 export function valuesOf(line: string, columns: Insertion["columns"]): Value[] {
-  const row = JSON.parse(line) as Readonly<Record<string, unknown>> | null;
+  let row: Readonly<Record<string, unknown>> | null;
+  try {
+    row = JSON.parse(line);
+  } catch (cause) {
+    throw new ValueRefused((cause as Error).message, { cause });
+  }
   return columns.map(([, member]) => asValue(row?.[member]));
 }
 

@@ -5,7 +5,14 @@
 import { chmodSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { missing, readVersion, versionTable, writeVersion } from "./migrations.js";
-import { type Insertion, type Row, type Statement, valuesOf } from "./sql.js";
+import {
+  type Insertion,
+  insertText,
+  type Row,
+  type Statement,
+  ValueRefused,
+  valuesOf,
+} from "./sql.js";
 import { openSqlite, type SqliteDatabase } from "./sqlite-library.js";
 
 /** What the thread is asked; nothing: to close the database and leave. */
@@ -80,13 +87,11 @@ const run = (db: SqliteDatabase, { text, values = [] }: Statement) =>
   prepare(db, text).all(...values) as unknown as readonly Row[];
 
 function insert(db: SqliteDatabase, insertion: NonNullable<Question["insertion"]>): void {
-  const { table, columns, lines } = insertion;
-  const names = columns.map(([column]) => column).join(", ");
-  const marks = columns.map(() => "?").join(", ");
-  const text = `INSERT INTO ${table} (${names}) VALUES (${marks}) ON CONFLICT DO NOTHING`;
-  // One row at a time is as fast as many in a statement: there is no way in between.
-  const statement = prepare(db, text);
-  for (const line of lines.split("\n")) statement.run(...valuesOf(line, columns));
+  // Row by row: nothing is on the way here that many rows in a statement would save.
+  const statement = prepare(db, insertText(insertion, 1));
+  for (const line of insertion.lines.split("\n")) {
+    statement.run(...valuesOf(line, insertion.columns));
+  }
 }
 
 async function answer(question: Question): Promise<readonly (readonly Row[])[]> {
@@ -131,5 +136,5 @@ const refusals =
 /** By its words: the libraries give a number with some errors only. */
 function failureOf(error: unknown) {
   const { message } = error as Error;
-  return { message, refused: error instanceof SyntaxError || refusals.test(message) };
+  return { message, refused: error instanceof ValueRefused || refusals.test(message) };
 }
