@@ -1,12 +1,10 @@
-/** Writes what a gRPC server sends: headers, messages in their envelopes, trailers. */
+/** Writes what a gRPC server sends: headers, messages, trailers. */
 import type { ServerHttp2Stream } from "node:http2";
-import { type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { readable } from "../trailers.js";
-
-/** Bytes before each message: one of flags, four of length. */
-export const prefixLength = 5;
+import { type Envelopes, envelopesOf } from "./envelopes.js";
 
 /** Names in lower case; a list where a name comes more than once. */
 export type Metadata = Record<string, string | string[]>;
@@ -15,7 +13,7 @@ export type Metadata = Record<string, string | string[]>;
 export class GrpcAnswer {
   readonly #stream: ServerHttp2Stream;
   readonly #type: string;
-  readonly #output: DescMessage;
+  readonly #envelopes: Envelopes;
   #begun = false;
   #ended = false;
 
@@ -23,7 +21,7 @@ export class GrpcAnswer {
   constructor(stream: ServerHttp2Stream, type: string, output: DescMessage) {
     this.#stream = stream;
     this.#type = type;
-    this.#output = output;
+    this.#envelopes = envelopesOf(output);
   }
 
   /** Whether all that there is to say was said. */
@@ -85,20 +83,5 @@ export class GrpcAnswer {
     this.#begun = true;
     const all = Object.assign(headers(), { ":status": 200, "content-type": this.#type });
     this.#stream.respond(all, { waitForTrailers: true });
-  }
-
-  /** Each message after five bytes: not compressed, and its length. One write for all of them. */
-  #envelopes(messages: readonly Message[]): Buffer {
-    const all = messages.map((message) => toBinary(this.#output, message));
-    const sum = all.reduce((sum, { length }) => sum + prefixLength + length, 0);
-    const envelopes = Buffer.allocUnsafe(sum);
-    let at = 0;
-    for (const bytes of all) {
-      envelopes[at] = 0;
-      envelopes.writeUInt32BE(bytes.length, at + 1);
-      envelopes.set(bytes, at + prefixLength);
-      at += prefixLength + bytes.length;
-    }
-    return envelopes;
   }
 }

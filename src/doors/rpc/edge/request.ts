@@ -1,7 +1,7 @@
 /** Reads what a gRPC client sends: who is asked, for how long, and the one message. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { LintelError } from "../../../core/errors.js";
-import { prefixLength } from "./answer.js";
+import { prefixLength } from "./envelopes.js";
 
 /**
  * Whether a request is plain gRPC as the edge takes it: protobuf, and no
