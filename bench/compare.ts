@@ -1,9 +1,9 @@
 /**
  * Two builds or two settings, told apart on a machine whose seconds differ: both run at
  * once on the same core and are measured in turns, a second each. Run by
- *   npx tsx bench/compare.ts [json|sse|image|unary|stream] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20]
+ *   npx tsx bench/compare.ts [json|sse|image|unary|stream|paced] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20]
  * as in `compare.ts json lintel-full,main=../before/dist/src/main.js lintel-full`.
- * Prints CPU µs of an answer of each, and the first's share of the second's, medians of
+ * Prints CPU µs of an answer of each (of paced streams: of an event), and the first's share of the second's, medians of
  * all turns, for each start and over all: code is laid out and inlined anew at each start.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -12,8 +12,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { answering } from "./contestants/contestant.js";
 import { contestantNamed } from "./contestants/here.js";
-import { cpuMicros } from "./cores.js";
-import { type Kind, loadOf } from "./load/kinds.js";
+import { cpuOf, type Kind, loadOf, warmingOf } from "./load/kinds.js";
 import { warm } from "./load/warm.js";
 import { median } from "./targets.js";
 import { startUpstream } from "./upstream/upstream.js";
@@ -26,7 +25,8 @@ const { values, positionals } = parseArgs({
     connections: { type: "string", default: "32" },
   },
 });
-const [kind = "json", ...variants] = positionals;
+const [given = "json", ...variants] = positionals;
+const kind = given as Kind;
 const folder = mkdtempSync(join(tmpdir(), "lintel-compare-"));
 const at = 27_000 + Math.floor(Math.random() * 3000);
 const upstream = startUpstream(folder, at);
@@ -65,18 +65,17 @@ function begin(variant: string, port: number, folder: string) {
     main: given("main")[0],
     options: given("node"),
   });
-  const load = loadOf(kind as Kind, contestant, port, folder, Number(values.connections));
+  const loadOfKind = (kind: Kind) =>
+    loadOf(kind, contestant, port, folder, Number(values.connections));
+  const load = loadOfKind(kind);
+  const warming = loadOfKind(warmingOf(kind));
   return {
     gateway,
     async ready() {
       await answering(contestant, port);
-      await warm(gateway.pid, async () => (await load(2)).answers);
+      await warm(gateway.pid, async () => (await warming(2)).answers);
     },
-    async measure() {
-      const before = cpuMicros(gateway.pid);
-      const { answers } = await load(1);
-      return (cpuMicros(gateway.pid) - before) / answers;
-    },
+    measure: async () => (await cpuOf(gateway.pid, kind, load, 1)).each,
   };
 }
 

@@ -9,12 +9,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { compile } from "./compile.js";
 import { answering } from "./contestants/contestant.js";
 import { contestantNamed } from "./contestants/here.js";
-import { cpuMicros } from "./cores.js";
-import { type Kind, loadOf } from "./load/kinds.js";
-import { streams } from "./load/streams.js";
+import { cpuOf, type Kind, loadOf, warmingOf } from "./load/kinds.js";
 import { warm } from "./load/warm.js";
 import { startUpstream } from "./upstream/upstream.js";
 
@@ -27,7 +24,8 @@ const { values, positionals } = parseArgs({
     top: { type: "string", default: "45" },
   },
 });
-const [kind = "json", name = "lintel-full"] = positionals;
+const [given = "json", name = "lintel-full"] = positionals;
+const kind = given as Kind;
 const contestant = contestantNamed(name);
 
 const folder = mkdtempSync(join(tmpdir(), "lintel-profile-"));
@@ -40,34 +38,17 @@ const gateway = contestant.start(at + 1, at, folder);
 let each = 0;
 try {
   await answering(contestant, at + 1);
-  const measured = kind === "paced" ? await underStreams() : await underRequests();
+  const load = (kind: Kind) => loadOf(kind, contestant, at + 1, folder, Number(values.connections));
+  const warming = load(warmingOf(kind));
+  await warm(gateway.pid, async () => (await warming(2)).answers);
+  const measured = await cpuOf(gateway.pid, kind, load(kind), Number(values.seconds));
+  const { perSecond, failures, said } = measured;
   each = measured.each;
-  console.log(`${kind} ${name}: ${each.toFixed(1)} CPU µs ${measured.said}`);
-
-  async function underRequests() {
-    const load = loadOf(kind as Kind, contestant, at + 1, folder, Number(values.connections));
-    await warm(gateway.pid, async () => (await load(2)).answers);
-    const before = cpuMicros(gateway.pid);
-    const { answers, perSecond, failures } = await load(Number(values.seconds));
-    const each = (cpuMicros(gateway.pid) - before) / answers;
-    const events = kind === "sse" ? `, ${Math.round(65e6 / each)} events per core-second` : "";
-    return { each, said: `an answer, ${perSecond.toFixed(0)}/s, ${failures} failures${events}` };
-  }
-
-  async function underStreams() {
-    const program = compile("bench/load/streams.c", folder);
-    const open = Number(values.connections);
-    const load = (seconds: number) => streams(program, contestant, at + 1, open, seconds);
-    await load(8);
-    const before = cpuMicros(gateway.pid);
-    const from = performance.now();
-    const { events, first50, delay50 } = await load(Number(values.seconds));
-    const elapsed = (performance.now() - from) / 1000;
-    const perSecond = events / Number(values.seconds);
-    const each = (cpuMicros(gateway.pid) - before) / (perSecond * elapsed);
-    const times = `first after ${(first50 / 1000).toFixed(1)} ms, delay ${(delay50 / 1000).toFixed(1)} ms`;
-    return { each, said: `an event, ${perSecond.toFixed(0)}/s, ${times} (medians)` };
-  }
+  const what = kind === "paced" ? "an event" : "an answer";
+  const events = kind === "sse" ? `${Math.round(65e6 / each)} events per core-second` : said;
+  console.log(
+    `${kind} ${name}: ${each.toFixed(1)} CPU µs ${what}, ${perSecond.toFixed(0)}/s, ${failures} failures${events ? `, ${events}` : ""}`,
+  );
 } finally {
   await gateway.stop();
   await upstream.stop();

@@ -1,18 +1,25 @@
 /** Load by its kind, for those who measure a contestant by itself. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { compile } from "../compile.js";
 import { type Contestant, chatBody, headersOf, pathOf } from "../contestants/contestant.js";
-import { otherCore } from "../cores.js";
+import { cpuMicros, otherCore } from "../cores.js";
 import { imageRequest } from "../scenarios/whole.js";
 import { h2load } from "./h2load.js";
+import { opening, streams } from "./streams.js";
 import { wrk } from "./wrk.js";
 
-/** Whole answers, streams, images of 2 MB, and both over gRPC. */
-export type Kind = "json" | "sse" | "image" | "unary" | "stream";
+/** Whole answers, streams, images of 2 MB, both over gRPC, and streams with an event each 20 ms. */
+export type Kind = "json" | "sse" | "image" | "unary" | "stream" | "paced";
 
 /** What some seconds of load brought. */
 export interface Loaded {
+  /** Of paced streams their events. */
   readonly answers: number;
   readonly perSecond: number;
   readonly failures: number;
+  /** More of it, for people. */
+  readonly said?: string;
 }
 
 /**
@@ -34,6 +41,17 @@ export function loadOf(
       return { answers: calls, ...rest };
     };
   }
+  if (kind === "paced") {
+    const program = compile("bench/load/streams.c", folder);
+    return async (seconds) => {
+      const told = await streams(program, contestant, port, connections, seconds);
+      const [first, delay] = [told.first50, told.delay50].map((micros) =>
+        (micros / 1000).toFixed(1),
+      );
+      const said = `first after ${first} ms, delay ${delay} ms (medians)`;
+      return { answers: told.events, perSecond: told.events / seconds, failures: 0, said };
+    };
+  }
   const { path, body } =
     kind === "image"
       ? imageRequest
@@ -50,4 +68,24 @@ export function loadOf(
     });
     return { answers: requests, ...rest };
   };
+}
+
+/** What makes a contestant warm for load of one kind: streams that are not paced have more calls a second. */
+export const warmingOf = (kind: Kind): Kind => (kind === "paced" ? "sse" : kind);
+
+/**
+ * CPU µs of an answer under load, without what is spent while streams are opened.
+ * @param load of this kind, as `loadOf` made it
+ */
+export async function cpuOf(
+  pid: number,
+  kind: Kind,
+  load: (seconds: number) => Promise<Loaded>,
+  seconds: number,
+): Promise<Loaded & { readonly each: number }> {
+  const running = load(seconds);
+  if (kind === "paced") await sleep(opening * 1000);
+  const before = cpuMicros(pid);
+  const loaded = await running;
+  return { ...loaded, each: (cpuMicros(pid) - before) / loaded.answers };
 }

@@ -77,6 +77,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   #timerMs = 0;
   #queue: Buffer[] = [];
   #queued = 0;
+  /** Whether the reader will be served once all that came in one read of the socket is there. */
+  #soon = false;
+  readonly #serveSoon = () => {
+    this.#soon = false;
+    if (this.#reader) this.#serve();
+  };
   /** Whether bytes of the body came. */
   #began = false;
   #ended = false;
@@ -135,8 +141,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
       this.#stopTimer();
     }
     this.#queue.push(bytes);
-    if (this.#reader) this.#serve();
-    else if (this.#queued > highWater) controller.pause();
+    if (this.#queued > highWater) controller.pause();
+    if (this.#reader && !this.#soon) {
+      this.#soon = true;
+      queueMicrotask(this.#serveSoon);
+    }
   }
 
   onResponseEnd(): void {
