@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LintelError } from "../../core/errors.js";
 import type { DoorOptions } from "../door.js";
+import { readBytes } from "./bytes.js";
 import { isObject, type JsonObject } from "./decode.js";
 import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
 
@@ -18,14 +19,13 @@ export type JsonBody =
 export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOptions): void {
   const limit = settings.bodyLimit;
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    "application/json",
-    { parseAs: "buffer", bodyLimit: limit },
-    (request, bytes, done) => {
-      if (isPlainUtf8(request)) done(null, parse(bytes as Buffer));
+  app.addContentTypeParser("application/json", (request, payload, done) => {
+    readBytes(request, payload, limit, (error, bytes = Buffer.alloc(0)) => {
+      if (error) done(error, undefined);
+      else if (isPlainUtf8(request)) done(null, parse(bytes));
       else done(unsupportedMediaType(), undefined);
-    },
-  );
+    });
+  });
   app.setErrorHandler((thrown, request, reply) => {
     const error = fromFastify(thrown, limit);
     if (error.code === "internal") {

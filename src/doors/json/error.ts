@@ -81,20 +81,26 @@ export function sendError(
  */
 export function fromFastify(thrown: unknown, limit?: number): LintelError {
   const { code, statusCode } = thrown as { code?: unknown; statusCode?: unknown };
-  const cause = { cause: thrown };
   switch (code) {
-    case "FST_ERR_CTP_BODY_TOO_LARGE": {
-      const most = limit === undefined ? "" : `: at most ${limit} bytes are allowed`;
-      return new LintelError("too_large", `the body is too large${most}`, cause);
-    }
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return bodyTooLarge(limit, thrown);
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
     case "FST_ERR_CTP_EMPTY_TYPE":
       return unsupportedMediaType(thrown);
   }
-  // The body broke off, or its length is not what was announced.
-  if (statusCode === 400) return new LintelError("invalid_json", "the body is incomplete", cause);
+  if (statusCode === 400) return bodyIncomplete(thrown);
   return toLintelError(thrown);
 }
+
+/** @param limit most bytes of a body, to be named */
+export function bodyTooLarge(limit?: number, cause?: unknown): LintelError {
+  const most = limit === undefined ? "" : `: at most ${limit} bytes are allowed`;
+  return new LintelError("too_large", `the body is too large${most}`, { cause });
+}
+
+/** The body broke off, or its length is not what was announced. */
+export const bodyIncomplete = (cause: unknown): LintelError =>
+  new LintelError("invalid_json", "the body is incomplete", { cause });
 
 /** The body is not what a JSON door reads. */
 export function unsupportedMediaType(cause?: unknown): LintelError {

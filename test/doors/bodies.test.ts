@@ -1,0 +1,117 @@
+/** A request's body is read whole, however it comes. */
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { expect, test } from "vitest";
+import type { Handle } from "../../src/core/call.js";
+import { piece } from "../support/scripted.js";
+import { hello, http, serveChat } from "./serve.js";
+
+/** Says what it was told. */
+const echo: Handle<"chat"> = async function* ({ request }) {
+  yield [piece(request.messages.at(-1)?.content ?? "")];
+  yield [piece("", "stop", [1, 1])];
+};
+
+const asking = (content: string) =>
+  JSON.stringify(hello({ messages: [{ role: "user", content }] }));
+
+/** Reads whole answers off a connection. */
+function answersOf(socket: Socket): (count: number) => Promise<{ status: number; said: string }[]> {
+  let bytes = Buffer.alloc(0);
+  const take = () => {
+    const head = bytes.indexOf("\r\n\r\n");
+    if (head === -1) return undefined;
+    const text = bytes.toString("latin1", 0, head);
+    const end = head + 4 + Number(/content-length: (\d+)/i.exec(text)?.[1]);
+    if (bytes.length < end) return undefined;
+    const body = JSON.parse(bytes.toString("utf8", head + 4, end));
+    bytes = bytes.subarray(end);
+    const said = body.choices?.[0].message.content ?? body.error.code;
+    return { status: Number(text.slice(9, 12)), said: said as string };
+  };
+  socket.on("data", (part) => {
+    bytes = Buffer.concat([bytes, part]);
+  });
+  return async (count) => {
+    const all = [];
+    while (all.length < count) {
+      const answer = take();
+      if (answer) all.push(answer);
+      else await once(socket, "data");
+    }
+    return all;
+  };
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test("cut anywhere, on one connection", async () => {
+  const server = await serveChat(echo);
+  const said = 'Grüße "😀"';
+  const request = Buffer.from(http("/llm", asking(said)));
+  const body = request.indexOf("\r\n\r\n") + 4;
+  const socket = server.socket("").setNoDelay(true);
+  const answers = answersOf(socket);
+  for (let cut = body - 4; cut <= request.length; cut++) {
+    socket.write(request.subarray(0, cut));
+    for (let i = 0; i < 5; i++) await turn();
+    socket.write(request.subarray(cut));
+    expect(await answers(1)).toEqual([{ status: 200, said }]);
+  }
+});
+
+test("several requests in one piece, of all kinds of length", async () => {
+  const server = await serveChat(echo);
+  const texts = ["", "a", "é".repeat(100), "x".repeat(3000), "漢"];
+  const socket = server.socket(texts.map((text) => http("/llm", asking(text))).join(""));
+  const answers = answersOf(socket);
+  expect((await answers(texts.length)).map(({ said }) => said)).toEqual(texts);
+});
+
+test("longer than any read of a socket", async () => {
+  const server = await serveChat(echo);
+  const said = "0123456789".repeat(100_000);
+  const socket = server.socket(http("/llm", asking(said)));
+  const [answer] = await answersOf(socket)(1);
+  expect(answer?.said === said).toBe(true);
+});
+
+test("in chunks, all in one piece or one by one", async () => {
+  const server = await serveChat(echo);
+  const head =
+    "POST /llm HTTP/1.1\r\nhost: x\r\nauthorization: Bearer me\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+  const body = asking("in chunks");
+  const chunks = [body.slice(0, 5), body.slice(5, 20), body.slice(20), ""].map(
+    (part) => `${part.length.toString(16)}\r\n${part}\r\n`,
+  );
+  const socket = server.socket(head + chunks.join(""));
+  const answers = answersOf(socket);
+  expect(await answers(1)).toEqual([{ status: 200, said: "in chunks" }]);
+  for (const part of [head, ...chunks]) {
+    socket.write(part);
+    await turn();
+  }
+  expect(await answers(1)).toEqual([{ status: 200, said: "in chunks" }]);
+});
+
+test("empty, by its length or without any, and the next request is served", async () => {
+  const server = await serveChat(echo);
+  const socket = server.socket(http("/llm", ""));
+  const answers = answersOf(socket);
+  expect(await answers(1)).toEqual([{ status: 400, said: "invalid_json" }]);
+  socket.write(
+    "POST /llm HTTP/1.1\r\nhost: x\r\nauthorization: Bearer me\r\ncontent-type: application/json\r\n\r\n",
+  );
+  expect(await answers(1)).toEqual([{ status: 400, said: "invalid_json" }]);
+  socket.write(http("/llm", asking("still here")));
+  expect(await answers(1)).toEqual([{ status: 200, said: "still here" }]);
+});
+
+test("exactly as long as is allowed, and one byte longer", async () => {
+  const body = asking("x".repeat(50));
+  const server = await serveChat(echo, { doors: { bodyLimit: body.length } });
+  const [fits] = await answersOf(server.socket(http("/llm", body)))(1);
+  expect(fits?.status).toBe(200);
+  const [longer] = await answersOf(server.socket(http("/llm", `${body} `)))(1);
+  expect(longer).toEqual({ status: 413, said: "too_large" });
+});
