@@ -130,10 +130,10 @@ export const targets: readonly Target[] = [
   ),
   bound(
     "gRPC through the gateway, streams",
-    "1,200 streams of 100 messages/s: 120,000 messages/s per core",
-    (r) => [r("grpc", "lintel", "messagesCore")],
-    (messages) => `${n(messages)} messages/s per core`,
-    (messages) => messages >= 120_000,
+    "at least 1,200 streams of 100 messages/s per core",
+    (r) => [r("grpc", "lintel", "streamCore"), r("grpc", "lintel-full", "streamCore")],
+    (plain, full) => `${n(plain)} per core-second; ${n(full)} with everything on`,
+    (plain) => plain >= 1200,
   ),
   bound(
     "an image of 2 MB",

@@ -9,7 +9,10 @@ import { otherCore, output } from "../cores.js";
 const connections = 10;
 const calls = 4;
 
-/** Calls a method again and again; gives the calls that succeeded, and those in a second. */
+/**
+ * Calls a method again and again; gives the calls that succeeded, and those in a second.
+ * Streams have a hundred messages.
+ */
 export async function h2load(options: {
   readonly folder: string;
   readonly port: number;
@@ -21,7 +24,7 @@ export async function h2load(options: {
   const request = toBinary(
     LLMRequestSchema,
     create(LLMRequestSchema, {
-      model: "bench",
+      model: method === "Chat" ? "hundred" : "bench",
       messages: [{ role: "user", content: "What is a lintel, and what does it do in a wall?" }],
     }),
   );

@@ -6,11 +6,10 @@ import { h2load } from "../load/h2load.js";
 import { warm } from "../load/warm.js";
 import type { Figures, Scenario, Stage } from "./scenario.js";
 
-/** Messages of one stream: of the server alone, and of the model server with the last one. */
-const messagesAlone = 100;
-const messagesThrough = 65;
+/** Messages of one stream. */
+const messages = 100;
 
-async function both(stage: Stage, port: number, pid: number, token: string, messages: number) {
+async function both(stage: Stage, port: number, pid: number, token: string) {
   const figures: Figures = {};
   for (const [method, name] of [
     ["Complete", "unary"],
@@ -33,7 +32,7 @@ async function both(stage: Stage, port: number, pid: number, token: string, mess
 
 export const grpcAlone: Scenario = {
   name: "grpc-alone",
-  about: `gRPC servers with nothing behind them; streams of ${messagesAlone} messages`,
+  about: `gRPC servers with nothing behind them; streams of ${messages} messages`,
   contestants: [{ name: "edge" }, { name: "grpc-js" }],
   async measure(stage, kind) {
     const port = stage.port();
@@ -42,7 +41,7 @@ export const grpcAlone: Scenario = {
     ]);
     try {
       await listening(stage, port);
-      return await both(stage, port, server.pid, "any", messagesAlone);
+      return await both(stage, port, server.pid, "any");
     } finally {
       await server.stop();
     }
@@ -51,7 +50,7 @@ export const grpcAlone: Scenario = {
 
 export const grpcThrough: Scenario = {
   name: "grpc",
-  about: `gRPC through the gateway to an OpenAI-compatible server; streams of ${messagesThrough} messages`,
+  about: `gRPC through the gateway to an OpenAI-compatible server; streams of ${messages} messages`,
   contestants: [lintelPlain, lintelFull],
   async measure(stage, name) {
     const contestant = [lintelPlain, lintelFull].find((one) => one.name === name) ?? lintelPlain;
@@ -59,7 +58,7 @@ export const grpcThrough: Scenario = {
     const server = contestant.start(port, stage.upstream, stage.folder);
     try {
       await answering(contestant, port);
-      return await both(stage, port, server.pid, contestant.token, messagesThrough);
+      return await both(stage, port, server.pid, contestant.token);
     } finally {
       await server.stop();
     }

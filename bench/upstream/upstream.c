@@ -3,9 +3,11 @@
  * Speaks enough of HTTP/1.1 for POST with a length, kept connections, pipelining
  * left out. What a request gets is said by its body:
  *   "stream":true and a model that begins with "paced": 64 events, one each 20 ms
- *   "stream":true otherwise: 64 events in one write, each its own HTTP chunk
+ *   "stream":true and the model "hundred": 99 events in one write, each its own HTTP
+ *   chunk, with the last message a hundred of the gateway's
+ *   "stream":true otherwise: 64 events in the same way
  *   path ending in /images/generations: 2 MB of base64 in JSON
- *   GET: a list of the two models
+ *   GET: a list of the models
  *   everything else: one completion
  * The text of each paced event is the time of its writing, nanoseconds of
  * CLOCK_MONOTONIC between @ signs, for load/streams.c.
@@ -41,8 +43,8 @@ typedef struct {
 
 static Conn conns[FDS];
 static int paced[FDS], pacedCount; /* descriptors with a paced stream */
-static char *whole, *stream, *image, *models;
-static size_t wholeLength, streamLength, imageLength, modelsLength;
+static char *whole, *stream, *hundred, *image, *models;
+static size_t wholeLength, streamLength, hundredLength, imageLength, modelsLength;
 static int poll_;
 
 static uint64_t now(void) {
@@ -85,6 +87,13 @@ static size_t streamEnd(char *to) {
   return n + (size_t)sprintf(to + n, "0\r\n\r\n");
 }
 
+static size_t fixed(char **to, int events) {
+  *to = malloc(ROOM);
+  size_t n = (size_t)sprintf(*to, SSE_HEAD);
+  for (int i = 0; i < events; i++) n += event(*to + n, " token", "null");
+  return n + streamEnd(*to + n);
+}
+
 static void prepare(void) {
   const char *completion =
       "{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"bench\","
@@ -94,12 +103,10 @@ static void prepare(void) {
   wholeLength = json(&whole, completion, strlen(completion));
   const char *list =
       "{\"object\":\"list\",\"data\":[{\"id\":\"bench\",\"object\":\"model\"},"
-      "{\"id\":\"paced\",\"object\":\"model\"}]}";
+      "{\"id\":\"hundred\",\"object\":\"model\"},{\"id\":\"paced\",\"object\":\"model\"}]}";
   modelsLength = json(&models, list, strlen(list));
-  stream = malloc(ROOM);
-  streamLength = (size_t)sprintf(stream, SSE_HEAD);
-  for (int i = 0; i < EVENTS; i++) streamLength += event(stream + streamLength, " token", "null");
-  streamLength += streamEnd(stream + streamLength);
+  streamLength = fixed(&stream, EVENTS);
+  hundredLength = fixed(&hundred, 99);
   /* One PNG of 1x1 does not fill 2 MB; what follows its end are bytes that viewers skip. */
   char *body = malloc(IMAGE + 256);
   int head = sprintf(body, "{\"created\":1,\"data\":[{\"b64_json\":\"");
@@ -176,6 +183,7 @@ static void request(int fd) {
   char *streams = strstr(end, "\"stream\":true");
   if (!streams) streams = strstr(end, "\"stream\": true");
   if (!streams) return answer(fd, whole, wholeLength);
+  if (strstr(end, "\"hundred\"")) return answer(fd, hundred, hundredLength);
   if (!strstr(end, "paced")) return answer(fd, stream, streamLength);
   c->sent = 0;
   c->paced = 1;

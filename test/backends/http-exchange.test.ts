@@ -123,6 +123,28 @@ describe("reading", () => {
     expect((await exchange.read())?.map(String)).toEqual(["a", "b"]);
   });
 
+  it("brings all that one read of the socket brought, though somebody waited for the first", async () => {
+    const { exchange, controller } = begun();
+    const pieces = ["a", "b", "c"].map((text) => Buffer.from(text));
+    const read = exchange.read();
+    for (const piece of pieces) exchange.onResponseData(controller, piece);
+    expect(await read).toEqual(pieces);
+    const last = exchange.read();
+    exchange.onResponseData(controller, some);
+    exchange.onResponseEnd();
+    expect(await last).toEqual([some]);
+    expect(await exchange.read()).toBeUndefined();
+  });
+
+  it("holds a server back that sends much at once, until it was read", async () => {
+    const { exchange, controller } = begun();
+    const read = exchange.read();
+    for (let i = 0; i < 5; i++) exchange.onResponseData(controller, Buffer.alloc(64 * 1024));
+    expect(controller.paused).toBe(true);
+    expect(await read).toHaveLength(5);
+    expect(controller.paused).toBe(false);
+  });
+
   it("brings what came before a failure, then the failure", async () => {
     const { exchange, controller } = begun();
     exchange.onResponseData(controller, some);

@@ -5,20 +5,17 @@
  */
 import type { Call, CallEnd } from "../call.js";
 import { LintelError, toLintelError } from "../errors.js";
-import { Attempt, type Batch, streams } from "./attempt.js";
+import { Attempt, type Batch } from "./attempt.js";
 import { Candidates } from "./candidates.js";
-import { pause } from "./clock.js";
-import { hedged, type Outcome, type Started } from "./hedge.js";
+import { hedgeDelay, hedged, type Outcome, type Started } from "./hedge.js";
 import type { Place } from "./queue.js";
+import { beforeRetry } from "./retry.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
 import { onlyWaits, Waiting } from "./waiting.js";
 
 type Step = IteratorResult<Batch>;
 type End = Parameters<CallEnd["ended"]>[0];
-
-/** Times to the first message that hedging wants to know before it begins. */
-const enough = 20;
 
 /** Failures whose `Retry-After` is about the target, not about the request. */
 const rests: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shutting_down"]);
@@ -89,7 +86,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
       }
       const now = clock.now();
       const chosen = this.#waiting ? "full" : this.#candidates.choose(now);
-      if (chosen === undefined) throw this.#giveUp();
+      if (chosen === undefined) throw this.#candidates.lastWord(now);
       let start: Started | undefined;
       if (chosen === "full") {
         this.#waiting ??= this.#enter();
@@ -110,7 +107,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   /** The first messages; `undefined`: it failed, and another attempt may follow. */
   async #ask(start: Started): Promise<Step | undefined> {
     const { attempt, probe } = start;
-    const after = this.#hedgeAfter(attempt.target);
+    const after = hedgeDelay(this.#call, this.#hedge(), attempt.target);
     if (after !== undefined) {
       const outcome = await this.#hedged(start, after);
       if ("first" in outcome) return this.#won(outcome.attempt, outcome.first);
@@ -216,30 +213,15 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
 
   /** Lets another attempt follow, after a pause, or throws why there is none. */
   async #failed(attempt: Attempt, thrown: unknown): Promise<void> {
-    const { signal, deadline } = this.#call;
+    const { signal } = this.#call;
     if (signal.aborted) throw signal.reason;
     const failure = this.#lost(attempt, thrown);
     if (failure.retry === "never") {
       for (const other of this.#running) other.giveUp(failure);
       throw failure;
     }
-    const { clock, budget, settings, random } = this.#tools;
-    const { attempts, firstPauseMs, longestPauseMs } = settings.retry;
-    if (this.#asked >= attempts) throw this.#giveUp();
-    const next = this.#candidates.choose(clock.now());
-    if (next === undefined) throw this.#giveUp();
-    const again = next !== "full" && this.#candidates.wasTried(next);
-    const longest = Math.min(longestPauseMs, firstPauseMs * 2 ** this.#pauses);
-    const pauseMs = again ? longest * (0.5 + 0.5 * random()) : 0;
-    if (deadline !== undefined && Date.now() + pauseMs >= deadline) throw this.#giveUp();
-    if (!budget.take(clock.now())) throw this.#giveUp();
-    if (!again) return;
-    this.#pauses++;
-    await pause(clock, pauseMs, signal);
-  }
-
-  #giveUp(): LintelError {
-    return this.#candidates.lastWord(this.#tools.clock.now());
+    const tries = { asked: this.#asked, pauses: this.#pauses };
+    this.#pauses = await beforeRetry(this.#call, this.#tools, this.#candidates, tries);
   }
 
   /** A second target, if there is a healthy one with room, and the budget allows it. */
@@ -258,15 +240,6 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
 
   #hedge() {
     return this.#candidates.all.length > 1 ? this.#tools.hedgeOf(this.#call) : undefined;
-  }
-
-  /** Milliseconds to wait for a target before a second one is asked. */
-  #hedgeAfter({ backend, endpoint }: Target): number | undefined {
-    const hedge = this.#hedge();
-    const chat = this.#call.method === "chat";
-    if (!hedge || !chat || !streams(this.#call, backend) || endpoint.first.samples < enough)
-      return undefined;
-    return Math.max(hedge.leastMs, endpoint.first.percentile(hedge.percentile) ?? 0);
   }
 
   #enter(): Waiting {

@@ -1,6 +1,26 @@
 /** A second target is asked when the first one is slow to begin; whoever is first answers. */
-import type { Attempt, Batch } from "./attempt.js";
+import type { Call } from "../call.js";
+import { type Attempt, type Batch, streams } from "./attempt.js";
 import type { Clock } from "./clock.js";
+import type { HedgeSettings } from "./settings.js";
+import type { Target } from "./target.js";
+
+/** Times to the first message that hedging wants to know before it begins. */
+const enough = 20;
+
+/**
+ * Milliseconds to wait for a target before a second one is asked; `undefined`: none is.
+ * @param settings absent: calls like this one are not hedged
+ */
+export function hedgeDelay(
+  call: Call,
+  settings: HedgeSettings | undefined,
+  { backend, endpoint }: Target,
+): number | undefined {
+  if (!settings || call.method !== "chat" || !streams(call, backend)) return undefined;
+  if (endpoint.first.samples < enough) return undefined;
+  return Math.max(settings.leastMs, endpoint.first.percentile(settings.percentile) ?? 0);
+}
 
 /** An attempt with its place taken. */
 export interface Started {

@@ -20,7 +20,7 @@ export interface Piece {
 
 /**
  * Encodes pieces with what was encoded for the first one, byte for byte as `toBinary`
- * does, which takes ten times as long and makes two buffers outside of the heap for each.
+ * does, which walks all fields of each and makes two buffers outside of the heap for it.
  */
 export class PieceTemplate {
   #first: LLMResponse | undefined;
