@@ -9,6 +9,9 @@ import {
   LLMResponseSchema,
 } from "../../../../gen/lintel/v1/chat_pb.js";
 
+/** Shared: nearly all calls that are not streamed get no further. */
+const nothing = new Uint8Array(0);
+
 /** A message of which only the text is to be encoded. */
 export interface Piece {
   readonly text: string;
@@ -25,9 +28,9 @@ export interface Piece {
 export class PieceTemplate {
   #first: LLMResponse | undefined;
   /** What stands before the choice. */
-  #head = new Uint8Array(0);
+  #head = nothing;
   /** The choice's `delta` up to the text. */
-  #role = new Uint8Array(0);
+  #role = nothing;
 
   /** @returns `undefined` if there is more to encode than a text */
   pieceOf(message: LLMResponse): Piece | undefined {
