@@ -9,7 +9,9 @@ type Payload = FastifyRequest["raw"];
 /**
  * Reads a body. As a rule it came in one read of the socket with its head, and then waits
  * in the request's buffer once Node's parser is through with it: taken from there it costs
- * neither listeners nor events, of which Fastify's own way has three for each request.
+ * neither listeners nor events, of which Fastify's own way has three for each request. Such
+ * a request does not come to its end until its connection brings another: until then the
+ * connection holds it, without its body. To resume it costs all that was saved.
  * @param limit most bytes
  * @param done called once: with all bytes, or with `too_large` or `invalid_json`
  */
