@@ -3,8 +3,9 @@
  * once on the same core and are measured in turns, a second each. Run by
  *   npx tsx bench/compare.ts [json|sse|image|unary|stream|paced] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20]
  * as in `compare.ts json lintel-full,main=../before/dist/src/main.js lintel-full`.
- * Prints CPU µs of an answer of each (of paced streams: of an event), and the first's share of the second's, medians of
- * all turns, for each start and over all: code is laid out and inlined anew at each start.
+ * Prints CPU µs of an answer of each (of paced streams: of an event), and the first's share
+ * of the second's, medians of all turns, for each start and over all: code is laid out and
+ * inlined anew at each start.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -27,7 +27,7 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
     });
   });
   app.setErrorHandler((thrown, request, reply) => {
-    const error = fromFastify(thrown, limit);
+    const error = fromFastify(thrown);
     if (error.code === "internal") {
       gateway.log.error({ err: thrown, id: request.id }, "a request could not be answered");
     }

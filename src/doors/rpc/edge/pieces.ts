@@ -4,6 +4,7 @@ import { WireType } from "@bufbuild/protobuf/wire";
 import {
   type LLMChoice,
   LLMChoiceSchema,
+  type LLMMessage,
   LLMMessageSchema,
   type LLMResponse,
   LLMResponseSchema,
@@ -36,10 +37,11 @@ export class PieceTemplate {
   pieceOf(message: LLMResponse): Piece | undefined {
     const choice = message.choices[0];
     if (!choice || message.choices.length > 1 || !isPlain(message, choice)) return undefined;
-    const text = choice.delta?.content ?? "";
-    if (text === "") return undefined;
-    if (!this.#first) this.#learn(message, choice);
+    const { delta } = choice;
+    if (!delta || delta.content === "") return undefined;
+    if (!this.#first) this.#learn(message, delta);
     else if (!isLike(message, this.#first)) return undefined;
+    const text = delta.content;
     const textBytes = Buffer.byteLength(text);
     const choiceBytes = lengthOfField(this.#deltaBytes(textBytes));
     return { text, textBytes, length: this.#head.length + lengthOfField(choiceBytes) };
@@ -61,10 +63,10 @@ export class PieceTemplate {
     return this.#role.length + lengthOfField(textBytes);
   }
 
-  #learn(message: LLMResponse, { delta }: LLMChoice): void {
+  #learn(message: LLMResponse, delta: LLMMessage): void {
     this.#first = message;
     this.#head = toBinary(LLMResponseSchema, { ...message, choices: [] });
-    if (delta) this.#role = toBinary(LLMMessageSchema, { ...delta, content: "" });
+    this.#role = toBinary(LLMMessageSchema, { ...delta, content: "" });
   }
 }
 
