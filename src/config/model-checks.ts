@@ -25,7 +25,10 @@ export function checkModels({ models, backends, listed, checked }: ModelParts): 
   };
   return [
     ...models.flatMap((model, i) => [
-      ...texts(model.backends).flatMap((name, j) => unknown(name, ["models", i, "backends", j])),
+      ...texts(model.backends).flatMap((name, j, all) => [
+        ...unknown(name, ["models", i, "backends", j]),
+        ...twice(all, j, ["models", i, "backends", j]),
+      ]),
       ...objects(model.targets).flatMap(({ backend }, j) =>
         unknown(backend, ["models", i, "targets", j, "backend"]),
       ),
@@ -35,6 +38,12 @@ export function checkModels({ models, backends, listed, checked }: ModelParts): 
     ...checkAliases(models),
     ...checked.flatMap((name, i) => unknown(name, ["routing", "health", "check", "backends", i])),
   ];
+}
+
+function twice(names: readonly string[], j: number, path: Path): Finding[] {
+  const earlier = names.indexOf(names[j] ?? "");
+  if (names[j] === "" || earlier === j) return [];
+  return [{ path, message: `is the same as backends[${earlier}]; must be unique` }];
 }
 
 function checkTargets(model: Fields, i: number): Finding[] {

@@ -98,6 +98,11 @@ routing:
       ],
     ],
     [
+      "a backend twice",
+      `${backends}models:\n  - name: m\n    backends: [a, a]\n`,
+      ["lintel.yaml:7:19: models[0].backends[1]: is the same as backends[0]; must be unique"],
+    ],
+    [
       "a weight of nothing, and a share of the impossible",
       `${backends}${target}      - { backend: a, weight: 0 }\nrouting: { retry: { budget: 2 } }\n`,
       [

@@ -315,6 +315,12 @@ describe("FairQueue", () => {
       }
     }
   });
+  it("has each call once", () => {
+    const queue = new FairQueue();
+    const waiter = new Waiter("a", []);
+    for (let i = 0; i < 2; i++) expect(queue.enter(waiter, 1)).toBe(true);
+    expect([queue.size, queue.shift(), queue.size]).toEqual([1, waiter, 0]);
+  });
   it("knows each one's place", () => {
     const queue = new FairQueue();
     const enter = (caller: string) => {

@@ -44,6 +44,24 @@ describe("a bound on requests in flight", () => {
     expect(await Promise.all(answers)).toEqual(["a", "b", "b"]);
     expect(stateOf(core, "a")).toMatchObject({ inFlight: 0, waiting: 0 });
   });
+  it("counts a target once that two patterns of an entry lead to", async () => {
+    const door = gate("one");
+    const targets = [
+      { backend: "only", model: "*", priority: 1 },
+      { backend: "only", model: "m" },
+    ];
+    const models = [{ name: "any-*", targets }];
+    const { core } = bench([backend("only", door.handle)], { maxInFlight: 1 }, models);
+    const ask = () => textOf(run(core, "chat", { ...hello, model: "any-m" }));
+    const answers = [ask(), ask()];
+    await settled();
+    expect(stateOf(core, "only")).toMatchObject({ inFlight: 1, waiting: 1 });
+    door.open();
+    await settled();
+    expect(stateOf(core, "only")).toMatchObject({ inFlight: 1, waiting: 0 });
+    door.open();
+    expect(await Promise.all(answers)).toEqual(["one", "one"]);
+  });
   it("serves callers in turn", async () => {
     const door = gate();
     const only = backend("only", door.handle);

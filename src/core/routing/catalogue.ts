@@ -173,7 +173,11 @@ export class Catalogue {
       targets.push({ backend, model, endpoint, weight: more.weight ?? 1, rank });
     }
     targets.sort((a, b) => a.rank - b.rank);
-    return targets.map(({ rank, ...target }) => ({ ...target, tier: rank }));
+    // Two patterns may lead one name to the same place, which counts once, where it is best.
+    const places = new Set<Endpoint>();
+    return targets
+      .filter(({ endpoint }) => !places.has(endpoint) && places.add(endpoint))
+      .map(({ rank, ...target }) => ({ ...target, tier: rank }));
   }
 
   /** Forgets what was found once a backend says something else than before. */

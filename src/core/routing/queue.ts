@@ -77,12 +77,13 @@ export class FairQueue {
   }
 
   /**
-   * Lets a call in.
+   * Lets a call in; nothing happens if it is in.
    * @param most as many may wait. If they do, whoever has most calls waiting
    *   loses the last of them to a caller who would have fewer
    * @returns whether it was let in
    */
   enter(waiter: Waiter, most: number): boolean {
+    if (waiter.queues.has(this)) return true;
     if (this.#size >= most) {
       const own = this.#callers.get(waiter.caller)?.size ?? 0;
       const longest = this.#longest();
