@@ -28,6 +28,8 @@ export class Observed<T> implements AsyncIterableIterator<T> {
   #asked:
     | { resolve(result: IteratorResult<T>): void; reject(error: LintelError | undefined): void }
     | undefined;
+  /** Why it ended between two steps: the next one tells. */
+  #untold: LintelError | undefined;
   #state: "new" | "running" | "ended" = "new";
   #startedAt = 0;
   #firstAt: number | undefined;
@@ -49,7 +51,11 @@ export class Observed<T> implements AsyncIterableIterator<T> {
   // One promise for each step: streams pay for every other.
   next(): Promise<IteratorResult<T>> {
     return new Promise((resolve, reject) => {
-      if (this.#state === "ended") return resolve({ done: true, value: undefined });
+      if (this.#state === "ended") {
+        const error = this.#untold;
+        this.#untold = undefined;
+        return error ? reject(error) : resolve({ done: true, value: undefined });
+      }
       this.#asked = { resolve, reject };
       try {
         if (this.#state === "new") this.#begin();
@@ -64,6 +70,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
 
   /** The caller stops before the end: the work behind is aborted. */
   async return(): Promise<IteratorResult<T>> {
+    this.#untold = undefined;
     if (this.#state === "running") {
       this.#end("cancelled");
       const reason = new LintelError("cancelled", "the caller left");
@@ -96,7 +103,10 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     const { aborted, reason } = this.#cancellation;
     const error = toLintelError(aborted ? reason : thrown);
     this.#end(error.code, error);
+    // Also what the gateway itself found wrong with an answer is to stop the model server.
+    this.#cancellation.abort(error);
     this.#release();
+    if (!this.#asked) this.#untold = error;
     this.#settle(undefined, error);
   };
 
@@ -117,10 +127,8 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     this.#state = "running";
     this.#startedAt = performance.now();
     this.#life.begin();
-    this.#cancellation.addEventListener("abort", () => {
-      // Between two steps the next one tells.
-      if (this.#asked) this.#failed(undefined);
-    });
+    // Also between two steps: a caller who reads slowly, or not at all, must not hold the call.
+    this.#cancellation.addEventListener("abort", () => this.#failed(undefined));
   }
 
   #end(code: "ok" | ErrorCode, error?: LintelError): void {

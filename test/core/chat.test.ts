@@ -349,6 +349,24 @@ describe("the life of a call", () => {
     await expect(running).rejects.toEqual(failure("shutting_down"));
     await drained;
   });
+  it("ends at once also between two steps, which a slow caller may never ask for", async () => {
+    const { handle } = hangsAfter("a");
+    const lines: object[] = [];
+    const log = { ...silent, warn: (fields: object) => lines.push(fields) };
+    const core = coreOf([scripted({ chat: handle }, models)], {}, { log });
+    const request = create(LLMRequestSchema, hello);
+    const { signal } = new AbortController();
+    const running = core.call("chat", request, { door: "test", credential: "me", signal });
+    const steps = running.messages[Symbol.asyncIterator]();
+    await steps.next();
+    core.abort();
+    expect(core.readiness.running).toBe(0);
+    expect(core.routing.snapshot().endpoints).toMatchObject([{ inFlight: 0, failures: 0 }]);
+    expect(lines).toMatchObject([{ code: "shutting_down", completionTokens: 1 }]);
+    // Who asks later hears of it, once.
+    await expect(steps.next()).rejects.toEqual(failure("shutting_down"));
+    expect(await steps.next()).toEqual({ done: true, value: undefined });
+  });
   it("an unforeseen fault becomes internal, without its words", async () => {
     const core = coreOf([scripted({ chat: breaksAfter(new Error("secret at 10.0.0.1")) }, models)]);
     await expect(run(core, "chat", hello)).rejects.toMatchObject({

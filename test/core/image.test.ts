@@ -1,12 +1,14 @@
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
+import type { CallSignal } from "../../src/core/cancellation.js";
 import { LintelError } from "../../src/core/errors.js";
 import { doneEvent, imageEvent, inlineImage, noSeed } from "../../src/core/image-events.js";
 import type { MediaStore } from "../../src/core/media.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { coreOf, run } from "../support/core.js";
 import { imageModel } from "../support/models.js";
+import { stateOf } from "../support/routing.js";
 import { paints, png, scripted } from "../support/scripted.js";
 
 const painter = (model = imageModel("image-1"), nsfw = false) =>
@@ -298,6 +300,23 @@ describe("decisions 2: nsfw", () => {
       }),
     ).rejects.toEqual(failure("content_blocked"));
   });
+  it("what is refused ends the work on further images", async () => {
+    for (const timeouts of [undefined, { firstToken: 60_000 }]) {
+      const signals: CallSignal[] = [];
+      const backend = scripted({
+        streamTextToImage: async function* (call) {
+          signals.push(call.signal);
+          yield* paints(1)(call);
+        },
+      });
+      const models = [{ name: "image-1", timeouts }];
+      const core = coreOf([backend], { safetyAction: "block", models }, { checker });
+      const asked = run(core, "textToImage", { prompt: "a", numImagesPerPrompt: 4 });
+      await expect(asked).rejects.toEqual(failure("content_blocked"));
+      expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+      expect(stateOf(core, "scripted", "image-1")).toMatchObject({ inFlight: 0, failures: 0 });
+    }
+  });
   it("a checker that fails refuses the images, or lets them pass with a warning", async () => {
     const failing = {
       isHarmful: () => Promise.reject(new LintelError("upstream_failed", "the server failed")),
@@ -374,6 +393,16 @@ describe("decisions 2: images", () => {
       includeData: true,
     });
     expect(inline?.images[0]?.data.length).toBeGreaterThan(0);
+  });
+  it("that are broken are held against who made them", async () => {
+    const sanitize = () => {
+      throw new LintelError("upstream_failed", "the model server made a broken image");
+    };
+    const core = coreOf([painter()], {}, { sanitize });
+    await expect(run(core, "textToImage", { prompt: "a" })).rejects.toEqual(
+      failure("upstream_failed"),
+    );
+    expect(stateOf(core, "scripted", "image-1")).toMatchObject({ inFlight: 0, failures: 1 });
   });
   it("are sanitized before anyone sees them", async () => {
     const sanitize = () => Buffer.from("clean");

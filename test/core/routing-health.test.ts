@@ -64,6 +64,24 @@ describe("health", () => {
     for (let i = 0; i < 5; i++) await run(core, "chat", hello).catch(() => {});
     expect(stateOf(core, "a").state).toBe("out");
   });
+  it("counts time-outs of a model server, also in mid-stream, and none of the caller's own", async () => {
+    const late = new LintelError("timeout", "the model server took too long");
+    const at = (...pieces: string[]) => {
+      const once = { retry: { attempts: 1 } };
+      const { core } = bench([backend("a", breaksAfter(late, ...pieces))], once);
+      return {
+        ask: (timeoutMs: number) => run(core, "chat", hello, { timeoutMs }).catch(() => {}),
+        failures: () => stateOf(core, "a").failures,
+      };
+    };
+    for (const { ask, failures } of [at(), at("half")]) {
+      await ask(60_000);
+      expect(failures()).toBe(1);
+      // A backend that counts to the same deadline notices it first.
+      await ask(20);
+      expect(failures()).toBe(1);
+    }
+  });
   it("holds nothing against a target that the caller is to blame for", async () => {
     const { handle } = hangsAfter();
     const wrong = backend("a", inTurn(...Array(9).fill(fails("invalid_value")), handle));

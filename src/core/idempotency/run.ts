@@ -102,6 +102,8 @@ export class Run implements AsyncIterableIterator<Batch> {
     } finally {
       clearTimeout(this.#linger);
       this.#life.end(code);
+      // What still works on an answer that failed is to stop.
+      if (this.#end?.error) this.abort(this.#end.error);
     }
   }
 

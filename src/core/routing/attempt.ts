@@ -6,22 +6,13 @@ import { Cancellation } from "../cancellation.js";
 import { type ErrorCode, LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
 import type { BackendMethod, Input, MethodName, Output } from "../methods.js";
-import type { Verdict } from "./circuit.js";
+import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import type { RouteTimeouts } from "./settings.js";
 import type { Target } from "./target.js";
 
 /** What one step of an answer brings. */
 export type Batch = readonly Output<MethodName>[];
-
-/** Failures that say something of the target, not of the request or the caller. */
-const blamed: ReadonlySet<string> = new Set<ErrorCode>([
-  "upstream_failed",
-  "upstream_unreachable",
-  "unavailable",
-  "shutting_down",
-  "timeout",
-]);
 
 /** What an attempt is made of besides the call. */
 export interface AttemptOptions {
@@ -224,9 +215,3 @@ export function streams({ method }: Call, backend: Backend): boolean {
 
 const tooLate = () =>
   new LintelError("timeout", "the model server did not begin to answer in time");
-
-function verdictOf(outcome: AttemptRecord["outcome"]): Verdict {
-  if (blamed.has(outcome)) return "failed";
-  const alone: readonly string[] = ["cancelled", "slower", "running", "rate_limited", "internal"];
-  return alone.includes(outcome) ? "neutral" : "ok";
-}

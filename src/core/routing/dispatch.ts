@@ -6,6 +6,7 @@
 import type { Call, CallEnd } from "../call.js";
 import { LintelError, toLintelError } from "../errors.js";
 import { Attempt, type Batch } from "./attempt.js";
+import { isDeadline } from "./blame.js";
 import { Candidates } from "./candidates.js";
 import { hedgeDelay, hedged, type Outcome, type Started } from "./hedge.js";
 import type { Place } from "./queue.js";
@@ -54,8 +55,9 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   async return(): Promise<Step> {
     for (const attempt of this.#running) attempt.release();
     // A unary answer is complete with its first message: nobody asks for more.
-    const complete = this.#winner !== undefined && this.#call.method === "complete";
-    this.ended(complete ? "ok" : "cancelled");
+    if (this.#winner !== undefined && this.#call.method === "complete") this.ended("ok");
+    // Why nobody asks any more is told with the call's end: it may be the answer's fault.
+    else if (!this.#call.life) this.ended("cancelled");
     return { done: true, value: undefined };
   }
 
@@ -64,9 +66,11 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     if (this.#over) return;
     this.#over = true;
     this.#waiting?.leave();
-    // A deadline of the call may be the caller's own: it is not held against the target.
-    const own = code === "timeout" || code === "shutting_down";
-    for (const attempt of this.#running) attempt.end(code, own);
+    const own = this.#call.signal.aborted || isDeadline(this.#call, code);
+    for (const attempt of this.#running) {
+      attempt.end(code, own);
+      if (code !== "ok") attempt.giveUp(left());
+    }
   }
 
   async #open(): Promise<Step> {
@@ -189,7 +193,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
       if (step.done) winner.end("ok");
       return step;
     } catch (thrown) {
-      if (!this.#call.signal.aborted) winner.end(toLintelError(thrown).code);
+      const { code } = toLintelError(thrown);
+      if (!this.#call.signal.aborted) winner.end(code, isDeadline(this.#call, code));
       throw thrown;
     }
   }
@@ -199,7 +204,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     const failure = toLintelError(thrown);
     const { target, record } = attempt;
     this.#running = this.#running.filter((it) => it !== attempt);
-    attempt.end(failure.code);
+    attempt.end(failure.code, isDeadline(this.#call, failure.code));
     attempt.giveUp(failure);
     this.#candidates.failed(target, failure);
     if (failure.askedDelay !== undefined && rests.has(failure.code)) {
@@ -226,6 +231,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
 
   /** A second target, if there is a healthy one with room, and the budget allows it. */
   #second(): Started | undefined {
+    // Its time may come after the caller left, and before the first one noticed.
+    if (this.#over) return undefined;
     const { clock, budget } = this.#tools;
     const now = clock.now();
     const asked = this.#running.map(({ target }) => target);

@@ -1,0 +1,31 @@
+/** Whose fault it is that an attempt ended. */
+import type { AttemptRecord, Call } from "../call.js";
+import type { ErrorCode } from "../errors.js";
+import type { Verdict } from "./circuit.js";
+
+/** Failures that say something of the target, not of the request or the caller. */
+const blamed: ReadonlySet<string> = new Set<ErrorCode>([
+  "upstream_failed",
+  "upstream_unreachable",
+  "unavailable",
+  "shutting_down",
+  "timeout",
+]);
+
+/** What the end of an attempt says of its target. */
+export function verdictOf(outcome: AttemptRecord["outcome"]): Verdict {
+  if (blamed.has(outcome)) return "failed";
+  const alone: readonly string[] = ["cancelled", "slower", "running", "rate_limited", "internal"];
+  return alone.includes(outcome) ? "neutral" : "ok";
+}
+
+/** How far timers may be apart that count to the same deadline, milliseconds. */
+const toleranceMs = 50;
+
+/**
+ * Whether a failure comes from the call's deadline, which may be the caller's own and says
+ * nothing of the target. Backends that know of it may notice it before the call does.
+ */
+export function isDeadline({ deadline }: Call, code: "ok" | ErrorCode): boolean {
+  return code === "timeout" && deadline !== undefined && Date.now() > deadline - toleranceMs;
+}
