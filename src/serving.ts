@@ -22,15 +22,15 @@ export interface Serving {
   /** In the order of `listen`. */
   readonly listeners: readonly Listener[];
   /**
-   * Refuses new calls at once, lets those that run end, aborts them after the
-   * grace, then closes every connection. Always resolves; a second call waits
-   * for the first.
+   * Refuses new calls at once, lets those that run end and their answers arrive, aborts
+   * them after the grace, then closes every connection. Always resolves; a second call
+   * waits for the first.
    * @param graceMs milliseconds
    */
   close(graceMs: number): Promise<void>;
 }
 
-/** How long answers that are complete may take to reach their callers at the end, milliseconds. */
+/** How long answers may take to reach their callers after the grace, milliseconds. */
 const flushMs = 2000;
 
 /**
@@ -55,10 +55,12 @@ export async function serve(options: ServingOptions): Promise<Serving> {
     listeners,
     close(graceMs) {
       closed ??= (async () => {
+        const end = performance.now() + graceMs;
         const timer = setTimeout(() => core.abort(), graceMs);
         await core.drain();
         clearTimeout(timer);
-        await Promise.all(listeners.map((listener) => listener.close(flushMs)));
+        const restMs = Math.max(flushMs, end - performance.now());
+        await Promise.all(listeners.map((listener) => listener.close(restMs)));
         await app.close();
       })();
       return closed;

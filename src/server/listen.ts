@@ -110,7 +110,10 @@ export async function listen(
       server,
       idle() {
         for (const socket of undecided) socket.destroy();
-        http1.closeIdleConnections();
+        // Node takes a connection for idle once its answer is ended, also where most of that
+        // is still to be sent.
+        const sending = [...sockets].some((socket) => socket.writableLength > 0);
+        if (!sending) http1.closeIdleConnections();
         http2.close();
       },
       destroy() {

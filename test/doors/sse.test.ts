@@ -1,9 +1,10 @@
 import { once } from "node:events";
-import type { Socket } from "node:net";
-import { describe, expect, test, vi } from "vitest";
+import { connect, type Socket } from "node:net";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { type CallSignal, nativeSignal } from "../../src/core/cancellation.js";
 import { LintelError } from "../../src/core/errors.js";
+import { startLintel } from "../support/lintel.js";
 import { hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
 import { eventsOf, hello, http, serve, serveChat } from "./serve.js";
 
@@ -138,6 +139,48 @@ describe("decisions 1, streams: status, silence, speed", () => {
     socket.pause();
     socket.destroy();
     await vi.waitFor(() => expect(seen?.aborted).toBe(true), { timeout: 20_000 });
+  });
+});
+
+describe("a client that does not read, at the end of the gateway", () => {
+  /** A whole answer or a stream, more than sockets hold. */
+  const text = "x".repeat(32 * 1024 * 1024);
+  const stuck = async (stream: boolean) => {
+    const lintel = await startLintel([scripted({ chat: says(text) })]);
+    onTestFinished(() => lintel.close());
+    const socket = connect(Number(new URL(lintel.url).port), "127.0.0.1");
+    onTestFinished(() => {
+      socket.destroy();
+    });
+    socket.pause();
+    socket.write(http("/llm", JSON.stringify(hello({ stream }))));
+    await once(socket, "readable");
+    return { lintel, socket };
+  };
+
+  test("its call is ended with the grace, and its connection after it", async () => {
+    const { lintel, socket } = await stuck(true);
+    expect(lintel.core.readiness.running).toBe(1);
+    const closed = lintel.close(10);
+    await lintel.core.idle();
+    socket.resume();
+    await closed;
+  });
+
+  test("it has the rest of the grace for an answer that is complete", async () => {
+    const { lintel, socket } = await stuck(false);
+    await lintel.core.idle();
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const closed = lintel.close(600_000);
+    await new Promise((resolve) => setImmediate(resolve));
+    await vi.advanceTimersByTimeAsync(60_000);
+    let length = 0;
+    for await (const part of socket) length += part.length;
+    expect(length).toBeGreaterThan(text.length);
+    await closed;
   });
 });
 
