@@ -214,6 +214,24 @@ test("a full or broken disk does not hold calls up", async () => {
   expect([journal.lost, files().length]).toEqual([0, 1]);
 });
 
+test("a folder that can't be read holds nothing up, and its records arrive later", async () => {
+  const { journal, shipper } = opened();
+  writeFileSync(directory, "a file where the folder should be");
+  await shipper.ship();
+  await shipper.ship();
+  expect(shipper.away).toBe(true);
+  expect(log.warn).toHaveBeenCalledTimes(1);
+  expect(log.warn).toHaveBeenCalledWith(
+    { error: expect.stringContaining("ENOTDIR") },
+    expect.stringContaining("the folder of usage is away"),
+  );
+  rmSync(directory);
+  await journal.keep(record());
+  await shipper.ship();
+  expect([shipper.away, await counted()]).toEqual([false, 1]);
+  expect(log.info).toHaveBeenCalledWith({}, "the folder of usage is back");
+});
+
 test("a record that the database does not take is put aside, the others go on", async () => {
   const { journal, shipper } = opened();
   await journal.keep(record({ id: "bad", caller: null as unknown as string }));

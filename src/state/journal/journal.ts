@@ -86,15 +86,21 @@ export class Journal implements UsageSink {
     this.#settings.onWrite?.();
   }
 
-  /** Ends the file that is written to, so that it can be sent on. */
+  /** Ends the file that is written to, so that it can be sent on. Never throws. */
   seal(): void {
     this.flush();
     const open = this.#open;
     this.#open = undefined;
-    if (open) closeSync(open.fd);
+    try {
+      if (open) closeSync(open.fd);
+    } catch (error) {
+      // What was written goes on its way; how much of it the disk took shows there.
+      const { message } = error as Error;
+      this.#settings.log.error({ error: message }, "a file of usage could not be closed");
+    }
   }
 
-  /** Shows other processes that this one lives. */
+  /** Shows other processes that this one lives. Never throws. */
   touch(): void {
     const now = new Date();
     try {
@@ -131,8 +137,6 @@ export class Journal implements UsageSink {
     }
     this.#lost += records;
     // It may end in half a line.
-    try {
-      this.seal();
-    } catch {}
+    this.seal();
   }
 }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../core/log.js";
-import { reasonOf } from "../database/sql.js";
+import { DatabaseAway, reasonOf } from "../database/sql.js";
 import type { DatabaseUsage } from "../database/usage.js";
 import type { Journal } from "./journal.js";
 import { extension, isOrphan, isOwn } from "./segment.js";
@@ -47,6 +47,8 @@ export class Shipper {
   #due = Number.POSITIVE_INFINITY;
   #running: Promise<void> | undefined;
   #pauseMs = 0;
+  /** What was away first, while something is. */
+  #missing: "database" | "folder" = "database";
   #purgedAt = 0;
   #closed = false;
 
@@ -58,7 +60,7 @@ export class Shipper {
     };
   }
 
-  /** Whether the database did not answer when it was asked last. */
+  /** Whether the database, or the folder, could not be used when it was tried last. */
   get away(): boolean {
     return this.#pauseMs > 0;
   }
@@ -113,10 +115,10 @@ export class Shipper {
 
   async #round(): Promise<void> {
     const { journal, log } = this.#settings;
-    // While the database is away there would be a small file for each attempt.
-    if (this.away) journal?.touch();
-    else journal?.seal();
     try {
+      // While the database is away there would be a small file for each attempt.
+      if (this.away) journal?.touch();
+      else journal?.seal();
       let names = await this.#waiting();
       if (names.length === 0 && this.away) {
         journal?.seal();
@@ -125,17 +127,18 @@ export class Shipper {
       for (const name of names) await this.#send(name);
       // An idle gateway does not open the database for this.
       if (names.length > 0) await this.#purge();
-      if (this.away) log.info({}, "the database of usage is back");
+      if (this.away) log.info({}, `the ${this.#missing} of usage is back`);
       this.#pauseMs = 0;
       if (journal) journal.full = false;
     } catch (error) {
       if (!this.away) {
-        const words = "the database of usage is away; records wait on the disk until it is back";
+        this.#missing = error instanceof DatabaseAway ? "database" : "folder";
+        const words = `the ${this.#missing} of usage is away; records wait on the disk until it is back`;
         log.warn({ error: reasonOf(error) }, words);
       }
       const doubled = Math.min(longestPauseMs, Math.max(1000, this.#pauseMs * 2));
       this.#pauseMs = doubled * (0.75 + Math.random() / 4);
-      if (journal) journal.full = (await this.#bytes()) > this.#settings.maxBytes;
+      if (journal) journal.full = await this.#overfull().catch(() => journal.full);
     }
   }
 
@@ -179,15 +182,16 @@ export class Shipper {
     if (deleted > 0) log.info({ deleted }, "old usage is deleted");
   }
 
-  async #bytes(): Promise<number> {
-    const { directory } = this.#settings;
+  /** Whether more waits than may. */
+  async #overfull(): Promise<boolean> {
+    const { directory, maxBytes } = this.#settings;
     const sizes = (await list(directory)).map((name) =>
       stat(join(directory, name)).then(
         ({ size }) => size,
         () => 0,
       ),
     );
-    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0) > maxBytes;
   }
 }
 
