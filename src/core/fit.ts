@@ -7,7 +7,7 @@ import { type LLMRequest, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.j
 import { type TextToImageRequest, TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import { chatDefaults, imageDefaults } from "./defaults.js";
-import { invalidFields, LintelError } from "./errors.js";
+import { LintelError } from "./errors.js";
 import type { ModelSettings, UnsupportedPolicy } from "./settings.js";
 
 type Values = Record<string, unknown>;
@@ -135,8 +135,8 @@ const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToIm
 /**
  * The request as a model can take it, naming the model as its backend does.
  * @param warnings gets a line for everything dropped
- * @throws LintelError `unsupported_parameter`, or `invalid_fields` where
- *   `max_tokens` is above the model's cap
+ * @throws LintelError `unsupported_parameter`, or `invalid_fields` where the
+ *   caller's own `max_tokens` is above the model's cap; defaults are cut to it
  */
 export function fitRequest<R extends Request>(
   request: R,
@@ -157,8 +157,24 @@ export function fitRequest<R extends Request>(
     const instead = unsetValue(unset[key], value);
     if (value !== instead) fitted[key] = instead;
   }
-  if (chat) capTokens(fitted, settings?.maxTokens ?? model.maxTokens);
+  if (chat) capTokens(fitted, (request as LLMRequest).maxTokens, model, settings);
   return fitted as unknown as R;
+}
+
+/** The most tokens of a completion that a model is asked for, where the request fits it. */
+export function completionTokens(
+  { maxTokens }: LLMRequest,
+  model: Model,
+  settings: ModelSettings | undefined,
+): number {
+  const own = isSet(maxTokens, chatDefaults.maxTokens) && model.supports.includes("max_tokens");
+  const asked = (own ? maxTokens : planOf(model, settings, true).unset.maxTokens) as number;
+  return Math.min(asked, capOf(model, settings));
+}
+
+/** The operator's cap of a completion, else the backend's. */
+function capOf(model: Model, settings: ModelSettings | undefined): number {
+  return settings?.maxTokens ?? (model.maxTokens || Number.POSITIVE_INFINITY);
 }
 
 /** A value equal to its default counts as not set: real clients send every default. */
@@ -187,12 +203,24 @@ export function warn(warnings: string[], text: string): void {
   if (!warnings.includes(text)) warnings.push(text);
 }
 
-function capTokens(fitted: Values, cap: number): void {
-  if (cap <= 0 || (fitted.maxTokens as number) <= cap) return;
-  if (fitted.maxTokens !== chatDefaults.maxTokens) {
-    throw invalidFields([
-      { field: "max_tokens", message: `must be from 1 to ${cap} for this model` },
-    ]);
+/** @param asked what the caller sent */
+function capTokens(
+  fitted: Values,
+  asked: number | undefined,
+  model: Model,
+  settings: ModelSettings | undefined,
+): void {
+  const cap = capOf(model, settings);
+  if ((fitted.maxTokens as number) <= cap) return;
+  if (isSet(asked, chatDefaults.maxTokens) && asked === fitted.maxTokens) {
+    const field = "max_tokens";
+    const message = `must be from 1 to ${cap} for this model`;
+    throw new LintelError("invalid_fields", `${field}: ${message}`, {
+      param: field,
+      violations: [{ field, message }],
+      // The operator's cap is the same at every target.
+      retry: settings?.maxTokens === undefined ? "elsewhere" : "never",
+    });
   }
   fitted.maxTokens = cap;
 }

@@ -145,6 +145,27 @@ describe("decisions 1: completions", () => {
     await run(coreOf([backend]), "complete", hello);
     expect(backend.asked[0]).toMatchObject({ maxTokens: 100 });
   });
+
+  it.each([
+    ["the operator's", { maxTokens: 1024 }, {}],
+    ["the backend's", {}, { maxTokens: 1024 }],
+  ])("a default above the cap is cut to it, no caller's fault: %s", async (_, entry, model) => {
+    const backend = scripted({ chat: says("x") }, [chatModel("chat-1", model)]);
+    const core = coreOf([backend], {
+      models: [{ name: "chat-1", defaults: { max_tokens: 2048 }, ...entry }],
+    });
+    const ask = (maxTokens?: number) =>
+      run(core, "complete", { ...hello, model: "chat-1", maxTokens });
+    await ask();
+    await ask(256);
+    await ask(512);
+    expect(backend.asked).toMatchObject([
+      { maxTokens: 1024 },
+      { maxTokens: 1024 },
+      { maxTokens: 512 },
+    ]);
+    await expect(ask(2048)).rejects.toEqual(failure("invalid_fields"));
+  });
 });
 
 describe("decisions 5: authentication", () => {

@@ -1,6 +1,7 @@
 /** Limits around the real core: what counts, how much of it, and what callers hear. */
 
 import { describe, expect, it } from "vitest";
+import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Call, Caller } from "../../src/core/call.js";
 import type { Core } from "../../src/core/core.js";
 import { LintelError } from "../../src/core/errors.js";
@@ -9,6 +10,7 @@ import { usedCounters } from "../../src/core/limits/history.js";
 import { periodAt } from "../../src/core/limits/period.js";
 import { costOf, priceOf } from "../../src/core/limits/prices.js";
 import type { CallerLimits, LimitSettings, Price } from "../../src/core/limits/settings.js";
+import type { ModelSettings } from "../../src/core/settings.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { outcome as outcomeOf, start } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
@@ -24,21 +26,28 @@ function limited(
     prices?: readonly Price[];
     handlers?: Parameters<typeof scripted>[0];
     callers?: Record<string, CallerLimits>;
+    models?: readonly ModelSettings[];
+    served?: readonly Model[];
   } = {},
 ) {
   const clock = { now: noon };
   const store = memoryLimits({ clock: () => clock.now });
-  const models = [chatModel("chat-1"), chatModel("chat-2"), imageModel("image-1")];
+  const served = more.served ?? [chatModel("chat-1"), chatModel("chat-2"), imageModel("image-1")];
   const backend = scripted(
     more.handlers ?? { chat: says("a", "b", "c"), streamTextToImage: paints(1) },
-    models,
+    served,
   );
-  const { callers } = more;
+  const { callers, models = [] } = more;
   const find = (token: string): Caller => ({ id: token, limits: callers?.[token] });
-  const core = coreOf([backend], callers ? { auth: { mode: "token", tokens: [] } } : {}, {
-    limits: { settings: { models: [], ...settings }, prices: more.prices ?? [], store },
-    ...(callers && { callers: [{ find }] }),
-  });
+  const auth = callers && { auth: { mode: "token", tokens: [] } as const };
+  const core = coreOf(
+    [backend],
+    { ...auth, models },
+    {
+      limits: { settings: { models: [], ...settings }, prices: more.prices ?? [], store },
+      ...(callers && { callers: [{ find }] }),
+    },
+  );
   return { core, clock, backend, store };
 }
 
@@ -161,6 +170,30 @@ describe("tokens per minute", () => {
     const { core } = limited(tokens(1000));
     const { metadata } = await outcome(core, "chat", chat);
     expect(metadata.get("x-ratelimit-remaining-tokens")).toBe(String(1000 - 8 - 256));
+  });
+
+  it.each<[string, Partial<ModelSettings>, number | undefined, number]>([
+    ["the operator's default where 256 was sent", { defaults: { max_tokens: 600 } }, 256, 600],
+    ["the operator's default where nothing was", { defaults: { max_tokens: 600 } }, undefined, 600],
+    ["a default up to the cap", { defaults: { max_tokens: 600 }, maxTokens: 500 }, undefined, 500],
+    ["what the caller set", { defaults: { max_tokens: 600 } }, 20, 20],
+  ])("reserve what the model is asked for: %s", async (_, entry, maxTokens, reserved) => {
+    const models = [{ name: "chat-1", ...entry }];
+    const { core, backend } = limited(tokens(1000), { models });
+    const { metadata } = await outcome(core, "chat", { ...chat, model: "chat-1", maxTokens });
+    expect(backend.asked[0]).toMatchObject({ maxTokens: reserved });
+    expect(metadata.get("x-ratelimit-remaining-tokens")).toBe(String(1000 - 8 - reserved));
+  });
+
+  it("reserve the most that any target of the model may be asked for", async () => {
+    const targets = [{ backend: "scripted" }, { backend: "scripted", model: "chat-2" }];
+    const models = [{ name: "both", targets, defaults: { max_tokens: 600 } }];
+    const { core } = limited(tokens(1000), {
+      models,
+      served: [chatModel("both", { maxTokens: 100 }), chatModel("chat-2")],
+    });
+    const { metadata } = await outcome(core, "chat", { ...chat, model: "both" });
+    expect(metadata.get("x-ratelimit-remaining-tokens")).toBe(String(1000 - 8 - 600));
   });
 
   it("are given back where the model server failed", async () => {

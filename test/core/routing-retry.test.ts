@@ -97,6 +97,24 @@ describe("failover", () => {
       failure("unsupported_parameter"),
     );
   });
+  it("passes over a target whose cap is too low, and says so where all are", async () => {
+    const small = scripted({ chat: says("small") }, [chatModel("m", { maxTokens: 2048 })], "small");
+    const large = scripted({ chat: says("large") }, [chatModel("m", { maxTokens: 8192 })], "large");
+    const both = [small, large];
+    const { core } = bench(both, {}, equals(both));
+    // Whichever chance picks first.
+    for (let i = 0; i < 10; i++) {
+      expect(await textOf(run(core, "chat", { ...hello, maxTokens: 4096 }))).toBe("large");
+    }
+    expect(small.asked).toEqual([]);
+    await expect(run(core, "chat", { ...hello, maxTokens: 10_000 })).rejects.toEqual(
+      failure("invalid_fields", { http: 422, param: "max_tokens" }),
+    );
+    const capped = bench(both, {}, equals(both, { maxTokens: 1024 }));
+    await expect(run(capped.core, "chat", { ...hello, maxTokens: 4096 })).rejects.toEqual(
+      failure("invalid_fields", { message: "max_tokens: must be from 1 to 1024 for this model" }),
+    );
+  });
   it("takes no warning along from a target that failed", async () => {
     const poor = scripted(
       { chat: fails("unavailable") },

@@ -1,7 +1,7 @@
 /** What a call may take at most, known before it runs. */
 import type { Call } from "../call.js";
-import { chatDefaults } from "../defaults.js";
 import { estimatePrompt } from "../estimate.js";
+import { completionTokens } from "../fit.js";
 import { imagesAsked } from "../images.js";
 import type { Amounts } from "./prices.js";
 
@@ -18,7 +18,7 @@ export function demandOf(call: Call, mostPrompts: number): Required<Amounts> {
       const chat = call as Call<"chat">;
       return {
         promptTokens: estimatePrompt(chat.request),
-        completionTokens: completionCap(chat),
+        completionTokens: mostCompletion(chat),
         images: 0,
       };
     }
@@ -32,13 +32,11 @@ export function demandOf(call: Call, mostPrompts: number): Required<Amounts> {
   }
 }
 
-function completionCap({ request, modelSettings, targets }: Call<"chat">): number {
-  const model = targets?.[0]?.model;
-  const asked =
-    request.maxTokens ??
-    modelSettings?.defaults?.max_tokens ??
-    model?.defaults.max_tokens ??
-    chatDefaults.maxTokens;
-  const cap = modelSettings?.maxTokens ?? model?.maxTokens ?? 0;
-  return cap > 0 ? Math.min(asked, cap) : asked;
+/** The most that any of its targets may be asked for. */
+function mostCompletion({ request, modelSettings, targets = [] }: Call<"chat">): number {
+  let most = 0;
+  for (const { model } of targets) {
+    most = Math.max(most, completionTokens(request, model, modelSettings));
+  }
+  return most;
 }
