@@ -1,6 +1,6 @@
 /** First answers in this process. */
 import type { CallSignal } from "../../core/cancellation.js";
-import type { IdempotencyStore, Opened, Recorder } from "../../core/idempotency/store.js";
+import type { IdempotencyStore, Opened, Question, Recorder } from "../../core/idempotency/store.js";
 import { FirstFailed } from "../../core/idempotency/store.js";
 
 /** How much is kept, and for how long. */
@@ -30,8 +30,15 @@ interface Entry {
   following: number;
 }
 
+/** A store in this process. */
+export interface MemoryIdempotency extends IdempotencyStore {
+  open(question: Question): Opened;
+  /** What `open` answers where the name is known; `undefined` where it is not, and nothing is begun. */
+  recall(question: Question): Opened | undefined;
+}
+
 /** Makes an empty store. */
-export function memoryIdempotency(options: IdempotencyOptions): IdempotencyStore {
+export function memoryIdempotency(options: IdempotencyOptions): MemoryIdempotency {
   const { ttlMs, maxAnswerBytes, maxBytes, clock = Date.now } = options;
   // In the order of their ends: the oldest first.
   const entries = new Map<string, Entry>();
@@ -90,15 +97,21 @@ export function memoryIdempotency(options: IdempotencyOptions): IdempotencyStore
     },
   });
 
+  const recall = ({ name, print, signal }: Question): Opened | undefined => {
+    expire();
+    const known = entries.get(name);
+    if (!known) return undefined;
+    if (known.print !== print) return { as: "other" };
+    if (known.state === "too large") return { as: "too large" };
+    return { as: "again", parts: follow(known, signal) };
+  };
+
   return {
-    open({ name, print, signal }): Opened {
-      expire();
-      const known = entries.get(name);
-      if (known) {
-        if (known.print !== print) return { as: "other" };
-        if (known.state === "too large") return { as: "too large" };
-        return { as: "again", parts: follow(known, signal) };
-      }
+    recall,
+    open(question) {
+      const known = recall(question);
+      if (known) return known;
+      const { name, print } = question;
       const entry: Entry = {
         name,
         print,

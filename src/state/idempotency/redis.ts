@@ -47,7 +47,9 @@ export function redisIdempotency(
 
   return {
     async open(question) {
-      // What began without the store goes on without it.
+      // What began without the store goes on without it, also when the store is back.
+      const known = local.recall(question);
+      if (known) return known;
       if (!connection.available) return without(question);
       const { name, print, signal } = question;
       const tagged = `${connection.keyPrefix}{answer:${name}}`;

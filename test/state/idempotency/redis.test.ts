@@ -113,6 +113,34 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
       await closed.close();
     });
 
+    it("knows what began while the store was away when it is back", async () => {
+      const { connection, store, close } = await open();
+      const { opened, open: goOn } = gate();
+      const backend = scripted({
+        async *chat(call) {
+          await opened;
+          yield* says("a")(call);
+        },
+      });
+      const core = coreOf([backend], {}, { idempotency: { store, lingerMs: 60_000 } });
+      await server.kill();
+      await vi.waitFor(() => expect(connection.available).toBe(false));
+      const running = outcome(core, "complete", chat, { idempotencyKey });
+      await vi.waitFor(() => expect(backend.asked).toHaveLength(1));
+      await server.start();
+      await vi.waitFor(() => expect(connection.available).toBe(true), 5000);
+      const asked = outcome(core, "complete", chat, { idempotencyKey });
+      goOn();
+      const [first, again] = await Promise.all([running, asked]);
+      const later = await outcome(core, "complete", chat, { idempotencyKey });
+      for (const { messages, metadata } of [again, later]) {
+        expect(messages[0]?.id).toBe(first.messages[0]?.id);
+        expect(metadata.get("idempotent-replayed")).toBe("true");
+      }
+      expect(backend.asked).toHaveLength(1);
+      await close();
+    });
+
     it("gives a call its answer whose store died on the way", async () => {
       const { connection, store, close } = await open();
       const dead = gate();
