@@ -51,6 +51,10 @@ const bounds = z.strictObject({
   loras: bound("Number of LoRAs in one image request. Contract: at most 4."),
 });
 
+/*
+ * Not the number of images: since 1 counts as not set, nobody could ask for one
+ * image where the default were another, and so for the same picture again.
+ */
 const modelDefaults = z.strictObject({
   temperature: z.number().optional(),
   top_p: z.number().optional(),
@@ -60,7 +64,6 @@ const modelDefaults = z.strictObject({
   height: z.int().min(1).optional().describe("Pixels."),
   guidance_scale: z.number().optional(),
   num_inference_steps: z.int().min(1).optional(),
-  num_images_per_prompt: z.int().min(1).optional(),
 });
 
 const model = z.strictObject({
@@ -74,8 +77,14 @@ const model = z.strictObject({
     .optional()
     .describe("Names of the backends that serve it, in order of preference. Default: all."),
   ...modelRouting,
-  defaults: modelDefaults.optional().describe("Values of fields that a request leaves out."),
-  max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
+  defaults: modelDefaults
+    .optional()
+    .describe("Values of fields that a request leaves out, or sends with the contract's default."),
+  max_tokens: z
+    .int()
+    .min(1)
+    .optional()
+    .describe("Most tokens of one completion. A default above it is cut to it."),
   prompt: z
     .enum(["batch", "literal", "encoders"])
     .optional()

@@ -67,6 +67,11 @@ describe("mistakes", () => {
       ["lintel.yaml:1:33: models[0].max_tokens: must be at least 1"],
     ],
     [
+      "a default number of images",
+      "models: [{ name: a, defaults: { num_images_per_prompt: 2 } }]",
+      ["models[0].defaults.num_images_per_prompt: unknown key; known: temperature,"],
+    ],
+    [
       "empty text",
       'models: [{ name: "" }]',
       ["lintel.yaml:1:18: models[0].name: must not be empty"],
