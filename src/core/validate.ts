@@ -29,13 +29,21 @@ export function validate(settings: CoreSettings): Middleware {
     // A field that could not be decoded looks missing to the rules.
     for (const v of found) if (!isWithin(v.field, undecoded)) violations.push(v);
     if (violations.length > 0) throw invalidFields(violations);
-    if (isImage(call)) parseLoras(call.request.loras, mostLoras);
-    return next(call);
+    return next(isImage(call) ? withLoras(call, mostLoras) : call);
   };
 }
 
-const isImage = (call: Call): call is Call<"textToImage" | "streamTextToImage"> & Call =>
+type ImageCall = Call<"textToImage" | "streamTextToImage"> & Call;
+
+const isImage = (call: Call): call is ImageCall =>
   call.method === "textToImage" || call.method === "streamTextToImage";
+
+/** The call, whose `loras` is empty if it names none: an empty object asks for nothing. */
+function withLoras(call: ImageCall, most: number): Call {
+  const { request } = call;
+  if (parseLoras(request.loras, most).size > 0 || request.loras === "") return call;
+  return { ...call, request: { ...request, loras: "" } };
+}
 
 /** Whether a field, or what contains it, or a part of it, is among `fields`. */
 function isWithin(field: string, fields: ReadonlySet<string>): boolean {

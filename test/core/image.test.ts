@@ -131,6 +131,16 @@ describe("decisions 2: loras", () => {
     await run(coreOf([backend]), "textToImage", { prompt: "a", loras: '{"style": 0.5}' });
     expect(backend.asked[0]).toMatchObject({ loras: '{"style": 0.5}' });
   });
+  it.each(["{}", " { } ", " "])(
+    "%j asks for none, also of a model that knows none",
+    async (loras) => {
+      for (const backend of [painter(), painter(imageModel("image-1", { supports: [] }))]) {
+        const [answer] = await run(coreOf([backend]), "textToImage", { prompt: "a", loras });
+        expect(answer?.images).toHaveLength(1);
+        expect(backend.asked[0]).toMatchObject({ loras: "" });
+      }
+    },
+  );
   it.each([
     "x",
     "[]",
