@@ -269,6 +269,31 @@ describe("what other processes left", () => {
     expect(files()).toHaveLength(1 - expected);
   });
 
+  test("one file that can't be read does not hold up the others, and is tried again", async () => {
+    // A folder: also root can't read that.
+    const stuck = `${host}.999999999.abc.0000000000.journal`;
+    mkdirSync(join(directory, stuck), { recursive: true });
+    const { journal, shipper } = opened({ maxBytes: 1 });
+    await journal.keep(record());
+    await shipper.ship();
+    await shipper.ship();
+    expect([shipper.away, files()]).toEqual([false, [stuck]]);
+    expect(log.warn).toHaveBeenCalledTimes(1);
+    expect(log.warn).toHaveBeenCalledWith(
+      { file: stuck, error: expect.stringContaining("EISDIR") },
+      expect.stringContaining("can't be sent"),
+    );
+    // It counts as what waits.
+    await journal.keep(record());
+    expect(journal.lost).toBe(1);
+    rmSync(join(directory, stuck), { recursive: true });
+    leave(`${host}.999999999`);
+    await shipper.ship();
+    expect([await counted(), files()]).toEqual([2, []]);
+    await journal.keep(record());
+    expect(journal.lost).toBe(0);
+  });
+
   test("one that slept so long that its file was taken over writes to a new one", async () => {
     const { journal } = opened();
     await journal.keep(record());

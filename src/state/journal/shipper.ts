@@ -50,6 +50,8 @@ export class Shipper {
   /** What was away first, while something is. */
   #missing: "database" | "folder" = "database";
   #purgedAt = 0;
+  /** Files that were tried, and stay. */
+  readonly #stuck = new Set<string>();
   #closed = false;
 
   constructor(settings: ShipperSettings) {
@@ -124,12 +126,11 @@ export class Shipper {
         journal?.seal();
         names = await this.#waiting();
       }
-      for (const name of names) await this.#send(name);
+      for (const name of names) await this.#try(name);
       // An idle gateway does not open the database for this.
       if (names.length > 0) await this.#purge();
       if (this.away) log.info({}, `the ${this.#missing} of usage is back`);
       this.#pauseMs = 0;
-      if (journal) journal.full = false;
     } catch (error) {
       if (!this.away) {
         this.#missing = error instanceof DatabaseAway ? "database" : "folder";
@@ -138,8 +139,10 @@ export class Shipper {
       }
       const doubled = Math.min(longestPauseMs, Math.max(1000, this.#pauseMs * 2));
       this.#pauseMs = doubled * (0.75 + Math.random() / 4);
-      if (journal) journal.full = await this.#overfull().catch(() => journal.full);
     }
+    if (!journal) return;
+    const all = !this.away && this.#stuck.size === 0;
+    journal.full = !all && (await this.#overfull().catch(() => journal.full));
   }
 
   /** Names of the files that can be sent, oldest first. */
@@ -154,6 +157,20 @@ export class Shipper {
       if (isOwn(name) || isOrphan(name, Date.now() - mtimeMs)) found.push({ name, mtimeMs });
     }
     return found.sort((a, b) => a.mtimeMs - b.mtimeMs).map(({ name }) => name);
+  }
+
+  /** Sends a file. One that can't be read, or deleted, does not hold up the others. */
+  async #try(name: string): Promise<void> {
+    try {
+      await this.#send(name);
+      this.#stuck.delete(name);
+    } catch (error) {
+      if (error instanceof DatabaseAway) throw error;
+      if (this.#stuck.has(name)) return;
+      this.#stuck.add(name);
+      const words = "a file of usage can't be sent; it is tried again, and the others go on";
+      this.#settings.log.warn({ file: name, error: reasonOf(error) }, words);
+    }
   }
 
   async #send(name: string): Promise<void> {
