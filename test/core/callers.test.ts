@@ -210,6 +210,29 @@ describe("tokens of a database", () => {
     expect(JSON.stringify(log.warn.mock.calls)).not.toContain("lt_");
   });
 
+  test("away for a moment: asked again soon, however seldom changes are asked for", async () => {
+    vi.useFakeTimers();
+    try {
+      const store = new ScriptedStore();
+      const secret = store.add("alice");
+      const tokens = remembered(store, { refreshMs: 3_600_000 });
+      tokens.start();
+      await vi.advanceTimersByTimeAsync(0);
+      store.away = true;
+      expect(await who(tokens, secret)).toMatch(/^unavailable/);
+      store.away = false;
+      expect(store.polls).toBe(1);
+      await vi.advanceTimersByTimeAsync(1000);
+      expect([store.polls, tokens.away]).toEqual([2, false]);
+      expect(await tokens.find(secret)).toMatchObject({ id: "alice" });
+      // And as seldom as before from then on.
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(store.polls).toBe(2);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test("away at start, and the operator lets strangers in then", async () => {
     const store = new ScriptedStore();
     store.away = true;

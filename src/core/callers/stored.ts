@@ -166,8 +166,13 @@ export class StoredTokens implements CallerSource {
       if (this.#closed) return;
       this.#lost(error);
     }
+    this.#schedule();
+  }
+
+  #schedule(): void {
     const { refreshMs } = this.#settings;
     const soon = this.#away ? Math.min(refreshMs, retryMs) : refreshMs;
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#refresh(), soon);
     this.#timer.unref();
   }
@@ -193,6 +198,8 @@ export class StoredTokens implements CallerSource {
       { error: (error as Error).message, cause: String((error as Error).cause ?? "") || undefined },
       `the database of tokens is away; tokens not seen before are ${unseen} until it is back`,
     );
+    // Found out by a question between two times of following changes, which may be far apart.
+    if (this.#timer && !this.#closed) this.#schedule();
   }
 }
 
