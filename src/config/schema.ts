@@ -27,14 +27,21 @@ const listenAddress = z
     return z.NEVER;
   });
 
+const greatest = z.strictObject({
+  max: z.number().optional().describe("Greatest value that is allowed."),
+});
+const leastAndGreatest = z.strictObject({
+  min: z.number().optional().describe("Least value that is allowed."),
+  ...greatest.shape,
+});
+
 const bound = (what: string) =>
-  z
-    .strictObject({
-      min: z.number().optional().describe("Least value that is allowed."),
-      max: z.number().optional().describe("Greatest value that is allowed."),
-    })
+  leastAndGreatest
     .optional()
     .describe(`${what} Replaces the contract's bounds; both ends are allowed.`);
+
+const most = (what: string) =>
+  greatest.optional().describe(`${what} Replaces the contract's bound, and is itself allowed.`);
 
 const bounds = z.strictObject({
   temperature: bound("Contract: 0 to 2."),
@@ -47,8 +54,8 @@ const bounds = z.strictObject({
   guidance_scale: bound("Contract: 0 to 30."),
   num_inference_steps: bound("Contract: 1 to 150."),
   num_images_per_prompt: bound("Contract: 1 to 8."),
-  prompts: bound("Number of prompts in one image request. Contract: at most 4."),
-  loras: bound("Number of LoRAs in one image request. Contract: at most 4."),
+  prompts: most("Number of prompts in one image request. Contract: at most 4."),
+  loras: most("Number of LoRAs in one image request. Contract: at most 4."),
 });
 
 /*

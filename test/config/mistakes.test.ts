@@ -207,6 +207,11 @@ describe("mistakes", () => {
       ],
     ],
     [
+      "a least number of prompts",
+      "bounds:\n  prompts: { min: 2 }\n",
+      ["lintel.yaml:2:14: bounds.prompts.min: unknown key; known: max"],
+    ],
+    [
       "bounds that cross",
       "bounds:\n  width: { min: 512, max: 64 }\n",
       ["lintel.yaml:2:10: bounds.width: min 512 must not be greater than max 64"],
