@@ -60,14 +60,19 @@ class Whole implements AsyncIterator<Batch> {
     // Nobody asks for more: the answer is complete.
     this.#source.return?.().catch(() => {});
     const content = choice.message?.content ?? "";
-    const { usage, estimated } = settle(this.#call, message.usage, Buffer.byteLength(content));
+    const { usage, estimated } = settle(
+      this.#call,
+      message.usage,
+      Buffer.byteLength(content),
+      message.usageEstimated,
+    );
     const whole = response(newStamp(this.#call), usage, {
       $typeName: "lintel.v1.LLMChoice",
       index: 0,
       finishReason: finishReasonOf(choice.finishReason),
       message: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
     });
-    whole.usageEstimated = estimated || message.usageEstimated;
+    whole.usageEstimated = estimated;
     whole.warnings = merged(this.#call.warnings, message.warnings);
     return { done: false, value: [whole] };
   };
@@ -130,9 +135,9 @@ class Stream implements AsyncIterator<Batch> {
   #last(): Step {
     this.#done = true;
     if (this.#finishReason === "") throw cutShort();
-    const { usage, estimated } = settle(this.#call, this.#usage, this.#bytes);
+    const { usage, estimated } = settle(this.#call, this.#usage, this.#bytes, this.#usageEstimated);
     const last = response(this.#stamp, usage, piece("", finishReasonOf(this.#finishReason)));
-    last.usageEstimated = estimated || this.#usageEstimated;
+    last.usageEstimated = estimated;
     last.warnings = merged(this.#call.warnings, this.#warnings);
     return { done: false, value: [last] };
   }
@@ -194,20 +199,23 @@ const merged = (own: readonly string[], other: readonly string[]) => [
 /**
  * Notes the counts down; estimates them where the model server gave none.
  * @param bytes of the text so far, UTF-8
+ * @param theirs whether what is reported is an estimate itself
  */
 function settle(
   call: Call,
   reported: LLMTokenUsage | undefined,
   bytes: number,
+  theirs = false,
 ): { usage: LLMTokenUsage; estimated: boolean } {
-  const estimated = !reported || reported.promptTokens + reported.completionTokens === 0;
+  const missing = !reported || reported.promptTokens + reported.completionTokens === 0;
   const { attributes, request } = call;
-  const promptTokens = estimated
+  const promptTokens = missing
     ? (attributes.promptTokens ?? estimatePrompt(request as LLMRequest))
     : reported.promptTokens;
-  const completionTokens = estimated ? estimateTokens(bytes) : reported.completionTokens;
+  const completionTokens = missing ? estimateTokens(bytes) : reported.completionTokens;
   attributes.promptTokens = promptTokens;
   attributes.completionTokens = completionTokens;
+  const estimated = missing || theirs;
   attributes.estimated = estimated;
   const usage: LLMTokenUsage = {
     $typeName: "lintel.v1.LLMTokenUsage",

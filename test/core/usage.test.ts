@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
+import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import type { Input, MethodName } from "../../src/core/methods.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import type { UsageRecord, UsageSink } from "../../src/core/usage/record.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
-import { breaksAfter, hangsAfter, paints, says, scripted } from "../support/scripted.js";
+import { breaksAfter, hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
 
 const messages = [{ role: "user", content: "Hello" }];
 const secret = createToken();
@@ -133,6 +134,19 @@ describe("one record for each call", () => {
     ]);
     await run(core, "chat", { messages });
     expect(sink.records).toMatchObject([{ completionTokens: 2, estimated: true }]);
+  });
+
+  test("counts that the server itself estimated say so, too", async () => {
+    const chat: Handle<"chat"> = async function* () {
+      yield [piece("a")];
+      yield [{ ...piece("", "stop", [7, 1]), usageEstimated: true }];
+    };
+    const { sink, core } = metered([scripted({ chat })]);
+    const streamed = await run(core, "chat", { messages });
+    const answers = [...streamed.slice(-1), ...(await run(core, "complete", { messages }))];
+    expect(answers.map(({ usageEstimated }) => usageEstimated)).toEqual([true, true]);
+    const record = { promptTokens: 7, completionTokens: 1, estimated: true };
+    expect(sink.records).toMatchObject([record, record]);
   });
 });
 
