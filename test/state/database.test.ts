@@ -74,6 +74,20 @@ describe.each(subjects)("%s", (name, make, missing) => {
     });
   }
 
+  if (name === "SQLite") {
+    test("a full disk is said to be that", async () => {
+      const { again } = await make();
+      const sql = again();
+      await sql.run([{ text: "PRAGMA max_page_count = 1" }]);
+      const all = Array.from({ length: 2000 }, (_, i) => record({ id: `r${i}` }));
+      await expect(new DatabaseUsage(sql).insert(linesOf(...all))).rejects.toEqual(
+        new DatabaseAway("database or disk is full"),
+      );
+      await sql.run([{ text: "PRAGMA max_page_count = 100000" }]);
+      expect(await new DatabaseUsage(sql).insert(linesOf(...all))).toEqual([]);
+    });
+  }
+
   test("several processes that start at the same time make the tables once", async () => {
     const { again } = await make();
     const all = await Promise.all(

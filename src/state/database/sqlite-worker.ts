@@ -70,7 +70,11 @@ function transaction<T>(db: SqliteDatabase, work: () => T, begin = "BEGIN IMMEDI
     db.exec("COMMIT");
     return result;
   } catch (error) {
-    db.exec("ROLLBACK");
+    try {
+      db.exec("ROLLBACK");
+    } catch {
+      // A full or broken disk has ended the transaction by itself: the reason is the first error.
+    }
     throw error;
   }
 }
