@@ -223,7 +223,7 @@ test("a folder that can't be read holds nothing up, and its records arrive later
   expect(log.warn).toHaveBeenCalledTimes(1);
   expect(log.warn).toHaveBeenCalledWith(
     { error: expect.stringContaining("ENOTDIR") },
-    expect.stringContaining("the folder of usage is away"),
+    expect.stringContaining("the folder of usage can't be read"),
   );
   rmSync(directory);
   await journal.keep(record());

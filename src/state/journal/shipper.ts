@@ -38,6 +38,18 @@ const longestPauseMs = 30_000;
 /** How long the last records may take at the end, milliseconds. They are safe on the disk anyway. */
 const closeMs = 3000;
 
+/** What the log says of an outage. */
+const words = {
+  database: {
+    away: "the database of usage is away; records wait on the disk until it is back",
+    back: "the database of usage is back",
+  },
+  folder: {
+    away: "the folder of usage can't be read; records wait in it until it can be",
+    back: "the folder of usage is back",
+  },
+};
+
 /** Sends the journal on. `close` it when done. */
 export class Shipper {
   readonly #settings: Required<Omit<ShipperSettings, "journal" | "retentionMs">> &
@@ -48,7 +60,7 @@ export class Shipper {
   #running: Promise<void> | undefined;
   #pauseMs = 0;
   /** What was away first, while something is. */
-  #missing: "database" | "folder" = "database";
+  #missing: keyof typeof words = "database";
   #purgedAt = 0;
   /** Files that were tried, and stay. */
   readonly #stuck = new Set<string>();
@@ -129,13 +141,12 @@ export class Shipper {
       for (const name of names) await this.#try(name);
       // An idle gateway does not open the database for this.
       if (names.length > 0) await this.#purge();
-      if (this.away) log.info({}, `the ${this.#missing} of usage is back`);
+      if (this.away) log.info({}, words[this.#missing].back);
       this.#pauseMs = 0;
     } catch (error) {
       if (!this.away) {
         this.#missing = error instanceof DatabaseAway ? "database" : "folder";
-        const words = `the ${this.#missing} of usage is away; records wait on the disk until it is back`;
-        log.warn({ error: reasonOf(error) }, words);
+        log.warn({ error: reasonOf(error) }, words[this.#missing].away);
       }
       const doubled = Math.min(longestPauseMs, Math.max(1000, this.#pauseMs * 2));
       this.#pauseMs = doubled * (0.75 + Math.random() / 4);
@@ -168,8 +179,10 @@ export class Shipper {
       if (error instanceof DatabaseAway) throw error;
       if (this.#stuck.has(name)) return;
       this.#stuck.add(name);
-      const words = "a file of usage can't be sent; it is tried again, and the others go on";
-      this.#settings.log.warn({ file: name, error: reasonOf(error) }, words);
+      this.#settings.log.warn(
+        { file: name, error: reasonOf(error) },
+        "a file of usage can't be sent; it is tried again, and the others go on",
+      );
     }
   }
 
