@@ -110,7 +110,8 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
     }),
   );
   const checker =
-    classifier && new ThreadChecker({ kind: "classifier", folder: classifier.path, ...classifier });
+    classifier &&
+    new ThreadChecker({ kind: "classifier", folder: classifier.path, ...classifier }, log);
   const onSocket = settings.listen.path !== undefined;
   const auth = settings.auth ?? { mode: onSocket ? "none" : "public" };
   const exposeSources = settings.exposeSources ?? onSocket;

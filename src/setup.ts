@@ -80,7 +80,9 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
     );
     const sameChecker =
       before && isDeepStrictEqual(before.config.safety.checker, config.safety.checker);
-    const checker = sameChecker ? before.checker : own(await openChecker(config.safety.checker));
+    const checker = sameChecker
+      ? before.checker
+      : own(await openChecker(config.safety.checker, stores.log));
     const sameIssuers = before && isDeepStrictEqual(oidcOf(before.config), oidcOf(config));
     const issuers = sameIssuers ? before.issuers : own(await openIssuers(config, stores.log));
     const parts = [...backends.map(({ backend }) => backend), checker, issuers];

@@ -16,17 +16,21 @@ export type ThreadSettings = {
     }
 );
 
-/** An image to look at. */
-export interface Question {
-  readonly id: number;
-  /** PNG bytes. */
-  readonly png: Uint8Array;
-}
+/** To the checkers' thread. */
+export type Order =
+  /** An image to look at, as PNG bytes. */
+  | { readonly type: "check"; readonly id: number; readonly png: Uint8Array }
+  /** Leave, after the image that is looked at; those that wait are dropped. */
+  | { readonly type: "close" };
 
-/** The verdict on an image, or why there is none; without an id: why there will never be one. */
-export type Verdict =
-  | { readonly id: number; readonly harmful: boolean }
-  | { readonly id?: number; readonly problem: string };
+/** From the checkers' thread. */
+export type Report =
+  | { readonly type: "loaded" }
+  /** The model can't be loaded; the thread leaves. */
+  | { readonly type: "unloadable"; readonly problem: string }
+  | { readonly type: "verdict"; readonly id: number; readonly harmful: boolean }
+  /** There is no verdict on this image. */
+  | { readonly type: "failed"; readonly id: number; readonly problem: string };
 
 /** Looks at a picture: certainties by label, 0 to 1. */
 export type Classify = (picture: Picture) => Promise<ReadonlyMap<string, number>>;

@@ -1,42 +1,53 @@
 /** A checker in a thread of its own: decoding and looking block. */
 
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { silenceEngine } from "../backends/onnx/telemetry.js";
 import type { CallSignal } from "../core/cancellation.js";
 import { LintelError } from "../core/errors.js";
+import type { Logger } from "../core/log.js";
+import { startThread } from "../thread.js";
 import type { OwnedChecker } from "./open.js";
-import type { Question, ThreadSettings, Verdict } from "./protocol.js";
+import type { Order, Report, ThreadSettings } from "./protocol.js";
 
 interface Waiting {
   resolve(harmful: boolean): void;
   reject(error: LintelError): void;
 }
 
-/**
- * Sources are TypeScript only in tests, where Node must be told how to read
- * them; the package has JavaScript beside this file.
- */
-const fromSources = import.meta.url.endsWith(".ts");
-const entry = new URL(fromSources ? "./worker.ts" : "./worker.js", import.meta.url);
-const loader = new URL("../../scripts/typescript-loader.js", import.meta.url);
+/** A model that can't be loaded is tried again with an image that comes so much later, milliseconds. */
+const retryMs = 10_000;
 
-/** Looks at images one after the other. A thread that died is started again by the next image. */
+/**
+ * Looks at images one after the other. A thread that died is started again by the
+ * next image; one that could not load its model, by an image ten seconds later.
+ */
 export class ThreadChecker implements OwnedChecker {
   readonly #settings: ThreadSettings;
+  readonly #log: Logger;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
+  #loaded = false;
+  /** Why the model could not be loaded, the last time. */
+  #failure: { readonly problem: string; readonly at: number } | undefined;
   #next = 0;
   #closed = false;
 
-  /** Loads the model in the background. */
-  constructor(settings: ThreadSettings) {
+  /**
+   * Loads the model in the background.
+   * @param log is told at once if that fails
+   */
+  constructor(settings: ThreadSettings, log: Logger) {
     this.#settings = settings;
+    this.#log = log;
     this.#start();
   }
 
   isHarmful(png: Uint8Array, signal: CallSignal): Promise<boolean> {
     if (this.#closed) {
       return Promise.reject(new LintelError("shutting_down", "this gateway is shutting down"));
+    }
+    if (this.#failure && Date.now() - this.#failure.at < retryMs) {
+      return Promise.reject(failure(this.#failure.problem));
     }
     const worker = this.#worker ?? this.#start();
     const id = this.#next++;
@@ -57,41 +68,66 @@ export class ThreadChecker implements OwnedChecker {
           reject(error);
         },
       });
-      worker.postMessage({ id, png } satisfies Question);
+      worker.postMessage({ type: "check", id, png } satisfies Order);
     });
   }
 
+  /** Resolves when the thread is gone: after the image that it looks at, or the load that runs. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#fail("the safety checker is shut down");
-    await this.#worker?.terminate();
+    const worker = this.#worker;
+    if (!worker) return;
+    // Nothing native runs in nsfwjs: it can be cut short, and its load may hang in the network.
+    if (this.#settings.kind === "nsfwjs") {
+      await worker.terminate();
+      return;
+    }
+    const gone = new Promise((resolve) => worker.once("exit", resolve));
+    // A process that has nothing else to do would end, and the thread in the middle of its run.
+    worker.ref();
+    worker.postMessage({ type: "close" } satisfies Order);
+    await gone;
   }
 
   #start(): Worker {
     silenceEngine();
-    const worker = new Worker(entry, {
-      workerData: this.#settings,
-      name: "lintel-safety",
-      ...(fromSources && { execArgv: ["--import", loader.href] }),
-    });
+    const start = { name: "lintel-safety", data: this.#settings };
+    const worker = startThread("./worker", import.meta.url, start);
+    let fault = new Error("the safety checker's thread ended");
     worker.unref();
-    worker.on("message", (verdict: Verdict) => this.#take(verdict));
-    worker.on("error", () => {});
-    worker.on("exit", () => {
-      this.#worker = undefined;
-      this.#fail("the safety checker's thread ended");
+    worker.on("message", (report: Report) => {
+      if (report.type === "unloadable") fault = new Error(report.problem);
+      else this.#take(report);
     });
+    worker.on("error", (error) => {
+      fault = error;
+    });
+    worker.on("exit", () => this.#ended(fault));
     this.#worker = worker;
+    this.#loaded = false;
+    this.#failure = undefined;
     return worker;
   }
 
-  #take(verdict: Verdict): void {
-    const { id = -1 } = verdict;
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    if ("harmful" in verdict) waiting?.resolve(verdict.harmful);
-    else if (waiting) waiting.reject(failure(verdict.problem));
-    else if (id === -1) this.#fail(verdict.problem);
+  #take(report: Exclude<Report, { type: "unloadable" }>): void {
+    if (report.type === "loaded") {
+      this.#loaded = true;
+      return;
+    }
+    const waiting = this.#waiting.get(report.id);
+    this.#waiting.delete(report.id);
+    if (report.type === "verdict") waiting?.resolve(report.harmful);
+    else waiting?.reject(failure(report.problem));
+  }
+
+  #ended(fault: Error): void {
+    this.#worker = undefined;
+    if (!this.#loaded) this.#failure = { problem: fault.message, at: Date.now() };
+    this.#fail(fault.message);
+    if (this.#closed) return;
+    const what = this.#loaded ? "the safety checker ended" : "the safety checker can't be loaded";
+    this.#log.error({ err: fault }, what);
   }
 
   #fail(problem: string): void {

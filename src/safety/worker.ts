@@ -1,7 +1,12 @@
-/** The checkers' thread: decodes images and asks the model, one after the other. */
+/**
+ * The checkers' thread: decodes images and asks the model, one after the other.
+ * Leaves by itself and never in the middle of a run, for the reason that stands
+ * in `backends/onnx/worker.ts`.
+ */
+import { setImmediate } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { PNG } from "pngjs";
-import type { Classify, Picture, Question, ThreadSettings, Verdict } from "./protocol.js";
+import type { Classify, Order, Picture, Report, ThreadSettings } from "./protocol.js";
 
 function decode(png: Uint8Array): Picture {
   const { data, width, height } = PNG.sync.read(Buffer.from(png));
@@ -24,19 +29,36 @@ const wordsOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message :
 if (parentPort) {
   const port = parentPort;
   const settings = workerData as ThreadSettings;
-  const say = (verdict: Verdict) => port.postMessage(verdict);
+  const report = (message: Report) => port.postMessage(message);
+  // Whatever a package still holds open must not keep the thread.
+  const leave = () => process.exit();
+  let closing = false;
   const model = load(settings);
-  // Whoever asks later still gets it.
-  model.catch((thrown) => say({ problem: wordsOf(thrown) }));
-  let before: Promise<unknown> = Promise.resolve();
-  port.on("message", ({ id, png }: Question) => {
+  // Checks come one after the other, and the first one after the model.
+  let before: Promise<unknown> = model.then(
+    () => report({ type: "loaded" }),
+    (thrown) => {
+      report({ type: "unloadable", problem: wordsOf(thrown) });
+      leave();
+    },
+  );
+  port.on("message", (order: Order) => {
+    if (order.type === "close") {
+      closing = true;
+      before.then(leave);
+      return;
+    }
+    const { id, png } = order;
     before = before.then(async () => {
+      // Checks block: in between, an order to leave could not come in by itself.
+      await setImmediate();
+      if (closing) return;
       try {
         const certainties = await (await model)(decode(png));
         const sum = settings.labels.reduce((all, label) => all + (certainties.get(label) ?? 0), 0);
-        say({ id, harmful: sum >= settings.threshold });
+        report({ type: "verdict", id, harmful: sum >= settings.threshold });
       } catch (thrown) {
-        say({ id, problem: wordsOf(thrown) });
+        report({ type: "failed", id, problem: wordsOf(thrown) });
       }
     });
   });

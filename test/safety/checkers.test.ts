@@ -1,11 +1,15 @@
+import { execFile, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { PNG } from "pngjs";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { type Logger, silent } from "../../src/core/log.js";
 import { type OwnedChecker, openChecker } from "../../src/safety/open.js";
 import { ThreadChecker } from "../../src/safety/thread.js";
 
@@ -19,15 +23,29 @@ function picture(red: number, green: number, blue: number, width = 40, height = 
 const red = picture(230, 20, 20);
 const blue = picture(20, 20, 230);
 
-async function opened(settings: Parameters<typeof openChecker>[0]): Promise<OwnedChecker> {
-  const checker = await openChecker(settings);
+async function opened(
+  settings: Parameters<typeof openChecker>[0],
+  log: Logger = silent,
+): Promise<OwnedChecker> {
+  const checker = await openChecker(settings, log);
   if (!checker) throw new Error("there is a checker");
   onTestFinished(() => checker.close());
   return checker;
 }
 
+/** A log, and the first error that is written there. */
+function logged() {
+  let tell = (_: string) => {};
+  const first = new Promise<string>((resolve) => {
+    tell = resolve;
+  });
+  const error = (fields: object, message: string) =>
+    tell(`${message}: ${(fields as { err: Error }).err.message}`);
+  return { log: { ...silent, error }, first };
+}
+
 test("none is opened where none is configured", async () => {
-  expect(await openChecker(undefined)).toBeUndefined();
+  expect(await openChecker(undefined, silent)).toBeUndefined();
 });
 
 describe("an image classifier in Hugging Face's ONNX layout", () => {
@@ -98,6 +116,45 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
     },
   );
 
+  test("one that can't be loaded is in the log before there is anything to check", async () => {
+    const { log, first } = logged();
+    await opened({ ...settings, labels: ["porn"] }, log);
+    expect(await first).toMatch(/^the safety checker can't be loaded: .*no "porn"; it has normal/);
+  });
+
+  test("one that can't be loaded is tried again by an image ten seconds later", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
+    const { log, first } = logged();
+    const checker = await opened({ ...settings, path: copy }, log);
+    expect(await first).toContain("config.json");
+    cpSync(folder, copy, { recursive: true });
+    vi.setSystemTime(Date.now() + 9999);
+    const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
+    expect(String((error as Error).cause)).toContain("config.json");
+    vi.setSystemTime(Date.now() + 1);
+    expect(await checker.isHarmful(red, signal)).toBe(true);
+  });
+
+  test.skipIf(process.platform === "win32")(
+    "closing it in the middle of its load does not crash the process",
+    async () => {
+      const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
+      onTestFinished(() => rmSync(copy, { recursive: true }));
+      cpSync(folder, copy, { recursive: true });
+      rmSync(join(copy, "onnx"), { recursive: true });
+      execFileSync("mkfifo", [join(copy, "model.onnx")]);
+      const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+      const loader = path("../../scripts/typescript-loader.js");
+      const args = ["--import", loader, path("leave.ts"), copy];
+      const { stdout } = await promisify(execFile)(process.execPath, args);
+      expect(stdout).toBe("unavailable\nclosed\n");
+    },
+  );
+
   test("who leaves does not wait", async () => {
     const checker = await opened(settings);
     const controller = new AbortController();
@@ -161,10 +218,8 @@ describe("nsfwjs", () => {
       ["strict", true, false],
     ] as const) {
       const threshold = model === "strict" ? 0.6 : 0.5;
-      const checker = new ThreadChecker({
-        ...{ kind: "nsfwjs", model, labels, threshold },
-        folder: installed(),
-      });
+      const settings = { kind: "nsfwjs", model, labels, threshold } as const;
+      const checker = new ThreadChecker({ ...settings, folder: installed() }, silent);
       onTestFinished(() => checker.close());
       for (const [i, png] of [red, blue].entries()) {
         expect(await checker.isHarmful(png, signal)).toBe(verdicts[i]);
@@ -174,7 +229,8 @@ describe("nsfwjs", () => {
 
   test("says what is wrong with it where it can't be loaded", async () => {
     const settings = { kind: "nsfwjs", labels: ["Porn"], threshold: 0.5 } as const;
-    const checker = new ThreadChecker({ ...settings, folder: installed('require("gone");') });
+    const folder = installed('require("gone");');
+    const checker = new ThreadChecker({ ...settings, folder }, silent);
     onTestFinished(() => checker.close());
     const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
     expect(String((error as Error).cause)).toContain("nsfwjs can't be loaded: Cannot find module");

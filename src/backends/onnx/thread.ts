@@ -1,5 +1,6 @@
 /** The pipeline's thread, as the main thread sees it. */
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
+import { startThread } from "../../thread.js";
 import type { Failure, ImageEvent, ImageJob, Order, Report, ThreadSettings } from "./protocol.js";
 import { silenceEngine } from "./telemetry.js";
 
@@ -22,14 +23,6 @@ interface Current {
   readonly settle: (failure?: PipelineFailure) => void;
 }
 
-/**
- * Sources are TypeScript only in tests, where Node must be told how to read
- * them; the package has JavaScript beside this file.
- */
-const fromSources = import.meta.url.endsWith(".ts");
-const entry = new URL(fromSources ? "./worker.ts" : "./worker.js", import.meta.url);
-const loader = new URL("../../../scripts/typescript-loader.js", import.meta.url);
-
 export class PipelineThread {
   /** Resolves when the model is loaded, rejects with a `PipelineFailure` if it can't be. */
   readonly loaded: Promise<void>;
@@ -43,11 +36,8 @@ export class PipelineThread {
 
   constructor(settings: ThreadSettings) {
     silenceEngine();
-    this.#worker = new Worker(entry, {
-      workerData: settings,
-      name: "lintel-images",
-      ...(fromSources && { execArgv: ["--import", loader.href] }),
-    });
+    const start = { name: "lintel-images", data: settings };
+    this.#worker = startThread("./worker", import.meta.url, start);
     this.#worker.on("error", (error) => {
       this.#fault = error;
     });

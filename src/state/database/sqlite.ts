@@ -1,7 +1,8 @@
 /** SQLite in a file, run in a thread of its own. */
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
+import { startThread } from "../../thread.js";
 import {
   DatabaseAway,
   type Insertion,
@@ -11,11 +12,6 @@ import {
   ValueRefused,
 } from "./sql.js";
 import type { Answer, Question } from "./sqlite-worker.js";
-
-/** Sources are TypeScript only in tests, where Node must be told how to read them. */
-const fromSources = import.meta.url.endsWith(".ts");
-const entry = new URL(fromSources ? "./sqlite-worker.ts" : "./sqlite-worker.js", import.meta.url);
-const loader = new URL("../../../scripts/typescript-loader.js", import.meta.url);
 
 interface Waiting {
   resolve(rows: readonly (readonly Row[])[]): void;
@@ -71,11 +67,8 @@ export class SqliteSql implements Sql {
 
   #begin(): Worker {
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
-    const worker = new Worker(entry, {
-      workerData: { path: this.#path },
-      name: "lintel-sqlite",
-      ...(fromSources && { execArgv: ["--import", loader.href] }),
-    });
+    const start = { name: "lintel-sqlite", data: { path: this.#path } };
+    const worker = startThread("./sqlite-worker", import.meta.url, start);
     worker.on("message", (answer: Answer) => this.#settle(answer));
     let fault: unknown;
     worker.once("error", (error) => {
