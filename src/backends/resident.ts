@@ -8,6 +8,9 @@ import type { Backend } from "../core/backend.js";
 /** Where a model is: not in memory, on its way there, there, or it can't get there. */
 export type ResidentState = "idle" | "loading" | "ready" | "failed";
 
+/** A model that can't be loaded is tried again by a call that comes so much later, milliseconds. */
+export const retryMs = 10_000;
+
 /** A model that can be loaded and unloaded. */
 export interface Resident {
   /** Name of the model. */

@@ -2,6 +2,7 @@
 
 import type { Worker } from "node:worker_threads";
 import { silenceEngine } from "../backends/onnx/telemetry.js";
+import { retryMs } from "../backends/resident.js";
 import type { CallSignal } from "../core/cancellation.js";
 import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
@@ -13,9 +14,6 @@ interface Waiting {
   resolve(harmful: boolean): void;
   reject(error: LintelError): void;
 }
-
-/** A model that can't be loaded is tried again with an image that comes so much later, milliseconds. */
-const retryMs = 10_000;
 
 /**
  * Looks at images one after the other. A thread that died is started again by the

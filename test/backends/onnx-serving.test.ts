@@ -2,7 +2,7 @@
 import { rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { PNG } from "pngjs";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Progress } from "../../gen/lintel/v1/image_pb.js";
 import { PromptBar, State } from "../../gen/lintel/v1/models_pb.js";
 import { createOnnxBackend } from "../../src/backends/onnx/backend.js";
@@ -11,7 +11,7 @@ import { isResidentBackend, type ResidentBackend } from "../../src/backends/resi
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { coreOf, run } from "../support/core.js";
-import { ParityModels } from "./onnx/parity.js";
+import { type Layout, ParityModels } from "./onnx/parity.js";
 import { backendOf, endless, folderOf, requestOf } from "./onnx/support.js";
 import { callOf } from "./subject.js";
 
@@ -254,6 +254,35 @@ describe("a model's memory", () => {
     expect(backend.models()).toMatchObject([{ state: State.IDLE, stateDetail: "" }]);
     expect(await progressOf(backend, { numInferenceSteps: 1 })).toHaveLength(1);
     await models.remove();
+  });
+
+  it("is tried for again ten seconds after it could not be had, by calls and by health", async () => {
+    const models = await ParityModels.unpack("turbo", "sd15");
+    const now = vi.spyOn(Date, "now").mockReturnValue(Date.now());
+    onTestFinished(async () => {
+      now.mockRestore();
+      await models.remove();
+    });
+    const { signal } = new AbortController();
+    const tries = [
+      ["turbo", async (backend) => void (await progressOf(backend, { numInferenceSteps: 1 }))],
+      ["sd15", (backend) => backend.health(signal)],
+    ] as const satisfies [Layout, (backend: ResidentBackend) => Promise<void>][];
+    for (const [layout, wanted] of tries) {
+      const folder = models.folder(layout);
+      await rename(folder, `${folder}.away`);
+      const backend = open(folder);
+      await expect(backend.residents[0]?.load()).rejects.toMatchObject({ code: "unavailable" });
+      await rename(`${folder}.away`, folder);
+      now.mockReturnValue(Date.now() + 9999);
+      await expect(wanted(backend)).rejects.toMatchObject({ code: "unavailable" });
+      now.mockReturnValue(Date.now() + 1);
+      await wanted(backend);
+      expect(backend.models()).toMatchObject([{ state: State.READY, stateDetail: "" }]);
+      // What is known of a folder without loading it was not known before.
+      expect(backend.models()[0]?.sizeBytes).toBeGreaterThan(100_000n);
+      expect(backend.models()[0]?.supports.includes("safety_check")).toBe(layout === "sd15");
+    }
   });
 });
 

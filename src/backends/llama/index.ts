@@ -11,7 +11,7 @@ import { modelOf } from "../../core/model.js";
 import { unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { ggufName } from "../local.js";
-import type { Resident, ResidentBackend, ResidentState } from "../resident.js";
+import { type Resident, type ResidentBackend, type ResidentState, retryMs } from "../resident.js";
 import { Running } from "../running.js";
 import { generate } from "./generate.js";
 import { bytesOf } from "./memory.js";
@@ -33,9 +33,6 @@ const states = {
   ready: State.READY,
   failed: State.FAILED,
 } as const satisfies Record<ResidentState, State>;
-
-/** A file that can't be loaded is tried again with a call that comes so much later, milliseconds. */
-const retryMs = 10_000;
 
 class LlamaBackend implements ResidentBackend {
   readonly name: string;

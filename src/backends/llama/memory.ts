@@ -1,6 +1,5 @@
-/** What a model takes of memory, and what is free. */
-import { readFileSync, statSync } from "node:fs";
-import { totalmem } from "node:os";
+/** What a model takes of memory. */
+import { statSync } from "node:fs";
 import type { Llama } from "node-llama-cpp";
 import type { LlamaLibrary } from "./library.js";
 
@@ -50,27 +49,4 @@ export async function bytesNeeded(
     // What is wrong with the file is for llama.cpp to say.
     return bytesOf(path);
   }
-}
-
-/**
- * Bytes of memory that this process can still have. In a container, what the
- * kernel keeps of files counts as free: it gives that up when it must.
- */
-export function freeMemory(): number {
-  const free = process.availableMemory();
-  if (process.constrainedMemory() >= totalmem()) return free;
-  return free + fileCache();
-}
-
-function fileCache(): number {
-  const places = [
-    ["/sys/fs/cgroup/memory.stat", /^file (\d+)$/m],
-    ["/sys/fs/cgroup/memory/memory.stat", /^total_cache (\d+)$/m],
-  ] as const;
-  for (const [path, line] of places) {
-    try {
-      return Number(line.exec(readFileSync(path, "utf8"))?.[1] ?? 0);
-    } catch {}
-  }
-  return 0;
 }

@@ -6,12 +6,13 @@ import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
+import { freeMemory } from "../memory.js";
 import { batchingStrategy } from "./batching.js";
 import { localFile } from "./download.js";
 import type { Evaluation, Place } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
 import { type Gpu, importLlama, type LlamaLibrary, runtime } from "./library.js";
-import { bytesNeeded, bytesOf, freeMemory } from "./memory.js";
+import { bytesNeeded, bytesOf } from "./memory.js";
 import { Pool } from "./pool.js";
 import { ChatTemplate, chatML } from "./template.js";
 

@@ -57,12 +57,18 @@ export function createOnnxBackend(
     loras = findLoras(folder, more);
     update({ loras: [...loras.keys()] });
   };
+  /** The folder may have been mended, or filled, since it was looked at. */
+  const lookAnew = () => {
+    lookForLoras();
+    const now = describeModel(id, folder, [...loras.keys()], bar, states[state]);
+    update({ ...now, created: models[0]?.created ?? now.created });
+  };
 
   const onState = (next: EngineState) => {
     state = next.name;
     const detail = next.name === "failed" ? next.detail : "";
     update({ state: states[next.name], stateDetail: detail });
-    if (next.name === "loading") lookForLoras();
+    if (next.name === "loading") lookAnew();
     const fields = { backend: config.name, model: id };
     if (next.name === "ready") log.info(fields, "image model is ready");
     if (next.name === "failed") {
@@ -123,11 +129,13 @@ export function createOnnxBackend(
         yield [doneEvent(warnings)];
       },
     },
-    /** A model that is being loaded, or that the next call loads, can take a call: it waits. */
-    async health() {
+    /**
+     * A model that is being loaded, or that the next call loads, can take a call: it waits.
+     * One that could not be loaded is tried again when that is due.
+     */
+    async health(signal) {
       if (closed) throw new LintelError("shutting_down", "the image engine is shutting down");
-      const [model] = models;
-      if (model?.state === State.FAILED) throw new LintelError("unavailable", model.stateDetail);
+      if (state === "failed") await unlessAborted(engine.load(), signal);
     },
     close() {
       closed = true;

@@ -1,7 +1,7 @@
 /** One image model: loads it, runs its jobs one at a time, and stops what nobody wants any more. */
 import type { CallSignal } from "../../core/cancellation.js";
 import { invalidValue, LintelError } from "../../core/errors.js";
-import type { ResidentState } from "../resident.js";
+import { type ResidentState, retryMs } from "../resident.js";
 import { Line } from "./line.js";
 import type { ImageEvent, ImageJob, ThreadSettings } from "./protocol.js";
 import { PipelineFailure, PipelineThread } from "./thread.js";
@@ -31,6 +31,8 @@ export class ImageEngine {
   readonly #options: EngineOptions;
   #thread: PipelineThread | undefined;
   #starting: Promise<PipelineThread> | undefined;
+  /** When the model could not be loaded, the last time; milliseconds since the epoch. */
+  #failedAt = Number.POSITIVE_INFINITY;
   readonly #line = new Line();
   #closed = false;
   /** What ends the jobs that run or wait, when the engine closes. */
@@ -56,8 +58,8 @@ export class ImageEngine {
   }
 
   /**
-   * Loads the model, or waits until it is loaded. A model that can't be loaded
-   * stays so; one whose thread died later is loaded anew.
+   * Loads the model, or waits until it is loaded. A model that can't be loaded is
+   * tried again after `retryMs`; one whose thread died later is loaded anew.
    * @throws LintelError `unavailable` that says why it can't be loaded
    */
   async load(): Promise<void> {
@@ -66,7 +68,7 @@ export class ImageEngine {
 
   /**
    * Frees the model once the jobs that run or wait now are over. One that could
-   * not be loaded is tried again with the next call.
+   * not be loaded is tried again with the next call, however soon.
    */
   async unload(): Promise<void> {
     const place = this.#line.join();
@@ -86,12 +88,14 @@ export class ImageEngine {
 
   #loaded(): Promise<PipelineThread> {
     if (this.#closed) return Promise.reject(closing());
+    if (Date.now() - this.#failedAt >= retryMs) this.#starting = undefined;
     this.#starting ??= this.#start();
     return this.#starting;
   }
 
   async #start(): Promise<PipelineThread> {
     const { admit, onState } = this.#options;
+    this.#failedAt = Number.POSITIVE_INFINITY;
     try {
       onState({ name: "loading" });
       await admit();
@@ -111,6 +115,7 @@ export class ImageEngine {
       return thread;
     } catch (thrown) {
       if (this.#closed) throw closing();
+      this.#failedAt = Date.now();
       const error = thrown as Error;
       const told = error instanceof PipelineFailure || error instanceof LintelError;
       const detail = told ? error.message : "the model can't be loaded";

@@ -1,4 +1,5 @@
 /** Text to image with a latent diffusion model, from the prompt to the PNG. */
+import { freeMemory } from "../memory.js";
 import { files, type ModelFolder, readFolder } from "./folder.js";
 import { Variants } from "./lora/variants.js";
 import { type Noise, noiseOf } from "./noise.js";
@@ -53,7 +54,7 @@ export class Pipeline {
   private constructor(loading: Loading, parts: Parts, start: StartRun, settings: PipelineSettings) {
     this.#folder = loading.folder;
     this.#parts = parts;
-    const free = () => settings.freeMemory ?? process.availableMemory();
+    const free = () => settings.freeMemory ?? freeMemory();
     this.#variants = new Variants(loading, parts.weights, settings.loraVariants ?? 1, free);
     this.#startRun = start;
   }
@@ -67,7 +68,7 @@ export class Pipeline {
     const folder = await readFolder(settings.folder);
     const start = schedulerOf(folder.scheduler, files.scheduler);
     const loading = { runtime, folder, threads: settings.threads };
-    const parts = await loadParts(loading, settings.freeMemory ?? process.availableMemory());
+    const parts = await loadParts(loading, settings.freeMemory ?? freeMemory());
     const pipeline = new Pipeline(loading, parts, start, settings);
     try {
       await pipeline.#warmUp();

@@ -1,0 +1,47 @@
+/** How much memory local models can still have. */
+import { readFileSync } from "node:fs";
+import { totalmem } from "node:os";
+
+/** What the system says of this process's memory, bytes; another one only in tests. */
+export interface MemoryFigures {
+  /** What may still be taken before a limit, or the end of the machine's memory, is reached. */
+  available(): number;
+  /** The limit of the container or control group; 0, or more than `total`: none. */
+  limit(): number;
+  /** What the machine has. */
+  total(): number;
+  /** @throws if there is no such file */
+  read(path: string): string;
+}
+
+const own: MemoryFigures = {
+  available: () => process.availableMemory(),
+  limit: () => process.constrainedMemory(),
+  total: totalmem,
+  read: (path) => readFileSync(path, "utf8"),
+};
+
+/**
+ * Bytes of memory that this process can still have. In a container, what the
+ * kernel keeps of files counts as free: it gives that up when it must.
+ */
+export function freeMemory(figures: MemoryFigures = own): number {
+  const free = figures.available();
+  const limit = figures.limit();
+  // Without a limit, what the system says has them in it already.
+  return limit === 0 || limit >= figures.total() ? free : free + keptOfFiles(figures);
+}
+
+/** Of both versions of control groups; what lies in memory file systems is not given up. */
+function keptOfFiles({ read }: MemoryFigures): number {
+  const places = [
+    ["/sys/fs/cgroup/memory.stat", /^(?:in)?active_file (\d+)$/gm],
+    ["/sys/fs/cgroup/memory/memory.stat", /^total_(?:in)?active_file (\d+)$/gm],
+  ] as const;
+  for (const [path, lines] of places) {
+    try {
+      return [...read(path).matchAll(lines)].reduce((sum, [, bytes]) => sum + Number(bytes), 0);
+    } catch {}
+  }
+  return 0;
+}
