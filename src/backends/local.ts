@@ -1,5 +1,5 @@
 /** Model files on this machine: which engine runs them, and by which name they go. */
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 
 /** A model that an engine can try to load. */
@@ -16,7 +16,8 @@ const deepest = 3;
  * The models at some paths: GGUF files, folders in diffusers' layout, and
  * folders of these. A name that is taken gets a number behind it. What is
  * neither is taken for a model too, so that its engine says what is wrong; and
- * so are names on Hugging Face.
+ * so are names on Hugging Face. Folders inside of one that can't be read, as
+ * `lost+found`, are passed over.
  */
 export function findModels(paths: readonly string[]): LocalModel[] {
   const models: LocalModel[] = [];
@@ -48,14 +49,31 @@ const isGguf = (path: string) => /\.gguf$/i.test(path);
 const isFurtherPart = (path: string) => /-(?!00001-)\d{5}-of-\d{5}\.gguf$/i.test(path);
 
 function search(path: string, depth: number): LocalModel[] {
-  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  if (!isFolder) return isGguf(path) && !isFurtherPart(path) ? [modelAt(path)] : [];
+  if (!lookAt(path)?.isDirectory())
+    return isGguf(path) && !isFurtherPart(path) ? [modelAt(path)] : [];
   if (existsSync(join(path, "model_index.json"))) return [modelAt(path)];
   if (depth === 0) return [];
-  return readdirSync(path)
+  return namesIn(path)
     .filter((name) => !name.startsWith(".") && name !== "node_modules")
-    .sort()
     .flatMap((name) => search(join(path, name), depth - 1));
+}
+
+/** What is at a path; nothing where that can't be found out. What is wrong there, loading says. */
+export function lookAt(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is in a folder, in order; nothing if it can't be read. */
+export function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
 }
 
 function modelAt(path: string): LocalModel {

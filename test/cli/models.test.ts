@@ -1,16 +1,19 @@
 /** `lintel models`, against nodes that run: what is listed, and what is kept back. */
 import {
+  chmodSync,
   copyFileSync,
   cpSync,
+  mkdirSync,
   mkdtempSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { startNode } from "../../src/node.js";
 import { tiny, trained } from "../backends/llama-subject.js";
@@ -143,4 +146,52 @@ test("a node with too little memory for one model says so, and serves the others
   ]);
   expect((await ask("tiny")).code).toBe(0);
   await node.close(0);
+});
+
+describe("a node whose models lie beside what can't be looked at", () => {
+  /** What a lazy node on a folder with a model in it lists. */
+  async function listed(...paths: readonly string[]): Promise<Entry[]> {
+    const node = await startNode({
+      models: paths,
+      listen: { host: "127.0.0.1", port: 0 },
+      load: "lazy",
+      log: silent,
+    });
+    onTestFinished(() => node.close(0));
+    for (const { id } of await entries(node.url)) {
+      await runHere(["chat", "hello", "--server", node.url, "-m", id]);
+      await runHere(["image", "a circle", "--server", node.url, "-m", id]);
+    }
+    return entries(node.url);
+  }
+
+  test("passes over links that lead nowhere, and says so of what it was given", async () => {
+    const mixed = join(folder, "mixed");
+    mkdirSync(mixed);
+    copyFileSync(tiny, join(mixed, "good.gguf"));
+    const circle = join(folder, "circle");
+    const loop = join(folder, "loop.gguf");
+    for (const path of [circle, loop, join(mixed, "circle")]) symlinkSync(path, path);
+    symlinkSync(join(mixed, "away"), join(mixed, "dangling"));
+    expect(await listed(mixed, circle, loop)).toMatchObject([
+      { id: "circle", state: "failed", state_detail: "the model's folder does not exist" },
+      { id: "good", state: "ready" },
+      { id: "loop", state: "failed", state_detail: "loop.gguf: the file can't be read" },
+    ]);
+  });
+
+  test("passes over folders that it may not read, and says so of what it was given", async ({
+    skip,
+  }) => {
+    skip(process.getuid?.() === 0, "root may read every folder");
+    const volume = join(folder, "volume");
+    const closed = [join(volume, "lost+found"), join(folder, "closed")];
+    for (const path of [volume, ...closed]) mkdirSync(path);
+    copyFileSync(tiny, join(volume, "good.gguf"));
+    for (const path of closed) chmodSync(path, 0);
+    expect(await listed(volume, join(folder, "closed"))).toMatchObject([
+      { id: "closed", state: "failed", state_detail: "model_index.json: can't be read (EACCES)" },
+      { id: "good", state: "ready" },
+    ]);
+  });
 });

@@ -1,16 +1,16 @@
 /** What a model takes of memory. */
-import { statSync } from "node:fs";
 import type { Llama } from "node-llama-cpp";
+import { lookAt } from "../local.js";
 import type { LlamaLibrary } from "./library.js";
 
-/** Bytes of a GGUF file, with all parts of a model in several files; 0 if it is not there. */
+/** Bytes of a GGUF file, with all parts of a model in several files; 0 if it can't be read. */
 export function bytesOf(path: string): number {
   const parts = /-00001-of-(\d{5})\.gguf$/i.exec(path);
   const count = parts ? Number(parts[1]) : 1;
   let sum = 0;
   for (let part = 1; part <= count; part++) {
     const file = path.replace("-00001-of-", `-${String(part).padStart(5, "0")}-of-`);
-    sum += statSync(parts ? file : path, { throwIfNoEntry: false })?.size ?? 0;
+    sum += lookAt(parts ? file : path)?.size ?? 0;
   }
   return sum;
 }

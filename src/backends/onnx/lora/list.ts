@@ -1,6 +1,6 @@
 /** Which LoRAs a model has: files, by their names. */
-import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { lookAt, namesIn } from "../../local.js";
 
 const ending = ".safetensors";
 
@@ -21,17 +21,9 @@ export function findLoras(folder: string, more: readonly string[] = []): Map<str
   return found;
 }
 
-function filesAt(place: string): string[] {
-  const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  const paths = isFolder ? names(place).map((name) => join(place, name)) : [place];
-  return paths.filter((path) => path.endsWith(ending));
-}
-
 /** A folder that can't be read has no LoRAs; which are there is in the list of models. */
-function names(folder: string): string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return [];
-  }
+function filesAt(place: string): string[] {
+  const isFolder = lookAt(place)?.isDirectory() ?? false;
+  const paths = isFolder ? namesIn(place).map((name) => join(place, name)) : [place];
+  return paths.filter((path) => path.endsWith(ending));
 }
