@@ -128,7 +128,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   );
   const core = createCore({
     telemetry: telemetry?.telemetry,
-    settings: { ...coreDefaults, auth, exposeSources },
+    settings: { ...coreDefaults, auth, exposeSources, servesGateways: true },
     backends: backends.map((backend, i) =>
       checker && found[i]?.type === "onnx" ? checked(backend) : backend,
     ),

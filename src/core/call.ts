@@ -7,6 +7,7 @@ import type { ErrorCode, LintelError } from "./errors.js";
 import type { CallerLimits } from "./limits/settings.js";
 import type { Logger } from "./log.js";
 import type { Input, MethodName, Output } from "./methods.js";
+import type { Reading } from "./prompts.js";
 import type { Target } from "./routing/target.js";
 import type { ModelSettings } from "./settings.js";
 import type { Observation, TraceContext } from "./telemetry.js";
@@ -125,6 +126,8 @@ export interface Call<M extends MethodName = MethodName> {
   readonly caller?: Caller | undefined;
   /** Where the call goes, best first. Set by resolution. */
   readonly targets?: readonly Target[] | undefined;
+  /** What `|` in the prompts means, as the gateway says whose node this is. */
+  readonly reading?: Reading | undefined;
   /** What the operator set for the model. Set by resolution. */
   readonly modelSettings?: ModelSettings | undefined;
   /**

@@ -16,6 +16,7 @@ import { logCall } from "./log-call.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import { Observed } from "./observe.js";
+import { readingIn } from "./prompts.js";
 import { requestIdOf } from "./request-id.js";
 import { Roster } from "./roster.js";
 import type { Catalogue } from "./routing/catalogue.js";
@@ -197,6 +198,7 @@ function newCall<M extends MethodName>(
     observation: telemetry?.begin({ method, id, door: origin.door, trace }),
     caller: undefined,
     targets: undefined,
+    reading: settings.servesGateways ? readingIn(origin) : undefined,
     modelSettings: undefined,
     signal: life.cancellation,
     deadline,

@@ -17,7 +17,7 @@ import type { Finish } from "./finish.js";
 import { warn } from "./fit.js";
 import { doneEvent, imageEvent, progressEvent } from "./image-events.js";
 import { checkMade } from "./made.js";
-import { type Prompt, promptsOf } from "./prompts.js";
+import { type Prompt, promptsOf, type Reading, readingOf } from "./prompts.js";
 import type { CoreSettings } from "./settings.js";
 
 /** Events of `streamTextToImage`, in batches. */
@@ -137,9 +137,9 @@ function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
  * The prompts of a request, as its model reads them.
  * @throws LintelError as `promptsOf` does
  */
-function promptsFor({ request, modelSettings, targets }: ImageCall, most: number): Prompt[] {
-  const bar = barOf(modelSettings?.prompt) ?? targets?.[0]?.model.promptBar ?? PromptBar.BATCH;
-  return promptsOf(request, bar, most);
+function promptsFor(call: ImageCall, most: number): Prompt[] {
+  const bar = barOf(readingOf(call)) ?? call.targets?.[0]?.model.promptBar ?? PromptBar.BATCH;
+  return promptsOf(call.request, bar, most);
 }
 
 /**
@@ -160,7 +160,7 @@ function firstSeed(asked: bigint | undefined, supported: boolean): number | unde
   return supported ? randomInt(2 ** 32) : undefined;
 }
 
-function barOf(setting: "batch" | "literal" | "encoders" | undefined): PromptBar | undefined {
+function barOf(setting: Reading | undefined): PromptBar | undefined {
   switch (setting) {
     case "batch":
       return PromptBar.BATCH;

@@ -1,7 +1,26 @@
 /** How the `|` of a prompt is read, and which pictures a request asks for. */
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
+import type { Call } from "./call.js";
 import { invalidFields, invalidValue } from "./errors.js";
+import type { Origin } from "./gateway.js";
+
+/** What `|` in a prompt can be set to mean. */
+const readings = ["batch", "literal", "encoders"] as const;
+export type Reading = (typeof readings)[number];
+
+/** The header by which a gateway tells its node what `|` in the call's prompts means. */
+export const readingHeader = "x-lintel-prompt";
+
+/** What a gateway says in that header; nothing if it is no word of these. */
+export function readingIn({ header }: Origin): Reading | undefined {
+  const said = header?.(readingHeader);
+  return said === undefined ? undefined : readings.find((word) => word === said);
+}
+
+/** What was said of `|` in a call's prompts: by the gateway whose node this is, else by the operator. */
+export const readingOf = ({ reading, modelSettings }: Pick<Call, "reading" | "modelSettings">) =>
+  reading ?? modelSettings?.prompt;
 
 /** One prompt with what it must not show. */
 export interface Prompt {

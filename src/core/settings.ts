@@ -2,6 +2,7 @@
 
 import type { CallerLimits } from "./limits/settings.js";
 import { type CallLogSettings, callLogDefaults } from "./log-call.js";
+import type { Reading } from "./prompts.js";
 import {
   type HedgeSettings,
   type RouteTimeouts,
@@ -61,7 +62,7 @@ export interface ModelSettings {
   /** Most tokens of one completion. */
   readonly maxTokens?: number | undefined;
   /** How `|` in a prompt is read. */
-  readonly prompt?: "batch" | "literal" | "encoders" | undefined;
+  readonly prompt?: Reading | undefined;
   readonly unsupported?: UnsupportedPolicy | undefined;
   /** Replace those of all models, one by one; milliseconds. */
   readonly timeouts?: (RouteTimeouts & { readonly total?: number | undefined }) | undefined;
@@ -93,6 +94,11 @@ export interface CoreSettings {
   readonly callLog: CallLogSettings;
   /** Whether the list of models says where they come from: files, kinds of servers. */
   readonly exposeSources: boolean;
+  /**
+   * Whether callers are gateways, which say what `|` in a prompt means (`readingHeader`).
+   * Default: they are not, and it is for the operator to say.
+   */
+  readonly servesGateways?: boolean | undefined;
 }
 
 /** The contract's values. */

@@ -15,6 +15,7 @@ import {
   methods,
   type Output,
 } from "../../core/methods.js";
+import { readingHeader, readingOf } from "../../core/prompts.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { connectionTo } from "./address.js";
 import { failureOf } from "./failure.js";
@@ -165,9 +166,12 @@ export class Peer {
 
   #headers(call: Call): Record<string, string> {
     const { id } = call;
+    const reading = readingOf(call);
     return {
       ...traceHeaders(call),
       ...(id && { "x-request-id": id }),
+      // What the operator set for the model: the node knows nothing of it.
+      ...(reading && { [readingHeader]: reading }),
       ...(this.#token && { authorization: `Bearer ${this.#token}` }),
     };
   }

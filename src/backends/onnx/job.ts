@@ -4,6 +4,7 @@ import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { invalidValue } from "../../core/errors.js";
 import { parseLoras } from "../../core/loras.js";
+import { readingOf } from "../../core/prompts.js";
 import type { LoraUse } from "./lora/fuse.js";
 import type { ImageJob } from "./protocol.js";
 
@@ -28,7 +29,7 @@ export function jobOf(
   return {
     prompt: request.prompt ?? "",
     negativePrompt: request.negativePrompt,
-    bar: (call.modelSettings?.prompt ?? bar) === "encoders",
+    bar: (readingOf(call) ?? bar) === "encoders",
     width: request.width ?? imageDefaults.width,
     height: request.height ?? imageDefaults.height,
     guidanceScale: request.guidanceScale ?? imageDefaults.guidanceScale,
