@@ -203,6 +203,27 @@ describe("refusals", () => {
     expect(server.bodies()).toHaveLength(3);
   });
 
+  it("of a seed are told: it is a wish", async () => {
+    const server = await against(refusing("seed", "mistral/refuses-seed"));
+    const call = await chat(server, { seed: 7n });
+    expect(call.warnings).toEqual(["seed: not supported by this model, ignored"]);
+    expect(server.bodies()[1]).not.toHaveProperty("seed");
+    expect(server.backend.models()[0]?.supports).not.toContain("seed");
+  });
+
+  it("of several fields at once are each believed", async () => {
+    const server = await against((exchange) => {
+      const body = exchange.json();
+      if ("top_k" in body) return exchange.play(fixture("google/refuses-top-k-and-seed"));
+      return "seed" in body ? exchange.play(fixture("google/refuses-seed")) : echo(exchange);
+    });
+    const call = await chat(server, { topK: 40, seed: 7n });
+    expect(call.warnings).toEqual([
+      "top_k: not supported by this model, ignored",
+      "seed: not supported by this model, ignored",
+    ]);
+  });
+
   it("of a default are not told: nobody asked for it", async () => {
     const server = await against(refusing("temperature", "openai/refuses-temperature"));
     expect((await chat(server)).warnings).toEqual([]);
@@ -232,6 +253,10 @@ describe("refusals", () => {
     ["openai/refuses-temperature", "temperature"],
     ["openai/refuses-max-tokens", "max_tokens"],
     ["vllm/refuses-stream-options", "stream_options"],
+    ["mistral/refuses-stream-options", "stream_options"],
+    ["mistral/refuses-seed", "seed"],
+    ["google/refuses-top-k-and-seed", "top_k"],
+    ["google/refuses-seed", "seed"],
   ])("%s is one of %s", (name, field) => {
     const { status, body } = fixture(name);
     expect(refusedField(status, String(body), optionalFields)).toBe(field);
@@ -247,6 +272,17 @@ describe("refusals", () => {
     expect(refusedField(400, JSON.stringify({ error: { message: text } }), optionalFields)).toBe(
       field,
     );
+  });
+
+  it.each([
+    ["mistral/refuses-seed", "Extra inputs are not permitted"],
+    ["google/refuses-top-k-and-seed", 'Unknown name "top_k": Cannot find field'],
+  ])("of %s are told in its words where nothing helps", async (name, words) => {
+    const server = await against((exchange) => exchange.play(fixture(name)));
+    await expect(chat(server)).rejects.toMatchObject({
+      code: "invalid_value",
+      message: expect.stringContaining(words),
+    });
   });
 
   it("in FastAPI's form are understood", () => {

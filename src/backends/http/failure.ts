@@ -43,23 +43,35 @@ export function failureOf(
 
 /** The message in the body of an error, empty where there is none: pages of HTML are not shown. */
 export function messageOf(body: string): string {
-  const value = parseJson(body);
-  if (!isObject(value)) return "";
+  const value = errorBody(body);
+  if (!value) return "";
   const { message } = read(value.error || value);
   // The name of an exception, with its words beside it.
   if (typeof value.error === "string") return read({ ...value, error: "" }).message || message;
   return message;
 }
 
+/** The body of an error as an object; Google's OpenAI endpoint puts it into a list. */
+export function errorBody(body: string): JsonObject | undefined {
+  const value = parseJson(body);
+  const only = Array.isArray(value) && value.length === 1 ? value[0] : value;
+  return isObject(only) ? only : undefined;
+}
+
+/** The words of an error object: Mistral has an object for a message. */
+export const wordsIn = (error: JsonObject): JsonObject =>
+  isObject(error.message) ? error.message : error;
+
 function read(error: unknown): Said {
   if (typeof error === "string") return { message: error, status: undefined };
   if (!isObject(error)) return { message: "", status: undefined };
-  const { detail } = error;
+  const said = wordsIn(error);
+  const { detail } = said;
   const details = Array.isArray(detail)
     ? detail.map((entry) => (isObject(entry) ? string(entry.msg) : "")).join("; ")
     : string(detail);
   // AUTOMATIC1111 and SD.Next put the words of an exception into `errors`.
-  const message = string(error.message) || details || string(error.errors);
+  const message = string(said.message) || details || string(error.errors);
   return { message, status: statusOf(error) };
 }
 

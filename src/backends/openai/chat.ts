@@ -1,5 +1,5 @@
 /** Runs completions on one server. */
-import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
@@ -102,9 +102,15 @@ export async function send({ transport, models }: Server, request: Request): Pro
 
 /** A value that a caller set and that did not count; later calls are warned by the core. */
 function warnDropped({ request, warnings }: ChatCall, field: Optional): void {
-  if (field !== "temperature" && field !== "top_p" && field !== "top_k") return;
-  const key = ({ temperature: "temperature", top_p: "topP", top_k: "topK" } as const)[field];
-  const value: LLMRequest[typeof key] = request[key];
-  if (value === undefined || value === chatDefaults[key]) return;
-  warnings.push(`${field}: not supported by this model, ignored`);
+  const { temperature, topP, topK } = chatDefaults;
+  const values: Readonly<Record<Optional, boolean>> = {
+    stream_options: false,
+    // It goes by its other name.
+    max_tokens: false,
+    temperature: (request.temperature ?? temperature) !== temperature,
+    top_p: (request.topP ?? topP) !== topP,
+    top_k: (request.topK ?? topK) !== topK,
+    seed: (request.seed ?? -1n) >= 0n,
+  };
+  if (values[field]) warnings.push(`${field}: not supported by this model, ignored`);
 }

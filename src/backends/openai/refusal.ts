@@ -1,7 +1,7 @@
 /** Finds out which optional field a server refused, so that it can be asked again without. */
 
-import { messageOf } from "../http/failure.js";
-import { isObject, parseJson, string } from "../http/json.js";
+import { errorBody, messageOf, wordsIn } from "../http/failure.js";
+import { isObject, string } from "../http/json.js";
 
 const refuses =
   /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed/i;
@@ -37,10 +37,11 @@ const wordsOf = (body: string) => `${messageOf(body)} ${codesOf(body)}`;
 
 /** What an error says besides its message: `param`, `code`, and FastAPI's `loc` and `type`. */
 function codesOf(body: string): string {
-  const value = parseJson(body);
-  if (!isObject(value)) return "";
+  const value = errorBody(body);
+  if (!value) return "";
   const error = isObject(value.error) ? value.error : value;
-  const details = Array.isArray(error.detail) ? error.detail.filter(isObject) : [];
+  const { detail } = wordsIn(error);
+  const details = Array.isArray(detail) ? detail.filter(isObject) : [];
   return [
     string(error.param),
     string(error.code),

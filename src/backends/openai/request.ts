@@ -9,6 +9,7 @@ export const optionalFields = [
   "top_p",
   "top_k",
   "max_tokens",
+  "seed",
 ] as const;
 
 /** Name of such a field. */
@@ -41,7 +42,7 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
     top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,
     max_tokens: usualName ? maxTokens : undefined,
     max_completion_tokens: usualName ? undefined : maxTokens,
-    seed: seed !== undefined && seed >= 0n ? Number(seed) : undefined,
+    seed: seed !== undefined && seed >= 0n && takes("seed") ? Number(seed) : undefined,
     stop: stop.length > 0 ? stop : undefined,
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
