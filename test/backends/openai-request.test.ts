@@ -224,6 +224,22 @@ describe("refusals", () => {
     ]);
   });
 
+  it.each([
+    ["of the default is not told", 1, []],
+    ["of a caller's is told", 0.5, ["top_p: not supported by this model, ignored"]],
+  ])("of top_p beside temperature %s", async (_, topP, warnings) => {
+    const server = await against((exchange) => {
+      const { temperature, top_p } = exchange.json();
+      if (temperature === undefined || top_p === undefined) return echo(exchange);
+      return exchange.play(fixture("anthropic/refuses-both"));
+    });
+    const call = await chat(server, { topP });
+    await chat(server);
+    expect(call.warnings).toEqual(warnings);
+    expect(server.bodies().map((body) => body.top_p)).toEqual([topP, undefined, undefined]);
+    expect(server.bodies().map((body) => body.temperature)).toEqual([0.7, 0.7, 0.7]);
+  });
+
   it("of a default are not told: nobody asked for it", async () => {
     const server = await against(refusing("temperature", "openai/refuses-temperature"));
     expect((await chat(server)).warnings).toEqual([]);
@@ -253,6 +269,7 @@ describe("refusals", () => {
     ["openai/refuses-temperature", "temperature"],
     ["openai/refuses-max-tokens", "max_tokens"],
     ["vllm/refuses-stream-options", "stream_options"],
+    ["anthropic/refuses-both", "top_p"],
     ["mistral/refuses-stream-options", "stream_options"],
     ["mistral/refuses-seed", "seed"],
     ["google/refuses-top-k-and-seed", "top_k"],
@@ -266,6 +283,8 @@ describe("refusals", () => {
     // Fireworks, quoted in FlowiseAI/Flowise issue 2866.
     ["Extra inputs are not permitted, field: 'stream_options'", "stream_options"],
     ["Extra inputs are not permitted, field: 'top_k', value: 40", "top_k"],
+    ["temperature and top_p are both not supported", "temperature"],
+    ["temperature and top_k cannot both be 0", undefined],
     ["top_k must be at least 1", undefined],
     ["unknown model max_tokens_3", undefined],
   ])("%s", (text, field) => {

@@ -6,6 +6,9 @@ import { isObject, string } from "../http/json.js";
 const refuses =
   /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed/i;
 
+/** One of two has to go: newer Claude models take no `top_p` beside `temperature`. */
+const eitherOr = /(?:not|n't) both|only one/i;
+
 /**
  * The optional field that an error names as not known or not supported;
  * `undefined` if the error is about something else, for example its value.
@@ -18,9 +21,11 @@ export function refusedField<F extends string>(
 ): F | undefined {
   if (status !== 400 && status !== 422) return undefined;
   const text = wordsOf(body);
-  return fields.find(
-    (field) => named(field).test(text) && (field === "stream_options" || refuses.test(text)),
-  );
+  const names = (field: string) => named(field).test(text);
+  if (eitherOr.test(text) && names("temperature")) {
+    return fields.find((field) => field === "top_p" && names(field));
+  }
+  return fields.find((field) => names(field) && (field === "stream_options" || refuses.test(text)));
 }
 
 /** Whether an error names a field, whatever it says of it. */
