@@ -1,5 +1,6 @@
 /** Waiting that ends when a signal aborts. */
-import type { CallSignal } from "../core/cancellation.js";
+import { type CallSignal, Cancellation } from "../core/cancellation.js";
+import { LintelError } from "../core/errors.js";
 
 /** The promise, or the reason of the abort if that comes first. */
 export function unlessAborted<T>(promise: Promise<T>, signal: CallSignal): Promise<T> {
@@ -10,4 +11,12 @@ export function unlessAborted<T>(promise: Promise<T>, signal: CallSignal): Promi
     void promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
     if (signal.aborted) abort();
   });
+}
+
+/** A signal that aborts with `timeout` after some milliseconds; nothing is kept alive by it. */
+export function timeLimit(ms: number): CallSignal {
+  const limit = new Cancellation();
+  const late = () => limit.abort(new LintelError("timeout", "the model server took too long"));
+  setTimeout(late, ms).unref();
+  return limit;
 }

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type {
   StreamTextToImageResponse,
   TextToImageRequest,
@@ -344,6 +344,30 @@ describe("the queue", () => {
     expect(await thrownBy(running)).toBe(reason);
     await stopped;
     expect(comfy.deleted).toHaveLength(1);
+  });
+
+  it("is left also where the answer to the prompt does not come in its time", async () => {
+    const { comfy, backend } = await against();
+    comfy.occupy("somebody");
+    const stopped = new Promise<void>((resolve) => {
+      comfy.onStop = resolve;
+    });
+    const held = new Promise<string>((resolve) => {
+      const play = () => {
+        const { prompt_id: id } = JSON.parse(comfy.requests.at(-1)?.body ?? "");
+        comfy.occupy(id);
+        resolve(id);
+      };
+      comfy.next.push({ path: "/prompt", play });
+    });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    cleanups.push(() => void vi.useRealTimers());
+    const error = thrownBy(run(backend));
+    const id = await held;
+    vi.advanceTimersByTime(30_000);
+    expect(await error).toMatchObject({ code: "timeout", retry: "anywhere" });
+    await stopped;
+    expect(comfy.deleted).toEqual([id]);
   });
 
   it("that forgot the prompt is a failure", async () => {

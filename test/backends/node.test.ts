@@ -127,6 +127,30 @@ describe("any server of the contract", () => {
     await backend.close();
   });
 
+  it("that does not list its models in its time is one that took too long", async () => {
+    let asked = () => {};
+    const begun = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    const peer = await serve((router) => {
+      router.service(ModelsService, {
+        listModels(_request, { signal }) {
+          asked();
+          return new Promise((_, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason));
+          });
+        },
+      });
+    });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    cleanups.push(() => vi.useRealTimers());
+    const backend = connectTo(peer.address);
+    const ready = expect(backend.ready?.("m", never)).rejects.toMatchObject({ code: "timeout" });
+    await begun;
+    vi.advanceTimersByTime(10_000);
+    await ready;
+  });
+
   it("may lack a list of models, if they are configured", async () => {
     const peer = await serve((router) => {
       router.service(ChatService, {

@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import type { CallSignal } from "../../core/cancellation.js";
 import type { LintelError } from "../../core/errors.js";
-import { unlessAborted } from "../abort.js";
+import { timeLimit, unlessAborted } from "../abort.js";
 import { ask, askJson } from "../http/ask.js";
 import { failureOf, nonsense } from "../http/failure.js";
 import { asPng, imageLimit } from "../http/image.js";
@@ -122,7 +122,7 @@ export class Prompt {
   }
 
   async #stop(): Promise<void> {
-    await this.#submitted;
+    await this.#submitted.catch(() => {});
     if (this.#done || this.#id === undefined) return;
     await this.#post("/queue", { delete: [this.#id] });
     // Without a look an older server would interrupt whatever runs: it does not read the id.
@@ -131,12 +131,15 @@ export class Prompt {
 
   async #submit(): Promise<void> {
     const { site, client, workflow, map, headers } = this.#options;
-    const body = JSON.stringify({ prompt: workflow, client_id: client, prompt_id: randomUUID() });
-    const signal = AbortSignal.timeout(answerTimeout);
+    // Known from now on: without an answer it may have been queued all the same.
+    this.#id = randomUUID();
+    const body = JSON.stringify({ prompt: workflow, client_id: client, prompt_id: this.#id });
+    const signal = timeLimit(answerTimeout);
     const path = site.at("/prompt");
     const request = { method: "POST", path, body, headers, signal, timeout: 0 } as const;
     const answer = await site.transport.send(request);
     const text = await answer.text(imageLimit);
+    if (answer.status >= 400 && answer.status < 500) this.#id = undefined;
     if (answer.status === 400) {
       const refusal = refusalOf(text, map);
       if (refusal) throw refusal;
@@ -190,7 +193,7 @@ export class Prompt {
 
   async #get(path: string): Promise<JsonObject> {
     const { transport, at } = this.#options.site;
-    const signal = AbortSignal.timeout(answerTimeout);
+    const signal = timeLimit(answerTimeout);
     const request = { method: "GET", path: at(path), signal, timeout: 0 } as const;
     const value = await askJson(transport, request, imageLimit);
     return isObject(value) ? value : {};
@@ -198,7 +201,7 @@ export class Prompt {
 
   async #post(path: string, body: object): Promise<void> {
     const { transport, at } = this.#options.site;
-    const signal = AbortSignal.timeout(answerTimeout);
+    const signal = timeLimit(answerTimeout);
     const request = { method: "POST", path: at(path), body: JSON.stringify(body), signal } as const;
     await ask(transport, { ...request, timeout: 0 });
   }

@@ -4,7 +4,7 @@ import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
-import { unlessAborted } from "../abort.js";
+import { timeLimit, unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { fromConfiguration, merge, sameModels, unreachable } from "./models.js";
 import { Peer } from "./peer.js";
@@ -94,8 +94,7 @@ export class NodeBackend implements Backend {
     clearTimeout(this.#timer);
     let next = this.#config.refresh_ms;
     try {
-      const timeout = AbortSignal.timeout(10_000);
-      const { models } = await this.#peer.listModels(timeout);
+      const { models } = await this.#peer.listModels(timeLimit(10_000));
       this.#retryMs = firstRetryMs;
       this.#failure = undefined;
       this.#set(merge(this.#config.models, models));
