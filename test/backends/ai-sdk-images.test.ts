@@ -2,6 +2,8 @@ import type { ImageModelV3 } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { textToImage } from "../../src/backends/ai-sdk/images.js";
 import { noSeed } from "../../src/core/image-events.js";
+import { outcome } from "../support/calls.js";
+import { coreOf } from "../support/core.js";
 import { drawn, never, opened, serve, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, drawing, falAnswer, falAt } from "./ai-sdk-subject.js";
 import { imageRequest, picture, pixels } from "./picture.js";
@@ -35,6 +37,29 @@ describe("OpenAI by its provider", () => {
     expect(images.map(({ data }) => pixels(data))).toEqual(Array(3).fill(pixels(png)));
     expect(server.requests).toHaveLength(1);
     expect(JSON.parse(String(server.requests[0]?.body))).toMatchObject({ n: 3, size: "64x48" });
+  });
+
+  it("is asked for a size that its models know where nobody says one", async () => {
+    const server = await serve((exchange) => {
+      const [width, height] = exchange.json().size.split("x").map(Number);
+      const b64_json = picture(width, height, 1).toString("base64");
+      return exchange.sendJson(200, { data: [{ b64_json }] });
+    });
+    const backend = openaiAt(server.url, [{ id: "gpt-image-1", task: "image" }]);
+    const core = coreOf([backend]);
+    const ask = (more: object) => outcome(core, "textToImage", { prompt: "a circle", ...more });
+    expect((await ask({})).code).toBe("ok");
+    expect((await ask({ width: 1536, height: 1024 })).code).toBe("ok");
+    const sizes = server.requests.map(({ body }) => JSON.parse(String(body)).size);
+    expect(sizes).toEqual(["1024x1024", "1536x1024"]);
+    expect(backend.models()[0]?.defaults).toEqual({ width: 1024, height: 1024 });
+  });
+
+  it("that takes no sizes at all has none by default", () => {
+    const model = { id: "m", task: "image", supports: [] };
+    expect(openaiAt("http://127.0.0.1:9", [model]).models()[0]?.defaults).toEqual({});
+    const chat = { id: "m" };
+    expect(openaiAt("http://127.0.0.1:9", [chat]).models()[0]?.defaults).toEqual({});
   });
 });
 

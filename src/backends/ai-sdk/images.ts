@@ -107,7 +107,7 @@ const changing = { width: "width", height: "height" } as const;
  * out follows the same rule, and from the next one on the core does.
  */
 function heed(
-  { learn }: ImageModel,
+  { learn, package: name }: ImageModel,
   { request, modelSettings, warnings }: Call<"textToImage">,
   { fields, ignored, text }: Dropped,
 ): void {
@@ -118,9 +118,8 @@ function heed(
   for (const field of fields) {
     learn(field);
     const key = changing[field as keyof typeof changing];
-    if (key === undefined || request[key] === undefined || request[key] === imageDefaults[key]) {
-      continue;
-    }
+    if (key === undefined || request[key] === undefined) continue;
+    if (request[key] === (imagePackage(name).side ?? imageDefaults[key])) continue;
     if (modelSettings?.unsupported === "ignore") {
       warn(warnings, `${field}: not supported by this model, ignored`);
       continue;

@@ -186,11 +186,15 @@ export class AiSdkBackend implements Backend {
   #build(): void {
     const models = [...this.#entries.values()].map((entry) => {
       const { config, loaded, failure } = entry;
+      const supports = this.#supported(entry);
+      const { side } = imagePackage(this.#config.package);
+      const sized = side !== undefined && supports.includes("width");
       const state = failure ? State.FAILED : loaded ? State.READY : State.LOADING;
       return modelOf(config.id, config.task === "chat" ? Task.CHAT : Task.TEXT_TO_IMAGE, {
         state,
         stateDetail: failure?.message ?? "",
-        supports: this.#supported(entry),
+        supports,
+        defaults: sized ? { width: side, height: side } : {},
         maxTokens: config.max_tokens ?? 0,
       });
     });

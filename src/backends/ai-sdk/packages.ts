@@ -10,6 +10,8 @@ export interface ImagePackage {
   readonly tuning?: Readonly<Record<string, string>>;
   /** Whether it takes a size in pixels. */
   readonly size: boolean;
+  /** Width and height, in pixels, where a request says nothing; absent: the contract's. */
+  readonly side?: number;
   /** Whether it takes a seed. */
   readonly seed: boolean;
   /** How many seeds it knows, where fewer than 2^32. */
@@ -20,6 +22,9 @@ export interface ImagePackage {
 
 const steps = "num_inference_steps";
 const guidance = "guidance_scale";
+
+/** OpenAI's models know a few sizes only, the contract's 1024x576 not among them. */
+const openai: ImagePackage = { key: "openai", size: true, side: 1024, seed: false };
 
 /** By package; of those that are not here the common interface is expected to do. */
 const imagePackages: Readonly<Record<string, ImagePackage>> = {
@@ -55,8 +60,8 @@ const imagePackages: Readonly<Record<string, ImagePackage>> = {
     // Nova Canvas's, the lesser of the two families'.
     seeds: 858_993_460,
   },
-  "@ai-sdk/openai": { key: "openai", size: true, seed: false },
-  "@ai-sdk/azure": { key: "openai", size: true, seed: false },
+  "@ai-sdk/openai": openai,
+  "@ai-sdk/azure": openai,
   "@ai-sdk/google": { key: "google", size: false, seed: false },
   "@ai-sdk/google-vertex": {
     key: "vertex",
