@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { LargeAnswer } from "../../src/backends/http/large.js";
+import { Comfy } from "./comfyui-server.js";
+import { backendFor as comfyuiAt } from "./comfyui-subject.js";
+import { drawing } from "./openai-images-subject.js";
+import { backendFor as openaiAt } from "./openai-subject.js";
+import { imageRequest, picture } from "./picture.js";
+import { livepeerImages, restAt } from "./rest-subject.js";
+import { imageRequest as comfyRequest } from "./sdapi-subject.js";
+import { callOf } from "./subject.js";
+import { Upstream } from "./upstream.js";
 
 const signal = new AbortController().signal;
 
@@ -34,5 +43,53 @@ describe("large answers", () => {
     await third;
     for (const answer of all) answer.leave();
     await new LargeAnswer().enter(signal);
+  });
+
+  test.each([
+    [
+      "openai",
+      async () => {
+        const server = await Upstream.start(drawing("vllm-omni/image"));
+        const request = imageRequest({ modelId: "flux", width: 64, height: 48 });
+        return { server, request, backend: openaiAt(server.url, { image_models: ["flux"] }) };
+      },
+    ],
+    [
+      "comfyui",
+      async () => {
+        const server = await Comfy.start();
+        return { server, request: comfyRequest({}), backend: comfyuiAt(server.url) };
+      },
+    ],
+    [
+      "rest",
+      async () => {
+        const server = await Upstream.start((exchange) =>
+          exchange.request.method === "POST"
+            ? livepeerImages(exchange)
+            : exchange.send(200, {}, picture(64, 48, 1)),
+        );
+        const request = imageRequest({ modelId: "draw", width: 64, height: 48, seed: 1n });
+        return { server, request, backend: restAt(server.url) };
+      },
+    ],
+  ] as const)("of %s are not held up by images that nobody reads on", async (_, open) => {
+    const { server, request, backend } = await open();
+    await backend.ready?.("", signal);
+    const streams = [];
+    for (let i = 0; i < 9; i++) {
+      const stream = backend.handlers
+        .streamTextToImage?.(callOf("streamTextToImage", request))
+        [Symbol.asyncIterator]();
+      streams.push(stream);
+      for (let drawn = false; !drawn; ) {
+        const step = await stream?.next();
+        if (!step || step.done) throw new Error("it ended without an image");
+        drawn = step.value.some(({ event }) => event.case === "image");
+      }
+    }
+    for (const stream of streams) await stream?.return?.();
+    await backend.close();
+    await server.close();
   });
 });

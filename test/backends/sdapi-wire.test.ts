@@ -277,6 +277,21 @@ describe("calls at once", () => {
     expect(places).toEqual([[], [1], [2, 1]]);
   });
 
+  it("are not held up by who reads slowly", async () => {
+    const { webui, backend } = await against("a1111");
+    const modelId = backend.models()[0]?.id ?? "";
+    const call = callOf("streamTextToImage", imageRequest({ modelId, prompt: "a" }));
+    const slow = backend.handlers.streamTextToImage?.(call)[Symbol.asyncIterator]();
+    await slow?.next();
+    webui.finish();
+    expect(imagesOf(await run(backend, { prompt: "b" }))).toHaveLength(1);
+    const rest: Event[] = [];
+    for (let step = await slow?.next(); step && !step.done; step = await slow?.next()) {
+      rest.push(...step.value.map(({ event }) => event));
+    }
+    expect(imagesOf(rest)).toHaveLength(1);
+  });
+
   it("that are given up while they wait are never sent", async () => {
     const { webui, backend } = await against("a1111");
     const caller = new AbortController();

@@ -94,6 +94,7 @@ async function* make(job: Job, index: number, seed: number): Events {
       }
     }
     const png = await prompt.image(signal, large);
+    large.leave();
     const last = progress.done(0);
     yield [
       ...(last ? [progressEvent({ ...last, images, steps })] : []),

@@ -21,7 +21,8 @@ function next(): void {
 /**
  * One large answer's place. It is entered when the answer has begun, since an
  * image may be minutes in the making; until then the answer waits in the
- * server. It is left when what came of it has been handed on.
+ * server. It is left when it has been taken apart, before what came of it is handed
+ * on: whoever reads that may be slow, and holds nobody else up.
  */
 export class LargeAnswer {
   #inside = false;

@@ -46,7 +46,9 @@ export async function* generateImages(gateway: Gateway, call: ImageCall): Events
       const failure = failureIn(value);
       if (failure) throw failure;
       handOnWarnings(call, value);
-      yield [...(await allOf(gateway, call, value, images)), doneEvent([])];
+      const events = [...(await allOf(gateway, call, value, images)), doneEvent([])];
+      large.leave();
+      yield events;
     } finally {
       answer.abort();
       large.leave();

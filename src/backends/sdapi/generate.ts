@@ -89,8 +89,11 @@ async function* inTurn(job: Job): Events {
   let stopped: Promise<void> | undefined;
   try {
     yield* standing(turn, job);
-    for (const part of partsOf(job)) {
-      const run = job.server.track(runOf(job, part));
+    const parts = partsOf(job);
+    for (const part of parts) {
+      // Not with the generator: whoever reads slowly holds nobody up.
+      const over = part === parts.at(-1) ? () => turn.leave() : undefined;
+      const run = job.server.track(runOf(job, part, over));
       try {
         yield* make(job, part, run);
       } finally {
@@ -122,7 +125,11 @@ function partsOf({ server, call, images }: Job): Part[] {
   return parts;
 }
 
-function runOf({ server, call, inventory, checkpoint, loras }: Job, part: Part): Run {
+function runOf(
+  { server, call, inventory, checkpoint, loras }: Job,
+  part: Part,
+  over?: () => void,
+): Run {
   const { config } = server;
   const { request } = call;
   const dialect = dialects[inventory.dialect];
@@ -136,6 +143,7 @@ function runOf({ server, call, inventory, checkpoint, loras }: Job, part: Part):
     images,
     poll: config.poll,
     previews: request.includePreviews,
+    ...(over && { over }),
   });
 }
 

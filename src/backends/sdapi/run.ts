@@ -18,6 +18,8 @@ export interface RunOptions {
   /** Milliseconds between two looks. */
   readonly poll: number;
   readonly previews: boolean;
+  /** Called when it is answered, or has failed, whether or not anybody looks. */
+  over?(): void;
 }
 
 /** How long we wait until ours is interrupted, or done, milliseconds: others' work may be before it. */
@@ -85,6 +87,7 @@ export class Run {
       )
       .then(() => {
         this.#over = true;
+        this.#options.over?.();
       });
   }
 

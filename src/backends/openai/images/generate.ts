@@ -92,7 +92,9 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
     // The server may have refused the seed just now.
     const seedless = server.models.refusedFor(call.request.modelId).has("seed");
     const seed = seedless && part.seed !== undefined ? noSeed : (part.seed ?? 0);
-    yield images.map((png, i) => imageEvent(part.first + i, inlineImage(png, seed)));
+    const events = images.map((png, i) => imageEvent(part.first + i, inlineImage(png, seed)));
+    large.leave();
+    yield events;
   } finally {
     answer.abort();
     large.leave();
