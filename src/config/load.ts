@@ -13,6 +13,7 @@ import {
 } from "./quantities.js";
 import { type Config, configSchema } from "./schema.js";
 import { secretsOf } from "./secrets.js";
+import { timeoutWarnings } from "./timeout-warnings.js";
 
 /** Name of the file that is looked for in the working directory. */
 export const defaultFile = "lintel.yaml";
@@ -146,7 +147,7 @@ function warningsOf(config: Config): string[] {
     warnings.push("prices is empty: nothing has a price, and no budget is ever spent");
   }
   if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
-  return warnings;
+  return [...warnings, ...timeoutWarnings(config)];
 }
 
 function hasBudget({ limits, auth }: Config): boolean {

@@ -64,13 +64,17 @@ const hedge = z
 const timeouts = {
   connect: time()
     .optional()
-    .describe("Longest time to connect to a model server. Default: what its backend says."),
+    .describe(
+      "Longest time to connect to a model server, where it is shorter than what its backend says.",
+    ),
   first_token: time()
     .optional()
-    .describe("Longest time until a stream begins. Default: what its backend says."),
+    .describe(
+      "Longest time until a stream begins, where it is shorter than what its backend says.",
+    ),
   between_tokens: time()
     .optional()
-    .describe("Longest silence within a stream. Default: what its backend says."),
+    .describe("Longest silence within a stream, where it is shorter than what its backend says."),
 };
 
 /** What the entry of a model says of routing. */

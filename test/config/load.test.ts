@@ -82,6 +82,35 @@ test("calls without a token from other machines are warned of", async () => {
   expect(warnings).toEqual([expect.stringContaining("0.0.0.0:8080 can be reached")]);
 });
 
+test("times of a model that its backend cuts short are warned of", async () => {
+  const backends = `
+backends:
+  - { type: openai, name: a, url: "http://h", timeouts: { idle: 0 } }
+  - { type: openai, name: b, url: "http://h", timeouts: { first_token: 15m } }
+`;
+  const cwd = folder({
+    "lintel.yaml": `${backends}
+models:
+  - name: slow
+    timeouts: { first_token: 15m, between_tokens: 5m, total: 30m }
+    targets: [{ backend: a }, { backend: b }]
+  - { name: fast, backends: [a], timeouts: { connect: 5s, first_token: 1m } }
+  - { name: anywhere, timeouts: { connect: 1h } }
+`,
+  });
+  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([
+    'timeouts.first_token of model "slow" is longer than timeouts.first_token of backend "a", which counts',
+    'timeouts.between_tokens of model "slow" is longer than timeouts.idle of backend "b", which counts',
+  ]);
+  const one = "backends: [{ type: openai, name: a, url: http://h }]";
+  const only = folder({
+    "lintel.yaml": `${one}\nmodels: [{ name: m, timeouts: { connect: 1h } }]`,
+  });
+  expect((await loadConfig({ cwd: only, env: {} })).warnings).toEqual([
+    'timeouts.connect of model "m" is longer than timeouts.connect of backend "a", which counts',
+  ]);
+});
+
 test("what the file says reaches the core, the doors and the app", async () => {
   const hash = `sha256:${"0".repeat(64)}`;
   const cwd = folder({
