@@ -91,6 +91,17 @@ describe("a server's list", () => {
     },
   );
 
+  it.each([404, 405])("may be missing, %i, where the models are configured", async (status) => {
+    const upstream = await serve((exchange) => exchange.sendJson(status, {}));
+    for (const models of [["a"], undefined]) {
+      const backend = backendFor(upstream.url, { models });
+      cleanups.push(() => backend.close());
+      const health = expect(backend.health(signal));
+      if (models) await health.resolves.toBeUndefined();
+      else await health.rejects.toMatchObject({ code: "upstream_failed" });
+    }
+  });
+
   it("is waited for only as long as somebody wants it", async () => {
     const upstream = await serve((exchange) => exchange.gone);
     const backend = backendFor(upstream.url, { models: undefined });

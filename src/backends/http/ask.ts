@@ -41,6 +41,15 @@ export async function ask(
 ): Promise<Buffer> {
   const answer = await transport.send(request);
   await large?.enter(request.signal);
+  return bodyOf(answer, limit);
+}
+
+/**
+ * The bytes of an answer that has begun.
+ * @param limit most bytes of the answer
+ * @throws LintelError as `Answer.bytes`, and as the server refuses
+ */
+export async function bodyOf(answer: Answer, limit = usualLimit): Promise<Buffer> {
   const body = await answer.bytes(limit);
   const { status, headers } = answer;
   if (status >= 200 && status < 300) return body;

@@ -3,7 +3,7 @@
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { unlessAborted } from "../abort.js";
-import { ask } from "../http/ask.js";
+import { ask, bodyOf } from "../http/ask.js";
 import { Guard } from "../http/guard.js";
 import { Transport } from "../http/transport.js";
 import type { BackendContext, BackendKind } from "../kind.js";
@@ -16,6 +16,9 @@ import { type Listed, Models, readModels } from "./models.js";
 
 /** Longest time that a server may take to list its models, milliseconds. */
 const listTimeout = 10_000;
+
+/** What a server answers that chats well and lists nothing, such as an Azure deployment or a small proxy. */
+const lacksList: ReadonlySet<number> = new Set([404, 405]);
 
 /** The kind `openai`: any server that speaks OpenAI's chat completions. */
 export const openaiKind: BackendKind<typeof openaiSchema> = {
@@ -71,7 +74,10 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
       streamTextToImage: (call) => generateImages(server, call),
     },
     async health(signal) {
-      await list(signal);
+      const path = address.at("/models");
+      const answer = await transport.send({ method: "GET", path, signal, timeout: listTimeout });
+      if (config.models && lacksList.has(answer.status)) answer.drain();
+      else readModels((await bodyOf(answer)).toString("utf8"));
     },
     async close() {
       models.close();
