@@ -50,6 +50,7 @@ describe("large answers", () => {
       "openai",
       async () => {
         const server = await Upstream.start(drawing("vllm-omni/image"));
+        server.route("/v1/models", (exchange) => exchange.sendJson(404, {}));
         const request = imageRequest({ modelId: "flux", width: 64, height: 48 });
         return { server, request, backend: openaiAt(server.url, { image_models: ["flux"] }) };
       },

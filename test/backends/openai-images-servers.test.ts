@@ -98,6 +98,43 @@ describe("stable-diffusion.cpp", () => {
     });
   });
 
+  it("is found out by the first image where its models are configured", async () => {
+    const { server, backend, sent } = await against(
+      "sdcpp/openai-models",
+      drawing("sdcpp/openai-image", read),
+      { models: ["flux"] },
+    );
+    const lists = () => server.requests.filter(({ method }) => method === "GET");
+    expect(lists()).toEqual([]);
+    // Once it can't answer now, and is asked again.
+    server.route("/v1/models", (exchange) => exchange.sendJson(503, {}));
+    await generate(backend, { modelId: "flux", seed: 7n });
+    expect(sent().at(-1)).toHaveProperty("seed");
+    server.route("/v1/models", (exchange) => exchange.play(fixture("sdcpp/openai-models")));
+    for (const seed of [7, 8]) {
+      const { images } = await generate(backend, { modelId: "flux", seed: BigInt(seed) });
+      const made = pixels(images[0]?.data ?? new Uint8Array());
+      expect(made).toEqual(pixels(picture(64, 48, seed, "a red circle")));
+    }
+    expect(sent().at(-1)).not.toHaveProperty("seed");
+    expect(lists()).toHaveLength(2);
+  });
+
+  it.each([
+    ["says nothing of itself", "auto", 1],
+    ["is said to be another", "vllm", 0],
+  ])("that %s, in the dialect %s, is asked %i times", async (_, dialect, times) => {
+    const { server, backend, sent } = await against(
+      "sdcpp/openai-models",
+      drawing("vllm-omni/image"),
+      { models: ["flux"], dialect },
+    );
+    server.route("/v1/models", (exchange) => exchange.sendJson(404, {}));
+    for (const seed of [7n, 8n]) await generate(backend, { modelId: "flux", seed });
+    expect(sent()).toMatchObject([{ seed: 7 }, { seed: 8 }]);
+    expect(server.requests.filter(({ method }) => method === "GET")).toHaveLength(times);
+  });
+
   it("does not take a caller's prompt for more than a prompt", async () => {
     const { backend, sent } = await against(
       "sdcpp/openai-models",

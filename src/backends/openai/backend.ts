@@ -45,6 +45,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     names: config.models,
     imageNames: config.image_models,
     maxTokens: config.max_tokens,
+    auto: config.dialect === "auto",
     refresh: config.refresh,
     log,
     list,

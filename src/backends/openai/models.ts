@@ -2,14 +2,22 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
-import type { CallSignal } from "../../core/cancellation.js";
+import { type CallSignal, Cancellation } from "../../core/cancellation.js";
+import { toLintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
+import { unlessAborted } from "../abort.js";
 import { nonsense } from "../http/failure.js";
 import { isObject, parseJson, string, uint32 } from "../http/json.js";
 import { Listing } from "../http/listing.js";
 import { type Dialect, supportedBy } from "./dialect.js";
-import { draws, isOfImages, profileOf, supportedBy as supportedImages } from "./images/profile.js";
+import {
+  draws,
+  type ImageProfile,
+  isOfImages,
+  profileOf,
+  supportedBy as supportedImages,
+} from "./images/profile.js";
 
 /** An entry of a server's list. */
 export interface Listed {
@@ -62,6 +70,8 @@ export interface ModelSource {
   readonly imageNames?: readonly string[] | undefined;
   /** Cap of `max_tokens`; absent: not known. */
   readonly maxTokens?: number | undefined;
+  /** Whether the dialect is found out. Default: no. */
+  readonly auto?: boolean;
   /** Milliseconds between two readings; 0: only one. */
   readonly refresh: number;
   readonly log: Logger;
@@ -77,6 +87,9 @@ export class Models {
   readonly #listing: Listing<readonly Listed[]>;
   readonly #refused = new Map<string, Set<string>>();
   #models: readonly Model[] = [];
+  /** What the server said of itself, where names are configured; absent: it has not been asked. */
+  #owner: string | undefined;
+  #asking: Promise<void> | undefined;
 
   constructor(source: ModelSource) {
     this.#source = source;
@@ -98,7 +111,36 @@ export class Models {
 
   /** The dialect to speak. */
   get dialect(): Dialect {
-    return this.#source.dialect(this.#listing.value?.[0]?.ownedBy || undefined);
+    return this.#source.dialect(this.#owner || this.#listing.value?.[0]?.ownedBy || undefined);
+  }
+
+  /**
+   * What an image model takes. Where names are configured nothing was read so far: the list is
+   * now, for what it says of the server. One that has none stays unknown.
+   * @throws the signal's reason
+   */
+  async profileFor(model: string, signal: CallSignal): Promise<ImageProfile> {
+    const profile = profileOf(model, this.dialect.images);
+    const { auto, names } = this.#source;
+    if (profile.server !== "unknown" || !auto || !names || this.#owner !== undefined) {
+      return profile;
+    }
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+    });
+    await unlessAborted(this.#asking, signal);
+    return profileOf(model, this.dialect.images);
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      const [first] = await this.#source.list(new Cancellation());
+      this.#owner = first?.ownedBy ?? "";
+      this.#build();
+    } catch (thrown) {
+      // Who is away for now is asked again by the next call.
+      if (toLintelError(thrown).retry !== "anywhere") this.#owner = "";
+    }
   }
 
   /** What the server has refused for a model. */

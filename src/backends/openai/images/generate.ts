@@ -21,7 +21,7 @@ import { type Server, send } from "../chat.js";
 import { EventSplitter } from "../events.js";
 import { namesField, refusedField } from "../refusal.js";
 import { readImageEvent, readImages } from "./answer.js";
-import { type ImageProfile, profileOf } from "./profile.js";
+import type { ImageProfile } from "./profile.js";
 import { checkSize, optionalFields, refusedSize, writeImageRequest } from "./request.js";
 
 /** Most bytes of one event: a whole image in base64, and what stands around it. */
@@ -62,7 +62,7 @@ interface Part {
  */
 export async function* generateImages(server: ImageServerParts, call: ImageCall): Events {
   const { request } = call;
-  const profile = profileOf(request.modelId, server.models.dialect.images);
+  const profile = await server.models.profileFor(request.modelId, call.signal);
   checkSize(request, profile);
   if (!profile.bar && request.prompt?.includes("|")) {
     warn(call.warnings, "prompt: | has another meaning for this model, sent as a comma");
