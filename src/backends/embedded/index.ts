@@ -116,8 +116,10 @@ export class EmbeddedBackend implements Backend {
   }
 
   async close(): Promise<void> {
+    // The supervisor knows first: calls that the node's end cuts off are told why.
+    const closed = this.#supervisor.close();
     await this.#node?.close();
-    await this.#supervisor.close();
+    await closed;
   }
 
   async #started(address: string, context: BackendContext): Promise<NodeBackend> {
