@@ -10,6 +10,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
+import { endStalledStreams } from "./stalled.js";
 
 /** The HTTP/2 server behind a listener; it never listens itself. */
 export interface Http2Side {
@@ -18,8 +19,6 @@ export interface Http2Side {
   close(): void;
   /** Ends every session now. */
   destroy(): void;
-  /** To be called once no session is left. */
-  closed(): void;
 }
 
 /** What a stream that its client resets weighs against a ping: a request was begun for it. */
@@ -41,7 +40,6 @@ export function createHttp2Side(
   limits: ConnectionLimits,
 ): Http2Side {
   const sessions = new Set<ServerHttp2Session>();
-  const streams = new StalledStreams(timeouts.stalled);
   let closing = false;
   const server = createServer({
     settings: {
@@ -59,7 +57,7 @@ export function createHttp2Side(
     session.on("error", () => session.destroy());
     closeWhenIdle(session, timeouts.idleSession);
     limitControlFrames(session, limits);
-    session.on("stream", (stream) => streams.watch(stream));
+    endStalledStreams(session, timeouts.stalled);
     if (closing) session.close();
   });
   server.on("request", handler);
@@ -84,7 +82,6 @@ export function createHttp2Side(
     destroy() {
       for (const session of sessions) session.destroy();
     },
-    closed: () => streams.end(),
   };
 }
 
@@ -135,32 +132,4 @@ function limitBody(stream: ServerHttp2Stream, timeout: number): void {
   if (stream.readableEnded || stream.endAfterHeaders) return;
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
   stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
-}
-
-/** Ends streams whose client has opened no window for what waits to be sent, for some time. */
-class StalledStreams {
-  /** What each stream was last seen doing. */
-  readonly #full = new Map<ServerHttp2Stream, boolean>();
-  readonly #timer: NodeJS.Timeout;
-
-  /** @param timeout milliseconds; twice that may pass */
-  constructor(timeout: number) {
-    this.#timer = setInterval(() => {
-      for (const [stream, wasFull] of this.#full) {
-        if (wasFull) stream.close(constants.NGHTTP2_CANCEL);
-        else if (stream.writableNeedDrain) this.#full.set(stream, true);
-      }
-    }, timeout);
-    this.#timer.unref();
-  }
-
-  watch(stream: ServerHttp2Stream): void {
-    this.#full.set(stream, false);
-    stream.on("drain", () => this.#full.set(stream, false));
-    stream.on("close", () => this.#full.delete(stream));
-  }
-
-  end(): void {
-    clearInterval(this.#timer);
-  }
 }

@@ -18,6 +18,7 @@ import {
   timeoutDefaults,
 } from "./settings.js";
 import { sniff } from "./sniff.js";
+import { destroyStalled } from "./stalled.js";
 
 /** How often a closing listener looks for connections that have become idle, milliseconds. */
 const closingInterval = 50;
@@ -123,7 +124,6 @@ export async function listen(
       closed() {
         stopWatching();
         http1.close();
-        http2.closed();
       },
     }),
   };
@@ -158,20 +158,6 @@ function closer({ server, idle, destroy, closed }: Closing): Listener["close"] {
     const timer = setTimeout(destroy, graceMs);
     return done.finally(() => clearTimeout(timer));
   };
-}
-
-/** Destroys connections whose client has taken nothing of what waits for it, for this long. */
-function destroyStalled(sockets: Set<Socket>, timeout: number): () => void {
-  const waiting = new WeakMap<Socket, number>();
-  const timer = setInterval(() => {
-    for (const socket of sockets) {
-      const taken = socket.bytesWritten - socket.writableLength;
-      if (socket.writableLength > 0 && waiting.get(socket) === taken) socket.destroy();
-      waiting.set(socket, taken);
-    }
-  }, timeout);
-  timer.unref();
-  return () => clearInterval(timer);
 }
 
 async function bind(server: Server, { host, port, path }: ListenOptions): Promise<void> {

@@ -16,7 +16,10 @@ export interface Served extends Listener {
   holding(count: number): Promise<void>;
 }
 
-/** `/hello`, `/echo` (POST), `/hold` (starts an answer, ends it when released), `/big`. */
+/**
+ * `/hello`, `/echo` (POST), `/hold` (starts an answer, ends it when released), and 64 MiB as
+ * `/big` and, in a single write, as `/whole`.
+ */
 export async function serve(
   options: Partial<ListenOptions> = {},
   settings: Partial<AppSettings> = {},
@@ -39,6 +42,10 @@ export async function serve(
     came();
   });
   app.get("/big", (_request, reply) => reply.send(Buffer.alloc(64 * 1024 * 1024)));
+  app.get("/whole", (_request, reply) => {
+    reply.hijack();
+    reply.raw.writeHead(200).write(Buffer.alloc(64 * 1024 * 1024));
+  });
   const listener = await listen(app, {
     host: "127.0.0.1",
     port: 0,
