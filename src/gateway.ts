@@ -181,14 +181,25 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
 const namesWithout = (one: Setup, other: Setup) =>
   one.backends.filter((entry) => !other.backends.includes(entry)).map((entry) => entry.config.name);
 
+/** @throws whatever opening a store throws; those that are open are closed then */
 async function openStores(config: Config, baseUrl: () => string, log: Logger): Promise<Stores> {
-  const media = await openMedia(mediaConfig(config), baseUrl, log);
-  const state = await openState(stateSettings(config), log);
-  const counting = await openCounting(countingSettings(config), log, state.usage);
-  const providers = new Map<string, string>();
-  const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);
-  const context = backendContext(config, log);
-  return { log, media, state, counting, context, telemetry, providers };
+  const open: Closable[] = [];
+  const own = <T extends Closable>(store: T): T => {
+    open.unshift(store);
+    return store;
+  };
+  try {
+    const media = own(await openMedia(mediaConfig(config), baseUrl, log));
+    const state = own(await openState(stateSettings(config), log));
+    const counting = own(await openCounting(countingSettings(config), log, state.usage));
+    const providers = new Map<string, string>();
+    const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);
+    const context = backendContext(config, log);
+    return { log, media, state, counting, context, telemetry, providers };
+  } catch (error) {
+    for (const store of open) await store.close();
+    throw error;
+  }
 }
 
 async function closeStores({ media, counting, state, telemetry }: Stores): Promise<void> {

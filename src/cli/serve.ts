@@ -31,7 +31,8 @@ SIGINT running calls may end; a second signal ends the process at once.`,
       say(`lintel: ${startError(error)}`);
       return undefined;
     });
-    if (!running) return 1;
+    // Here, too, nothing that a library holds open must keep the process.
+    if (!running) process.exit(1);
     const reloading = { sources, running, log, file };
     reloadOnSignal(reloading);
     const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;

@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { build, folder, type Lintel, run, start } from "./lintel.js";
 
@@ -115,6 +116,32 @@ test("a folder for images that can't be written to is one line and 1", async () 
   expect(code).toBe(1);
   expect(stderr).toContain("lintel: media.directory:");
   expect(stderr).not.toContain("    at ");
+});
+
+test("a start that fails late ends, and leaves nothing behind", async () => {
+  const lacks = (name: string) => `export async function resolve(specifier, context, next) {
+  if (!specifier.startsWith("${name}")) return next(specifier, context);
+  throw Object.assign(new Error(specifier), { code: "ERR_MODULE_NOT_FOUND" });
+}`;
+  const cwd = folder({
+    "lintel.yaml": `backends: []
+listen: 127.0.0.1:0
+state: { redis: { url: "redis://127.0.0.1:1" } }
+telemetry: { otlp: {} }
+`,
+    "hooks.mjs": lacks("@opentelemetry/"),
+    "lean.mjs": `import { register } from "node:module";
+register("./hooks.mjs", import.meta.url);`,
+  });
+  mkdirSync(join(cwd, "tmp"));
+  const { code, stderr } = await run([], cwd, {
+    NODE_OPTIONS: `--import=${pathToFileURL(join(cwd, "lean.mjs"))}`,
+    TMPDIR: join(cwd, "tmp"),
+    XDG_STATE_HOME: join(cwd, "lintel.yaml"),
+  });
+  expect(stderr).toContain("lintel: telemetry.otlp needs packages that are not installed");
+  expect(stderr).toContain("no folder for images");
+  expect([code, readdirSync(join(cwd, "tmp"))]).toEqual([1, []]);
 });
 
 test("SIGHUP takes over a changed file; a bad one is named and changes nothing", async () => {
