@@ -4,7 +4,7 @@ import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
 import { limitsOf, limitsSchema } from "./caller-limits.js";
 import { httpUrl } from "./fields.js";
-import { duration, time } from "./quantities.js";
+import { duration, time, wait } from "./quantities.js";
 
 const name = () => z.string().min(1);
 
@@ -68,7 +68,7 @@ const oidc = z.strictObject({
     .default([...algorithms])
     .describe("Signatures that count."),
   clock_tolerance: duration().prefault("30s").describe("How far clocks may be apart."),
-  refresh: duration().prefault("10m").describe("How often its keys are read again."),
+  refresh: wait().prefault("10m").describe("How often its keys are read again."),
   claims: claims.prefault({}).describe("Which claims say what."),
   rules: z
     .array(rule)

@@ -5,7 +5,7 @@ import type { LimitParts } from "../core/limits/step.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { CountingSettings } from "../state/counting.js";
 import { limitsOf, limitsSchema } from "./caller-limits.js";
-import { duration, size } from "./quantities.js";
+import { duration, size, waitOrNone } from "./quantities.js";
 import { redisSettings } from "./redis.js";
 import type { Config } from "./schema.js";
 
@@ -46,7 +46,7 @@ export const idempotencySchema = z.strictObject({
   max_bytes: size()
     .prefault("64MiB")
     .describe("Room in memory for all answers; the oldest go first. Not for those in Redis."),
-  linger: duration()
+  linger: waitOrNone()
     .prefault("30s")
     .describe(
       "How long a call with a key goes on after its caller left, for the caller to come again.",

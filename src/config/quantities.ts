@@ -45,6 +45,16 @@ export const duration = () =>
     "must be a duration such as 500ms, 30s, 15m, 24h or 7d, or a number of milliseconds",
   );
 
+/** Longest that Node's timers can wait, in whole days; beyond they fire at once. Milliseconds. */
+export const longestWait = 24 * 86_400_000;
+
+/** A duration that is waited, where 0 means something of its own: at most 24 days. */
+export const waitOrNone = () =>
+  duration().refine((ms) => ms <= longestWait, { error: "must be at most 24d" });
+
+/** A duration that is waited: longer than 0, at most 24 days. */
+export const wait = () => waitOrNone().refine((ms) => ms > 0, { error: "must be longer than 0" });
+
 const timeMessage = "must be a date or a time such as 2027-01-31 or 2027-01-31T18:00:00Z";
 
 /** A time; a date alone is its beginning in UTC. Comes out in milliseconds since the epoch. */

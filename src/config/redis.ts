@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { RedisSettings } from "../state/redis/connection.js";
 import { path } from "./fields.js";
-import { duration } from "./quantities.js";
+import { wait } from "./quantities.js";
 
 const message = "must be redis://host:port or rediss://host:port";
 
@@ -16,7 +16,7 @@ export const redisSchema = z.strictObject({
       "Address of Redis or Valkey, rediss:// for TLS; a list is some nodes of one cluster. User and password stand in it: redis://user:password@host:6379/0.",
     ),
   key_prefix: z.string().default("lintel:").describe("What all keys begin with."),
-  timeout: duration()
+  timeout: wait()
     .prefault("250ms")
     .describe("Longest that a call waits for an answer; then the store counts as away."),
   on_store_failure: z

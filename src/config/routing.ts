@@ -7,12 +7,9 @@ import {
   routingDefaults,
   type TargetSettings,
 } from "../core/routing/settings.js";
-import { duration } from "./quantities.js";
+import { wait, waitOrNone } from "./quantities.js";
 
 const name = () => z.string().min(1);
-
-/** A whole duration; 0 would mean never. */
-const time = () => duration().refine((ms) => ms > 0, { error: "must be longer than 0" });
 
 /** A share of 1. */
 const share = () => z.number().min(0).max(1);
@@ -55,24 +52,24 @@ const hedge = z
       .max(99)
       .default(95)
       .describe("Of the target's recent times to the first token: as long is waited."),
-    at_least: duration().prefault("50ms").describe("Is waited in any case."),
+    at_least: waitOrNone().prefault("50ms").describe("Is waited in any case."),
   })
   .describe(
     "Asks a second target where the first one is slow to begin its stream; the slower one is aborted. Counts as a retry.",
   );
 
 const timeouts = {
-  connect: time()
+  connect: wait()
     .optional()
     .describe(
       "Longest time to connect to a model server, where it is shorter than what its backend says.",
     ),
-  first_token: time()
+  first_token: wait()
     .optional()
     .describe(
       "Longest time until a stream begins, where it is shorter than what its backend says.",
     ),
-  between_tokens: time()
+  between_tokens: wait()
     .optional()
     .describe("Longest silence within a stream, where it is shorter than what its backend says."),
 };
@@ -91,7 +88,7 @@ export const modelRouting = {
   timeouts: z
     .strictObject({
       ...timeouts,
-      total: time().optional().describe("Longest time that one call may take."),
+      total: wait().optional().describe("Longest time that one call may take."),
     })
     .optional()
     .describe(
@@ -123,7 +120,7 @@ export const routingSchema = z.strictObject({
         .max(100_000)
         .default(queue.size)
         .describe("Most calls that wait for one target; further ones are refused."),
-      timeout: time().prefault(queue.timeoutMs).describe("Longest time that a call waits."),
+      timeout: wait().prefault(queue.timeoutMs).describe("Longest time that a call waits."),
     })
     .prefault({})
     .describe("Calls that wait for a target with room, each caller in turn."),
@@ -143,11 +140,11 @@ export const routingSchema = z.strictObject({
         .min(0)
         .default(retry.floor)
         .describe("Further attempts within the window that are allowed besides."),
-      window: time().prefault(retry.windowMs).describe("Time over which the budget counts."),
-      first_pause: duration()
+      window: wait().prefault(retry.windowMs).describe("Time over which the budget counts."),
+      first_pause: waitOrNone()
         .prefault(retry.firstPauseMs)
         .describe("Pause before a target is asked again; doubles each time. Half of it is chance."),
-      longest_pause: duration().prefault(retry.longestPauseMs).describe("Longest such pause."),
+      longest_pause: waitOrNone().prefault(retry.longestPauseMs).describe("Longest such pause."),
     })
     .prefault({})
     .describe("When a call is tried again, before its first message."),
@@ -167,15 +164,15 @@ export const routingSchema = z.strictObject({
         .min(1)
         .default(health.samples)
         .describe("Requests that the window must have for that."),
-      window: time().prefault(health.windowMs).describe("Time over which the share counts."),
-      first_pause: time()
+      window: wait().prefault(health.windowMs).describe("Time over which the share counts."),
+      first_pause: wait()
         .prefault(health.firstPauseMs)
         .describe("How long it stays out until one call tries it; doubles when that fails."),
-      longest_pause: time().prefault(health.longestPauseMs).describe("Longest such pause."),
+      longest_pause: wait().prefault(health.longestPauseMs).describe("Longest such pause."),
       check: z
         .strictObject({
-          interval: time().prefault("10s").describe("How often a backend is asked."),
-          timeout: time().prefault("5s").describe("How long its answer may take."),
+          interval: wait().prefault("10s").describe("How often a backend is asked."),
+          timeout: wait().prefault("5s").describe("How long its answer may take."),
           backends: z
             .array(name())
             .min(1)

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { headerValue, serverUrl } from "../backends/http/fields.js";
 import { path } from "./fields.js";
-import { duration } from "./quantities.js";
+import { wait } from "./quantities.js";
 
 const threshold = z
   .number()
@@ -18,7 +18,7 @@ const moderation = z.strictObject({
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),
   model: z.string().min(1).default("omni-moderation-latest").describe("The moderation model."),
-  timeout: duration().prefault("30s").describe("Longest time that one check may take."),
+  timeout: wait().prefault("30s").describe("Longest time that one check may take."),
 });
 
 const classifier = z.strictObject({

@@ -10,7 +10,7 @@ import { httpUrl, path } from "./fields.js";
 import { backendSchema } from "./kinds.js";
 import { idempotencySchema, limitSettingsSchema, pricesSchema } from "./limits.js";
 import { mediaSchema } from "./media.js";
-import { duration, listenMessage, parseListen, size } from "./quantities.js";
+import { listenMessage, parseListen, size, wait, waitOrNone } from "./quantities.js";
 import { modelRouting, routeTimeouts, routingSchema } from "./routing.js";
 import { safetySchema } from "./safety.js";
 import { stateSchema, usageSchema } from "./state.js";
@@ -183,15 +183,15 @@ export const configSchema = z.strictObject({
     .describe("Whether the list of models says where they come from: paths, kinds of servers."),
   timeouts: z
     .strictObject({
-      total: duration().prefault("10m").describe("Longest time that one call may take."),
+      total: wait().prefault("10m").describe("Longest time that one call may take."),
       ...routeTimeouts,
-      first_message: duration()
+      first_message: waitOrNone()
         .prefault("10s")
         .describe("How long the status of a stream is held back for the first message."),
-      keep_alive: duration()
+      keep_alive: wait()
         .prefault("15s")
         .describe("Silence on an SSE stream after which a comment is sent."),
-      shutdown: duration()
+      shutdown: waitOrNone()
         .prefault("30s")
         .describe("How long running calls may take to end on SIGTERM."),
     })

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { StateSettings } from "../state/open.js";
 import { path } from "./fields.js";
-import { duration, size } from "./quantities.js";
+import { duration, size, wait } from "./quantities.js";
 import { redisSchema } from "./redis.js";
 import type { Config } from "./schema.js";
 
@@ -21,7 +21,7 @@ export const stateSchema = z.strictObject({
     .describe(
       "Where tokens and usage are kept: sqlite, a file in the folder, for one machine; or the address of a PostgreSQL database, for any number of gateways.",
     ),
-  refresh: duration()
+  refresh: wait()
     .prefault("5s")
     .describe("Within which changes of tokens, such as a revocation, reach every gateway."),
   redis: redisSchema

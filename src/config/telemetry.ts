@@ -5,7 +5,7 @@ import type { OperatorSettings } from "../operator.js";
 import { defaultStateDirectory } from "../state/directory.js";
 import type { OtlpSettings, TelemetrySettings } from "../telemetry/settings.js";
 import { httpUrl } from "./fields.js";
-import { duration, listenMessage, parseListen } from "./quantities.js";
+import { listenMessage, parseListen, wait } from "./quantities.js";
 import type { BackendConfig, Config } from "./schema.js";
 
 const listenAddress = z
@@ -43,7 +43,7 @@ export const telemetrySchema = z.strictObject({
         .record(z.string(), z.string())
         .optional()
         .describe("Sent with every export. Default: OTEL_EXPORTER_OTLP_HEADERS."),
-      interval: duration()
+      interval: wait()
         .optional()
         .describe(
           "Time between two exports of metrics. Default: OTEL_METRIC_EXPORT_INTERVAL, then 60s.",

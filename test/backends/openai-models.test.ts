@@ -139,9 +139,9 @@ describe("reading the list again", () => {
     });
   });
 
-  function modelsOf(list: () => Promise<Listed[]>) {
+  function modelsOf(list: () => Promise<Listed[]>, refresh = 60_000) {
     const models = new Models({
-      refresh: 60_000,
+      refresh,
       log: silent,
       list,
       dialect: (ownedBy) => dialectOf("auto", new URL("http://h"), ownedBy),
@@ -187,6 +187,19 @@ describe("reading the list again", () => {
     away = false;
     await vi.advanceTimersByTimeAsync(60_000);
     expect(models.list()).toMatchObject([{ id: "a", state: State.READY, stateDetail: "" }]);
+  });
+
+  it("is done once where it is not wanted again, but not before it succeeded", async () => {
+    let asked = 0;
+    const models = modelsOf(async () => {
+      asked += 1;
+      if (asked < 10) throw new LintelError("upstream_unreachable", "away");
+      return [one];
+    }, 0);
+    await expect(models.ready()).rejects.toMatchObject({ code: "upstream_unreachable" });
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect(models.list()).toMatchObject([{ id: "a", state: State.READY }]);
+    expect(asked).toBe(10);
   });
 
   it("ends when it is closed", async () => {

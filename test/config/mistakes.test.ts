@@ -84,6 +84,24 @@ describe("mistakes", () => {
       ],
     ],
     [
+      "times that no timer can wait",
+      `timeouts: { total: 0, keep_alive: 30d, shutdown: 25d }
+auth: { oidc: [{ name: a, issuer: "https://a", audience: b, refresh: 0 }] }
+state: { refresh: 0s }
+backends:
+  - { type: openai, name: o, url: "http://o", refresh: 30d, timeouts: { connect: 0 } }
+`,
+      [
+        "lintel.yaml:1:20: timeouts.total: must be longer than 0",
+        "lintel.yaml:1:35: timeouts.keep_alive: must be at most 24d",
+        "lintel.yaml:1:50: timeouts.shutdown: must be at most 24d",
+        "lintel.yaml:2:70: auth.oidc[0].refresh: must be longer than 0",
+        "lintel.yaml:3:19: state.refresh: must be longer than 0",
+        "lintel.yaml:5:56: backends[0].refresh: must be at most 24d",
+        "lintel.yaml:5:82: backends[0].timeouts.connect: must be longer than 0",
+      ],
+    ],
+    [
       "a size",
       "body_limit: [1]",
       [

@@ -36,6 +36,11 @@ describe("values", () => {
     expect(valid(`media: { ttl: ${text} }`).media.ttl).toBe(expected);
   });
 
+  test("what is waited may be 24 days, and nothing where that means something", () => {
+    const { timeouts } = valid("timeouts: { total: 24d, first_message: 0, shutdown: 0 }");
+    expect(timeouts).toMatchObject({ total: 2_073_600_000, first_message: 0, shutdown: 0 });
+  });
+
   test.each([
     ["1GiB", 2 ** 30],
     ["512KiB", 524_288],

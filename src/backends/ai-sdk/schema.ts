@@ -1,6 +1,6 @@
 /** The entry of a provider of the Vercel AI SDK in the configuration. */
 import { z } from "zod";
-import { duration } from "../../config/quantities.js";
+import { wait, waitOrNone } from "../../config/quantities.js";
 import { methods } from "../../core/methods.js";
 import { allowHosts } from "../http/fields.js";
 
@@ -51,11 +51,11 @@ export const aiSdkSchema = z.strictObject({
   allow_hosts: allowHosts(),
   timeouts: z
     .strictObject({
-      connect: duration().prefault("5s").describe("Longest time to connect."),
-      first_token: duration()
+      connect: wait().prefault("5s").describe("Longest time to connect."),
+      first_token: waitOrNone()
         .prefault("5m")
-        .describe("Longest time from the request to the head of the answer."),
-      idle: duration().prefault("60s").describe("Longest silence within an answer."),
+        .describe("Longest time from the request to the head of the answer; 0: any."),
+      idle: waitOrNone().prefault("60s").describe("Longest silence within an answer; 0: any."),
     })
     .prefault({})
     .describe("How long things may take."),

@@ -1,7 +1,7 @@
 /** The entry of a ComfyUI server in the configuration. */
 import { z } from "zod";
 import { path } from "../../config/fields.js";
-import { duration } from "../../config/quantities.js";
+import { wait, waitOrNone } from "../../config/quantities.js";
 import { headerName, headerValue, serverUrl } from "../http/fields.js";
 
 const input = z
@@ -87,13 +87,15 @@ export const comfyuiSchema = z.strictObject({
     .optional()
     .describe("Scheduler in Lintel's workflows. Default: normal."),
   timeouts: z
-    .strictObject({ connect: duration().prefault("5s").describe("Longest time to connect.") })
+    .strictObject({ connect: wait().prefault("5s").describe("Longest time to connect.") })
     .prefault({})
     .describe("How long things may take. An image may take as long as its call."),
-  poll: duration()
+  poll: wait()
     .prefault("1s")
     .describe("How often ComfyUI's queue is looked at while a request waits in it."),
-  refresh: duration().prefault("60s").describe("How often the list of checkpoints is read again."),
+  refresh: waitOrNone()
+    .prefault("60s")
+    .describe("How often the list of checkpoints is read again; 0: never."),
 });
 
 /** The entry after defaults were filled in. */

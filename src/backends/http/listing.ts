@@ -9,13 +9,16 @@ export interface ListingOptions<T> {
   read(signal: CallSignal): Promise<T>;
   /** Called after each reading, however it went. */
   changed(): void;
-  /** Milliseconds between two readings; 0: only one. */
+  /** Milliseconds between two readings; 0: none after the first that succeeds. */
   readonly refresh: number;
   readonly log: Logger;
 }
 
 /** Milliseconds after which a server that did not answer is asked again, at first. */
 const firstRetry = 1000;
+
+/** Milliseconds after which it is asked again at the latest, where nothing else says when. */
+const lastRetry = 60_000;
 
 /** Keeps what a server listed last. Nothing is read before the first `refresh`. */
 export class Listing<T> {
@@ -68,7 +71,7 @@ export class Listing<T> {
       const failure = toLintelError(thrown);
       if (!this.failure) log.warn({ err: failure }, "the list of models can't be read");
       this.failure = failure;
-      next = refresh > 0 ? Math.min(this.#retry, refresh) : 0;
+      next = Math.min(this.#retry, refresh || lastRetry);
       this.#retry *= 2;
     }
     this.#read = true;

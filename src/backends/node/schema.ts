@@ -1,5 +1,6 @@
 /** What the configuration says of a node. */
 import { z } from "zod";
+import { longestWait } from "../../config/quantities.js";
 import { addressPattern } from "./address.js";
 
 /** An entry of type `node`. */
@@ -33,11 +34,13 @@ export const nodeSchema = z.strictObject({
   refresh_ms: z
     .int()
     .min(100)
+    .max(longestWait)
     .default(30_000)
     .describe("How often the node is asked for its models, milliseconds."),
   ping_ms: z
     .int()
     .min(1000)
+    .max(longestWait)
     .default(20_000)
     .describe("Silence on a busy connection after which it is probed, milliseconds."),
 });

@@ -1,15 +1,17 @@
 /** The entry of an OpenAI-compatible model server in the configuration. */
 import { z } from "zod";
-import { duration } from "../../config/quantities.js";
+import { wait, waitOrNone } from "../../config/quantities.js";
 import { allowHosts, headerName, headerValue, serverUrl } from "../http/fields.js";
 import { dialectNames } from "./dialect.js";
 
 const timeouts = z.strictObject({
-  connect: duration().prefault("5s").describe("Longest time to connect."),
-  first_token: duration()
+  connect: wait().prefault("5s").describe("Longest time to connect."),
+  first_token: waitOrNone()
     .prefault("5m")
-    .describe("Longest time from the request to the first byte of the answer; models load in it."),
-  idle: duration().prefault("60s").describe("Longest silence within an answer."),
+    .describe(
+      "Longest time from the request to the first byte of the answer; models load in it. 0: any.",
+    ),
+  idle: waitOrNone().prefault("60s").describe("Longest silence within an answer; 0: any."),
 });
 
 /** An OpenAI-compatible model server. */
@@ -46,9 +48,9 @@ export const openaiSchema = z.strictObject({
     .min(1)
     .default(256)
     .describe("Most connections at once; further calls wait for one."),
-  refresh: duration()
+  refresh: waitOrNone()
     .prefault("60s")
-    .describe("How often the server's list of models is read again."),
+    .describe("How often the server's list of models is read again; 0: never."),
 });
 
 /** The entry after defaults were filled in. */

@@ -1,6 +1,6 @@
 /** What the configuration says of another gateway. */
 import { z } from "zod";
-import { duration } from "../../config/quantities.js";
+import { wait, waitOrNone } from "../../config/quantities.js";
 import { allowHosts, headerName, headerValue, serverUrl } from "../http/fields.js";
 
 /** An entry of type `rest`. */
@@ -34,11 +34,11 @@ export const restSchema = z.strictObject({
   allow_hosts: allowHosts(),
   timeouts: z
     .strictObject({
-      connect: duration().prefault("5s").describe("Longest time to connect."),
-      first_token: duration()
+      connect: wait().prefault("5s").describe("Longest time to connect."),
+      first_token: waitOrNone()
         .prefault("5m")
-        .describe("Longest time from the request to the first byte of the answer."),
-      idle: duration().prefault("60s").describe("Longest silence within an answer."),
+        .describe("Longest time from the request to the first byte of the answer; 0: any."),
+      idle: waitOrNone().prefault("60s").describe("Longest silence within an answer; 0: any."),
     })
     .prefault({})
     .describe("How long things may take."),

@@ -1,6 +1,6 @@
 /** The entry of a server of the Stable Diffusion web API in the configuration. */
 import { z } from "zod";
-import { duration } from "../../config/quantities.js";
+import { wait, waitOrNone } from "../../config/quantities.js";
 import { headerName, headerValue, serverUrl } from "../http/fields.js";
 import { dialectNames } from "./dialect.js";
 
@@ -43,13 +43,13 @@ export const sdapiSchema = z.strictObject({
     .default({})
     .describe("Further fields of every txt2img request, as the server's API has them."),
   timeouts: z
-    .strictObject({ connect: duration().prefault("5s").describe("Longest time to connect.") })
+    .strictObject({ connect: wait().prefault("5s").describe("Longest time to connect.") })
     .prefault({})
     .describe("How long things may take. An image may take as long as its call."),
-  poll: duration()
-    .prefault("500ms")
-    .describe("How often the progress of a running image is asked."),
-  refresh: duration().prefault("60s").describe("How often the list of checkpoints is read again."),
+  poll: wait().prefault("500ms").describe("How often the progress of a running image is asked."),
+  refresh: waitOrNone()
+    .prefault("60s")
+    .describe("How often the list of checkpoints is read again; 0: never."),
 });
 
 /** The entry after defaults were filled in. */
