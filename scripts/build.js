@@ -67,6 +67,22 @@ function keyNow() {
   return hash.digest("hex");
 }
 
+/** The packages that the bundle is made of, or "" if nobody tells. */
+function packagesNow() {
+  // What is installed; the other one is what should be.
+  const lock = ["node_modules/.package-lock.json", "package-lock.json"]
+    .map((name) => join(root, name))
+    .find((path) => existsSync(path));
+  if (!lock) return "";
+  const { packages } = JSON.parse(readFileSync(lock, "utf8"));
+  // The others stay apart, and may be left out of an installation.
+  const joined = Object.entries(packages).filter(
+    ([path, { dev, optional, devOptional }]) => path && !dev && !optional && !devOptional,
+  );
+  const versions = joined.map(([path, { version, integrity }]) => [path, version, integrity]);
+  return createHash("sha256").update(JSON.stringify(versions.sort())).digest("hex");
+}
+
 const outputOf = (source) => join(out, source.replace(/\.ts$/, ".js"));
 
 /** The compiler, or `undefined` where `npm ci --omit=dev` left it out. */
@@ -116,17 +132,25 @@ async function build({ force, optional }) {
     (path) => all || sources[path] !== last.sources[path] || !existsSync(outputOf(path)),
   );
   const gone = Object.keys(last.sources).filter((path) => !(path in sources));
-  if (stale.length === 0 && gone.length === 0) return 0;
+  const packages = packagesNow() || last.packages;
+  const built = () => replace(stampFile, JSON.stringify({ key, packages, sources }));
+  if (packages !== last.packages) dropBundle();
+  if (stale.length === 0 && gone.length === 0) {
+    if (packages === last.packages) return 0;
+    await bundle();
+    built();
+    return 0;
+  }
 
   const ts = await compiler();
   if (!ts) {
-    const built = existsSync(outputOf("src/main.ts"));
+    const runs = existsSync(outputOf("src/main.ts"));
     console.error(
-      built
+      runs
         ? "lintel: the sources changed, and typescript is not installed; dist/ stays as it is"
         : "lintel: not built, because typescript is not installed (npm ci without --omit=dev brings it)",
     );
-    return built || optional ? 0 : 1;
+    return runs || optional ? 0 : 1;
   }
 
   const host = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (d) => report(ts, [d]) };
@@ -148,7 +172,7 @@ async function build({ force, optional }) {
   }
   await bundle();
   // Last of all: a build that was cut short is not taken for a whole one.
-  replace(stampFile, JSON.stringify({ key, sources }));
+  built();
   return 0;
 }
 

@@ -1,7 +1,7 @@
 /** The bundle that a start loads, and the code that is kept of it. */
 import { spawnSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
 import { cacheOf, loadBundle } from "../../src/bundle.js";
@@ -52,6 +52,35 @@ describe("lintel", () => {
     expect(status).toBe(0);
     expect(stdout).toMatch((await esbuildWorks()) ? /^refused\nlintel \d/ : /^lintel \d/);
   });
+});
+
+test("a bundle is made anew of other packages, though no source changed", async () => {
+  if (!(await esbuildWorks())) return;
+  const project = folder();
+  const write = (name: string, text: string) => {
+    mkdirSync(dirname(join(project, name)), { recursive: true });
+    writeFileSync(join(project, name), text);
+  };
+  for (const name of ["scripts", "tsconfig.json", "tsconfig.build.json", "package.json"]) {
+    cpSync(join(root, name), join(project, name), { recursive: true });
+  }
+  for (const name of ["typescript", "esbuild", "@esbuild", "@types"]) {
+    mkdirSync(join(project, "node_modules"), { recursive: true });
+    symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
+  }
+  write("gen/nothing.ts", "");
+  write("src/main.ts", "");
+  write("src/cli/run.ts", 'export { version } from "dependency";');
+  write("node_modules/dependency/package.json", '{ "main": "index.js" }');
+  const install = (version: string) => {
+    write("node_modules/dependency/index.js", `exports.version = "${version}";`);
+    const packages = { "node_modules/dependency": { version } };
+    write("node_modules/.package-lock.json", JSON.stringify({ packages }));
+    spawnSync(process.execPath, [join(project, "scripts/build.js")]);
+    return readFileSync(join(project, "dist/bundle/run.cjs"), "utf8");
+  };
+  expect(install("1.0.0-first")).toContain("1.0.0-first");
+  expect(install("1.0.1-second")).toContain("1.0.1-second");
 });
 
 describe("a bundle", () => {
