@@ -68,7 +68,11 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
     return part;
   };
   try {
-    const entries = await resolveBackends(config);
+    const found = before?.config.backends ? undefined : before?.backends;
+    const entries = await resolveBackends(
+      config,
+      found?.map((one) => one.config),
+    );
     for (const entry of entries) stores.providers.set(entry.name, providerOf(entry));
     const backends = await Promise.all(
       entries.map(async (entry) => {

@@ -7,9 +7,21 @@ const discoveryMs = 300;
 /**
  * The backends to start: those of the configuration, or else the embedded
  * models and the model servers that answer on this machine.
+ * @param before those that were found the last time; they stay, since a server that is
+ *   slow or restarts just now is no server that is gone
+ * @param find looks for model servers
  */
-export async function resolveBackends(config: Config): Promise<readonly BackendConfig[]> {
+export async function resolveBackends(
+  config: Config,
+  before: readonly BackendConfig[] = [{ type: "embedded", name: "embedded" }],
+  find: () => Promise<readonly BackendConfig[]> = findServers,
+): Promise<readonly BackendConfig[]> {
   if (config.backends) return config.backends;
+  const known = new Set(before.map(({ name }) => name));
+  return [...before, ...(await find()).filter(({ name }) => !known.has(name))];
+}
+
+async function findServers(): Promise<BackendConfig[]> {
   const [{ discover }, { discoverImageServers }] = await Promise.all([
     import("../backends/openai/discover.js"),
     import("../backends/discover-images.js"),
@@ -18,9 +30,5 @@ export async function resolveBackends(config: Config): Promise<readonly BackendC
     discover(discoveryMs),
     discoverImageServers(discoveryMs),
   ]);
-  return [
-    { type: "embedded", name: "embedded" },
-    ...found.map((server) => server.config),
-    ...images,
-  ];
+  return [...found.map((server) => server.config), ...images];
 }

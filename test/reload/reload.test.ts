@@ -1,7 +1,10 @@
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { openaiSchema } from "../../src/backends/openai/config.js";
 import { reloadOnChange } from "../../src/cli/reload.js";
+import { resolveBackends } from "../../src/config/backends.js";
+import { configSchema } from "../../src/config/schema.js";
 import { hashToken } from "../../src/core/tokens.js";
 import { gateway } from "../support/gateway.js";
 import { modelServer } from "./model-server.js";
@@ -38,6 +41,21 @@ backends:
     removed: ["a"],
   });
   await a.left();
+});
+
+test("model servers that were found stay though they do not answer, and others are added", async () => {
+  const config = configSchema.parse({});
+  const entry = (name: string) => openaiSchema.parse({ type: "openai", name, url: "http://o" });
+  let answering = ["ollama", "vllm"];
+  const find = async () => answering.map(entry);
+  const first = await resolveBackends(config, undefined, find);
+  expect(first.map(({ name }) => name)).toEqual(["embedded", "ollama", "vllm"]);
+  answering = ["lmstudio", "vllm"];
+  const second = await resolveBackends(config, first, find);
+  expect(second.map(({ name }) => name)).toEqual(["embedded", "ollama", "vllm", "lmstudio"]);
+  expect(second.slice(0, 3)).toEqual(first);
+  const named = configSchema.parse({ backends: [{ type: "embedded", name: "mine" }] });
+  expect(await resolveBackends(named, second, find)).toEqual(named.backends);
 });
 
 test("a stream ends under the configuration that it began under, over two reloads", async () => {
