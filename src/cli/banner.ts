@@ -21,7 +21,7 @@ export interface ServedModel {
   readonly model: Model;
   /** Name of the backend. */
   readonly backend: string;
-  /** `embedded`, or the backend's address. */
+  /** `embedded`, or the backend's address or package. */
   readonly where: string;
 }
 

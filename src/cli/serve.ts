@@ -92,12 +92,7 @@ function startError(error: unknown): string {
 
 /** Where a backend's models run. */
 function whereOf(backend: BackendConfig): string {
-  switch (backend.type) {
-    case "openai":
-      return backend.url;
-    case "node":
-      return backend.address;
-    default:
-      return "embedded";
-  }
+  if ("url" in backend) return backend.url;
+  if ("address" in backend) return backend.address;
+  return "package" in backend ? backend.package : "embedded";
 }

@@ -11,7 +11,7 @@ import {
   listenMessage,
   parseListen,
 } from "./quantities.js";
-import { type Config, configSchema } from "./schema.js";
+import { type BackendConfig, type Config, configSchema } from "./schema.js";
 import { secretsOf } from "./secrets.js";
 import { timeoutWarnings } from "./timeout-warnings.js";
 
@@ -146,9 +146,17 @@ function warningsOf(config: Config): string[] {
   if (config.prices.length === 0 && hasBudget(config)) {
     warnings.push("prices is empty: nothing has a price, and no budget is ever spent");
   }
+  if (config.media.s3 && config.media.store !== "s3") {
+    warnings.push("media.s3 is not looked at, because media.store is filesystem");
+  }
+  if (config.memory_budget !== undefined && !config.backends?.some(countsMemory)) {
+    warnings.push("memory_budget bounds nothing: there is no backend of type llama or onnx");
+  }
   if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
   return [...warnings, ...timeoutWarnings(config)];
 }
+
+const countsMemory = ({ type }: BackendConfig) => type === "llama" || type === "onnx";
 
 function hasBudget({ limits, auth }: Config): boolean {
   const all = [limits.global, limits.caller, ...limits.models, ...auth.tokens.map((t) => t.limits)];

@@ -73,6 +73,23 @@ test("the banner says what there is and what to try; SIGTERM ends with 0", async
   expect(logged.join()).toContain("shutting down");
 });
 
+test("the banner says where backends are that do not answer yet", async () => {
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:0
+backends:
+  - { type: comfyui, name: pictures, url: "http://127.0.0.1:1" }
+  - type: ai-sdk
+    name: others
+    package: "@ai-sdk/none-such"
+    models: [{ id: any, task: chat }]
+`,
+  });
+  const lintel = start([], cwd);
+  started.push(lintel);
+  await lintel.until(/ pictures +http:\/\/127\.0\.0\.1:1 +does not answer yet\n/);
+  expect(lintel.stdout).toMatch(/others,? +@ai-sdk\/none-such +\w/);
+});
+
 test("running calls end in their time; what they may not, is ended", async () => {
   const { lintel, base, server } = await gateway("timeouts: { shutdown: 1ms }\n");
   const answer = chat(base);

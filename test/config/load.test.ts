@@ -111,6 +111,18 @@ models:
   ]);
 });
 
+test("settings that do nothing are warned of", async () => {
+  const warned = async (text: string) =>
+    (await loadConfig({ cwd: folder({ "lintel.yaml": text }), env: {} })).warnings;
+  const s3 = "s3: { bucket: b }";
+  expect(await warned(`memory_budget: 1GiB\nmedia: { ${s3} }\n`)).toEqual([
+    expect.stringMatching(/^media\.s3 is not looked at/),
+    expect.stringMatching(/^memory_budget bounds nothing/),
+  ]);
+  const llama = "backends: [{ type: llama, name: l, path: m.gguf }]";
+  expect(await warned(`memory_budget: 1GiB\n${llama}\nmedia: { store: s3, ${s3} }\n`)).toEqual([]);
+});
+
 test("what the file says reaches the core, the doors and the app", async () => {
   const hash = `sha256:${"0".repeat(64)}`;
   const cwd = folder({
