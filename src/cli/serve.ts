@@ -86,7 +86,7 @@ function startError(error: unknown): string {
   const line = listenError(error);
   if (line !== undefined) return line;
   if (!(error instanceof Error)) return String(error);
-  const expected = "code" in error || error.message.startsWith("media.directory:");
+  const expected = "code" in error || error.message.startsWith("media.");
   return expected ? error.message : (error.stack ?? error.message);
 }
 

@@ -15,6 +15,8 @@ export interface S3Settings extends RetentionSettings {
   readonly endpoint?: string | undefined;
   /** Absent: from the environment. */
   readonly region?: string | undefined;
+  /** How long each attempt of a request may take, milliseconds. Default: 5000, 20000. */
+  readonly patience?: { readonly connectMs: number; readonly answerMs: number } | undefined;
   /** Whether the bucket stands in the path instead of the host's name. */
   readonly pathStyle: boolean;
   /** Absent: from the environment, the shared files, or the machine's role. */
@@ -37,6 +39,9 @@ export interface S3Media extends MediaStore {
 /** The longest that S3 lets a signed address live, seconds. */
 const longestSigned = 7 * 24 * 3600;
 
+/** How long a connection, and an answer or silence within one, may take, milliseconds. */
+const patience = { connectMs: 5000, answerMs: 20_000 };
+
 const install = "npm install @aws-sdk/client-s3 @aws-sdk/s3-request-presigner";
 
 /**
@@ -45,7 +50,15 @@ const install = "npm install @aws-sdk/client-s3 @aws-sdk/s3-request-presigner";
  */
 export async function s3Media(settings: S3Settings): Promise<S3Media> {
   const sdk = await load();
+  const { connectMs, answerMs } = settings.patience ?? patience;
   const client = new sdk.S3Client({
+    // Without these, a store that drops what is sent to it is waited for without end.
+    requestHandler: {
+      connectionTimeout: connectMs,
+      requestTimeout: answerMs,
+      throwOnRequestTimeout: true,
+      socketTimeout: answerMs,
+    },
     forcePathStyle: settings.pathStyle,
     // Checksums in trailers are newer than many stores.
     requestChecksumCalculation: "WHEN_REQUIRED",

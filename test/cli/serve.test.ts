@@ -135,6 +135,25 @@ test("a folder for images that can't be written to is one line and 1", async () 
   expect(stderr).not.toContain("    at ");
 });
 
+test("a bucket that can't be reached is one line and 1", async () => {
+  const cwd = folder({
+    "lintel.yaml": `backends: []
+listen: 127.0.0.1:0
+media:
+  store: s3
+  s3:
+    bucket: pictures
+    endpoint: "http://127.0.0.1:1"
+    access_key_id: a
+    secret_access_key: b
+`,
+  });
+  const { code, stderr } = await run([], cwd);
+  expect(code).toBe(1);
+  expect(stderr).toContain("lintel: media.s3.bucket: pictures can't be reached (ECONNREFUSED)\n");
+  expect(stderr).not.toContain("    at ");
+});
+
 test("a start that fails late ends, and leaves nothing behind", async () => {
   const lacks = (name: string) => `export async function resolve(specifier, context, next) {
   if (!specifier.startsWith("${name}")) return next(specifier, context);

@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { type S3Media, type S3Settings, s3Media } from "../../src/media/s3.js";
 import { bytesOf, nameIn, storeContract } from "./contract.js";
@@ -11,6 +13,36 @@ const hour = 3_600_000;
 test.runIf(versitygw === undefined)("S3: skipped, versitygw is not installed", ({ skip }) => {
   if (process.env.LINTEL_REQUIRE_SERVERS) throw new Error("versitygw is not installed");
   skip();
+});
+
+test("an S3 store that does not answer is an error at the start that says so", async () => {
+  const held: Socket[] = [];
+  const server = createServer((socket) => {
+    held.push(socket);
+    socket.on("error", () => {}).resume();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    for (const socket of held) socket.destroy();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const opening = s3Media({
+    bucket: "pictures",
+    prefix: "",
+    endpoint: `http://127.0.0.1:${port}`,
+    region: "us-east-1",
+    pathStyle: true,
+    credentials: { accessKeyId: "a", secretAccessKey: "b" },
+    address: { by: "presigned" },
+    ttlMs: hour,
+    maxBytes: 1,
+    log: silent,
+    patience: { connectMs: 1000, answerMs: 20 },
+  });
+  await expect(opening).rejects.toThrow("media.s3.bucket: pictures can't be reached (ETIMEDOUT)");
+  expect(held.length).toBeGreaterThan(0);
 });
 
 describe.runIf(versitygw)("S3", () => {
