@@ -5,6 +5,7 @@
  */
 import { Code } from "@connectrpc/connect";
 import { withoutSecrets } from "./secrets.js";
+import { bounded, inWords, shortened } from "./violations.js";
 
 /** A row of the table. */
 interface Row {
@@ -102,7 +103,7 @@ export interface Violation {
 export interface ErrorOptions {
   /** The field at fault. */
   readonly param?: string;
-  /** Every field at fault, for `invalid_fields`. */
+  /** Every field at fault, for `invalid_fields`; the first 2000 bytes of them are kept. */
   readonly violations?: readonly Violation[];
   /** Seconds after which it may work. */
   readonly retryAfter?: number;
@@ -129,13 +130,16 @@ export class LintelError extends Error {
 
   /**
    * @param code which row of the table
-   * @param message for the caller: no address, no key, no stack
+   * @param message for the caller: no address, no key, no stack; cut after 1000 bytes
    */
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(
+      shortened(message, 1000),
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
     this.code = code;
-    this.param = options.param;
-    this.violations = options.violations ?? [];
+    this.param = options.param === undefined ? undefined : shortened(options.param, 200);
+    this.violations = bounded(options.violations ?? []);
     this.askedDelay = options.retryAfter;
     this.retryAfter = options.retryAfter ?? defaultRetryAfter[code];
     this.retry = options.retry ?? retryOf[code] ?? "never";
@@ -165,10 +169,9 @@ const defaultRetryAfter: { readonly [C in ErrorCode]?: number } = {
   shutting_down: 5,
 };
 
-/** An error that names every field at fault. */
+/** An error that names every field at fault, as far as there is room for them. */
 export function invalidFields(violations: readonly Violation[]): LintelError {
-  const message = violations.map((v) => `${v.field}: ${v.message}`).join("; ");
-  return new LintelError("invalid_fields", message, {
+  return new LintelError("invalid_fields", inWords(violations), {
     violations,
     ...(violations[0] && { param: violations[0].field }),
   });

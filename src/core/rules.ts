@@ -17,8 +17,9 @@ import { multiple_of } from "../../gen/lintel/v1/rules_pb.js";
 import type { Violation } from "./errors.js";
 import { describeRange, type Range } from "./range.js";
 import type { Bound } from "./settings.js";
+import { isHopeless } from "./violations.js";
 
-/** Adds what is wrong with a message to `into`. */
+/** Adds what is wrong with a message to `into`; of a list that is wrong in many places, the first. */
 export type Check = (message: object, path: string, into: Violation[]) => void;
 
 type Values = Record<string, unknown>;
@@ -73,14 +74,16 @@ function compileList(
   const allowed = describeRange({ min, max: max === Number.POSITIVE_INFINITY ? undefined : max });
   return (message, path, into) => {
     const values = (message as Values)[field.localName] as readonly unknown[];
+    const name = path + field.name;
     if (values.length < min || values.length > max) {
-      into.push({ field: path + field.name, message: `number of items must be ${allowed}` });
+      into.push({ field: name, message: `number of items must be ${allowed}` });
     }
-    values.forEach((value, i) => {
-      const wrong = item?.(value);
-      if (wrong) into.push({ field: `${path}${field.name}[${i}]`, message: wrong });
-      nested?.(value as object, `${path}${field.name}[${i}].`, into);
-    });
+    const before = into.length;
+    for (let i = 0; i < values.length && !isHopeless(into, before, name, i); i++) {
+      const wrong = item?.(values[i]);
+      if (wrong) into.push({ field: `${name}[${i}]`, message: wrong });
+      nested?.(values[i] as object, `${name}[${i}].`, into);
+    }
   };
 }
 

@@ -45,7 +45,7 @@ function withLoras(call: ImageCall, most: number): Call {
   return { ...call, request: { ...request, loras: "" } };
 }
 
-/** Whether a field, or what contains it, or a part of it, is among `fields`. */
+/** Whether a field, or what contains it, or a part of it, is among `fields`, of which an error has few. */
 function isWithin(field: string, fields: ReadonlySet<string>): boolean {
   for (const other of fields) {
     if (field === other || field.startsWith(`${other}.`) || field.startsWith(`${other}[`))

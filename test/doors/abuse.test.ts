@@ -111,6 +111,38 @@ describe("decisions 4: bad input gets the right error, and the next call is serv
     }
   });
 
+  test.each(["/llm", "/v1/chat/completions"])(
+    "%s: of lists full of mistakes the first are named, and every other field",
+    async (path) => {
+      const server = await serve(backend());
+      const items = (count: number, item: string) => `[${Array(count).fill(item).join(",")}]`;
+      for (const [item, at] of [
+        ["1", ""],
+        ['{"role":"king"}', ".role"],
+      ]) {
+        const lists = `"messages":${items(30_000, item ?? "")},"stop":${items(100_000, "1")}`;
+        const response = await server.post(path, `{${lists},"top_k":"x"}`);
+        expect(response.status).toBe(422);
+        const { error, detail } = await json(response);
+        const first = (name: string, more = "") =>
+          [0, 1, 2, 3, 4, 5, 6, 7].map((i) => `${name}[${i}]${more}`);
+        const named = detail.map(({ loc: [, name, i, more] }: { loc: (string | number)[] }) =>
+          [name, ...(i === undefined ? [] : [`[${i}]`]), ...(more ? [`.${more}`] : [])].join(""),
+        );
+        expect(named.sort()).toEqual(
+          [...first("messages", at), "messages", ...first("stop"), "stop", "top_k"].sort(),
+        );
+        expect(detail).toContainEqual({
+          loc: ["body", "messages"],
+          msg: "the items from 8 on were not checked",
+          type: "value_error",
+        });
+        expect(error.message).toMatch(/; and \d more$/);
+        expect(error.message.length).toBeLessThan(1000);
+      }
+    },
+  );
+
   test.each(paths)("%s: a body that breaks off leaves nothing behind", async (path) => {
     const server = await serve(backend());
     const socket = server.socket(

@@ -1,15 +1,24 @@
 /** Plain gRPC at the level of frames: what no client library sends. */
 import { connect, constants } from "node:http2";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { afterAll, describe, expect, it } from "vitest";
+import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
-import { hangsAfter, says, scripted } from "../support/scripted.js";
+import { LintelError } from "../../src/core/errors.js";
+import { chatModel } from "../support/models.js";
+import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
 import { hello, serveRpc } from "./rpc-server.js";
 
-const { url } = await serveRpc([scripted({ chat: says("a", "b") })], {}, afterAll);
+/** What the model `breaks` does now. */
+let chat = says();
+const backends = [
+  scripted({ chat: says("a", "b") }),
+  scripted({ chat: (call) => chat(call) }, [chatModel("breaks")], "broken"),
+];
+const { url } = await serveRpc(backends, {}, afterAll);
 const client = connect(url);
 afterAll(() => client.destroy());
 
@@ -46,6 +55,10 @@ function post(parts: readonly Uint8Array[], more: Record<string, string> = {}) {
 const errorIn = ({ trailers }: { trailers: Record<string, unknown> }) =>
   findTrailerError(new Headers(Object.entries(trailers).map(([k, v]) => [k, String(v)])));
 
+/** What HTTP/2 counts as the size of a list of headers. */
+const sizeOf = (headers: object) =>
+  Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
+
 describe("plain gRPC", () => {
   it("answers with the content type that was asked in, and a status in the trailers", async () => {
     for (const type of ["application/grpc", "application/grpc+proto"]) {
@@ -56,6 +69,50 @@ describe("plain gRPC", () => {
       expect(bytes).toBeGreaterThan(0);
     }
   });
+
+  /** Trailers of which grpc-java and C-core take 8 KiB in all. */
+  async function failing(request: MessageInitShape<typeof LLMRequestSchema>) {
+    const bytes = toBinary(LLMRequestSchema, create(LLMRequestSchema, request));
+    const answer = await post([encodeEnvelope(0, bytes)]);
+    expect(sizeOf(answer.trailers)).toBeLessThan(8192);
+    // The connection goes on.
+    expect((await post([message])).trailers["grpc-status"]).toBe("0");
+    return errorIn(answer);
+  }
+
+  it("a conversation full of mistakes is an error that clients can take", async () => {
+    const error = await failing({
+      messages: Array(20_000).fill({ role: "king", content: "x" }),
+      stop: Array(20_000).fill(""),
+      temperature: 3,
+      maxTokens: 0,
+      topP: 2,
+      topK: -2,
+      seed: -2n,
+    });
+    expect(error?.code).toBe(Code.InvalidArgument);
+    expect(error?.rawMessage).toMatch(/^messages\[0\]\.role: must be one of .*; and \d more$/);
+    const fields = error?.findDetails(BadRequestSchema)[0]?.fieldViolations.map((v) => v.field);
+    for (const field of ["messages", "stop", "temperature", "max_tokens", "top_p", "top_k", "seed"])
+      expect(fields).toContain(field);
+  });
+
+  it.each(["%", "\n", "é", "図", "🎨", "\ud83c"])(
+    "a model server's endless words, of %j, are an error that clients can take",
+    async (character) => {
+      const words = character.repeat(5000);
+      chat = breaksAfter(
+        new LintelError("invalid_fields", words, {
+          param: words,
+          violations: Array(500).fill({ field: words, message: words }),
+          retryAfter: 1.5,
+        }),
+      );
+      const error = await failing({ ...hello, model: "breaks" });
+      expect(error?.rawMessage).toMatch(/^(.)\1*…$/su);
+      expect(error?.findDetails(BadRequestSchema)[0]?.fieldViolations).not.toEqual([]);
+    },
+  );
 
   it("takes a message in however many pieces", async () => {
     const pieces = [...message].map((byte) => Uint8Array.of(byte));

@@ -11,6 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import type { Violation } from "../../core/errors.js";
+import { isHopeless } from "../../core/violations.js";
 
 /** A JSON object as `JSON.parse` made it. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -19,7 +20,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export interface Decoded<T> {
   /** The message; a field that could not be decoded is as if not set. */
   readonly message: T;
-  /** What has the wrong type, by path. */
+  /** What has the wrong type, by path; of a list with much of it, the first. */
   readonly violations: Violation[];
 }
 
@@ -103,11 +104,16 @@ function compileField(field: DescField): Read {
       // What can't be decoded keeps its place, so that the others keep theirs.
       const unset = field.listKind === "scalar" ? scalarZeroValue(field.scalar, false) : undefined;
       return (value, path, into) => {
-        if (Array.isArray(value)) {
-          return value.map((v, i) => item(v, `${path}[${i}]`, into) ?? unset);
+        if (!Array.isArray(value)) {
+          into.push({ field: path, message: "must be an array" });
+          return undefined;
         }
-        into.push({ field: path, message: "must be an array" });
-        return undefined;
+        const items: unknown[] = [];
+        const before = into.length;
+        for (let i = 0; i < value.length && !isHopeless(into, before, path, i); i++) {
+          items.push(item(value[i], `${path}[${i}]`, into) ?? unset);
+        }
+        return items;
       };
     }
   }
