@@ -37,7 +37,9 @@ export const media: Door = async (app, { gateway }) => {
   );
   app.setErrorHandler((error, request, reply) => {
     gateway.log.error({ err: error, id: request.id }, "an image could not be read");
-    return sendError(reply, new LintelError("internal", "internal error", { cause: error }));
+    // Said before its first byte was read.
+    reply.removeHeader("etag").removeHeader("content-range");
+    return refuse(reply, new LintelError("internal", "internal error", { cause: error }));
   });
 
   async function answer(
@@ -51,25 +53,26 @@ export const media: Door = async (app, { gateway }) => {
     withBody: boolean,
   ): Promise<FastifyReply> {
     const image = namePattern.test(name) ? await gateway.media?.get(name) : undefined;
-    if (!image) return sendError(reply, new LintelError("not_found", "no such image"));
+    if (!image) return refuse(reply, new LintelError("not_found", "no such image"));
     // What stands under a name never changes.
     const etag = `"${name}"`;
-    reply.headers({ ...headers, etag, "cache-control": cacheControl(image, Date.now()) });
+    const kept = { etag, "cache-control": cacheControl(image, Date.now()) };
+    reply.headers(headers);
     if (tagsOf(asked["if-none-match"]).some((tag) => tag === etag || tag === "*")) {
       await image.close();
-      return reply.code(304).send();
+      return reply.headers(kept).code(304).send();
     }
     const whole = asked["if-range"] !== undefined && asked["if-range"] !== etag;
     const range = whole ? undefined : rangeOf(asked.range, image.size);
     if (range === "unsatisfiable") {
       await image.close();
       reply.header("content-range", `bytes */${image.size}`);
-      return sendError(
+      return refuse(
         reply,
         new LintelError("range_not_satisfiable", "the range is outside of the image"),
       );
     }
-    reply.type(image.mimeType).header("content-length", lengthOf(range, image.size));
+    reply.headers(kept).type(image.mimeType).header("content-length", lengthOf(range, image.size));
     if (range)
       reply.code(206).header("content-range", `bytes ${range.start}-${range.end}/${image.size}`);
     if (withBody) return reply.send(image.read(range));
@@ -77,6 +80,10 @@ export const media: Door = async (app, { gateway }) => {
     return reply.send();
   }
 };
+
+/** Sends an error that nobody keeps in the image's place. */
+const refuse = (reply: FastifyReply, error: LintelError): FastifyReply =>
+  sendError(reply.header("cache-control", "no-store"), error);
 
 /** Only who asked for an image should keep it, so that no shared cache does, and not for longer than we do. */
 function cacheControl({ expiresAt }: StoredMedia, now: number): string {

@@ -1,4 +1,6 @@
+import { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
+import type { MediaStore } from "../../src/core/media.js";
 import { paints, png, scripted } from "../support/scripted.js";
 import { json, serve } from "./serve.js";
 
@@ -57,6 +59,8 @@ describe("decisions 2: stored images", () => {
     const outside = await get({ range: `bytes=${size}-` });
     expect(outside.status).toBe(416);
     expect(outside.headers.get("content-range")).toBe(`bytes */${size}`);
+    expect(outside.headers.get("cache-control")).toBe("no-store");
+    expect(outside.headers.get("etag")).toBeNull();
     expect((await json(outside)).error.code).toBe("range_not_satisfiable");
   });
 
@@ -110,6 +114,37 @@ describe("decisions 2: stored images", () => {
     for (const name of [...bad, good]) await fetch(`${server.url}/media/${name}`);
     expect(asked).toEqual([good]);
   });
+
+  test.each<Record<string, string>>([{}, { range: "bytes=2-5" }])(
+    "an image that was found and then can't be read is a 500 that nobody keeps, %j",
+    async (asked) => {
+      const failing: MediaStore = {
+        put: async () => "",
+        get: async () => ({
+          mimeType: "image/png",
+          size: 100,
+          expiresAt: Date.now() + 86_400_000,
+          read: () =>
+            new Readable({
+              read() {
+                this.destroy(new Error("EIO /secret/path"));
+              },
+            }),
+          close: async () => {},
+        }),
+        delete: async () => {},
+        close: async () => {},
+      };
+      const server = await serve(scripted({}), { parts: { media: failing } });
+      const address = `${server.url}/media/00000000000000000000000000000001.png`;
+      const response = await fetch(address, { headers: asked });
+      expect(response.status).toBe(500);
+      expect(response.headers.get("cache-control")).toBe("no-store");
+      for (const name of ["etag", "content-range"]) expect(response.headers.get(name)).toBeNull();
+      expect(response.headers.get("content-type")).toMatch(/json/);
+      expect(await response.text()).not.toMatch("secret");
+    },
+  );
 
   test("a store that fails is a 500 that tells nothing", async () => {
     const broken = {
