@@ -61,7 +61,7 @@ describe("JSON to messages", () => {
     ["seed", "0.5", "must be an integer"],
     ["seed", "9007199254740993", "must be an integer from -9007199254740991 to 9007199254740991"],
     ["seed", "1e30", "must be an integer from -9007199254740991 to 9007199254740991"],
-    ["stop", '"end"', "must be an array"],
+    ["stop", "5", "must be an array of strings, or a string"],
   ])("%s: %s is refused", (field, value, message) => {
     const { violations, message: decoded } = chat(JSON.parse(`{"${field}":${value}}`));
     expect(violations).toEqual([{ field, message }]);
@@ -89,6 +89,11 @@ describe("JSON to messages", () => {
     const json =
       '{"messages":[{"role":null,"content":null}],"model":null,"temperature":null,"seed":null,"stop":null}';
     expect(fields(json)).toEqual([]);
+  });
+
+  test("a string is a list of strings with it alone", () => {
+    expect(chat({ stop: "end" })).toMatchObject({ message: { stop: ["end"] }, violations: [] });
+    expect(fields('{"messages":"Hello"}')).toEqual(["messages"]);
   });
 
   test("-0 is 0", () => {

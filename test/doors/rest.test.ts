@@ -69,6 +69,17 @@ describe("decisions 1: POST /llm", () => {
     expect(backend.asked.map((r) => ({ ...r }))).toEqual(Array(3).fill({ ...backend.asked[0] }));
   });
 
+  test("`stop` may be one string", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    for (const stop of ["end", ["end"]]) {
+      expect((await server.post("/llm", hello({ stop }))).status).toBe(200);
+    }
+    expect(backend.asked).toMatchObject([{ stop: ["end"] }, { stop: ["end"] }]);
+    const empty = await server.post("/llm", hello({ stop: "" }));
+    expect((await json(empty)).error).toMatchObject({ code: "invalid_fields", param: "stop[0]" });
+  });
+
   test("what the model does not support is in `warnings` and the header", async () => {
     const backend = scripted({ chat: says("Hi") }, [chatModel("chat-1", { supports: [] })]);
     const server = await serve(backend);

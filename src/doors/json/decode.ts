@@ -42,8 +42,8 @@ interface Field {
 
 /**
  * Compiles the decoder of a message type. `null` counts as not set, unknown
- * fields are ignored. What is missing is not looked for: that is a rule, and
- * rules are the core's.
+ * fields are ignored, and a string stands for a list of it alone. What is
+ * missing is not looked for: that is a rule, and rules are the core's.
  * @param embedded string fields that may also come as JSON and then are
  *   written out as text
  */
@@ -103,9 +103,12 @@ function compileField(field: DescField): Read {
         : readerOf(field.scalar as ScalarType, field);
       // What can't be decoded keeps its place, so that the others keep theirs.
       const unset = field.listKind === "scalar" ? scalarZeroValue(field.scalar, false) : undefined;
+      const texts = unset === "";
       return (value, path, into) => {
+        if (texts && typeof value === "string") return [item(value, path, into)];
         if (!Array.isArray(value)) {
-          into.push({ field: path, message: "must be an array" });
+          const message = texts ? "must be an array of strings, or a string" : "must be an array";
+          into.push({ field: path, message });
           return undefined;
         }
         const items: unknown[] = [];

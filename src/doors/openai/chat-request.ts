@@ -22,7 +22,7 @@ const decode = compileDecoder(LLMRequestSchema);
 export function readChat(json: JsonObject): ChatRequest {
   const warnings: string[] = [];
   let refused = checkParameters(json, chatParameters, warnings);
-  const { messages, stop, max_completion_tokens: limit } = json;
+  const { messages, max_completion_tokens: limit } = json;
   const names: Names = limit == null ? {} : { max_tokens: "max_completion_tokens" };
   const changed: Record<string, unknown> = {};
   if (Array.isArray(messages) && messages.some(hasParts)) {
@@ -32,7 +32,6 @@ export function readChat(json: JsonObject): ChatRequest {
       }),
     );
   }
-  if (typeof stop === "string") changed.stop = [stop];
   if (limit != null) changed.max_tokens = limit;
   const { message, violations } = decode({ ...json, ...changed });
   const form = answerForm(json, violations);
