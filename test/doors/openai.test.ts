@@ -235,7 +235,36 @@ describe("decisions 6: POST /v1/images/generations", () => {
     }
   });
 
+  test("the contract's own names of what OpenAI calls otherwise count, too", async () => {
+    const backend = scripted({ streamTextToImage: paints() }, [
+      imageModel("image-1"),
+      imageModel("image-2"),
+    ]);
+    const server = await serve(backend);
+    const own = { model_id: "image-2", width: 512, height: 256, num_images_per_prompt: 2 };
+    const both = { model: "image-2", size: "512x256", n: 2 };
+    for (const more of [own, { ...own, model: "", size: "auto", n: null }, { ...own, ...both }]) {
+      const response = await server.post(generations, { prompt: "a cat", ...more });
+      expect((await json(response)).data).toHaveLength(2);
+    }
+    for (const asked of backend.asked) {
+      expect(asked).toMatchObject({
+        modelId: "image-2",
+        width: 512,
+        height: 256,
+        numImagesPerPrompt: 2,
+      });
+    }
+  });
+
   test.each([
+    [422, "width", { width: 63 }],
+    [422, "height", { height: "x" }],
+    [422, "num_images_per_prompt", { num_images_per_prompt: 9 }],
+    [404, "model_id", { model_id: "none" }],
+    [422, "size", { size: "64x64", height: 128 }],
+    [422, "n", { n: 1, num_images_per_prompt: 2 }],
+    [422, "model", { model: "image-1", model_id: "image-2" }],
     [422, "size", { size: "big" }],
     [422, "size", { size: "63x64" }],
     [422, "size", { size: 64 }],

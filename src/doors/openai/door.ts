@@ -7,7 +7,7 @@ import { originOf } from "../json/origin.js";
 import { sendWhole } from "../json/reply.js";
 import { sendEvents } from "../json/sse.js";
 import { readChat } from "./chat-request.js";
-import { imageNames, readImage, wholeOpenAIImages } from "./image-request.js";
+import { readImage, wholeOpenAIImages } from "./image-request.js";
 import { modelList, oneModel } from "./models.js";
 import { renamed } from "./rename.js";
 
@@ -43,11 +43,11 @@ export const openai: Door = async (app, options) => {
 
   app.post("/v1/images/generations", async (request, reply) => {
     const { json = {}, defect } = bodyOf(request);
-    const { message, warnings, ...read } = readImage(json);
+    const { message, warnings, names, ...read } = readImage(json);
     const origin = originOf(request, reply, "openai", settings, defect ?? read.defect);
     return sendWhole(
       reply,
-      renamed(gateway.call("textToImage", message, origin), imageNames),
+      renamed(gateway.call("textToImage", message, origin), names),
       (response) => wholeOpenAIImages(response, warnings),
       warnings,
     );

@@ -4,7 +4,7 @@ import {
   TextToImageRequestSchema,
   type TextToImageResponse,
 } from "../../../gen/lintel/v1/image_pb.js";
-import { invalidFields, type LintelError } from "../../core/errors.js";
+import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { compileDecoder, type JsonObject } from "../json/decode.js";
 import type { JsonText } from "../json/parts.js";
 import { checkParameters, imageParameters } from "./parameters.js";
@@ -16,10 +16,11 @@ export interface ImageRequest {
   readonly defect: LintelError | undefined;
   /** What was dropped. */
   readonly warnings: readonly string[];
+  readonly names: Names;
 }
 
 /** How OpenAI calls the contract's fields. */
-export const imageNames: Names = {
+const openaiNames: Names = {
   model_id: "model",
   num_images_per_prompt: "n",
   width: "size",
@@ -28,30 +29,52 @@ export const imageNames: Names = {
 
 const decode = compileDecoder(TextToImageRequestSchema, ["loras"]);
 
-/** Reads a request; the contract's further fields may stand in it too. */
+/** Reads a request; the contract's further fields may stand in it too, also those that OpenAI calls otherwise. */
 export function readImage(json: JsonObject): ImageRequest {
   const warnings: string[] = [];
   const refused = checkParameters(json, imageParameters, warnings);
   const size = sizeOf(json.size);
-  const form = json.response_format ?? "url";
-  const { message, violations } = decode({
-    ...json,
-    model_id: json.model,
+  const { changed, names, clashes } = merge(json, {
+    model_id: json.model || undefined,
     num_images_per_prompt: json.n,
     width: size?.width,
     height: size?.height,
+  });
+  const form = json.response_format ?? "url";
+  const { message, violations } = decode({
+    ...json,
+    ...changed,
     include_data: form === "b64_json",
     include_previews: false,
   });
+  violations.push(...clashes);
   if (!size) {
     violations.push({ field: "size", message: 'must be "auto" or like "1024x576"' });
   }
   if (form !== "url" && form !== "b64_json") {
     violations.push({ field: "response_format", message: 'must be "url" or "b64_json"' });
   }
-  const defect =
-    violations.length > 0 ? renamedError(invalidFields(violations), imageNames) : refused;
-  return { message, defect, warnings };
+  const defect = violations.length > 0 ? renamedError(invalidFields(violations), names) : refused;
+  return { message, defect, warnings, names };
+}
+
+/** What OpenAI's fields say, by the contract's names, where nothing else is said by those. */
+function merge(json: JsonObject, said: JsonObject) {
+  const changed: Record<string, unknown> = {};
+  const names: Record<string, string> = { ...openaiNames };
+  const clashes: Violation[] = [];
+  for (const [field, name] of Object.entries(openaiNames)) {
+    const [own, value] = [json[field] ?? undefined, said[field] ?? undefined];
+    if (value === undefined) {
+      if (own !== undefined) delete names[field];
+      continue;
+    }
+    changed[field] = value;
+    if (own !== undefined && own !== value) {
+      clashes.push({ field: name, message: `must say the same as ${field}, or be left out` });
+    }
+  }
+  return { changed, names, clashes };
 }
 
 /** The answer as JSON text. */
