@@ -105,7 +105,7 @@ export interface ErrorOptions {
   readonly param?: string;
   /** Every field at fault, for `invalid_fields`; the first 2000 bytes of them are kept. */
   readonly violations?: readonly Violation[];
-  /** Seconds after which it may work. */
+  /** Seconds after which it may work; at most a year is kept. */
   readonly retryAfter?: number;
   /** Default: by the code. */
   readonly retry?: Retry;
@@ -140,8 +140,8 @@ export class LintelError extends Error {
     this.code = code;
     this.param = options.param === undefined ? undefined : shortened(options.param, 200);
     this.violations = bounded(options.violations ?? []);
-    this.askedDelay = options.retryAfter;
-    this.retryAfter = options.retryAfter ?? defaultRetryAfter[code];
+    this.askedDelay = options.retryAfter && Math.min(options.retryAfter, year);
+    this.retryAfter = this.askedDelay ?? defaultRetryAfter[code];
     this.retry = options.retry ?? retryOf[code] ?? "never";
     this.allow = options.allow;
   }
@@ -161,6 +161,9 @@ export class LintelError extends Error {
     return errorTable[this.code].type;
   }
 }
+
+/** Seconds. What a model server asks for may be more than protobuf and HTTP have numbers for. */
+const year = 31_536_000;
 
 /** Statuses that need `Retry-After` get one, also where nobody said when. */
 const defaultRetryAfter: { readonly [C in ErrorCode]?: number } = {

@@ -5,7 +5,7 @@ import { Code } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { afterAll, describe, expect, it } from "vitest";
-import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../src/core/errors.js";
 import { chatModel } from "../support/models.js";
@@ -113,6 +113,13 @@ describe("plain gRPC", () => {
       expect(error?.findDetails(BadRequestSchema)[0]?.fieldViolations).not.toEqual([]);
     },
   );
+
+  it("a model server that wants to be left alone for ages is an error that clients can take", async () => {
+    chat = breaksAfter(new LintelError("invalid_value", "words", { retryAfter: 1e23 }));
+    const error = await failing({ ...hello, model: "breaks" });
+    expect(error?.code).toBe(Code.InvalidArgument);
+    expect(error?.findDetails(RetryInfoSchema)[0]?.retryDelay?.seconds).toBe(31_536_000n);
+  });
 
   it("takes a message in however many pieces", async () => {
     const pieces = [...message].map((byte) => Uint8Array.of(byte));
