@@ -93,6 +93,8 @@ async function* run(
         const percent = (100 * (index + step / Math.max(steps, 1))) / images;
         out.push(progressEvent({ ...e.value, index, images, percent }));
       } else if (e.case === "image" && e.value.media) {
+        // Places become positions of a list, which is as long as the last one says.
+        if (!(e.value.index >= 0 && e.value.index < job.images)) throw notAll();
         const asked = (call.request.seed ?? -1n) >= 0n && job.seed !== undefined;
         checkMade(call, e.value.media, asked ? nth(job.seed, e.value.index) : undefined);
         // Who asked for none is told 0, as of every model without seeds.
@@ -109,8 +111,10 @@ async function* run(
     if (out.length > 0) yield out;
   }
   if (done && ready === job.images) return;
-  throw new LintelError("upstream_failed", "the model server did not make all images");
+  throw notAll();
 }
+
+const notAll = () => new LintelError("upstream_failed", "the model server did not make all images");
 
 function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
   const { request } = call;

@@ -23,6 +23,22 @@ const jobs = (backend: ReturnType<typeof painter>) =>
     return [r.prompt, r.negativePrompt, Number(r.seed), r.numImagesPerPrompt];
   });
 
+it.each([1, 2 ** 31 - 1, -1])(
+  "an image in place %i, for which nobody asked, is a failure of the model server",
+  async (index) => {
+    const backend = scripted({
+      async *streamTextToImage() {
+        yield [imageEvent(index, inlineImage(png(1), 1, {})), doneEvent([])];
+      },
+    });
+    for (const method of ["textToImage", "streamTextToImage"] as const) {
+      await expect(run(coreOf([backend]), method, { prompt: "a cat" })).rejects.toEqual(
+        failure("upstream_failed"),
+      );
+    }
+  },
+);
+
 describe("decisions 2: prompts with |", () => {
   it("are a batch: trimmed, blanks dropped, each num_images_per_prompt times, prompt by prompt", async () => {
     const backend = painter();
