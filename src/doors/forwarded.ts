@@ -22,7 +22,8 @@ export type BaseUrlOf = (
 ) => string | undefined;
 
 const hostPattern = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
-const prefixPattern = /^(?:\/[\w.~%-]+)+$/;
+/** With the slashes at its end: a pattern for them alone would look at a row of others again from each. */
+const prefixPattern = /^((?:\/[\w.~%-]+)+)\/*$/;
 
 /**
  * Reads `X-Forwarded-Proto`, `-Host` and `-Prefix`, and where there is none of
@@ -44,8 +45,8 @@ export function forwardedBy(trusted: TrustedProxies): BaseUrlOf | undefined {
     const proto = (said.proto ?? (encrypted ? "https" : "http")).toLowerCase();
     const host = said.host ?? header("host") ?? header(":authority") ?? "";
     if (!/^https?$/.test(proto) || !hostPattern.test(host)) return undefined;
-    const prefix = (last(header("x-forwarded-prefix")) ?? "").replace(/\/+$/, "");
-    return `${proto}://${host}${prefixPattern.test(prefix) ? prefix : ""}`;
+    const [, prefix = ""] = prefixPattern.exec(last(header("x-forwarded-prefix")) ?? "") ?? [];
+    return `${proto}://${host}${prefix}`;
   };
 }
 
