@@ -53,7 +53,7 @@ for (const [name, of] of Object.entries({ warm: settings["requests, per caller"]
     settings: of as LimitSettings,
     prices,
     store: memoryLimits(),
-    mostPrompts: 4,
+    bounds: {},
   });
   const handle = step(() => ({}) as never);
   const before = process.cpuUsage();

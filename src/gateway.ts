@@ -133,7 +133,10 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
     live.add(after);
     setup = after;
     for (const part of after.made) part.start?.();
-    void core.replace(after.core).then(() => retire(before));
+    core
+      .replace(after.core)
+      .then(() => retire(before))
+      .catch((err) => log.error({ err }, "a part of the configuration before can't be closed"));
     const { bodyLimit: _atStart, ...times } = doorSettings(next);
     Object.assign(settings, times);
     const certificate = renewed !== undefined && !isDeepStrictEqual(renewed, tls);

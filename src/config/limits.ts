@@ -5,7 +5,7 @@ import type { LimitParts } from "../core/limits/step.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { CountingSettings } from "../state/counting.js";
 import { limitsOf, limitsSchema } from "./caller-limits.js";
-import { duration, size, waitOrNone } from "./quantities.js";
+import { period, size, waitOrNone } from "./quantities.js";
 import { redisSettings } from "./redis.js";
 import type { Config } from "./schema.js";
 
@@ -39,7 +39,7 @@ export const pricesSchema = z.array(
 
 export const idempotencySchema = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether Idempotency-Key is looked at."),
-  ttl: duration().prefault("24h").describe("How long answers are kept."),
+  ttl: period().prefault("24h").describe("How long answers are kept."),
   max_answer: size()
     .prefault("16MiB")
     .describe("Largest answer that is kept. Who asks again for a larger one is refused."),
@@ -57,7 +57,7 @@ export const idempotencySchema = z.strictObject({
 export function limitParts(
   config: Config,
   store: LimitStore,
-): Omit<LimitParts, "mostPrompts"> | undefined {
+): Omit<LimitParts, "bounds"> | undefined {
   const settings = limitSettings(config);
   const some = settings.global || settings.caller || settings.models.length > 0;
   if (!some && !callersOwn(config)) return undefined;

@@ -45,6 +45,12 @@ export const duration = () =>
     "must be a duration such as 500ms, 30s, 15m, 24h or 7d, or a number of milliseconds",
   );
 
+const positive = (ms: number) => ms > 0;
+const positiveMessage = { error: "must be longer than 0" };
+
+/** A duration longer than 0, however long. */
+export const period = () => duration().refine(positive, positiveMessage);
+
 /** Longest that Node's timers can wait, in whole days; beyond they fire at once. Milliseconds. */
 export const longestWait = 24 * 86_400_000;
 
@@ -53,7 +59,7 @@ export const waitOrNone = () =>
   duration().refine((ms) => ms <= longestWait, { error: "must be at most 24d" });
 
 /** A duration that is waited: longer than 0, at most 24 days. */
-export const wait = () => waitOrNone().refine((ms) => ms > 0, { error: "must be longer than 0" });
+export const wait = () => waitOrNone().refine(positive, positiveMessage);
 
 const timeMessage = "must be a date or a time such as 2027-01-31 or 2027-01-31T18:00:00Z";
 

@@ -151,7 +151,9 @@ export const configSchema = z.strictObject({
     .describe(
       "Whose X-Forwarded-Proto, -Host and -Prefix, or Forwarded, say where callers find images, if public_url does not: of every proxy, of none, or of these addresses and networks.",
     ),
-  bounds: bounds.prefault({}).describe("Bounds of request fields."),
+  bounds: bounds
+    .prefault({})
+    .describe("Bounds of request fields. A default outside of them is moved into them."),
   body_limit: size().prefault("1MiB").describe("Largest request body."),
   default_models: z
     .strictObject({

@@ -8,7 +8,7 @@ import { LintelError } from "./errors.js";
 import { finisher } from "./finish.js";
 import type { Gateway, Origin, Running } from "./gateway.js";
 import { type IdempotencyParts, idempotency } from "./idempotency/step.js";
-import { images, mostPrompts } from "./images.js";
+import { images } from "./images.js";
 import { Life } from "./life.js";
 import { type LimitParts, limit } from "./limits/step.js";
 import type { Logger } from "./log.js";
@@ -48,7 +48,7 @@ export interface CoreParts {
   /** Makes a PNG unrecognisable. */
   readonly blur: (png: Uint8Array) => Promise<Uint8Array>;
   /** Absent: nothing is limited, also not by callers' own limits. */
-  readonly limits?: Omit<LimitParts, "mostPrompts"> | undefined;
+  readonly limits?: Omit<LimitParts, "bounds"> | undefined;
   /** Absent: a call that is repeated runs again. */
   readonly idempotency?: IdempotencyParts | undefined;
   /** Absent: nobody watches. */
@@ -101,7 +101,7 @@ export function createCore(parts: CoreParts): Core {
       ...(parts.usage ? [meter(parts.usage)] : []),
       validate(settings),
       resolve(catalogue),
-      ...(parts.limits ? [limit({ ...parts.limits, mostPrompts: mostPrompts(settings) })] : []),
+      ...(parts.limits ? [limit({ ...parts.limits, bounds: settings.bounds })] : []),
       completion,
       images(
         settings,

@@ -8,7 +8,8 @@ import { type TextToImageRequest, TextToImageRequestSchema } from "../../gen/lin
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import { chatDefaults, imageDefaults } from "./defaults.js";
 import { LintelError } from "./errors.js";
-import type { ModelSettings, UnsupportedPolicy } from "./settings.js";
+import { multipleOf } from "./rules.js";
+import type { Bound, Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
 
 type Values = Record<string, unknown>;
 
@@ -22,6 +23,8 @@ interface Parameter {
   readonly fallback: unknown;
   /** Whether it changes what the caller gets; else it only tunes. */
   readonly changes: boolean;
+  /** What its values are multiples of; absent: of nothing. */
+  readonly multipleOf: number | undefined;
 }
 
 const changing = new Set(["loras", "seed", "height", "width", "stop"]);
@@ -46,6 +49,7 @@ function parametersOf(fields: readonly DescField[], defaults: Values): Parameter
       // A chat's seed is a wish everywhere; a picture's seed is the picture.
       changes:
         changing.has(field.name) && !(field.name === "seed" && field.parent === LLMRequestSchema),
+      multipleOf: multipleOf(field),
     }));
 }
 
@@ -67,27 +71,40 @@ interface Plan {
   readonly unset: Values;
 }
 
-/** Of models by their settings; neither outlives a reload. */
+/** Of models by their settings, or by the bounds where they have none; none of it outlives a reload. */
 const plans = new WeakMap<Model, WeakMap<object, Plan>>();
-const noSettings = {};
 
-function planOf(model: Model, settings: ModelSettings | undefined, chat: boolean): Plan {
-  const known = plans.get(model)?.get(settings ?? noSettings);
+function planOf(
+  model: Model,
+  settings: ModelSettings | undefined,
+  bounds: Bounds,
+  chat: boolean,
+): Plan {
+  const known = plans.get(model)?.get(settings ?? bounds);
   if (known) return known;
   const all = chat ? parameters.chat : parameters.image;
   const supported = new Set(model.supports);
   const plan: Plan = {
     parameters: all.map((one) => ({ ...one, supported: supported.has(one.name) })),
     unset: Object.fromEntries(
-      all.map(({ name, key, fallback }) => {
+      all.map(({ name, key, fallback, multipleOf }) => {
         const own = settings?.defaults?.[name] ?? model.defaults[name] ?? fallback;
-        return [key, name === "seed" ? undefined : own];
+        return [key, name === "seed" ? undefined : within(own, bounds[name], multipleOf)];
       }),
     ),
   };
   const ofModel = plans.get(model) ?? new WeakMap<object, Plan>();
-  plans.set(model, ofModel.set(settings ?? noSettings, plan));
+  plans.set(model, ofModel.set(settings ?? bounds, plan));
   return plan;
+}
+
+/** A default, or what comes next to it within the operator's bound. */
+function within(value: unknown, bound: Bound | undefined, multipleOf = 0): unknown {
+  if (typeof value !== "number" || !bound) return value;
+  const { min = value, max = value } = bound;
+  const beyond = multipleOf && (value > max ? max % multipleOf : -min % multipleOf);
+  if (value > max) return max - beyond;
+  return value < min ? min - beyond : value;
 }
 
 /** A request of either operation. */
@@ -134,6 +151,7 @@ const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToIm
 
 /**
  * The request as a model can take it, naming the model as its backend does.
+ * @param bounds the operator's, which defaults are moved into
  * @param warnings gets a line for everything dropped
  * @throws LintelError `unsupported_parameter`, or `invalid_fields` where the
  *   caller's own `max_tokens` is above the model's cap; defaults are cut to it
@@ -142,10 +160,11 @@ export function fitRequest<R extends Request>(
   request: R,
   model: Model,
   settings: ModelSettings | undefined,
+  bounds: Bounds,
   warnings: string[],
 ): R {
   const chat = request.$typeName === "lintel.v1.LLMRequest";
-  const { unset, parameters } = planOf(model, settings, chat);
+  const { unset, parameters } = planOf(model, settings, bounds, chat);
   const fitted: Values = chat ? copyChat(request, model.id) : copyImage(request, model.id);
   for (const parameter of parameters) {
     const { key, fallback, supported } = parameter;
@@ -166,9 +185,10 @@ export function completionTokens(
   { maxTokens }: LLMRequest,
   model: Model,
   settings: ModelSettings | undefined,
+  bounds: Bounds,
 ): number {
   const own = isSet(maxTokens, chatDefaults.maxTokens) && model.supports.includes("max_tokens");
-  const asked = (own ? maxTokens : planOf(model, settings, true).unset.maxTokens) as number;
+  const asked = (own ? maxTokens : planOf(model, settings, bounds, true).unset.maxTokens) as number;
   return Math.min(asked, capOf(model, settings));
 }
 

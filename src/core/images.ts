@@ -18,13 +18,13 @@ import { warn } from "./fit.js";
 import { doneEvent, imageEvent, progressEvent } from "./image-events.js";
 import { checkMade } from "./made.js";
 import { type Prompt, promptsOf, type Reading, readingOf } from "./prompts.js";
-import type { CoreSettings } from "./settings.js";
+import type { Bounds, CoreSettings } from "./settings.js";
 
 /** Events of `streamTextToImage`, in batches. */
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
 
 /** How many prompts one request may have. */
-export const mostPrompts = (settings: CoreSettings): number => settings.bounds.prompts?.max ?? 4;
+export const mostPrompts = (bounds: Bounds): number => bounds.prompts?.max ?? 4;
 
 type ImageCall = Call<"textToImage"> | Call<"streamTextToImage">;
 
@@ -40,7 +40,7 @@ interface Job extends Prompt {
  * @param finish what is done to each image before the caller gets it
  */
 export function images(settings: CoreSettings, finish: Finish): Middleware {
-  const most = mostPrompts(settings);
+  const most = mostPrompts(settings.bounds);
   return (next) => (call) => {
     if (call.method === "streamTextToImage") {
       return generate(

@@ -16,7 +16,7 @@ import { type FieldRules, field as fieldRules } from "../../gen/buf/validate/val
 import { multiple_of } from "../../gen/lintel/v1/rules_pb.js";
 import type { Violation } from "./errors.js";
 import { describeRange, type Range } from "./range.js";
-import type { Bound } from "./settings.js";
+import type { Bound, Bounds } from "./settings.js";
 import { isHopeless } from "./violations.js";
 
 /** Adds what is wrong with a message to `into`; of a list that is wrong in many places, the first. */
@@ -29,7 +29,7 @@ type Values = Record<string, unknown>;
  * @param bounds the operator's, by field name; they replace the proto's
  * @throws Error if the proto uses a rule that is not known here
  */
-export function compileRules(desc: DescMessage, bounds: Readonly<Record<string, Bound>>): Check {
+export function compileRules(desc: DescMessage, bounds: Bounds): Check {
   const checks = desc.fields
     .map((field) => compileField(field, bounds))
     .filter((c) => c !== undefined);
@@ -38,10 +38,7 @@ export function compileRules(desc: DescMessage, bounds: Readonly<Record<string, 
   };
 }
 
-function compileField(
-  field: DescField,
-  bounds: Readonly<Record<string, Bound>>,
-): Check | undefined {
+function compileField(field: DescField, bounds: Bounds): Check | undefined {
   const rules = getOption(field, fieldRules);
   const bound = bounds[field.name];
   if (field.fieldKind === "list") return compileList(field, rules, bound, bounds);
@@ -63,7 +60,7 @@ function compileList(
   field: DescField & { fieldKind: "list" },
   rules: FieldRules,
   bound: Bound | undefined,
-  bounds: Readonly<Record<string, Bound>>,
+  bounds: Bounds,
 ): Check | undefined {
   const list = rules.type.case === "repeated" ? rules.type.value : undefined;
   const min = bound?.min ?? Number(list?.minItems ?? 0n);
@@ -87,6 +84,10 @@ function compileList(
   };
 }
 
+/** What the values of a field must be multiples of; `undefined`: of nothing. */
+export const multipleOf = (field: DescField): number | undefined =>
+  multipleIn(getOption(field, fieldRules));
+
 /** Says what is wrong with a value; `undefined` if nothing is. */
 type ValueCheck = (value: unknown) => string | undefined;
 
@@ -107,10 +108,7 @@ function compileValue(
         above: bound?.min === undefined && greaterThan.case === "gt",
         max: bound?.max ?? number(lessThan.value),
         below: bound?.max === undefined && lessThan.case === "lt",
-        multipleOf:
-          rules.type.case === "int32" && hasExtension(rules.type.value, multiple_of)
-            ? getExtension(rules.type.value, multiple_of)
-            : undefined,
+        multipleOf: multipleIn(rules),
       };
       return compileRange(range);
     }
@@ -128,6 +126,11 @@ function compileValue(
     default:
       throw new Error(`${field}: rules of kind ${rules.type.case} are not known to compileRules`);
   }
+}
+
+function multipleIn({ type }: FieldRules): number | undefined {
+  if (type.case !== "int32" || !hasExtension(type.value, multiple_of)) return undefined;
+  return getExtension(type.value, multiple_of);
 }
 
 const number = (value: number | bigint | undefined) =>

@@ -36,6 +36,12 @@ export interface Bound {
   readonly max?: number | undefined;
 }
 
+/**
+ * By field name of the contract, for example `temperature` or `messages` (its number of
+ * items); besides `prompts` and `loras`, their number.
+ */
+export type Bounds = Readonly<Record<string, Bound>>;
+
 /** What to do with a parameter that a model does not support. */
 export type UnsupportedPolicy =
   /** Drop what only tunes, refuse what changes the result. */
@@ -74,11 +80,8 @@ export interface ModelSettings {
 /** Settings of the core. */
 export interface CoreSettings {
   readonly auth: AuthSettings;
-  /**
-   * By field name of the contract, for example `temperature` or `messages`
-   * (its number of items); besides `prompts` and `loras`, their number.
-   */
-  readonly bounds: Readonly<Record<string, Bound>>;
+  /** A default outside of them is moved to the next value within. */
+  readonly bounds: Bounds;
   readonly defaultModels: {
     readonly chat?: string | undefined;
     readonly image?: string | undefined;

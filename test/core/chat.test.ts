@@ -134,6 +134,15 @@ describe("decisions 1: completions", () => {
     expect(backend.asked[1]).toMatchObject({ topK: -1 });
   });
 
+  it("a default outside of the operator's bounds is moved into them", async () => {
+    const backend = scripted({ chat: says("x") }, models);
+    const bounds = { max_tokens: { max: 100 }, temperature: { min: 1 }, top_p: { max: 1 } };
+    for (const entries of [[], [{ name: "chat-1", defaults: { max_tokens: 2000 } }]]) {
+      await run(coreOf([backend], { bounds, models: entries }), "complete", hello);
+      expect(backend.asked.pop()).toMatchObject({ maxTokens: 100, temperature: 1, topP: 1 });
+    }
+  });
+
   it("max_tokens stays under the model's cap", async () => {
     const backend = scripted({ chat: says("x") }, [chatModel("chat-1", { maxTokens: 100 })]);
     await expect(

@@ -141,6 +141,25 @@ describe("decisions 2: seeds", () => {
   });
 });
 
+describe("decisions 2: defaults", () => {
+  it("are moved into the operator's bounds, to what the contract allows there", async () => {
+    const bounds = {
+      num_inference_steps: { max: 30 },
+      width: { max: 500 },
+      height: { min: 580, max: 600 },
+    };
+    const asked = { numInferenceSteps: 30, width: 496, height: 584 };
+    const quick = imageModel("image-1", { defaults: { num_inference_steps: 4 } });
+    for (const [backend, steps] of [
+      [painter(), {}] as const,
+      [painter(quick), { numInferenceSteps: 4 }] as const,
+    ]) {
+      await run(coreOf([backend], { bounds }), "textToImage", { prompt: "a" });
+      expect(backend.asked[0]).toMatchObject({ ...asked, ...steps });
+    }
+  });
+});
+
 describe("decisions 2: loras", () => {
   it("reach the model as given", async () => {
     const backend = painter();

@@ -37,6 +37,8 @@ function server() {
   });
   const script: Script = async (exchange) => {
     if (exchange.request.path.endsWith("/images/generations")) return draw(exchange);
+    // It does not say what it is.
+    if (exchange.request.path.endsWith("/models")) return exchange.sendJson(404, {});
     const { messages, stream } = exchange.json();
     const said = messages.at(-1).content;
     if (said === "break") return exchange.destroy();

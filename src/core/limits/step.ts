@@ -2,6 +2,7 @@
 import type { Attributes, Call, Handle, Middleware } from "../call.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
+import type { Bounds } from "../settings.js";
 import { demandOf } from "./demand.js";
 import { tellStandings } from "./headers.js";
 import { type Amounts, costOf, priceOf } from "./prices.js";
@@ -15,8 +16,8 @@ export interface LimitParts {
   /** First match counts; a model without an entry costs nothing. */
   readonly prices: readonly Price[];
   readonly store: LimitStore;
-  /** How many prompts an image request may have. */
-  readonly mostPrompts: number;
+  /** Of request fields. */
+  readonly bounds: Bounds;
 }
 
 /** A wait longer than this is told to clients as not worth it, milliseconds. */
@@ -28,7 +29,7 @@ const longestRetry = 60_000;
  * the model and outside of whatever counts tokens and images.
  * @throws LintelError `rate_limited`, with the limit and its scope
  */
-export function limit({ settings, prices, store, mostPrompts }: LimitParts): Middleware {
+export function limit({ settings, prices, store, bounds }: LimitParts): Middleware {
   const rules = new Rules(settings);
 
   const admit = (next: Handle, call: Call, plan: Plan, verdict: Verdict) => {
@@ -51,7 +52,7 @@ export function limit({ settings, prices, store, mostPrompts }: LimitParts): Mid
     const applying = rules.for(call.caller, model);
     if (applying.length === 0) return next(call);
     const plan = applying.some(({ counter }) => counter.estimated)
-      ? new Plan(applying, demandOf(call, mostPrompts), priceOf(prices, model))
+      ? new Plan(applying, demandOf(call, bounds), priceOf(prices, model))
       : new Plan(applying, {});
     if (plan.claims.length === 0) return next(call);
     const verdict = store.reserve(plan.claims);

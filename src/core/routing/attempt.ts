@@ -6,6 +6,7 @@ import { Cancellation } from "../cancellation.js";
 import { type ErrorCode, LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
 import type { BackendMethod, Input, MethodName, Output } from "../methods.js";
+import type { Bounds } from "../settings.js";
 import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import type { RouteTimeouts } from "./settings.js";
@@ -21,6 +22,8 @@ export interface AttemptOptions {
   /** As the clock says. */
   readonly now: number;
   readonly timeouts: RouteTimeouts;
+  /** Of request fields. */
+  readonly bounds: Bounds;
   /** Whether another target was asked already, and has not answered yet. */
   readonly hedge: boolean;
   /** Whether it may be given up alone, while the call goes on. */
@@ -49,7 +52,7 @@ export class Attempt {
 
   /** @throws LintelError if the target can't do what is asked; nothing has begun then */
   constructor(call: Call, options: AttemptOptions) {
-    const { target, clock, now, timeouts, hedge, detached } = options;
+    const { target, clock, now, timeouts, bounds, hedge, detached } = options;
     const { backend, model } = target;
     this.target = target;
     this.#call = call;
@@ -61,6 +64,7 @@ export class Attempt {
       call.request as Input<BackendMethod>,
       model,
       call.modelSettings,
+      bounds,
       this.#warnings,
     );
     const handle = handlerOf(backend, call.method as BackendMethod);

@@ -151,6 +151,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
         clock,
         now,
         timeouts,
+        bounds: this.#tools.bounds,
         hedge,
         detached: this.#hedge() !== undefined,
       };

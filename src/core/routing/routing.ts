@@ -3,7 +3,7 @@ import type { Backend } from "../backend.js";
 import type { Call, Handle } from "../call.js";
 import { iterable } from "../iterate.js";
 import type { Logger } from "../log.js";
-import type { CoreSettings } from "../settings.js";
+import type { Bounds, CoreSettings } from "../settings.js";
 import { RetryBudget } from "./budget.js";
 import { Catalogue } from "./catalogue.js";
 import { HealthChecks } from "./checks.js";
@@ -17,6 +17,8 @@ import { Shares } from "./shares.js";
 /** What a dispatch uses of it. */
 export interface RoutingTools {
   readonly settings: RoutingSettings;
+  /** Of request fields. */
+  readonly bounds: Bounds;
   readonly budget: RetryBudget;
   readonly clock: Clock;
   readonly random: () => number;
@@ -54,6 +56,7 @@ export interface RoutingParts {
 /** The end of the chain, and what it learnt of its targets. */
 export class Routing implements RoutingTools {
   readonly settings: RoutingSettings;
+  readonly bounds: Bounds;
   readonly budget: RetryBudget;
   readonly clock: Clock;
   readonly random: () => number;
@@ -76,6 +79,7 @@ export class Routing implements RoutingTools {
     random = Math.random,
   }: RoutingParts) {
     this.settings = settings.routing;
+    this.bounds = settings.bounds;
     this.budget = new RetryBudget(settings.routing.retry);
     this.clock = clock;
     this.random = random;
