@@ -124,6 +124,7 @@ test.each<[string, string[]]>([
       "lintel.yaml:5:16: state.redis.tls.ca: the file missing.pem does not exist",
     ],
   ],
+  ["idempotency: { ttl: 0 }\n", ["lintel.yaml:1:21: idempotency.ttl: must be longer than 0"]],
   ["idempotency: { ttl: soon }\n", ["lintel.yaml:1:21: idempotency.ttl: must be a duration"]],
 ])("%j is a mistake", (text, expected) => {
   const found = mistakes(text);
