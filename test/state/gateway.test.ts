@@ -16,6 +16,8 @@ async function modelServer() {
   const draw = drawing("localai/image");
   const script: Script = async (exchange) => {
     if (exchange.request.path.endsWith("/images/generations")) return draw(exchange);
+    // It does not say what it is.
+    if (exchange.request.path.endsWith("/models")) return exchange.sendJson(404, {});
     if (exchange.json().messages.at(-1).content === "wait") {
       await new Promise<void>((resolve) => waiting.push(resolve));
     }

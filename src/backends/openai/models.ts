@@ -19,6 +19,9 @@ import {
   supportedBy as supportedImages,
 } from "./images/profile.js";
 
+/** How long a server that hangs when it is asked what it is goes on as an unknown one, milliseconds. */
+const askAgainMs = 60_000;
+
 /** An entry of a server's list. */
 export interface Listed {
   readonly id: string;
@@ -90,6 +93,8 @@ export class Models {
   /** What the server said of itself, where names are configured; absent: it has not been asked. */
   #owner: string | undefined;
   #asking: Promise<void> | undefined;
+  /** After one that took too long; milliseconds since the epoch. */
+  #askAgainAt = 0;
 
   constructor(source: ModelSource) {
     this.#source = source;
@@ -122,9 +127,8 @@ export class Models {
   async profileFor(model: string, signal: CallSignal): Promise<ImageProfile> {
     const profile = profileOf(model, this.dialect.images);
     const { auto, names } = this.#source;
-    if (profile.server !== "unknown" || !auto || !names || this.#owner !== undefined) {
-      return profile;
-    }
+    const known = profile.server !== "unknown" || this.#owner !== undefined;
+    if (known || !auto || !names || Date.now() < this.#askAgainAt) return profile;
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
     });
@@ -138,8 +142,10 @@ export class Models {
       this.#owner = first?.ownedBy ?? "";
       this.#build();
     } catch (thrown) {
-      // Who is away for now is asked again by the next call.
-      if (toLintelError(thrown).retry !== "anywhere") this.#owner = "";
+      // Who is away for now is asked again by the next call, who hangs is not by each.
+      const { code, retry } = toLintelError(thrown);
+      if (retry !== "anywhere") this.#owner = "";
+      if (code === "timeout") this.#askAgainAt = Date.now() + askAgainMs;
     }
   }
 
