@@ -82,6 +82,12 @@ describe("names and targets", () => {
     for (let i = 0; i < 5000; i++) core.catalogue.find(`x-${i}`, Task.CHAT);
     expect(core.routing.snapshot().endpoints.length).toBe(1);
   });
+  it("a name of any length fits no wildcard: names are remembered, and told in metrics", () => {
+    const core = coreOf([backend("a")], { models: [{ name: "x-*", model: "m" }] });
+    const find = (length: number) => core.catalogue.find("x-".padEnd(length, "y"), Task.CHAT);
+    expect(find(512).targets).toHaveLength(1);
+    expect(() => find(513)).toThrow(failure("model_not_found"));
+  });
   it("what backends say anew counts at once", async () => {
     let models = [chatModel("m")];
     const late = scripted({ chat: says("late") }, [], "late", { models: () => models });

@@ -13,13 +13,16 @@ import type { Target } from "./target.js";
 export interface Found {
   /** The name, with the default filled in; of an alias, what it stands for. */
   readonly name: string;
-  /** At least one, by tier. */
+  /** By tier; none where nothing has the name. */
   readonly targets: readonly Target[];
   readonly settings: ModelSettings | undefined;
 }
 
 /** Names whose targets are remembered; callers may ask for any number of them. */
 const mostRemembered = 4096;
+
+/** Characters of the longest name of a model; what fits a wildcard is remembered, counted and logged. */
+const longestName = 512;
 
 /** The models of all backends, by the names that callers use. */
 export class Catalogue {
@@ -124,6 +127,7 @@ export class Catalogue {
   }
 
   #lookUp(name: string): Found {
+    if (name.length > longestName) return { name, targets: [], settings: undefined };
     const remembered = this.#found.get(name);
     if (remembered) return remembered;
     let found: Found | undefined;
