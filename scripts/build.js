@@ -137,8 +137,8 @@ async function build({ force, optional }) {
   if (packages !== last.packages) dropBundle();
   if (stale.length === 0 && gone.length === 0) {
     if (packages === last.packages) return 0;
-    await bundle();
-    built();
+    // Where none can be made, the next build that can tries again.
+    if (await bundle()) built();
     return 0;
   }
 

@@ -44,7 +44,7 @@ export function dropBundle() {
   rmSync(out, { recursive: true, force: true });
 }
 
-/** Makes the bundle of what is in dist/src/. */
+/** Makes the bundle of what is in dist/src/. Returns whether there is one. */
 export async function bundle() {
   let result;
   try {
@@ -72,7 +72,7 @@ export async function bundle() {
   } catch (error) {
     // Our own mistakes shall be seen; a missing binary is no mistake.
     if (error.errors?.length) console.error(`lintel: no bundle: ${error.message}`);
-    return;
+    return false;
   }
   // Only what is not in the bundle is still imported; see src/bundle.ts.
   const text = result.outputFiles[0].text.replaceAll(/\bimport\(/g, "$import(");
@@ -86,4 +86,5 @@ export async function bundle() {
     { encoding: "utf8", timeout: 60_000 },
   );
   if (status !== 0) console.error(`lintel: a start will compile its code: ${stderr}`);
+  return true;
 }

@@ -1,4 +1,5 @@
 /** The contract's defaults, and what counts as "not set". */
+import type { DescField } from "@bufbuild/protobuf";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 
@@ -19,3 +20,10 @@ export const imageDefaults = {
   numInferenceSteps: 50,
   numImagesPerPrompt: 1,
 } as const satisfies Partial<TextToImageRequest>;
+
+/** The default of a field of either request; `undefined`: it has none. */
+export function defaultOf({ parent, localName }: DescField): unknown {
+  const defaults: Readonly<Record<string, unknown>> =
+    parent.typeName === "lintel.v1.LLMRequest" ? chatDefaults : imageDefaults;
+  return defaults[localName];
+}

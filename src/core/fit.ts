@@ -89,7 +89,10 @@ function planOf(
     unset: Object.fromEntries(
       all.map(({ name, key, fallback, multipleOf }) => {
         const own = settings?.defaults?.[name] ?? model.defaults[name] ?? fallback;
-        return [key, name === "seed" ? undefined : within(own, bounds[name], multipleOf)];
+        if (name === "seed") return [key, undefined];
+        // Less than 1 means all, which is no small number but the greatest.
+        const all = name === "top_k" && (own as number) < 1;
+        return [key, all ? (bounds[name]?.max ?? own) : within(own, bounds[name], multipleOf)];
       }),
     ),
   };

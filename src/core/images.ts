@@ -82,7 +82,7 @@ async function* run(
   images: number,
   finish: Finish,
 ): Events {
-  let ready = 0;
+  const places = new Set<number>();
   let done = false;
   for await (const batch of next({ ...call, request: requestFor(call.request, job) })) {
     const out: StreamTextToImageResponse[] = [];
@@ -93,15 +93,16 @@ async function* run(
         const percent = (100 * (index + step / Math.max(steps, 1))) / images;
         out.push(progressEvent({ ...e.value, index, images, percent }));
       } else if (e.case === "image" && e.value.media) {
+        const { index } = e.value;
         // Places become positions of a list, which is as long as the last one says.
-        if (!(e.value.index >= 0 && e.value.index < job.images)) throw notAll();
+        if (!(index >= 0 && index < job.images) || places.has(index)) throw notAll();
+        places.add(index);
         const asked = (call.request.seed ?? -1n) >= 0n && job.seed !== undefined;
-        checkMade(call, e.value.media, asked ? nth(job.seed, e.value.index) : undefined);
+        checkMade(call, e.value.media, asked ? nth(job.seed, index) : undefined);
         // Who asked for none is told 0, as of every model without seeds.
         const seed = Math.max(0, e.value.media.seed);
         const media: Media = await finish(call, { ...e.value.media, seed });
-        out.push(imageEvent(e.value.index + offset, media));
-        ready++;
+        out.push(imageEvent(index + offset, media));
         call.attributes.images = (call.attributes.images ?? 0) + 1;
       } else if (e.case === "done") {
         done = true;
@@ -110,7 +111,7 @@ async function* run(
     }
     if (out.length > 0) yield out;
   }
-  if (done && ready === job.images) return;
+  if (done && places.size === job.images) return;
   throw notAll();
 }
 

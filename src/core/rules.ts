@@ -14,6 +14,7 @@ import {
 } from "@bufbuild/protobuf";
 import { type FieldRules, field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
 import { multiple_of } from "../../gen/lintel/v1/rules_pb.js";
+import { defaultOf } from "./defaults.js";
 import type { Violation } from "./errors.js";
 import { describeRange, type Range } from "./range.js";
 import type { Bound, Bounds } from "./settings.js";
@@ -44,6 +45,8 @@ function compileField(field: DescField, bounds: Bounds): Check | undefined {
   if (field.fieldKind === "list") return compileList(field, rules, bound, bounds);
   const check = compileValue(rules, bound, field);
   const required = rules.required;
+  // A default counts as not set, and one outside of the operator's bound is moved into it.
+  const unset = bound && defaultOf(field);
   if (!check && !required) return undefined;
   return (message, path, into) => {
     const value = (message as Values)[field.localName];
@@ -52,7 +55,7 @@ function compileField(field: DescField, bounds: Bounds): Check | undefined {
       return;
     }
     const wrong = check?.(value);
-    if (wrong) into.push({ field: path + field.name, message: wrong });
+    if (wrong && value !== unset) into.push({ field: path + field.name, message: wrong });
   };
 }
 

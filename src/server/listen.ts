@@ -1,5 +1,6 @@
 /** One port, or one Unix socket, for HTTP/1 and HTTP/2, with or without TLS. */
 import { lstat, rm } from "node:fs/promises";
+import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import {
   createServer as createTlsServer,
@@ -111,10 +112,7 @@ export async function listen(
       server,
       idle() {
         for (const socket of undecided) socket.destroy();
-        // Node takes a connection for idle once its answer is ended, also where most of that
-        // is still to be sent.
-        const sending = [...sockets].some((socket) => socket.writableLength > 0);
-        if (!sending) http1.closeIdleConnections();
+        closeIdle(http1, sockets);
         http2.close();
       },
       destroy() {
@@ -127,6 +125,18 @@ export async function listen(
       },
     }),
   };
+}
+
+/**
+ * Closes connections over HTTP/1 that have nothing to do. Node takes one for idle once its
+ * answer is ended, also where most of that is still to be sent, and spares none: those that
+ * send can't be destroyed meanwhile.
+ */
+function closeIdle(http1: HttpServer, sockets: Iterable<Socket>): void {
+  const sending = [...sockets].filter((socket) => socket.writableLength > 0);
+  for (const socket of sending) socket.destroy = () => socket;
+  http1.closeIdleConnections();
+  for (const socket of sending) Reflect.deleteProperty(socket, "destroy");
 }
 
 function tlsOptions({ cert, key }: TlsSettings, timeouts: Timeouts): TlsOptions {

@@ -141,6 +141,18 @@ describe("decisions 1: completions", () => {
       await run(coreOf([backend], { bounds, models: entries }), "complete", hello);
       expect(backend.asked.pop()).toMatchObject({ maxTokens: 100, temperature: 1, topP: 1 });
     }
+    await run(coreOf([backend], { bounds }), "complete", { ...hello, maxTokens: 256 });
+    expect(backend.asked.pop()).toMatchObject({ maxTokens: 100 });
+  });
+
+  it("a default of top_k means all, the most that the operator allows", async () => {
+    const backend = scripted({ chat: says("x") }, models);
+    const asked = async (bound: object) => {
+      await run(coreOf([backend], { bounds: { top_k: bound } }), "complete", hello);
+      return backend.asked.pop();
+    };
+    expect(await asked({ min: 1, max: 100 })).toMatchObject({ topK: 100 });
+    expect(await asked({ min: 1 })).toMatchObject({ topK: -1 });
   });
 
   it("max_tokens stays under the model's cap", async () => {

@@ -39,6 +39,17 @@ it.each([1, 2 ** 31 - 1, -1])(
   },
 );
 
+it("the same place twice is not all images", async () => {
+  const backend = scripted({
+    async *streamTextToImage() {
+      yield [1, 2].map((seed) => imageEvent(0, inlineImage(png(seed), seed, {})));
+      yield [doneEvent([])];
+    },
+  });
+  const asked = run(coreOf([backend]), "textToImage", { prompt: "a cat", numImagesPerPrompt: 2 });
+  await expect(asked).rejects.toEqual(failure("upstream_failed"));
+});
+
 describe("decisions 2: prompts with |", () => {
   it("are a batch: trimmed, blanks dropped, each num_images_per_prompt times, prompt by prompt", async () => {
     const backend = painter();
@@ -377,6 +388,15 @@ describe("decisions 2: nsfw", () => {
     expect(answer?.warnings).toEqual([
       "safety_check: the checker failed, not all images were checked",
     ]);
+  });
+  it("a checker that fails is no fault of who made the images", async () => {
+    const isHarmful = () => Promise.reject(new LintelError("upstream_failed", "it failed"));
+    const core = coreOf([painter()], {}, { checker: { isHarmful } });
+    for (let i = 0; i < 5; i++) {
+      await run(core, "textToImage", { prompt: "a" }).catch(() => {});
+    }
+    expect(stateOf(core, "scripted", "image-1")).toMatchObject({ state: "in", failures: 0 });
+    await run(core, "textToImage", { prompt: "a", safetyCheck: false });
   });
 
   it("safety_check: false runs no checker", async () => {

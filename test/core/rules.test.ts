@@ -93,6 +93,9 @@ describe("an operator's bounds replace the contract's", () => {
       { field: "temperature", message: "must be from 0 to 1" },
     ]);
     expect(violations({ top_p: { min: 0 } }, { topP: 0 })).toEqual([]);
+    // A default counts as not set: real clients send every one of them.
+    expect(violations({ max_tokens: { max: 100 } }, { maxTokens: 256 })).toEqual([]);
+    expect(violations({ max_tokens: { max: 100 } }, { maxTokens: 257 })).toHaveLength(1);
     expect(
       violations({ messages: { max: 1 } }, { messages: [chat.messages[0], chat.messages[0]] }),
     ).toEqual([{ field: "messages", message: "number of items must be from 1 to 1" }]);

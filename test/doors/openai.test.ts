@@ -243,7 +243,10 @@ describe("decisions 6: POST /v1/images/generations", () => {
     const server = await serve(backend);
     const own = { model_id: "image-2", width: 512, height: 256, num_images_per_prompt: 2 };
     const both = { model: "image-2", size: "512x256", n: 2 };
-    for (const more of [own, { ...own, model: "", size: "auto", n: null }, { ...own, ...both }]) {
+    // Clients that send every field send most of them as they are when not set.
+    const unset = { model_id: "", width: 1024, height: 576, num_images_per_prompt: 1 };
+    const emptied = { ...own, model: "", size: "auto", n: null };
+    for (const more of [own, emptied, { ...own, ...both }, { ...both, ...unset }]) {
       const response = await server.post(generations, { prompt: "a cat", ...more });
       expect((await json(response)).data).toHaveLength(2);
     }

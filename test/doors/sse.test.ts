@@ -170,12 +170,16 @@ describe("a client that does not read, at the end of the gateway", () => {
   test("it has the rest of the grace for an answer that is complete", async () => {
     const { lintel, socket } = await stuck(false);
     await lintel.core.idle();
+    const idle = connect(Number(new URL(lintel.url).port), "127.0.0.1");
+    idle.write("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+    await once(idle, "data");
     vi.useFakeTimers({ toFake: ["setTimeout"] });
     onTestFinished(() => {
       vi.useRealTimers();
     });
     const closed = lintel.close(600_000);
-    await new Promise((resolve) => setImmediate(resolve));
+    // Others are not kept for it.
+    await once(idle, "close");
     await vi.advanceTimersByTimeAsync(60_000);
     let length = 0;
     for await (const part of socket) length += part.length;

@@ -33,6 +33,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #waiting: Waiting | undefined;
   /** Told that it has not begun. */
   #unbegun: Started | undefined;
+  /** Nobody asks for more of the answer. */
+  #refused = false;
   #over = false;
 
   constructor(call: Call, tools: RoutingTools) {
@@ -56,8 +58,9 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     for (const attempt of this.#running) attempt.release();
     // A unary answer is complete with its first message: nobody asks for more.
     if (this.#winner !== undefined && this.#call.method === "complete") this.ended("ok");
-    // Why nobody asks any more is told with the call's end: it may be the answer's fault.
-    else if (!this.#call.life) this.ended("cancelled");
+    // Why nobody asks any more is told with the call's end: the answer may have been broken.
+    else if (this.#call.life) this.#refused = true;
+    else this.ended("cancelled");
     return { done: true, value: undefined };
   }
 
@@ -66,7 +69,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     if (this.#over) return;
     this.#over = true;
     this.#waiting?.leave();
-    const own = this.#call.signal.aborted || isDeadline(this.#call, code);
+    const ours = this.#refused && code !== "upstream_failed";
+    const own = ours || this.#call.signal.aborted || isDeadline(this.#call, code);
     for (const attempt of this.#running) {
       attempt.end(code, own);
       if (code !== "ok") attempt.giveUp(left());

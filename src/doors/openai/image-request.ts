@@ -4,6 +4,7 @@ import {
   TextToImageRequestSchema,
   type TextToImageResponse,
 } from "../../../gen/lintel/v1/image_pb.js";
+import { defaultOf } from "../../core/defaults.js";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { compileDecoder, type JsonObject } from "../json/decode.js";
 import type { JsonText } from "../json/parts.js";
@@ -58,13 +59,20 @@ export function readImage(json: JsonObject): ImageRequest {
   return { message, defect, warnings, names };
 }
 
+const defaults = new Map(TextToImageRequestSchema.fields.map((f) => [f.name, defaultOf(f)]));
+
+/** Whether a value counts as not set: clients that send every field send most of them so. */
+const isDefault = (field: string, value: unknown) =>
+  value == null || value === "" || value === defaults.get(field);
+
 /** What OpenAI's fields say, by the contract's names, where nothing else is said by those. */
 function merge(json: JsonObject, said: JsonObject) {
   const changed: Record<string, unknown> = {};
   const names: Record<string, string> = { ...openaiNames };
   const clashes: Violation[] = [];
   for (const [field, name] of Object.entries(openaiNames)) {
-    const [own, value] = [json[field] ?? undefined, said[field] ?? undefined];
+    const value = said[field] ?? undefined;
+    const own = isDefault(field, json[field]) ? undefined : json[field];
     if (value === undefined) {
       if (own !== undefined) delete names[field];
       continue;
