@@ -7,6 +7,9 @@ import { type Given, type Option, UsageError } from "./command.js";
 /** What was asked for. */
 export type TokenWish = NewToken;
 
+/** What `--expires` is, without its default. */
+export const expiryHelp = "a date, a time, or how long from now: 2027-01-31, 90d";
+
 /** The options. */
 export const tokenOptions = {
   name: {
@@ -23,10 +26,7 @@ export const tokenOptions = {
     value: "N[/PERIOD]",
     help: "spend per hour, day, week or month (default: month), or unlimited",
   },
-  expires: {
-    value: "WHEN",
-    help: "a date, a time, or how long from now: 2027-01-31, 90d (default: never)",
-  },
+  expires: { value: "WHEN", help: `${expiryHelp} (default: never)` },
 } as const satisfies Record<string, Option>;
 
 /**
@@ -46,7 +46,7 @@ export function wishOf(given: Given): TokenWish {
     name,
     models: modelsOf(given),
     limits: Object.values(limits).some((limit) => limit !== undefined) ? limits : undefined,
-    expiresAt: expiryOf(given),
+    expiresAt: expiryOption(given) ?? undefined,
   };
 }
 
@@ -92,13 +92,18 @@ function budgetOption(given: Given): Budget | undefined {
   return { amount: isNumber ? Number(amount) : Number.POSITIVE_INFINITY, period: known };
 }
 
-function expiryOf(given: Given): number | undefined {
+/**
+ * The option `--expires`, in milliseconds since the epoch; `null`: never.
+ * @throws UsageError
+ */
+export function expiryOption(given: Given): number | null | undefined {
   const text = given.text("expires");
-  if (text === undefined || text === "never") return undefined;
+  if (text === undefined) return undefined;
+  if (text === "never") return null;
   const at = time().safeParse(text);
   const expiresAt = at.success ? at.data : Date.now() + (parseDuration(text) ?? Number.NaN);
   if (Number.isNaN(expiresAt)) {
-    throw new UsageError("--expires must be a date, a time, or how long from now: 2027-01-31, 90d");
+    throw new UsageError(`--expires must be ${expiryHelp}`);
   }
   if (expiresAt <= Date.now()) throw new UsageError("--expires is in the past");
   return expiresAt;

@@ -1,11 +1,18 @@
 /** `lintel tokens`: issues tokens for callers, lists them and ends them. */
 import type { StoredToken } from "../core/callers/store.js";
-import { DatabaseTokens } from "../state/database/tokens.js";
+import { DatabaseTokens, type Rotated } from "../state/database/tokens.js";
 import type { Command, Given, Group } from "./command.js";
 import { databaseOptions, withDatabase } from "./database.js";
 import { out, say } from "./output.js";
 import { table } from "./table.js";
-import { durationOption, limitsInWords, tokenOptions, wishOf } from "./token-options.js";
+import {
+  durationOption,
+  expiryHelp,
+  expiryOption,
+  limitsInWords,
+  tokenOptions,
+  wishOf,
+} from "./token-options.js";
 import { tokenYaml } from "./token-yaml.js";
 
 const json = { help: "prints JSON" } as const;
@@ -77,20 +84,29 @@ const revoke: Command = {
 const rotate: Command = {
   summary: "replaces a token; its name, models and limits stay",
   operand: "NAME",
-  details: "NAME is the token's name or its id. Prints the new token, which is shown only now.",
+  details: `NAME is the token's name or its id. Prints the new token, which is shown only now.
+A token that expired needs --expires. While the one before it still counts, because of an
+earlier --grace, it is not rotated again: that one may be in use, and would end.`,
   options: {
     grace: {
       value: "TIME",
       help: "how long the old token counts besides, for example 24h (default: 0s)",
     },
+    expires: { ...tokenOptions.expires, help: `${expiryHelp} (default: as it was)` },
+    force: { help: "rotates also while an earlier grace runs, which ends the token of that grace" },
     json,
     ...databaseOptions,
   },
   async run(given) {
-    const graceMs = durationOption(given, "grace") ?? 0;
+    const rotation = {
+      graceMs: durationOption(given, "grace") ?? 0,
+      expiresAt: expiryOption(given),
+      force: given.has("force"),
+    };
     return withDatabase(given, {}, async ({ sql }) => {
-      const rotated = await new DatabaseTokens(sql).rotate(given.operand, graceMs);
+      const rotated = await new DatabaseTokens(sql).rotate(given.operand, rotation);
       if (!rotated) return failed(noSuch(given));
+      if ("refused" in rotated) return failed(refusalOf(rotated));
       const { secret, token } = rotated;
       show(given, { id: token.id, name: token.name, token: secret });
       return 0;
@@ -103,6 +119,14 @@ export const tokens: Group = { commands: { create, list, revoke, rotate } };
 const quoted = (name: string) => JSON.stringify(name);
 
 const noSuch = ({ operand }: Given) => `there is no token ${quoted(operand)} that counts`;
+
+function refusalOf({ refused, token }: Extract<Rotated, { refused: string }>): string {
+  const time = (ms = 0) => new Date(ms).toISOString();
+  const { name, expiresAt, previous } = token;
+  return refused === "expired"
+    ? `the token ${quoted(name)} expired at ${time(expiresAt)}: say --expires WHEN to renew it`
+    : `the token that ${quoted(name)} had before still counts until ${time(previous?.until)}: rotate it after that, or say --force to end that one now`;
+}
 
 function failed(message: string): number {
   say(`lintel: ${message}`);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { valid } from "../config/text.js";
 import { runHere } from "./here.js";
 import { build, folder, run } from "./lintel.js";
@@ -100,6 +100,32 @@ test("create, list, rotate and revoke; the token is in nothing that is kept", as
     expect(bytes.includes(secret)).toBe(false);
     expect(bytes.includes(secret.slice(3))).toBe(false);
   }
+});
+
+test("rotate refuses what would be dead at once, or ends a token that may be in use", async () => {
+  const database = ["--database", join(folder(), "lintel.db")];
+  const tokens = (...args: string[]) => runHere(["tokens", ...args, ...database]);
+  await tokens("create", "--name", "alice", "--expires", "90d");
+  expect((await tokens("rotate", "alice", "--grace", "24h")).code).toBe(0);
+  const again = await tokens("rotate", "alice", "--grace", "24h");
+  expect(again).toMatchObject({ code: 1, stdout: "" });
+  expect(again.stderr).toMatch(
+    /^lintel: the token that "alice" had before still counts until \d{4}-\S+Z: .* --force .*\n$/,
+  );
+  expect((await tokens("rotate", "alice", "--force")).stdout).toMatch(/^lt_/);
+
+  const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 91 * 86_400_000);
+  onTestFinished(() => now.mockRestore());
+  const expired = await tokens("rotate", "alice");
+  expect(expired).toMatchObject({ code: 1, stdout: "" });
+  expect(expired.stderr).toMatch(
+    /^lintel: the token "alice" expired at \d{4}-\S+Z: say --expires WHEN to renew it\n$/,
+  );
+  expect((await tokens("rotate", "alice", "--expires", "2000-01-01")).code).toBe(2);
+  expect((await tokens("rotate", "alice", "--expires", "never")).stdout).toMatch(/^lt_/);
+  expect(JSON.parse((await tokens("list", "--json")).stdout)).toMatchObject([
+    { state: "active", expires: null },
+  ]);
 });
 
 test("a name that somebody has is not given twice, wherever that one stands", async () => {

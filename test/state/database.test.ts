@@ -8,7 +8,7 @@ import type { UsageRecord } from "../../src/core/usage/record.js";
 import { migrations } from "../../src/state/database/migrations.js";
 import { openDatabase } from "../../src/state/database/open.js";
 import { DatabaseAway, rowsOf, type Sql, ValueRefused } from "../../src/state/database/sql.js";
-import { DatabaseTokens } from "../../src/state/database/tokens.js";
+import { DatabaseTokens, type Rotation } from "../../src/state/database/tokens.js";
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { noPostgres, type PostgresServer, startPostgres } from "../support/postgres.js";
 import { linesOf, record } from "./record.js";
@@ -52,6 +52,13 @@ function open(database: string, directory: string): Sql {
   const sql = openDatabase(database, directory);
   opened.push(sql);
   return sql;
+}
+
+/** Rotates a token; fails if that is refused. */
+async function rotate(tokens: DatabaseTokens, which: string, rotation: Rotation) {
+  const rotated = await tokens.rotate(which, rotation);
+  if (!rotated || "refused" in rotated) throw new Error(`not rotated: ${rotated?.refused}`);
+  return rotated;
 }
 
 describe.each(subjects)("%s", (name, make, missing) => {
@@ -182,13 +189,47 @@ describe.each(subjects)("%s", (name, make, missing) => {
       const { again } = await make();
       const tokens = new DatabaseTokens(again());
       const first = await tokens.create({ name: "a", models: ["m"] });
-      const rotated = await tokens.rotate(first?.id ?? "", 60_000);
-      expect(rotated?.token).toMatchObject({ id: first?.id, name: "a", models: ["m"] });
+      const rotated = await rotate(tokens, first?.id ?? "", { graceMs: 60_000 });
+      expect(rotated.token).toMatchObject({ id: first?.id, name: "a", models: ["m"] });
       const old = hashToken(first?.secret ?? "");
-      const [byNew] = await tokens.find([hashToken(rotated?.secret ?? "")]);
+      const [byNew] = await tokens.find([hashToken(rotated.secret)]);
       expect(byNew?.previous).toMatchObject({ hash: old });
       expect(await tokens.find([old])).toEqual([byNew]);
-      expect(await tokens.rotate("nobody", 0)).toBeUndefined();
+      expect(await tokens.rotate("nobody", { graceMs: 0 })).toBeUndefined();
+    });
+
+    test("while an earlier grace runs, a token is rotated only by force", async () => {
+      const { again } = await make();
+      const tokens = new DatabaseTokens(again());
+      const first = await tokens.create({ name: "a" });
+      const second = await rotate(tokens, "a", { graceMs: 60_000 });
+      const { version } = await tokens.changes();
+      const before = await tokens.list();
+      expect(await tokens.rotate("a", { graceMs: 0 })).toEqual({
+        refused: "grace",
+        token: before[0],
+      });
+      expect(before[0]?.previous?.hash).toBe(hashToken(first?.secret ?? ""));
+      expect((await tokens.changes(version)).tokens).toEqual([]);
+      const third = await rotate(tokens, "a", { graceMs: 0, force: true });
+      expect(third.token.previous?.hash).toBe(hashToken(second.secret));
+      // That grace has run out at once.
+      await rotate(tokens, "a", { graceMs: 0 });
+    });
+
+    test("a token that expired is rotated only with another expiry", async () => {
+      const { again } = await make();
+      const tokens = new DatabaseTokens(again());
+      const expiresAt = Date.now() - 1;
+      await tokens.create({ name: "a", expiresAt });
+      const refused = await tokens.rotate("a", { graceMs: 0, force: true });
+      expect(refused).toMatchObject({ refused: "expired", token: { expiresAt } });
+      const later = Date.now() + 60_000;
+      const renewed = await rotate(tokens, "a", { graceMs: 0, expiresAt: later });
+      expect(renewed.token.expiresAt).toBe(later);
+      expect((await rotate(tokens, "a", { graceMs: 0 })).token.expiresAt).toBe(later);
+      const { token } = await rotate(tokens, "a", { graceMs: 0, expiresAt: null });
+      expect(token.expiresAt).toBeUndefined();
     });
 
     test("changes are told in the order in which they can be seen", async () => {

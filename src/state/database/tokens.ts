@@ -14,6 +14,21 @@ export interface NewToken {
   readonly expiresAt?: number | undefined;
 }
 
+/** How a token is rotated. */
+export interface Rotation {
+  /** How long the old token counts besides, milliseconds. */
+  readonly graceMs: number;
+  /** Milliseconds since the epoch; `null`: never; absent: as it was. */
+  readonly expiresAt?: number | null | undefined;
+  /** Ends the token before the old one, too, where that still counts. */
+  readonly force?: boolean | undefined;
+}
+
+/** A token that was rotated, or why it was not. */
+export type Rotated =
+  | { readonly secret: string; readonly token: StoredToken }
+  | { readonly refused: "expired" | "grace"; readonly token: StoredToken };
+
 /** The tokens of a database. */
 export class DatabaseTokens implements TokenStore {
   readonly #sql: Sql;
@@ -82,27 +97,40 @@ export class DatabaseTokens implements TokenStore {
   async revoke(which: string): Promise<StoredToken | undefined> {
     const text = `UPDATE lintel_tokens SET revoked_at = ?, version = ${newVersion}
       WHERE (name = ? OR id = ?) AND revoked_at IS NULL RETURNING *`;
-    const [row] = await this.#change({ text, values: [Date.now(), which, which] });
+    const [[row] = []] = await this.#change({ text, values: [Date.now(), which, which] });
     return row && tokenOf(row);
   }
 
   /**
-   * Gives a token's holder a new one; name, models and limits stay.
+   * Gives a token's holder a new one; name, models and limits stay. Refused are a token that
+   * expired, unless it gets another expiry, and one whose last rotation left a token that still
+   * counts, unless `force` ends that one: it may be the one that is in use.
    * @param which its name or its id
-   * @param graceMs how long the old one counts besides
-   * @returns the new token itself, or `undefined` if there is none that counts
+   * @returns `undefined` if there is none that counts
    */
   async rotate(
     which: string,
-    graceMs: number,
-  ): Promise<{ secret: string; token: StoredToken } | undefined> {
+    { graceMs, expiresAt, force }: Rotation,
+  ): Promise<Rotated | undefined> {
     const secret = createToken();
-    const text = `UPDATE lintel_tokens
-      SET previous_hash = hash, previous_until = ?, hash = ?, version = ${newVersion}
-      WHERE (name = ? OR id = ?) AND revoked_at IS NULL RETURNING *`;
-    const values = [Date.now() + graceMs, hashToken(secret), which, which];
-    const [row] = await this.#change({ text, values });
-    return row && { secret, token: tokenOf(row) };
+    const now = Date.now();
+    const renews = expiresAt !== undefined;
+    const live = "(name = ? OR id = ?) AND revoked_at IS NULL";
+    const text = `UPDATE lintel_tokens SET previous_hash = hash, previous_until = ?, hash = ?,
+      ${renews ? "expires_at = ?," : ""} version = ${newVersion} WHERE ${live}
+      ${renews ? "" : "AND (expires_at IS NULL OR expires_at > ?)"}
+      ${force ? "" : "AND (previous_until IS NULL OR previous_until <= ?)"} RETURNING *`;
+    const values = [
+      ...[now + graceMs, hashToken(secret), ...(renews ? [expiresAt] : [])],
+      ...[which, which, ...(renews ? [] : [now]), ...(force ? [] : [now])],
+    ];
+    const reading = { text: `SELECT * FROM lintel_tokens WHERE ${live}`, values: [which, which] };
+    const [[changed] = [], [row] = []] = await this.#change({ text, values }, reading);
+    if (changed) return { secret, token: tokenOf(changed) };
+    const token = row && tokenOf(row);
+    if (!token) return undefined;
+    const expired = !renews && token.expiresAt !== undefined && token.expiresAt <= now;
+    return { refused: expired ? "expired" : "grace", token };
   }
 
   async #live(name: string): Promise<boolean> {
@@ -111,10 +139,9 @@ export class DatabaseTokens implements TokenStore {
   }
 
   /** The counter's row is locked until the end, so versions become visible in their order. */
-  async #change(statement: Statement): Promise<readonly Row[]> {
+  async #change(...statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
     const next = { text: "UPDATE lintel_counters SET value = value + 1 WHERE name = 'tokens'" };
-    const [, rows = []] = await this.#sql.run([next, statement]);
-    return rows;
+    return (await this.#sql.run([next, ...statements])).slice(1);
   }
 }
 
