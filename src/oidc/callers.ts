@@ -1,5 +1,5 @@
 /** Callers for whom an OIDC issuer vouches with a JWT. */
-import { decodeJwt, errors, jwtVerify } from "jose";
+import { decodeJwt, errors } from "jose";
 import type { Caller } from "../core/call.js";
 import { admit, type KnownToken } from "../core/callers/admit.js";
 import { Recent } from "../core/callers/recent.js";
@@ -63,7 +63,7 @@ export class OidcCallers implements CallerSource {
   async #verify(token: string, hash: string, issuer: Issuer): Promise<Caller> {
     const { settings, keys } = issuer;
     try {
-      const { payload } = await jwtVerify(token, (header, input) => keys.find(header, input), {
+      const { payload, generation } = await keys.verify(token, {
         issuer: settings.issuer,
         audience: [...settings.audience],
         algorithms: [...settings.algorithms],
@@ -72,7 +72,7 @@ export class OidcCallers implements CallerSource {
       });
       const caller = callerFrom(payload, settings);
       const expiresAt = (payload.exp ?? 0) * 1000 + settings.clockToleranceMs;
-      this.#verified.set(hash, { caller, expiresAt, issuer, generation: keys.generation });
+      this.#verified.set(hash, { caller, expiresAt, issuer, generation });
       return caller;
     } catch (error) {
       throw error instanceof LintelError ? error : refusal(error);

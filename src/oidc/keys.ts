@@ -9,6 +9,9 @@ import {
   errors,
   type FlattenedJWSInput,
   type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyOptions,
+  jwtVerify,
   type LocalJWKSet,
 } from "jose";
 import { LintelError } from "../core/errors.js";
@@ -23,6 +26,13 @@ const cooldownMs = 10_000;
 
 /** How soon it is asked again while it does not answer, milliseconds. */
 const retryMs = 5000;
+
+/** A token whose signature and claims are right. */
+export interface VerifiedPayload {
+  readonly payload: JWTPayload;
+  /** `generation` of the keys that it was verified with. */
+  readonly generation: number;
+}
 
 /** The keys of one issuer. `close` it when done. */
 export class IssuerKeys {
@@ -62,24 +72,41 @@ export class IssuerKeys {
   }
 
   /**
-   * The key that a token was signed with, for `jwtVerify`.
-   * @throws JWKSNoMatchingKey if the issuer has none such, LintelError `unavailable` if it can't be asked
+   * Verifies a token. Where several keys fit, since it names none, each is tried.
+   * @throws as `jwtVerify` does: JWKSNoMatchingKey if the issuer has no such key;
+   *   LintelError `unavailable` if it can't be asked
    */
-  async find(header: CompactJWSHeaderParameters, token: FlattenedJWSInput) {
+  async verify(token: string, options: JWTVerifyOptions): Promise<VerifiedPayload> {
+    const used = { generation: 0 };
+    const find = (header: CompactJWSHeaderParameters, input: FlattenedJWSInput) =>
+      this.#find(header, input, used);
+    try {
+      const { payload } = await jwtVerify(token, find, options);
+      return { payload, ...used };
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+      const payload = await verifyWithEach(error, token, options);
+      return { payload, ...used };
+    }
+  }
+
+  async #find(header: CompactJWSHeaderParameters, token: FlattenedJWSInput, used: Used) {
     if (!this.#set) await this.#load();
     try {
-      return await this.#match(header, token);
+      return await this.#match(header, token, used);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       const asked = performance.now() - this.#askedAt < this.#cooldownMs;
       if (asked && !this.#loading && !this.#away) throw error;
       await this.#load();
-      return await this.#match(header, token);
+      return await this.#match(header, token, used);
     }
   }
 
-  #match(header: CompactJWSHeaderParameters, token: FlattenedJWSInput) {
+  #match(header: CompactJWSHeaderParameters, token: FlattenedJWSInput, used: Used) {
     if (!this.#set) throw this.#unavailable();
+    // Now: while a key is imported the keys may change.
+    used.generation = this.#generation;
     return this.#set(header, token);
   }
 
@@ -144,6 +171,26 @@ export class IssuerKeys {
   #unavailable(cause?: unknown): LintelError {
     return new LintelError("unavailable", "the bearer token can't be checked now", { cause });
   }
+}
+
+/** Which keys were looked through. */
+interface Used {
+  generation: number;
+}
+
+async function verifyWithEach(
+  keys: errors.JWKSMultipleMatchingKeys,
+  token: string,
+  options: JWTVerifyOptions,
+): Promise<JWTPayload> {
+  for await (const key of keys) {
+    try {
+      return (await jwtVerify(token, key, options)).payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+    }
+  }
+  throw new errors.JWSSignatureVerificationFailed();
 }
 
 async function readJson(url: string): Promise<unknown> {

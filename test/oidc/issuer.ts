@@ -52,10 +52,10 @@ export class Issuer {
     this.#keys = forget ? [key] : [...this.#keys, key];
   }
 
-  /** A token that is signed with the newest key, but for what is said otherwise. */
+  /** A token that is signed with the newest key, but for what is said otherwise; `kid: null` leaves it out. */
   sign(
     claims: Readonly<Record<string, unknown>> = {},
-    { kid, key }: { kid?: string; key?: Pair } = {},
+    { kid, key }: { kid?: string | null; key?: Pair } = {},
   ): Promise<string> {
     const newest = this.#keys.at(-1);
     if (!newest) throw new Error("the issuer has no key yet");
@@ -69,7 +69,7 @@ export class Issuer {
       ...claims,
     };
     return new SignJWT(JSON.parse(JSON.stringify(payload)))
-      .setProtectedHeader({ alg: newest.alg, kid: kid ?? newest.kid })
+      .setProtectedHeader({ alg: newest.alg, ...(kid !== null && { kid: kid ?? newest.kid }) })
       .sign((key ?? newest.pair).privateKey);
   }
 }

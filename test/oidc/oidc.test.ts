@@ -1,5 +1,5 @@
 import { generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { issuerSettings } from "../../src/config/auth.js";
 import type { Caller } from "../../src/core/call.js";
 import type { LintelError } from "../../src/core/errors.js";
@@ -143,6 +143,39 @@ describe("keys", () => {
     await issuer.rotate("ES256", true);
     expect(await who(callers, await issuer.sign({ sub: "eve" }))).toMatchObject({ id: "corp:eve" });
     expect(await who(callers, first)).toMatch("key that its issuer does not have");
+  });
+
+  test("tokens that name no key are tried with each of the issuer's that fit", async () => {
+    const none = { kid: null };
+    const alone = await issuer.sign({ sub: "alone" }, none);
+    await issuer.rotate();
+    const callers = callersOf();
+    const token = await issuer.sign({ sub: "bob" }, none);
+    expect(await who(callers, alone)).toMatchObject({ id: "corp:alone" });
+    expect(await who(callers, token)).toMatchObject({ id: "corp:bob" });
+    expect(callers.find(token)).toMatchObject({ id: "corp:bob" });
+    expect(await who(callers, await issuer.sign({ aud: "elsewhere" }, none))).toMatch(
+      "meant for another service",
+    );
+    const key = await generateKeyPair("ES256");
+    expect(await who(callers, await issuer.sign({}, { ...none, key }))).toMatch(
+      "has a signature that is not right",
+    );
+  });
+
+  test("a token that is being verified while the keys change is verified again", async () => {
+    const callers = callersOf();
+    await callers.find(await issuer.sign());
+    const token = await issuer.sign({ sub: "bob" });
+    const verify = vi.spyOn(crypto.subtle, "verify");
+    onTestFinished(() => verify.mockRestore());
+    verify.mockImplementationOnce(async (...args) => {
+      await issuer.rotate("ES256", true);
+      await callers.find(await issuer.sign({ sub: "eve" }));
+      return crypto.subtle.verify(...args);
+    });
+    expect(await who(callers, token)).toMatchObject({ id: "corp:bob" });
+    expect(await who(callers, token)).toMatch("key that its issuer does not have");
   });
 
   test("tokens with invented keys don't make it ask again and again", async () => {
