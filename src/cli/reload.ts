@@ -45,9 +45,22 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-/** Reloads on SIGHUP, which would end the process otherwise. */
-export function reloadOnSignal(options: ReloadOptions): void {
-  process.on("SIGHUP", () => void reload(options, "SIGHUP"));
+/**
+ * Takes SIGHUP from now on, which would end the process otherwise.
+ * @returns begins to reload on it; at once if it came before
+ */
+export function reloadOnSignal(): (options: ReloadOptions) => void {
+  let known: ReloadOptions | undefined;
+  let came = false;
+  const onSignal = () => {
+    came = true;
+    if (known) void reload(known, "SIGHUP");
+  };
+  process.on("SIGHUP", onSignal);
+  return (options) => {
+    known = options;
+    if (came) onSignal();
+  };
 }
 
 /** How long a file must have been left alone before it is read, milliseconds. */

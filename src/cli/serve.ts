@@ -21,6 +21,7 @@ take over a changed configuration without dropping a call. On SIGTERM and
 SIGINT running calls may end; a second signal ends the process at once.`,
   options: configOptions,
   async run(given) {
+    const onHangUp = reloadOnSignal();
     const sources = { file: given.text("config"), listen: given.texts("listen") };
     const { config, file, warnings } = await loadConfig(sources);
     const log = createLogger(config.log.level);
@@ -34,7 +35,7 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     // Here, too, nothing that a library holds open must keep the process.
     if (!running) process.exit(1);
     const reloading = { sources, running, log, file };
-    reloadOnSignal(reloading);
+    onHangUp(reloading);
     const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
     await listed(running.backends.map(({ backend }) => backend));
     out(

@@ -196,3 +196,30 @@ test("SIGHUP takes over a changed file; a bad one is named and changes nothing",
   lintel.kill("SIGTERM");
   expect(await lintel.ended).toEqual({ code: 0, signal: null });
 });
+
+test("SIGHUP during the start is taken over after it", async () => {
+  // A store that says that the bucket is there once the configuration was changed.
+  const store = createServer((_request, response) => {
+    writeFileSync(file, text.replace("backends: []", more));
+    lintel.kill("SIGHUP");
+    response.end();
+  });
+  servers.push(store);
+  await new Promise<void>((resolve) => store.listen(0, "127.0.0.1", resolve));
+  const endpoint = `http://127.0.0.1:${(store.address() as AddressInfo).port}`;
+  const text = `backends: []
+listen: 127.0.0.1:0
+media:
+  store: s3
+  s3: { bucket: pictures, endpoint: "${endpoint}", access_key_id: a, secret_access_key: b }
+`;
+  const more =
+    'backends: [{ type: openai, name: late, url: "http://127.0.0.1:1", models: [tiny] }]';
+  const cwd = folder({ "lintel.yaml": text });
+  const file = join(cwd, "lintel.yaml");
+  const lintel = start([], cwd);
+  started.push(lintel);
+  await lintel.saying(/"added":\["late"\].*configuration reloaded/);
+  expect(lintel.stderr.match(/configuration reloaded/g)).toHaveLength(1);
+  await lintel.until(/ on http:/);
+});
