@@ -1,12 +1,12 @@
-# Lean by default: fronts other model servers.
+# Lean by default: fronts other model servers. Stored tokens and usage records work (Node 22 has SQLite).
 #   docker build -t lintel .
-# With the engines for embedded models:
+# With the optional packages: models on this machine, OpenTelemetry (OTLP, Prometheus), images in S3.
 #   docker build --build-arg ENGINES=1 -t lintel .
 #
 # HOST and PORT say where it listens, whatever the configuration says. Run it with one:
 #   docker run -p 8080:8080 -v ./lintel.yaml:/app/lintel.yaml:ro lintel
 
-FROM node:20-slim AS build
+FROM node:22-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # With optional packages: the bundler's binary is one.
@@ -17,14 +17,14 @@ COPY src src
 COPY gen gen
 RUN node scripts/build.js --force
 
-FROM node:20-slim AS dependencies
+FROM node:22-slim AS dependencies
 ARG ENGINES=
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev $([ -n "$ENGINES" ] || echo --omit=optional) --ignore-scripts \
   && npm cache clean --force
 
-FROM node:20-slim
+FROM node:22-slim
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \
     PORT=8080 \
@@ -39,7 +39,8 @@ RUN install -d -o node -g node /var/lib/lintel
 USER node
 VOLUME /var/lib/lintel
 EXPOSE 8080
+# Without TLS, else with it; the certificate need not be for 127.0.0.1.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const ask = (scheme, otherwise) => require(scheme).get(`${scheme}://127.0.0.1:${process.env.PORT}/healthz`, { rejectUnauthorized: false }, (answer) => process.exit(answer.statusCode === 200 ? 0 : 1)).on('error', otherwise); ask('http', () => ask('https', () => process.exit(1)))"]
 # Node is process 1 here: Lintel handles SIGTERM itself.
 CMD ["node", "dist/src/main.js", "serve"]
