@@ -64,7 +64,9 @@ export const mediaSchema = z
     ttl: duration().prefault("24h").describe("How long an image is kept."),
     max_bytes: size()
       .prefault("1GiB")
-      .describe("Size of all images together; the oldest go first."),
+      .describe(
+        "Size of all images together; the oldest go first. A bucket may be above it while they are being deleted.",
+      ),
     delivery: z
       .enum(["url", "data"])
       .default("url")

@@ -49,7 +49,7 @@ class FilesystemStore implements FilesystemMedia {
     this.#temporary = temporary;
     this.#baseUrl = settings.baseUrl;
     this.#retention = new Retention(
-      { list: () => this.#list(), delete: (name) => this.delete(name) },
+      { elastic: false, list: () => this.#list(), delete: (name) => this.#remove(name) },
       settings,
     );
   }
@@ -106,7 +106,11 @@ class FilesystemStore implements FilesystemMedia {
   }
 
   async delete(name: string): Promise<void> {
-    if (typeOfName(name)) await unlink(join(this.directory, name)).catch(ifMissing);
+    if (typeOfName(name)) await this.#remove(name);
+  }
+
+  async #remove(name: string): Promise<void> {
+    await unlink(join(this.directory, name)).catch(ifMissing);
   }
 
   sweep(): Promise<void> {
@@ -118,18 +122,18 @@ class FilesystemStore implements FilesystemMedia {
     if (this.#temporary) await rm(this.directory, { recursive: true, force: true });
   }
 
-  /** The images. Removes what a process that died left half written. */
+  /** The images; what a process that died left half written is one that is too old. */
   async #list(): Promise<Listed[]> {
     const images: Listed[] = [];
     for (const name of await readdir(this.directory)) {
       const draft = draftPattern.test(name);
       if (!draft && !typeOfName(name)) continue;
-      const path = join(this.directory, name);
-      const found = await stat(path).catch(ifMissing);
+      const found = await stat(join(this.directory, name)).catch(ifMissing);
       if (!found) continue;
       const { size: bytes, mtimeMs: storedAt } = found;
       if (!draft) images.push({ name, bytes, storedAt });
-      else if (this.#retention.now() - storedAt > draftMs) await rm(path, { force: true });
+      else if (this.#retention.now() - storedAt > draftMs)
+        images.push({ name, bytes, storedAt: 0 });
     }
     return images;
   }

@@ -1,4 +1,5 @@
 /** How long images stay: until they are too old, or all together too large. */
+import { setMaxListeners } from "node:events";
 import type { Logger } from "../core/log.js";
 
 /** What the operator says. */
@@ -24,28 +25,41 @@ export interface Listed {
 
 /** The place that is kept tidy. */
 export interface Shelf {
+  /**
+   * Whether an image may be written before there is room for it, which is then
+   * made in the background. Otherwise the image waits: a disk has an end.
+   */
+  readonly elastic: boolean;
   /** All images, in any order. */
-  list(): Promise<Listed[]>;
-  delete(name: string): Promise<void>;
+  list(signal: AbortSignal): Promise<Listed[]>;
+  delete(name: string, signal: AbortSignal): Promise<void>;
 }
 
 /** How full the store is after a sweep that made room: the next image shall not sweep again. */
 const lowWater = 0.9;
+
+/** Images that are deleted at the same time: a bucket takes a round trip for each. */
+const atOnce = 16;
 
 /** Keeps one store within its age and its size. */
 export class Retention {
   readonly #shelf: Shelf;
   readonly #settings: RetentionSettings;
   readonly #timer: NodeJS.Timeout;
+  readonly #closing = new AbortController();
   /** Bytes of the images that are there, as far as is known between two sweeps. */
   #stored = 0;
   /** Bytes of the images that are being written. */
   #pending = 0;
   #sweeping: Promise<void> | undefined;
+  /** Whether the last sweep failed to make room: the next image would fare no better. */
+  #stuck = false;
 
   constructor(shelf: Shelf, settings: RetentionSettings) {
     this.#shelf = shelf;
     this.#settings = settings;
+    // Each deletion listens to it, and Node warns of more than ten.
+    setMaxListeners(0, this.#closing.signal);
     this.#timer = setInterval(() => this.sweep(), settings.sweepMs ?? 60_000);
     this.#timer.unref();
     this.sweep();
@@ -66,13 +80,16 @@ export class Retention {
     return this.now() >= this.expiresAt(storedAt);
   }
 
-  /** Writes an image, having made room for it. */
+  /** Writes an image, having made room for it or, where the shelf is elastic, while it is made. */
   async store(bytes: number, write: () => Promise<void>): Promise<void> {
     this.#pending += bytes;
     try {
-      // Twice: a sweep that runs already may have looked before this image came.
-      for (let i = 0; i < 2 && this.#stored + this.#pending > this.#settings.maxBytes; i++) {
-        await this.sweep();
+      if (this.#shelf.elastic) {
+        if (this.#over() && !this.#stuck) this.sweep();
+      } else {
+        // One that runs already may have looked before this image came.
+        if (this.#over()) await this.#sweeping;
+        if (this.#over()) await this.sweep();
       }
       await write();
       this.#stored += bytes;
@@ -81,10 +98,22 @@ export class Retention {
     }
   }
 
-  /** Removes what is too old, and then the oldest until the rest fits. Never rejects. */
+  #over(): boolean {
+    return this.#stored + this.#pending > this.#settings.maxBytes;
+  }
+
+  /**
+   * Removes what is too old, and then the oldest until the rest fits. What can't be
+   * deleted stays, counts, and is tried again by the next sweep. Never rejects.
+   */
   sweep(): Promise<void> {
+    if (this.#closing.signal.aborted) return Promise.resolve();
     this.#sweeping ??= this.#sweep()
-      .catch((err) => this.#settings.log.error({ err }, "images could not be swept"))
+      .catch((err) => {
+        this.#stuck = true;
+        if (this.#closing.signal.aborted) return;
+        this.#settings.log.error({ err }, "images could not be swept");
+      })
       .finally(() => {
         this.#sweeping = undefined;
       });
@@ -92,21 +121,43 @@ export class Retention {
   }
 
   async #sweep(): Promise<void> {
-    const images = (await this.#shelf.list()).sort((a, b) => a.storedAt - b.storedAt);
-    let left = images.reduce((sum, { bytes }) => sum + bytes, 0);
-    const { maxBytes } = this.#settings;
-    const target = left + this.#pending > maxBytes ? maxBytes * lowWater : maxBytes;
-    for (const { name, bytes, storedAt } of images) {
-      if (!this.expired(storedAt) && left + this.#pending <= target) break;
-      await this.#shelf.delete(name);
-      left -= bytes;
-    }
-    this.#stored = left;
+    const { signal } = this.#closing;
+    const before = this.#stored;
+    const images = (await this.#shelf.list(signal)).sort((a, b) => a.storedAt - b.storedAt);
+    // What was written since the listing began counts, at worst twice until the next one.
+    this.#stored += images.reduce((sum, { bytes }) => sum + bytes, 0) - before;
+    const { maxBytes, log } = this.#settings;
+    const target = this.#over() ? maxBytes * lowWater : maxBytes;
+    let next = 0;
+    let leaving = 0;
+    let count = 0;
+    let first: { name: string; err: unknown } | undefined;
+    const remove = async () => {
+      for (let image = images[next]; image && !signal.aborted; image = images[next]) {
+        const { name, bytes, storedAt } = image;
+        const fits = this.#stored - leaving + this.#pending <= target;
+        if (fits && !this.expired(storedAt)) return;
+        next++;
+        leaving += bytes;
+        try {
+          await this.#shelf.delete(name, signal);
+          this.#stored -= bytes;
+        } catch (err) {
+          count++;
+          first ??= { name, err };
+        }
+        leaving -= bytes;
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, remove));
+    this.#stuck = count > 0 && this.#over();
+    if (first && !signal.aborted) log.error({ ...first, count }, "images could not be deleted");
   }
 
-  /** Sweeps no more. Resolves once the last sweep ended. */
+  /** Sweeps no more. Resolves once a sweep that runs gave up what it had left. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
+    this.#closing.abort();
     await this.#sweeping;
   }
 }

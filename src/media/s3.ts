@@ -103,7 +103,11 @@ class S3Store implements S3Media {
     this.#sdk = sdk;
     this.#settings = settings;
     this.#retention = new Retention(
-      { list: () => this.#list(), delete: (name) => this.delete(name) },
+      {
+        elastic: true,
+        list: (signal) => this.#list(signal),
+        delete: (name, signal) => this.#remove(name, signal),
+      },
       settings,
     );
   }
@@ -163,8 +167,12 @@ class S3Store implements S3Media {
   }
 
   async delete(name: string): Promise<void> {
-    if (!typeOfName(name)) return;
-    await this.#client.send(new this.#sdk.DeleteObjectCommand(this.#object(name)));
+    if (typeOfName(name)) await this.#remove(name);
+  }
+
+  async #remove(name: string, abortSignal?: AbortSignal): Promise<void> {
+    const object = new this.#sdk.DeleteObjectCommand(this.#object(name));
+    await this.#client.send(object, { abortSignal });
   }
 
   sweep(): Promise<void> {
@@ -177,10 +185,15 @@ class S3Store implements S3Media {
   }
 
   /** Our objects; what else lies under the prefix is left alone. */
-  async #list(): Promise<Listed[]> {
+  async #list(abortSignal: AbortSignal): Promise<Listed[]> {
     const { bucket: Bucket, prefix: Prefix } = this.#settings;
     const images: Listed[] = [];
-    const pages = this.#sdk.paginateListObjectsV2({ client: this.#client }, { Bucket, Prefix });
+    const { paginateListObjectsV2 } = this.#sdk;
+    const pages = paginateListObjectsV2(
+      { client: this.#client },
+      { Bucket, Prefix },
+      { abortSignal },
+    );
     for await (const { Contents = [] } of pages) {
       for (const { Key = "", Size = 0, LastModified } of Contents) {
         const name = Key.slice(Prefix.length);

@@ -1,6 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -91,6 +98,57 @@ describe("total size", () => {
     await Promise.all([1, 2, 3].map(() => store.put(bytes(300), "image/png")));
     await store.sweep();
     expect(files().length * 300).toBeLessThanOrEqual(1000);
+  });
+});
+
+describe("an image that can't be deleted", () => {
+  const stuck = `${"d".repeat(32)}.png`;
+  /** A folder in the place of the oldest image: not even root unlinks it. */
+  async function stuckStore(settings: Partial<FilesystemSettings> = {}) {
+    const directory = folder();
+    await mkdir(join(directory, stuck));
+    utimesSync(join(directory, stuck), 1, 1);
+    const said: object[] = [];
+    const log = {
+      ...silent,
+      error: (fields: object, message: string) => void said.push({ ...fields, message }),
+    };
+    const maxBytes = statSync(join(directory, stuck)).size + 1000;
+    return { ...(await storeOf({ directory, maxBytes, log, ...settings })), said };
+  }
+
+  test("does not keep others for longer, and each sweep says so once", async () => {
+    const { store, clock, files, said } = await stuckStore({ ttlMs: hour });
+    await store.put(bytes(3), "image/png");
+    clock.now += hour;
+    said.length = 0;
+    await store.sweep();
+    expect(files()).toEqual([stuck]);
+    expect(said).toMatchObject([{ message: "images could not be deleted", name: stuck, count: 1 }]);
+  });
+
+  test("counts, and the others make room", async () => {
+    const { store, clock, files } = await stuckStore();
+    let newest = "";
+    for (let i = 0; i < 8; i++) {
+      clock.now += 1000;
+      newest = nameIn(await store.put(bytes(300), "image/png"));
+      expect((files().length - 1) * 300).toBeLessThanOrEqual(1000);
+      expect(files()).toContain(newest);
+    }
+    expect(files()).toContain(stuck);
+  });
+
+  test("may be what a process that died left half written", async () => {
+    const directory = folder();
+    const draft = `.${"e".repeat(32)}.png.tmp`;
+    await mkdir(join(directory, draft));
+    utimesSync(join(directory, draft), 1, 1);
+    const { store, clock, files } = await storeOf({ directory, maxBytes: 1e6 });
+    await store.put(bytes(3), "image/png");
+    clock.now += 24 * hour;
+    await store.sweep();
+    expect(files()).toEqual([draft]);
   });
 });
 

@@ -1,0 +1,108 @@
+/** Room is made in a bucket, by the requests that it gets. */
+import { afterEach, expect, test } from "vitest";
+import { silent } from "../../src/core/log.js";
+import { type S3Media, type S3Settings, s3Media } from "../../src/media/s3.js";
+import { nameIn } from "./contract.js";
+import { type ScriptedS3, scriptedS3 } from "./s3-scripted.js";
+
+const opened: S3Media[] = [];
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close();
+});
+
+/** Names of so many images. */
+const names = (count: number) =>
+  Array.from({ length: count }, (_, i) => `${String(i).padStart(32, "0")}.png`);
+
+const bucketOf = (count: number) => new Map(names(count).map((name) => [name, 100]));
+
+async function open({ endpoint }: ScriptedS3, settings: Partial<S3Settings>): Promise<S3Media> {
+  const store = await s3Media({
+    bucket: "pictures",
+    prefix: "",
+    endpoint,
+    region: "us-east-1",
+    pathStyle: true,
+    credentials: { accessKeyId: "a", secretAccessKey: "b" },
+    address: { by: "presigned" },
+    ttlMs: 3_600_000,
+    maxBytes: 10_000,
+    now: () => Date.UTC(2030, 0, 1),
+    log: silent,
+    ...settings,
+  });
+  opened.push(store);
+  return store;
+}
+
+/** A promise, and what resolves it. */
+function gate() {
+  let lift = () => {};
+  const lifted = new Promise<void>((resolve) => {
+    lift = resolve;
+  });
+  return { lifted, lift };
+}
+
+test("many are deleted at once, the oldest first, and no more than needed", async () => {
+  const several = gate();
+  const deleted: string[] = [];
+  const server = await scriptedS3(bucketOf(100), async (name) => {
+    deleted.push(name);
+    // None is gone before eight are asked for.
+    if (deleted.length === 8) several.lift();
+    await several.lifted;
+    return 204;
+  });
+  const store = await open(server, { maxBytes: 5000 });
+  await store.sweep();
+  expect(deleted.sort()).toEqual(names(55));
+});
+
+test("an image does not wait for the room that it needs", async () => {
+  const held = gate();
+  const server = await scriptedS3(bucketOf(10), async () => {
+    await held.lifted;
+    return 204;
+  });
+  const store = await open(server, { maxBytes: 1000 });
+  await store.sweep();
+  const name = nameIn(await store.put(Buffer.alloc(100), "image/png"));
+  expect(server.objects.has(name)).toBe(true);
+  expect(server.objects.size).toBe(11);
+  held.lift();
+  await store.sweep();
+  // The new one counts, although it came while room was being made.
+  await store.sweep();
+  expect([...server.objects.keys()]).toEqual([...names(10).slice(-8), name]);
+});
+
+test("a store that closes leaves the rest, also what the bucket does not answer", async () => {
+  let asked = 0;
+  const many = gate();
+  const server = await scriptedS3(bucketOf(100), () => {
+    if (++asked === 16) many.lift();
+    return new Promise(() => {});
+  });
+  const said: string[] = [];
+  const error = (_: object, message: string) => void said.push(message);
+  const store = await open(server, { maxBytes: 1000, log: { ...silent, error } });
+  await many.lifted;
+  await store.close();
+  expect(asked).toBe(16);
+  expect(said).toEqual([]);
+});
+
+test("objects that can't be deleted do not keep the others, and images do not ask again", async () => {
+  const locked = new Set(names(20));
+  const server = await scriptedS3(bucketOf(40), (name) => (locked.has(name) ? 403 : 204));
+  const said: object[] = [];
+  const error = (fields: object) => void said.push(fields);
+  const store = await open(server, { maxBytes: 1000, log: { ...silent, error } });
+  await store.sweep();
+  expect([...server.objects.keys()]).toEqual([...locked]);
+  expect(said).toMatchObject([{ name: names(1)[0], count: 20 }]);
+  const before = server.asked.length;
+  for (let i = 0; i < 3; i++) await store.put(Buffer.alloc(10), "image/png");
+  expect(server.asked.slice(before)).toEqual(["PUT", "PUT", "PUT"]);
+});
