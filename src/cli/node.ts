@@ -1,12 +1,13 @@
 /** `lintel node`: runs local models and serves them over gRPC. */
 import { resolve } from "node:path";
+import { isEmbedded } from "../backends/embedded/mark.js";
 import { listenMessage, parseListen, size } from "../config/quantities.js";
 import type { Classifier } from "../node.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger } from "./logger.js";
 import { out, say } from "./output.js";
-import { untilSignal } from "./signals.js";
+import { ignoreSignals, untilSignal } from "./signals.js";
 
 const gpus = ["auto", "cuda", "vulkan", "metal"] as const;
 const levels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
@@ -84,7 +85,8 @@ port callers need a bearer token, and any will do.`,
       exposeSources: given.has("expose-sources") || undefined,
     };
     const log = createLogger(oneOf(given, "log-level", levels) ?? "info");
-    const signalled = untilSignal();
+    // What a gateway has admitted it still sends: the gateway says when to leave.
+    const signalled = isEmbedded() ? ignoreSignals() : untilSignal();
     const { attachToParent, startNode } = await import("../node.js");
     const running = await startNode({ ...settings, log }).catch((error: unknown) => {
       const line = listenError(error);

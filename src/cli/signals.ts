@@ -1,4 +1,4 @@
-/** Leaving on SIGTERM and SIGINT. */
+/** Leaving on SIGTERM and SIGINT, or not. */
 
 /**
  * A signal again within this time is the same one, milliseconds: npm hands
@@ -24,4 +24,14 @@ export function untilSignal(leave: (code: number) => void = process.exit): Promi
       });
     }
   });
+}
+
+/**
+ * Outlives the signals that end a whole process group or control group, as Ctrl-C,
+ * a terminal that closes, and systemd send them.
+ * @returns a promise that never resolves
+ */
+export function ignoreSignals(): Promise<never> {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+  return new Promise(() => {});
 }

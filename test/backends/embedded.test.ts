@@ -156,6 +156,31 @@ describe("embedded models", () => {
     await isGone(pid);
   });
 
+  it("have a process that heeds no signal of its group, and leaves with ours", async () => {
+    const errors: object[] = [];
+    const log = { ...silent, error: (fields: object) => void errors.push(fields) };
+    backend = new EmbeddedBackend(
+      { type: "embedded", name: "embedded", models: [await wideModel()] },
+      { log },
+      { entry },
+    );
+    const request = chatRequest("hello", { model: "wide", maxTokens: 4000 });
+    const stream = start(backend, request);
+    await stream.next();
+    const pid = await running(backend);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(pid, signal);
+    // What was admitted and is sent only now is taken too.
+    for (const maxTokens of [1, 2, 3]) {
+      expect((await answer(backend, { ...request, maxTokens })).completion).toBe(maxTokens);
+    }
+    expect((await stream.next()).done).toBe(false);
+    await stream.return?.(undefined);
+    expect(backend.pid).toBe(pid);
+    await backend.close();
+    expect(isAlive(pid)).toBe(false);
+    expect(errors).toEqual([]);
+  });
+
   it("fail with a reason when their process ends again and again", async () => {
     const crashing = join(folder, "crash.mjs");
     await writeFile(crashing, "process.exit(3)");
@@ -177,7 +202,7 @@ describe("embedded models", () => {
     const stubborn = join(folder, "stubborn.mjs");
     await writeFile(
       stubborn,
-      `process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);
+      `process.on("disconnect", () => {}); setInterval(() => {}, 1000);
        process.stderr.write("ready\\n");`,
     );
     let heard = () => {};

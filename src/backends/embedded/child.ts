@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Logger } from "../../core/log.js";
+import { embeddedMark } from "./mark.js";
 import { relog } from "./relog.js";
 
 /** What to start. */
@@ -53,7 +54,8 @@ export class Child {
   /** Asks the process to leave, and makes it after the grace. Resolves when it is gone. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
-    this.#process?.kill("SIGTERM");
+    // Signals that reach the whole group are not for the child: it leaves when the channel closes.
+    if (this.#process?.connected) this.#process.disconnect();
     const timer = setTimeout(() => this.#process?.kill("SIGKILL"), graceMs);
     await this.ended;
     clearTimeout(timer);
@@ -76,7 +78,10 @@ export class Child {
         process.execPath,
         // What calls did is in this process's log already.
         [...execArgv, entry, "node", "--listen", address, "--log-level", "warn", ...args],
-        { stdio: ["ignore", "ignore", "pipe", "ipc"] },
+        {
+          stdio: ["ignore", "ignore", "pipe", "ipc"],
+          env: { ...process.env, [embeddedMark]: "1" },
+        },
       );
       this.#process = child;
       child.on("message", (message) => {
