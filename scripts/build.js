@@ -15,7 +15,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { bundle, dropBundle } from "./bundle.js";
+import { bundle, canBundle, dropBundle } from "./bundle.js";
 import { replace } from "./replace.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -133,12 +133,13 @@ async function build({ force, optional }) {
   );
   const gone = Object.keys(last.sources).filter((path) => !(path in sources));
   const packages = packagesNow() || last.packages;
-  const built = () => replace(stampFile, JSON.stringify({ key, packages, sources }));
+  const built = (bundled) =>
+    replace(stampFile, JSON.stringify({ key, packages, bundled, sources }));
   if (packages !== last.packages) dropBundle();
   if (stale.length === 0 && gone.length === 0) {
-    if (packages === last.packages) return 0;
-    // Where none can be made, the next build that can tries again.
-    if (await bundle()) built();
+    // One that could not be made is made once it can be.
+    if (packages === last.packages && (last.bundled || !canBundle())) return 0;
+    built(await bundle());
     return 0;
   }
 
@@ -170,9 +171,9 @@ async function build({ force, optional }) {
     rmSync(outputOf(source), { force: true });
     rmSync(`${outputOf(source)}.map`, { force: true });
   }
-  await bundle();
+  const bundled = await bundle();
   // Last of all: a build that was cut short is not taken for a whole one.
-  built();
+  built(bundled);
   return 0;
 }
 

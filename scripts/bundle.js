@@ -7,7 +7,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -43,6 +43,10 @@ const addresses = {
 export function dropBundle() {
   rmSync(out, { recursive: true, force: true });
 }
+
+/** Whether the bundler's binary, an optional package, is installed for this machine. */
+export const canBundle = () =>
+  existsSync(join(root, "node_modules/@esbuild", `${process.platform}-${process.arch}`));
 
 /** Makes the bundle of what is in dist/src/. Returns whether there is one. */
 export async function bundle() {

@@ -129,7 +129,8 @@ const copyChat = (request: LLMRequest, model: string): Every<LLMRequest> => ({
   temperature: request.temperature,
   maxTokens: request.maxTokens,
   topP: request.topP,
-  topK: request.topK,
+  // All, as -1, which counts as not set.
+  topK: request.topK === 0 ? undefined : request.topK,
   seed: request.seed,
   stop: request.stop,
 });

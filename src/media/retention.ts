@@ -41,6 +41,9 @@ const lowWater = 0.9;
 /** Images that are deleted at the same time: a bucket takes a round trip for each. */
 const atOnce = 16;
 
+/** Failures after which a sweep gives up, where nothing at all could be deleted. */
+const hopeless = 2 * atOnce;
+
 /** Keeps one store within its age and its size. */
 export class Retention {
   readonly #shelf: Shelf;
@@ -130,6 +133,7 @@ export class Retention {
     const target = this.#over() ? maxBytes * lowWater : maxBytes;
     let next = 0;
     let leaving = 0;
+    let deleted = 0;
     let count = 0;
     let first: { name: string; err: unknown } | undefined;
     const remove = async () => {
@@ -137,11 +141,13 @@ export class Retention {
         const { name, bytes, storedAt } = image;
         const fits = this.#stored - leaving + this.#pending <= target;
         if (fits && !this.expired(storedAt)) return;
+        if (deleted === 0 && count >= hopeless) return;
         next++;
         leaving += bytes;
         try {
           await this.#shelf.delete(name, signal);
           this.#stored -= bytes;
+          deleted++;
         } catch (err) {
           count++;
           first ??= { name, err };

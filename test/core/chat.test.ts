@@ -152,6 +152,11 @@ describe("decisions 1: completions", () => {
       return backend.asked.pop();
     };
     expect(await asked({ min: 1, max: 100 })).toMatchObject({ topK: 100 });
+    await run(coreOf([backend], { bounds: { top_k: { max: 9 } } }), "complete", {
+      ...hello,
+      topK: 0,
+    });
+    expect(backend.asked.pop()).toMatchObject({ topK: 9 });
     expect(await asked({ min: 1 })).toMatchObject({ topK: -1 });
   });
 

@@ -106,3 +106,14 @@ test("objects that can't be deleted do not keep the others, and images do not as
   for (let i = 0; i < 3; i++) await store.put(Buffer.alloc(10), "image/png");
   expect(server.asked.slice(before)).toEqual(["PUT", "PUT", "PUT"]);
 });
+
+test("a sweep gives up where nothing at all can be deleted", async () => {
+  const server = await scriptedS3(bucketOf(100), () => 403);
+  const said: { count?: number }[] = [];
+  const error = (fields: object) => void said.push(fields);
+  const store = await open(server, { maxBytes: 1000, log: { ...silent, error } });
+  await store.sweep();
+  expect(said).toHaveLength(1);
+  expect(said[0]?.count).toBeLessThan(48);
+  expect(server.objects.size).toBe(100);
+});

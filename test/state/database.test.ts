@@ -232,6 +232,18 @@ describe.each(subjects)("%s", (name, make, missing) => {
       expect(token.expiresAt).toBeUndefined();
     });
 
+    test("what expired counts no more, whatever grace is given or was", async () => {
+      const { again } = await make();
+      const tokens = new DatabaseTokens(again());
+      const long = { graceMs: 60_000, expiresAt: Date.now() + 60_000 };
+      await tokens.create({ name: "old", expiresAt: Date.now() - 1 });
+      expect((await rotate(tokens, "old", long)).token.previous?.until ?? 0).toBe(0);
+      await tokens.create({ name: "mine" });
+      await rotate(tokens, "mine", { ...long, expiresAt: Date.now() - 1 });
+      // The grace of then ended with the token.
+      expect((await rotate(tokens, "mine", long)).token.previous?.until ?? 0).toBe(0);
+    });
+
     test("changes are told in the order in which they can be seen", async () => {
       const { again } = await make();
       const [reader, ...writers] = [again(), again(), again(), again()].map(

@@ -131,14 +131,12 @@ export function createOnnxBackend(
     },
     /**
      * A model that is being loaded, or that the next call loads, can take a call: it waits.
-     * One that could not be loaded is tried again when that is due; under a budget only by
-     * a call, since others may have to leave for it.
+     * One that could not be loaded is tried again when that is due; under a budget it can
+     * take the call that does so, since others may have to leave for it.
      */
     async health(signal) {
       if (closed) throw new LintelError("shutting_down", "the image engine is shutting down");
-      if (state !== "failed") return;
-      if (admit) throw new LintelError("unavailable", models[0]?.stateDetail ?? "");
-      await unlessAborted(engine.load(), signal);
+      if (state === "failed" && !admit) await unlessAborted(engine.load(), signal);
     },
     close() {
       closed = true;

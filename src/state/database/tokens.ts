@@ -116,13 +116,16 @@ export class DatabaseTokens implements TokenStore {
     const now = Date.now();
     const renews = expiresAt !== undefined;
     const live = "(name = ? OR id = ?) AND revoked_at IS NULL";
-    const text = `UPDATE lintel_tokens SET previous_hash = hash, previous_until = ?, hash = ?,
+    // A token that expired has no grace, also where another expiry is given to its name.
+    const text = `UPDATE lintel_tokens SET previous_hash = hash, hash = ?,
+      previous_until = CASE WHEN expires_at <= ? THEN 0 ELSE CAST(? AS BIGINT) END,
       ${renews ? "expires_at = ?," : ""} version = ${newVersion} WHERE ${live}
       ${renews ? "" : "AND (expires_at IS NULL OR expires_at > ?)"}
-      ${force ? "" : "AND (previous_until IS NULL OR previous_until <= ?)"} RETURNING *`;
+      ${force ? "" : "AND (previous_until IS NULL OR previous_until <= ? OR expires_at <= ?)"}
+      RETURNING *`;
     const values = [
-      ...[now + graceMs, hashToken(secret), ...(renews ? [expiresAt] : [])],
-      ...[which, which, ...(renews ? [] : [now]), ...(force ? [] : [now])],
+      ...[hashToken(secret), now, now + graceMs, ...(renews ? [expiresAt] : [])],
+      ...[which, which, ...(renews ? [] : [now]), ...(force ? [] : [now, now])],
     ];
     const reading = { text: `SELECT * FROM lintel_tokens WHERE ${live}`, values: [which, which] };
     const [[changed] = [], [row] = []] = await this.#change({ text, values }, reading);
