@@ -41,8 +41,8 @@ const lowWater = 0.9;
 /** Images that are deleted at the same time: a bucket takes a round trip for each. */
 const atOnce = 16;
 
-/** Failures after which a sweep gives up, where nothing at all could be deleted. */
-const hopeless = 2 * atOnce;
+/** How long an image that could not be deleted is left alone, milliseconds. */
+const leftAloneMs = 3_600_000;
 
 /** Keeps one store within its age and its size. */
 export class Retention {
@@ -55,6 +55,8 @@ export class Retention {
   /** Bytes of the images that are being written. */
   #pending = 0;
   #sweeping: Promise<void> | undefined;
+  /** Names of images that could not be deleted, and until when they are not tried. */
+  readonly #leftAlone = new Map<string, number>();
   /** Whether the last sweep failed to make room: the next image would fare no better. */
   #stuck = false;
 
@@ -107,7 +109,7 @@ export class Retention {
 
   /**
    * Removes what is too old, and then the oldest until the rest fits. What can't be
-   * deleted stays, counts, and is tried again by the next sweep. Never rejects.
+   * deleted stays, counts, and is tried again after an hour. Never rejects.
    */
   sweep(): Promise<void> {
     if (this.#closing.signal.aborted) return Promise.resolve();
@@ -129,26 +131,28 @@ export class Retention {
     const images = (await this.#shelf.list(signal)).sort((a, b) => a.storedAt - b.storedAt);
     // What was written since the listing began counts, at worst twice until the next one.
     this.#stored += images.reduce((sum, { bytes }) => sum + bytes, 0) - before;
+    for (const [name, until] of this.#leftAlone) {
+      if (until <= this.now()) this.#leftAlone.delete(name);
+    }
+    const tried = images.filter(({ name }) => !this.#leftAlone.has(name));
     const { maxBytes, log } = this.#settings;
     const target = this.#over() ? maxBytes * lowWater : maxBytes;
     let next = 0;
     let leaving = 0;
-    let deleted = 0;
     let count = 0;
     let first: { name: string; err: unknown } | undefined;
     const remove = async () => {
-      for (let image = images[next]; image && !signal.aborted; image = images[next]) {
+      for (let image = tried[next]; image && !signal.aborted; image = tried[next]) {
         const { name, bytes, storedAt } = image;
         const fits = this.#stored - leaving + this.#pending <= target;
         if (fits && !this.expired(storedAt)) return;
-        if (deleted === 0 && count >= hopeless) return;
         next++;
         leaving += bytes;
         try {
           await this.#shelf.delete(name, signal);
           this.#stored -= bytes;
-          deleted++;
         } catch (err) {
+          this.#leftAlone.set(name, this.now() + leftAloneMs);
           count++;
           first ??= { name, err };
         }
@@ -156,7 +160,7 @@ export class Retention {
       }
     };
     await Promise.all(Array.from({ length: atOnce }, remove));
-    this.#stuck = count > 0 && this.#over();
+    this.#stuck = this.#leftAlone.size > 0 && this.#over();
     if (first && !signal.aborted) log.error({ ...first, count }, "images could not be deleted");
   }
 
