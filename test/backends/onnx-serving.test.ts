@@ -1,5 +1,6 @@
 /** Image models while they serve: who waits, what is shown, what is in memory. */
 import { rename, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { PNG } from "pngjs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -254,6 +255,22 @@ describe("a model's memory", () => {
     expect(backend.models()).toMatchObject([{ state: State.IDLE, stateDetail: "" }]);
     expect(await progressOf(backend, { numInferenceSteps: 1 })).toHaveLength(1);
     await models.remove();
+  });
+
+  it("is not asked for by a look at the health, where others would have to leave for it", async () => {
+    const folder = join(tmpdir(), "no-such-model");
+    let asked = 0;
+    const backend = createOnnxBackend(
+      { type: "onnx", name: "it", path: folder, load: "lazy" },
+      { log: silent, admit: async () => void asked++ },
+    );
+    opened.push(backend);
+    await expect(progressOf(backend, {})).rejects.toMatchObject({ code: "unavailable" });
+    const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 60_000);
+    onTestFinished(() => now.mockRestore());
+    // The next call loads it: so it can take one.
+    await backend.health(new AbortController().signal);
+    expect(asked).toBe(1);
   });
 
   it("is tried for again ten seconds after it could not be had, by calls and by health", async () => {
