@@ -149,9 +149,11 @@ export class EmbeddedBackend implements Backend {
       } catch (thrown) {
         const error = toLintelError(thrown);
         if (call.signal.aborted || !lost.has(error.code)) throw error;
+        // The connection breaks before the process is known to have ended. Who is told of that
+        // and asks again is not to meet the same one.
+        const gone = await this.#supervisor.gone(node);
         // Nobody took the call: the process has just died. The next one gets it.
-        const again = wasRefused(error) && (await this.#supervisor.gone(node));
-        if (!again) throw this.#supervisor.unavailable(error);
+        if (!gone || !wasRefused(error)) throw this.#supervisor.unavailable(error);
       }
     }
   }
