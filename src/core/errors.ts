@@ -172,10 +172,14 @@ const defaultRetryAfter: { readonly [C in ErrorCode]?: number } = {
   shutting_down: 5,
 };
 
-/** An error that names every field at fault, as far as there is room for them. */
-export function invalidFields(violations: readonly Violation[]): LintelError {
+/**
+ * An error that names every field at fault, as far as there is room for them.
+ * @param retry default: never
+ */
+export function invalidFields(violations: readonly Violation[], retry?: Retry): LintelError {
   return new LintelError("invalid_fields", inWords(violations), {
     violations,
+    ...(retry && { retry }),
     ...(violations[0] && { param: violations[0].field }),
   });
 }

@@ -6,8 +6,8 @@ import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import { type LLMRequest, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { type TextToImageRequest, TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import { chatDefaults, imageDefaults } from "./defaults.js";
-import { LintelError } from "./errors.js";
+import { chatDefaults, defaultOf } from "./defaults.js";
+import { invalidFields, LintelError } from "./errors.js";
 import { multipleOf } from "./rules.js";
 import type { Bound, Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
 
@@ -39,13 +39,13 @@ const always = new Set([
   "include_data",
 ]);
 
-function parametersOf(fields: readonly DescField[], defaults: Values): Parameter[] {
+function parametersOf(fields: readonly DescField[]): Parameter[] {
   return fields
     .filter((field) => !always.has(field.name))
     .map((field) => ({
       name: field.name,
       key: field.localName,
-      fallback: defaults[field.localName] ?? implied(field),
+      fallback: defaultOf(field) ?? implied(field),
       // A chat's seed is a wish everywhere; a picture's seed is the picture.
       changes:
         changing.has(field.name) && !(field.name === "seed" && field.parent === LLMRequestSchema),
@@ -60,8 +60,8 @@ function implied(field: DescField): unknown {
 }
 
 const parameters = {
-  chat: parametersOf(LLMRequestSchema.fields, chatDefaults),
-  image: parametersOf(TextToImageRequestSchema.fields, imageDefaults),
+  chat: parametersOf(LLMRequestSchema.fields),
+  image: parametersOf(TextToImageRequestSchema.fields),
 };
 
 /** What fitting needs to know of one model, looked up once. */
@@ -237,14 +237,10 @@ function capTokens(
   const cap = capOf(model, settings);
   if ((fitted.maxTokens as number) <= cap) return;
   if (isSet(asked, chatDefaults.maxTokens) && asked === fitted.maxTokens) {
-    const field = "max_tokens";
     const message = `must be from 1 to ${cap} for this model`;
-    throw new LintelError("invalid_fields", `${field}: ${message}`, {
-      param: field,
-      violations: [{ field, message }],
-      // The operator's cap is the same at every target.
-      retry: settings?.maxTokens === undefined ? "elsewhere" : "never",
-    });
+    // The operator's cap is the same at every target.
+    const retry = settings?.maxTokens === undefined ? "elsewhere" : "never";
+    throw invalidFields([{ field: "max_tokens", message }], retry);
   }
   fitted.maxTokens = cap;
 }
