@@ -1,6 +1,7 @@
 /** How much memory local models can still have. */
 import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
+import { join } from "node:path";
 
 /** What the system says of this process's memory, bytes; another one only in tests. */
 export interface MemoryFigures {
@@ -32,16 +33,34 @@ export function freeMemory(figures: MemoryFigures = own): number {
   return limit === 0 || limit >= figures.total() ? free : free + keptOfFiles(figures);
 }
 
-/** Of both versions of control groups; what lies in memory file systems is not given up. */
+/**
+ * Of both versions of control groups; what lies in memory file systems is not given up. The
+ * group's own folder first: outside of a container the topmost one tells of the whole machine.
+ */
 function keptOfFiles({ read }: MemoryFigures): number {
-  const places = [
-    ["/sys/fs/cgroup/memory.stat", /^(?:in)?active_file (\d+)$/gm],
-    ["/sys/fs/cgroup/memory/memory.stat", /^total_(?:in)?active_file (\d+)$/gm],
+  const groups = textOf(read, "/proc/self/cgroup") ?? "";
+  const versions = [
+    ["/sys/fs/cgroup", /^0::(.*)$/m, /^(?:in)?active_file (\d+)$/gm],
+    [
+      "/sys/fs/cgroup/memory",
+      /^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(.*)$/m,
+      /^total_(?:in)?active_file (\d+)$/gm,
+    ],
   ] as const;
-  for (const [path, lines] of places) {
-    try {
-      return [...read(path).matchAll(lines)].reduce((sum, [, bytes]) => sum + Number(bytes), 0);
-    } catch {}
+  for (const [folder, group, lines] of versions) {
+    const own = join(folder, group.exec(groups)?.[1] ?? "", "memory.stat");
+    // In a container the group's name may be that on the machine around it, whose folder is not there.
+    const text = textOf(read, own) ?? textOf(read, join(folder, "memory.stat"));
+    if (text === undefined) continue;
+    return [...text.matchAll(lines)].reduce((sum, [, bytes]) => sum + Number(bytes), 0);
   }
   return 0;
+}
+
+function textOf(read: MemoryFigures["read"], path: string): string | undefined {
+  try {
+    return read(path);
+  } catch {
+    return undefined;
+  }
 }

@@ -57,7 +57,11 @@ export function logCall(
   else call.log.info(fields, "call");
 }
 
+/** Letters of a cause that are logged: it may hold what a model server answered, up to a megabyte. */
+const causeLength = 4000;
+
 /** A cause for the log: the words, and the stack where a fault of our own is behind it. */
 function causeOf(cause: unknown): string {
-  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+  const words = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+  return words.length > causeLength ? `${words.slice(0, causeLength)}…` : words;
 }

@@ -1,11 +1,12 @@
 /**
  * An issuer's public keys. They are read at start and again from time to time,
- * and at once when a token names a key that is not among them. While the issuer
+ * and at once when a token is of a key that is not among them. While the issuer
  * does not answer, the keys that are known go on counting.
  */
 import {
   type CompactJWSHeaderParameters,
   createLocalJWKSet,
+  decodeProtectedHeader,
   errors,
   type FlattenedJWSInput,
   type JSONWebKeySet,
@@ -77,6 +78,19 @@ export class IssuerKeys {
    *   LintelError `unavailable` if it can't be asked
    */
   async verify(token: string, options: JWTVerifyOptions): Promise<VerifiedPayload> {
+    try {
+      return await this.#verify(token, options);
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+      // A token that names no key may be signed with one that is new.
+      const named = decodeProtectedHeader(token).kid !== undefined;
+      const known = this.#generation;
+      if (named || !(await this.#reread()) || this.#generation === known) throw error;
+      return this.#verify(token, options);
+    }
+  }
+
+  async #verify(token: string, options: JWTVerifyOptions): Promise<VerifiedPayload> {
     const used = { generation: 0 };
     const find = (header: CompactJWSHeaderParameters, input: FlattenedJWSInput) =>
       this.#find(header, input, used);
@@ -96,11 +110,17 @@ export class IssuerKeys {
       return await this.#match(header, token, used);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      const asked = performance.now() - this.#askedAt < this.#cooldownMs;
-      if (asked && !this.#loading && !this.#away) throw error;
-      await this.#load();
+      if (!(await this.#reread())) throw error;
       return await this.#match(header, token, used);
     }
+  }
+
+  /** Reads the keys anew. @returns whether it did: not if they were read just now */
+  async #reread(): Promise<boolean> {
+    const asked = performance.now() - this.#askedAt < this.#cooldownMs;
+    if (asked && !this.#loading && !this.#away) return false;
+    await this.#load();
+    return true;
   }
 
   #match(header: CompactJWSHeaderParameters, token: FlattenedJWSInput, used: Used) {

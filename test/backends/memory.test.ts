@@ -47,6 +47,31 @@ describe("the memory that is free", () => {
     expect(freeMemory(machine(8 * GB, 2 * GB, files))).toBe(7 * GB);
   });
 
+  it.each([
+    [
+      "the second version of control groups",
+      { "/sys/fs/cgroup/memory.stat": second["/sys/fs/cgroup/memory.stat"] },
+      "0::/system.slice/lintel.service\n",
+      "/sys/fs/cgroup/system.slice/lintel.service/memory.stat",
+      "inactive_file 300\nactive_file 400\n",
+    ],
+    [
+      "the first",
+      first,
+      "9:cpu,cpuacct:/elsewhere\n4:memory:/system.slice/lintel.service\n",
+      "/sys/fs/cgroup/memory/system.slice/lintel.service/memory.stat",
+      "total_inactive_file 300\ntotal_active_file 400\n",
+    ],
+  ])(
+    "has only the files of its own group outside of a container, in %s",
+    (_, files, groups, path, own) => {
+      const outside = { ...files, "/proc/self/cgroup": groups };
+      expect(freeMemory(machine(8 * GB, 2 * GB, { ...outside, [path]: own }))).toBe(2 * GB + 700);
+      // In a container that has no name space of its own the folder is not there.
+      expect(freeMemory(machine(8 * GB, 2 * GB, outside))).toBe(7 * GB);
+    },
+  );
+
   it("is what is available where nothing tells of files", () => {
     expect(freeMemory(machine(8 * GB, 2 * GB, {}))).toBe(2 * GB);
   });

@@ -163,6 +163,20 @@ describe("keys", () => {
     );
   });
 
+  test("a new key is found for tokens that name none, too", async () => {
+    const none = { kid: null };
+    const callers = callersOf();
+    await callers.find(await issuer.sign({}, none));
+    await issuer.rotate();
+    expect(await who(callers, await issuer.sign({ sub: "bob" }, none))).toMatchObject({
+      id: "corp:bob",
+    });
+    await issuer.rotate();
+    expect(await who(callers, await issuer.sign({ sub: "eve" }, none))).toMatchObject({
+      id: "corp:eve",
+    });
+  });
+
   test("a token that is being verified while the keys change is verified again", async () => {
     const callers = callersOf();
     await callers.find(await issuer.sign());
@@ -182,8 +196,10 @@ describe("keys", () => {
     const callers = callersOf("", silent, 60_000);
     await callers.find(await issuer.sign());
     const { asked } = issuer;
+    const key = await generateKeyPair("ES256");
     for (let i = 0; i < 20; i++) {
       expect(await who(callers, await issuer.sign({}, { kid: `x${i}` }))).toMatch("invalid_token");
+      expect(await who(callers, await issuer.sign({}, { kid: null, key }))).toMatch("not right");
     }
     expect(issuer.asked).toBe(asked);
   });

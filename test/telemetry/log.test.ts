@@ -44,6 +44,15 @@ describe("a call is one line", () => {
     expect(core.readiness.running).toBe(0);
   });
 
+  test("with the begin of what a model server said, however much that was", async () => {
+    const cause = new Error(`first ${"x".repeat(1_000_000)}`);
+    const failing = breaksAfter(new LintelError("upstream_failed", "broke", { cause }));
+    const { core, lines } = logging([scripted({ chat: failing })]);
+    await outcome(core, "chat", asked);
+    expect(lines).toMatchObject([{ cause: expect.stringContaining("first x") }]);
+    expect(JSON.stringify(lines).length).toBeLessThan(5000);
+  });
+
   test("that was asked for with what can't be read", async () => {
     const { core, lines } = logging([scripted({ chat: says("x") })]);
     const defect = new LintelError("invalid_json", "no");
