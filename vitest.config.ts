@@ -7,8 +7,12 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: "test/support/temporary.ts",
-    // Some tests load the engine without the thread that sees to it.
-    env: { ORT_DISABLE_TELEMETRY: "1" },
+    env: {
+      // Some tests load the engine without the thread that sees to it.
+      ORT_DISABLE_TELEMETRY: "1",
+      // From Node 22.8 on it lies in the temporary folder, where tests look at what is left.
+      NODE_DISABLE_COMPILE_CACHE: "1",
+    },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Longer than anything takes: what is waited for comes, however busy the machine.
