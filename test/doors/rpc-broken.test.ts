@@ -12,6 +12,7 @@ import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { http1 } from "../server/serve.js";
 import { says, scripted } from "../support/scripted.js";
 import { hello, serveRpc } from "./rpc-server.js";
+import { textType } from "./web-text-client.js";
 
 const { url, port } = await serveRpc([scripted({ chat: says("x") })], {}, afterAll);
 const client = connect(url);
@@ -162,6 +163,9 @@ describe("what is no RPC", () => {
       expect(errorOf(types.grpc, reply)).toMatchObject({ code: Code.Unimplemented });
       const web = await post({ ":path": path, "content-type": types.web }, garbage);
       expect(findTrailerError(web.headers)).toMatchObject({ code: Code.Unimplemented });
+      const text = await post({ ":path": path, "content-type": textType }, garbage);
+      expect(findTrailerError(text.headers)).toMatchObject({ code: Code.Unimplemented });
+      expect(text.headers.get("content-type")).toBe(textType);
       const other = await http1({ port, path, method: "POST" });
       expect([other.status, JSON.parse(other.body).error.code]).toEqual([404, "not_found"]);
     }

@@ -21,6 +21,7 @@ import { createApp } from "../../src/server/app.js";
 import { type Listener, listen } from "../../src/server/listen.js";
 import type { Timeouts } from "../../src/server/settings.js";
 import { coreOf } from "../support/core.js";
+import { createWebTextTransport } from "./web-text-client.js";
 
 export interface RpcServer extends Listener {
   readonly core: Core;
@@ -61,13 +62,14 @@ export async function serveRpc(
   return { ...listener, core };
 }
 
-/** Every protocol, HTTP version and format that connect-node has. */
+/** Every protocol, HTTP version and format that connect-node has, and gRPC-Web as text. */
 export const wires = [
   "gRPC, binary",
   // The RPC library serves what is compressed.
   "gRPC with gzip, binary",
   "gRPC, JSON",
   "gRPC-Web on HTTP/1, binary",
+  "gRPC-Web on HTTP/1, text",
   "gRPC-Web on HTTP/2, binary",
   "Connect on HTTP/1, binary",
   "Connect on HTTP/1, JSON",
@@ -77,6 +79,7 @@ export type Wire = (typeof wires)[number];
 
 /** A connection of a kind to a server; closed with the test if nothing else is said. */
 export function transportOf(wire: Wire, baseUrl: string, until: Until = onTestFinished): Transport {
+  if (wire.endsWith("text")) return createWebTextTransport(baseUrl);
   const useBinaryFormat = wire.endsWith("binary");
   const common = { baseUrl, useBinaryFormat };
   if (wire.includes("HTTP/1")) {

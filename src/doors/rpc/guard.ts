@@ -17,6 +17,7 @@ import { methods } from "../../core/methods.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answer } from "./defect.js";
 import { readable } from "./trailers.js";
+import { inWebForm } from "./web-text.js";
 
 /** Longest that Node's timers count, milliseconds: about 24 days. */
 const longestTimeout = 2 ** 31 - 1;
@@ -37,7 +38,9 @@ export function guarded(handler: UniversalHandler, log: Logger): UniversalHandle
     contextValues.set(arrivalKey, arrival);
     const readTwice = { ...incoming, body: bodyOf(request), contextValues };
     try {
-      const response = ours ? await answer(handler, readTwice, arrival) : await handler(readTwice);
+      const response = await inWebForm(readTwice, (binary) =>
+        ours ? answer(handler, binary, arrival) : handler(binary),
+      );
       return wanted(response, signal, (thrown) => {
         failed(thrown);
         cut(request);
