@@ -17,6 +17,7 @@ import { methods } from "../../core/methods.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answer } from "./defect.js";
 import { readable } from "./trailers.js";
+import { unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
 
 /** Longest that Node's timers count, milliseconds: about 24 days. */
@@ -27,6 +28,7 @@ const contract = new Set<unknown>(Object.values(methods));
 /** The same handler, that ends its work when the caller leaves. */
 export function guarded(handler: UniversalHandler, log: Logger): UniversalHandler {
   const ours = contract.has(handler.method);
+  const refusal = unsupported(handler);
   const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
     const { signal, contextValues = createContextValues() } = incoming;
     const request = contextValues.get(requestKey);
@@ -41,7 +43,7 @@ export function guarded(handler: UniversalHandler, log: Logger): UniversalHandle
       const response = await inWebForm(readTwice, (binary) =>
         ours ? answer(handler, binary, arrival) : handler(binary),
       );
-      return wanted(response, signal, (thrown) => {
+      return wanted(response.status === 415 ? refusal() : response, signal, (thrown) => {
         failed(thrown);
         cut(request);
       });

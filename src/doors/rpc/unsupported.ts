@@ -1,0 +1,31 @@
+/** Requests in a media type that no protocol has: the RPC library says nothing but the status. */
+import {
+  createAsyncIterable,
+  type UniversalHandler,
+  type UniversalServerResponse,
+} from "@connectrpc/connect/protocol";
+import { LintelError } from "../../core/errors.js";
+import { errorBody } from "../json/error.js";
+
+/** What most clients send; a method has some of them. */
+const types = [
+  "application/json",
+  "application/proto",
+  "application/connect+json",
+  "application/connect+proto",
+  "application/grpc",
+  "application/grpc-web",
+  "application/grpc-web-text",
+];
+
+/** Makes answers that name the types in which a method is served. */
+export function unsupported(handler: UniversalHandler): () => UniversalServerResponse {
+  const served = types.filter(handler.supportedContentType).join(", ");
+  const error = new LintelError("unsupported_media_type", `this method takes ${served}`);
+  const body = new TextEncoder().encode(JSON.stringify(errorBody(error)));
+  return () => ({
+    status: error.http,
+    header: new Headers({ "content-type": "application/json; charset=utf-8" }),
+    body: createAsyncIterable([body]),
+  });
+}
