@@ -62,6 +62,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
           ],
         },
         { role: "assistant", content: null, tool_calls: [] },
+        { role: "assistant", content: [{ type: "refusal", refusal: "I can't tell" }] },
         { role: "tool", tool_call_id: "1", content: "42" },
       ],
       max_completion_tokens: 5,
@@ -90,6 +91,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
         { role: "developer", content: "Be kind" },
         { role: "user", content: "What is this?" },
         { role: "assistant", content: "" },
+        { role: "assistant", content: "I can't tell" },
         { role: "tool", content: "42" },
       ].map((m) => ({ $typeName: "lintel.v1.LLMMessage", ...m })),
     );
@@ -140,6 +142,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     ["stop[1]", hello({ stop: ["a", 5] })],
     ["messages[0].content", { messages: [{ role: "user", content: [5] }] }],
     ["messages[0].content", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
+    ["messages[0].content", { messages: [{ role: "assistant", content: [{ type: "refusal" }] }] }],
     ["messages[0].role", { messages: [{ role: "function", content: "x" }] }],
     ["messages", { model: "chat-1" }],
   ])("422 by the client's name of the field: %s", async (param, body) => {

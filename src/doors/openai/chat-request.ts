@@ -41,8 +41,11 @@ export function readChat(json: JsonObject): ChatRequest {
 
 const hasParts = (message: unknown) => isObject(message) && Array.isArray(message.content);
 
+/** Types of parts that are text, which stands under the type's own name. */
+const textTypes = ["text", "refusal"];
+
 /**
- * A message whose content is one text instead of parts of type `text`.
+ * A message whose content is one text instead of parts.
  * @param refuse gets the type of a part that is something else
  */
 function withText(message: unknown, refuse: (type: string) => void): unknown {
@@ -50,8 +53,11 @@ function withText(message: unknown, refuse: (type: string) => void): unknown {
   let text = "";
   for (const part of message.content as unknown[]) {
     if (!isObject(part)) return message;
-    if (typeof part.type === "string" && part.type !== "text") refuse(part.type.slice(0, 40));
-    else if (part.type === "text" && typeof part.text === "string") text += part.text;
+    const { type } = part;
+    if (typeof type !== "string") return message;
+    const said = part[type];
+    if (!textTypes.includes(type)) refuse(type.slice(0, 40));
+    else if (typeof said === "string") text += said;
     else return message;
   }
   return { role: message.role, content: text };
