@@ -231,6 +231,9 @@ async function* list(
   call: Call,
   catalogue: Catalogue,
 ): AsyncGenerator<readonly Output<"listModels">[]> {
-  const models = catalogue.list((name) => mayUse(call.caller, name));
+  const allowed = (name: string) => mayUse(call.caller, name);
+  const { id } = call.request as Input<"listModels">;
+  const models =
+    id === "" ? catalogue.list(allowed) : [catalogue.describe(id, allowed) ?? []].flat();
   yield [{ $typeName: "lintel.v1.ListModelsResponse", models }];
 }

@@ -70,6 +70,36 @@ describe("names and targets", () => {
     expect(await ids(core, any)).toEqual(["m", "o", "tiny"]);
     expect(await ids(core, alias)).toEqual(["tiny"]);
   });
+  it("one model is told by any name that calls may use for it", async () => {
+    const [any, model, alias, other] = [createToken(), createToken(), createToken(), createToken()];
+    const tokens = [
+      { name: "any", hash: hashToken(any) },
+      { name: "model", hash: hashToken(model), models: ["m"] },
+      { name: "alias", hash: hashToken(alias), models: ["gpt-3.5-*"] },
+      { name: "other", hash: hashToken(other), models: ["o"] },
+    ];
+    const core = coreOf([backend("a")], {
+      auth: { mode: "token", tokens },
+      models: [
+        { name: "m", aliases: ["tiny", "gpt-3.5-*"] },
+        { name: "any-*", model: "m" },
+      ],
+    });
+    const told = async (id: string, credential: string) => {
+      const [list] = await run(core, "listModels", { id }, { credential });
+      return list?.models.map((model) => model.id);
+    };
+    for (const id of ["m", "tiny", "gpt-3.5-turbo", "any-thing"]) {
+      expect(await told(id, any)).toEqual([id]);
+      expect(await told(id, other)).toEqual([]);
+    }
+    expect(await told("gpt-3.5-turbo", model)).toEqual(["gpt-3.5-turbo"]);
+    expect(await told("gpt-3.5-turbo", alias)).toEqual(["gpt-3.5-turbo"]);
+    expect(await told("tiny", alias)).toEqual([]);
+    for (const id of ["gpt-4", "gpt-3.5-".padEnd(513, "x")])
+      expect(await told(id, any)).toEqual([]);
+    expect(await ids(core, any)).toEqual(["m", "tiny"]);
+  });
   it("a model that the operator placed is nowhere else, also while it is away there", async () => {
     const models = [{ name: "m", backends: ["b"] }];
     const core = coreOf([backend("a"), scripted({ chat: says("b") }, [], "b")], { models });

@@ -188,6 +188,16 @@ describe("decisions 6: GET /v1/models", () => {
     expect(await json(await server.get(path))).toMatchObject({ id: "org/chat", object: "model" });
   });
 
+  test("a name that a wildcard fits is one of them", async () => {
+    const core = { models: [{ name: "org/chat", aliases: ["gpt-3.5-*"] }] };
+    const server = await serve(scripted({ chat: says("Hi") }, models), { core });
+    const id = "gpt-3.5-turbo";
+    expect((await server.post(completions, hello({ model: id }))).status).toBe(200);
+    expect(await json(await server.get(`/v1/models/${id}`))).toMatchObject({ id, object: "model" });
+    expect((await server.get("/v1/models/gpt-4")).status).toBe(404);
+    expect((await server.get("/v1/models/")).status).toBe(404);
+  });
+
   test("404 model_not_found", async () => {
     const server = await serve(scripted({ chat: says("Hi") }, models));
     const response = await server.get("/v1/models/none");

@@ -3,7 +3,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import type { ListModelsResponse } from "../../../gen/lintel/v1/models_pb.js";
+import type { ListModelsRequest, ListModelsResponse } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
@@ -73,7 +73,7 @@ export class Peer {
    * @throws LintelError `unimplemented` if it has no such service
    */
   async listModels(signal: CallSignal): Promise<ListModelsResponse> {
-    const request = { $typeName: "lintel.v1.ListModelsRequest" } as const;
+    const request: ListModelsRequest = { $typeName: "lintel.v1.ListModelsRequest", id: "" };
     const call = { request, signal } as unknown as Call;
     for await (const [message] of this.#handle(methods.listModels, call)) {
       return message as ListModelsResponse;

@@ -93,21 +93,21 @@ export class Catalogue {
 
   /** Every model under its public names, by name. `allowed` leaves models out. */
   list(allowed: (name: string) => boolean): Model[] {
+    const names = [...this.#publicNames()].sort();
+    return names.map((name) => this.describe(name, allowed)).filter((model) => model !== undefined);
+  }
+
+  /** The model that calls by this name get, also where a wildcard fits it; `undefined`: none. */
+  describe(name: string, allowed: (name: string) => boolean): Model | undefined {
     this.#refresh();
-    const defaults = new Set([
-      this.#defaultOrNone(Task.CHAT),
-      this.#defaultOrNone(Task.TEXT_TO_IMAGE),
-    ]);
-    const models: Model[] = [];
-    for (const name of [...this.#publicNames()].sort()) {
-      const { name: canonical, targets } = this.#lookUp(name);
-      if (!allowed(name) && !allowed(canonical)) continue;
-      const best = targets.find(({ model }) => model.state === State.READY) ?? targets[0];
-      if (!best) continue;
-      const source = this.#settings.exposeSources ? best.model.source : "";
-      models.push({ ...best.model, id: name, isDefault: defaults.has(name), source });
-    }
-    return models;
+    const { name: canonical, targets } = this.#lookUp(name);
+    if (!allowed(name) && !allowed(canonical)) return undefined;
+    const best = targets.find(({ model }) => model.state === State.READY) ?? targets[0];
+    if (!best) return undefined;
+    const isDefault =
+      name === this.#defaultOrNone(Task.CHAT) || name === this.#defaultOrNone(Task.TEXT_TO_IMAGE);
+    const source = this.#settings.exposeSources ? best.model.source : "";
+    return { ...best.model, id: name, isDefault, source };
   }
 
   /** Names that can be told: of a wildcard, those that its backends have something for. */

@@ -11,7 +11,7 @@ import { readImage, wholeOpenAIImages } from "./image-request.js";
 import { modelList, oneModel } from "./models.js";
 import { renamed } from "./rename.js";
 
-const listRequest = { $typeName: "lintel.v1.ListModelsRequest" } as const;
+const listRequest = (id: string) => ({ $typeName: "lintel.v1.ListModelsRequest", id }) as const;
 
 /** `POST /v1/chat/completions`, `POST /v1/images/generations`, `GET /v1/models` and `/v1/models/{id}`. */
 export const openai: Door = async (app, options) => {
@@ -53,13 +53,14 @@ export const openai: Door = async (app, options) => {
     );
   });
 
-  const list = (request: FastifyRequest, reply: FastifyReply) =>
-    gateway.call("listModels", listRequest, originOf(request, reply, "openai", settings));
+  const list = (request: FastifyRequest, reply: FastifyReply, id = "") =>
+    gateway.call("listModels", listRequest(id), originOf(request, reply, "openai", settings));
 
   app.get("/v1/models", (request, reply) => sendWhole(reply, list(request, reply), modelList));
 
   // A wildcard, since names of models may have slashes.
-  app.get<{ Params: { "*": string } }>("/v1/models/*", (request, reply) =>
-    sendWhole(reply, list(request, reply), (response) => oneModel(response, request.params["*"])),
-  );
+  app.get<{ Params: { "*": string } }>("/v1/models/*", (request, reply) => {
+    const id = request.params["*"];
+    return sendWhole(reply, list(request, reply, id), (response) => oneModel(response, id));
+  });
 };
