@@ -1,7 +1,7 @@
 /** What went wrong at a provider, in Lintel's terms. */
 import type { APICallError } from "@ai-sdk/provider";
-import { fromUpstreamStatus, LintelError, withoutAddresses } from "../../core/errors.js";
-import { failureIn, nonsense, retryAfterOf } from "../http/failure.js";
+import { LintelError, withoutAddresses } from "../../core/errors.js";
+import { failureIn, failureOf as failureOfAnswer, nonsense } from "../http/failure.js";
 
 /** Providers mark their errors, so that those of another copy of the package are known too. */
 const isNamed = (error: object, name: string) => Symbol.for(`vercel.ai.error.${name}`) in error;
@@ -49,16 +49,11 @@ export function failureOf(thrown: unknown): LintelError {
 }
 
 function ofApiCall(error: APICallError): LintelError {
-  const { statusCode, message, responseHeaders } = error;
+  const { statusCode, message, responseHeaders = {}, responseBody = "" } = error;
   if (statusCode === undefined) return unreachable(error);
   if (statusCode < 300) return nonsense("answered with something that can't be read", error);
-  const failure = fromUpstreamStatus(
-    statusCode,
-    message,
-    retryAfterOf(responseHeaders?.["retry-after"], Date.now()),
-  );
-  failure.cause = error;
-  return failure;
+  // A provider knows one form of its vendor's errors, and its own words are for no other.
+  return failureOfAnswer(statusCode, responseBody, responseHeaders, message);
 }
 
 const isConnection = (error: Error) =>

@@ -144,7 +144,7 @@ export class Prompt {
       const refusal = refusalOf(text, map);
       if (refusal) throw refusal;
     }
-    if (answer.status !== 200) throw failureOf(answer.status, text, undefined);
+    if (answer.status !== 200) throw failureOf(answer.status, text, answer.headers);
     // Older servers give it an id of their own.
     const id = idOf(text);
     if (id === "") throw nonsense("answered without the id of the prompt");

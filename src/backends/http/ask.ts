@@ -1,7 +1,7 @@
 /** Requests with one whole answer. */
 
 import type { Answer } from "./exchange.js";
-import { failureOf, nonsense, retryAfterOf } from "./failure.js";
+import { failureOf, nonsense } from "./failure.js";
 import { parseJson } from "./json.js";
 import type { LargeAnswer } from "./large.js";
 import type { Request, Transport } from "./transport.js";
@@ -53,7 +53,7 @@ export async function bodyOf(answer: Answer, limit = usualLimit): Promise<Buffer
   const body = await answer.bytes(limit);
   const { status, headers } = answer;
   if (status >= 200 && status < 300) return body;
-  throw failureOf(status, body.toString("utf8"), retryAfterOf(headers["retry-after"], Date.now()));
+  throw failureOf(status, body.toString("utf8"), headers);
 }
 
 /** Whether a server that may stream its answer has sent all of it at once, as JSON. */

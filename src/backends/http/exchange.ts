@@ -5,10 +5,10 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Enrolled } from "../../core/roster.js";
 import { nonsense } from "./failure.js";
+import type { Headers } from "./retry-after.js";
 import { notConnected, transportError } from "./transport-error.js";
 
 type Controller = Dispatcher.DispatchController;
-type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** The head of an answer, and the way to its body. */
 export interface Answer {

@@ -5,8 +5,9 @@ import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { messageOf } from "../http/error-body.js";
 import type { Answer } from "../http/exchange.js";
-import { failureOf, messageOf, retryAfterOf } from "../http/failure.js";
+import { failureOf } from "../http/failure.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
 import { readCompletion } from "./completion.js";
@@ -86,7 +87,7 @@ async function ask(server: Server, call: ChatCall, stream: boolean): Promise<Ans
       continue;
     }
     call.log.warn({ id: call.id, status, said: messageOf(text) }, "the model server refused");
-    throw failureOf(status, text, retryAfterOf(headers["retry-after"], Date.now()));
+    throw failureOf(status, text, headers);
   }
 }
 

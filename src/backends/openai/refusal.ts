@@ -1,7 +1,7 @@
 /** Finds out which optional field a server refused, so that it can be asked again without. */
 
-import { errorBody, messageOf, wordsIn } from "../http/failure.js";
-import { isObject, string } from "../http/json.js";
+import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
+import { isObject, type JsonObject, parseJson, string } from "../http/json.js";
 
 const refuses =
   /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed/i;
@@ -38,13 +38,14 @@ const named = (field: string) =>
     "i",
   );
 
-const wordsOf = (body: string) => `${messageOf(body)} ${codesOf(body)}`;
+function wordsOf(text: string): string {
+  const body = parseJson(text);
+  return [messageIn(body), ...errorBodies(body).map(codesOf)].join(" ");
+}
 
 /** What an error says besides its message: `param`, `code`, and FastAPI's `loc` and `type`. */
-function codesOf(body: string): string {
-  const value = errorBody(body);
-  if (!value) return "";
-  const error = isObject(value.error) ? value.error : value;
+function codesOf(body: JsonObject): string {
+  const error = isObject(body.error) ? body.error : body;
   const { detail } = wordsIn(error);
   const details = Array.isArray(detail) ? detail.filter(isObject) : [];
   return [

@@ -4,9 +4,9 @@ import { warn } from "../../core/fit.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import type { Answer } from "../http/exchange.js";
-import { retryAfterOf } from "../http/failure.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
 import type { JsonObject } from "../http/json.js";
+import { retryAfterOf } from "../http/retry-after.js";
 import type { Transport } from "../http/transport.js";
 import { failureOf } from "./failure.js";
 

@@ -13,8 +13,9 @@ import {
 } from "../../../core/image-events.js";
 import { traceHeaders } from "../../../core/telemetry.js";
 import { isWhole } from "../../http/ask.js";
+import { messageOf } from "../../http/error-body.js";
 import type { Answer } from "../../http/exchange.js";
-import { failureOf, messageOf, nonsense, retryAfterOf } from "../../http/failure.js";
+import { failureOf, nonsense } from "../../http/failure.js";
 import type { FetchImageOptions } from "../../http/fetch-image.js";
 import { LargeAnswer } from "../../http/large.js";
 import { type Server, send } from "../chat.js";
@@ -170,7 +171,7 @@ async function ask(
       continue;
     }
     call.log.warn({ id: call.id, status, said: messageOf(text) }, "the model server refused");
-    const failure = failureOf(status, text, retryAfterOf(headers["retry-after"], Date.now()));
+    const failure = failureOf(status, text, headers);
     if (failure.code === "invalid_value" && namesField(text, "size")) {
       throw refusedSize(failure.message, true);
     }

@@ -1,0 +1,84 @@
+/** What errors say, in the forms that model servers have for them. */
+import { isObject, type JsonObject, parseJson, string } from "./json.js";
+
+/** Letters of a server's words that are kept. */
+const mostLetters = 2000;
+
+/** The message in the body of an error, empty where there is none: pages of HTML are not shown. */
+export const messageOf = (body: string): string => messageIn(parseJson(body));
+
+/** As `messageOf`, of a body that was parsed. */
+export function messageIn(body: unknown): string {
+  const words = errorBodies(body).map(wordsOf);
+  return (words.find((said) => said !== "") ?? "").slice(0, mostLetters);
+}
+
+/**
+ * The objects that tell of an error, the closest to it first. Google's OpenAI endpoint
+ * puts it into a list; OpenRouter has what the model's provider answered inside of its own.
+ */
+export function errorBodies(body: unknown): JsonObject[] {
+  const outer = only(body);
+  if (!outer) return [];
+  const inner = isObject(outer.error) ? providers(outer.error) : undefined;
+  return inner ? [inner, outer] : [outer];
+}
+
+function only(body: unknown): JsonObject | undefined {
+  const value = Array.isArray(body) && body.length === 1 ? body[0] : body;
+  return isObject(value) ? value : undefined;
+}
+
+/** OpenRouter's `metadata.raw`: mostly JSON as a text, or plain words. */
+function providers({ metadata }: JsonObject): JsonObject | undefined {
+  const raw = isObject(metadata) ? metadata.raw : undefined;
+  if (typeof raw !== "string") return only(raw);
+  return only(parseJson(raw)) ?? (/^\s*</.test(raw) ? undefined : { message: raw });
+}
+
+/** The words of an error object: Mistral has an object for a message. */
+export const wordsIn = (error: JsonObject): JsonObject =>
+  isObject(error.message) ? error.message : error;
+
+function wordsOf(body: JsonObject): string {
+  const words = read(body.error || body);
+  // The name of an exception, with its words beside it.
+  if (typeof body.error === "string") return read({ ...body, error: "" }) || words;
+  return words;
+}
+
+function read(error: unknown): string {
+  if (!isObject(error)) return listed(error);
+  const said = wordsIn(error);
+  // AUTOMATIC1111 and SD.Next put the words of an exception into `errors`.
+  return string(said.message) || listed(said.detail) || listed(error.errors);
+}
+
+/** A text, or a list: of texts (Hugging Face), or of objects with one (FastAPI, Cloudflare). */
+function listed(value: unknown): string {
+  if (!Array.isArray(value)) return string(value);
+  const texts = value.map((entry) =>
+    isObject(entry) ? string(entry.message) || string(entry.msg) : string(entry),
+  );
+  return texts.filter((text) => text !== "").join("; ");
+}
+
+/** Statuses by words in `code` and `type`, for errors without a number. */
+const words: readonly (readonly [RegExp, number])[] = [
+  [/rate_?limit|quota|too_?many/i, 429],
+  [/overload|unavailable|capacity/i, 503],
+  [/time_?out/i, 504],
+  [/authent|permission|api_key/i, 401],
+  [/invalid|bad_?request|context|unsupported/i, 400],
+];
+
+/** The HTTP status that an error object names, in a number or in words. */
+export function statusOf(error: unknown): number | undefined {
+  if (!isObject(error)) return undefined;
+  for (const value of [error.code, error.status, error.status_code]) {
+    const number = typeof value === "string" ? Number(value) : value;
+    if (typeof number === "number" && number >= 400 && number <= 599) return number;
+  }
+  const named = `${string(error.code)} ${string(error.type)}`;
+  return words.find(([pattern]) => pattern.test(named))?.[1];
+}
