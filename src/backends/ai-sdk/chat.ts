@@ -16,27 +16,33 @@ import { LintelError } from "../../core/errors.js";
 import { warn } from "../../core/fit.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { nonsense } from "../http/failure.js";
+import { type Attempt, askWithout, warnDropped } from "../openai/asking.js";
 import { piece } from "../openai/stream.js";
-import { failureOf } from "./failure.js";
-import type { AiSdkModel } from "./schema.js";
+import { failureOf, refusalIn } from "./failure.js";
 import { readWarning } from "./warnings.js";
 
 /** A chat model with what is configured for it. */
 export interface ChatModel {
   readonly model: LanguageModelV3;
   readonly providerOptions: Record<string, Record<string, unknown>>;
-  readonly config: AiSdkModel;
+  /** Request fields that the vendor refused for it. */
+  readonly refused: ReadonlySet<string>;
+  /** The vendor refused a field, and did well without. */
+  learn(field: string): void;
 }
 
 type ChatCall = Call<"chat"> | Call<"complete">;
 
+/** Fields that a vendor may refuse and that a request can go without. */
+const optionalFields = ["temperature", "top_p", "top_k", "seed"] as const;
+
 /** Streams a completion. `signal` is the call's, or aborts with it. */
 export async function* chat(
-  { model, ...known }: ChatModel,
+  known: ChatModel,
   call: Call<"chat">,
   signal: AbortSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
-  const { stream } = await asked(signal, model.doStream(optionsOf(call, known, signal)));
+  const { stream } = await ask(known, call, signal, (options) => known.model.doStream(options));
   const reader = stream.getReader();
   try {
     let stamp = stampOf(call.request.model);
@@ -61,11 +67,11 @@ export async function* chat(
 
 /** Runs a completion to its end. */
 export async function* complete(
-  { model, ...known }: ChatModel,
+  known: ChatModel,
   call: Call<"complete">,
   signal: AbortSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
-  const result = await asked(signal, model.doGenerate(optionsOf(call, known, signal)));
+  const result = await ask(known, call, signal, (options) => known.model.doGenerate(options));
   warnAbout(call, result.warnings);
   const content = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
   yield [
@@ -93,21 +99,53 @@ export async function asked<T>(signal: AbortSignal, answer: PromiseLike<T>): Pro
   }
 }
 
+/** Asks the provider, without what its vendor refuses. */
+function ask<T>(
+  known: ChatModel,
+  call: ChatCall,
+  signal: AbortSignal,
+  send: (options: LanguageModelV3CallOptions) => PromiseLike<T>,
+): Promise<Awaited<T>> {
+  return askWithout({
+    fields: optionalFields,
+    known: () => known.refused,
+    ask: (refused) => attempt(signal, send(optionsOf(call, known, refused, signal))),
+    learn: (field) => {
+      known.learn(field);
+      warnDropped(call, field);
+    },
+  });
+}
+
+async function attempt<T>(
+  signal: AbortSignal,
+  answer: PromiseLike<T>,
+): Promise<Attempt<Awaited<T>>> {
+  try {
+    return { answer: await answer };
+  } catch (thrown) {
+    if (signal.aborted) throw signal.reason;
+    return { ...refusalIn(thrown), failure: () => failureOf(thrown) };
+  }
+}
+
 function optionsOf(
   call: ChatCall,
-  { providerOptions }: Pick<ChatModel, "providerOptions">,
+  { providerOptions }: ChatModel,
+  refused: ReadonlySet<string>,
   signal: AbortSignal,
 ): LanguageModelV3CallOptions {
   const { request, id } = call;
   const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
+  const takes = (field: (typeof optionalFields)[number]) => !refused.has(field);
   return {
     prompt: request.messages.map(promptOf),
-    ...(temperature !== undefined && { temperature }),
+    ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.
-    ...(topP !== undefined && topP < 1 && { topP }),
-    ...(topK >= 1 && { topK }),
+    ...(topP !== undefined && topP < 1 && takes("top_p") && { topP }),
+    ...(topK >= 1 && takes("top_k") && { topK }),
     ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
-    ...(seed !== undefined && seed >= 0n && { seed: Number(seed) }),
+    ...(seed !== undefined && seed >= 0n && takes("seed") && { seed: Number(seed) }),
     ...(stop.length > 0 && { stopSequences: stop }),
     headers: { "x-request-id": id, ...traceHeaders(call) },
     abortSignal: signal,

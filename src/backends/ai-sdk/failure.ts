@@ -30,7 +30,7 @@ export function failureOf(thrown: unknown): LintelError {
   if (causes(thrown).some(({ code }) => timeouts.has(String(code)))) {
     return new LintelError("timeout", "the model server took too long", { cause: thrown });
   }
-  if (isNamed(thrown, "AI_APICallError")) return ofApiCall(thrown as APICallError);
+  if (isApiCall(thrown)) return ofApiCall(thrown);
   if (isNamed(thrown, "AI_LoadAPIKeyError") || isNamed(thrown, "AI_LoadSettingError")) {
     return new LintelError("unavailable", "the model server's credentials are not configured", {
       cause: thrown,
@@ -47,6 +47,15 @@ export function failureOf(thrown: unknown): LintelError {
   if (isConnection(thrown)) return unreachable(thrown);
   return nonsense("answered with something that its provider does not understand", thrown);
 }
+
+/** What the vendor answered, where it is what a provider threw; else nothing that could be read. */
+export function refusalIn(thrown: unknown): { readonly status: number; readonly body: string } {
+  const call = isApiCall(thrown) ? thrown : undefined;
+  return { status: call?.statusCode ?? 0, body: call?.responseBody ?? "" };
+}
+
+const isApiCall = (thrown: unknown): thrown is APICallError =>
+  typeof thrown === "object" && thrown !== null && isNamed(thrown, "AI_APICallError");
 
 function ofApiCall(error: APICallError): LintelError {
   const { statusCode, message, responseHeaders = {}, responseBody = "" } = error;

@@ -29,7 +29,7 @@ interface Entry {
   readonly config: AiSdkModel;
   loaded?: Loaded;
   failure?: LintelError;
-  /** Fields that the provider ignored. */
+  /** Fields that the provider ignored, or its vendor refused. */
   readonly ignored: Set<string>;
 }
 
@@ -131,24 +131,32 @@ export class AiSdkBackend implements Backend {
     }
   }
 
-  #chatModel({ loaded, config }: Entry) {
+  #chatModel(entry: Entry) {
+    const { loaded, config, ignored } = entry;
     if (loaded?.task !== "chat") throw wrongTask();
-    return { model: loaded.model, config, providerOptions: this.#options(config) };
+    return {
+      model: loaded.model,
+      providerOptions: this.#options(config),
+      refused: ignored,
+      learn: (field: string) => this.#learn(entry, field),
+    };
   }
 
   #imageModel(entry: Entry) {
-    const { loaded, config, ignored } = entry;
+    const { loaded, config } = entry;
     if (loaded?.task !== "image") throw wrongTask();
     return {
       model: loaded.model,
       package: this.#config.package,
       providerOptions: this.#options(config),
       supports: this.#supported(entry),
-      learn: (field: string) => {
-        ignored.add(field);
-        this.#build();
-      },
+      learn: (field: string) => this.#learn(entry, field),
     };
+  }
+
+  #learn({ ignored }: Entry, field: string): void {
+    ignored.add(field);
+    this.#build();
   }
 
   /** What is configured for all models, and above it for this one. */

@@ -1,20 +1,20 @@
 /** Runs completions on one server. */
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
-import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
+import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { messageOf } from "../http/error-body.js";
 import type { Answer } from "../http/exchange.js";
 import { failureOf } from "../http/failure.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
+import { type Attempt, askWithout, warnDropped } from "./asking.js";
 import { readCompletion } from "./completion.js";
 import type { Models } from "./models.js";
 import { answerLimit, reading } from "./reading.js";
-import { refusedField } from "./refusal.js";
-import { type Optional, optionalFields, writeRequest } from "./request.js";
+import { optionalFields, writeRequest } from "./request.js";
 
 /** Most bytes that are read of an answer that reports an error. */
 const errorLimit = 1024 * 1024;
@@ -50,68 +50,53 @@ export function complete(
   });
 }
 
-/**
- * Sends the request; where the server refuses an optional field, sends it again
- * without, and remembers once that has worked.
- */
-async function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
+/** Sends the request, without what the server refuses. */
+function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const { address, models, cap } = server;
   const { request, signal, connectMs } = call;
   const path = address.at("/chat/completions");
-  const own = traceHeaders(call);
-  const learned: Optional[] = [];
-  for (;;) {
-    const known = models.refusedFor(request.model);
-    const refused = learned.length === 0 ? known : new Set([...known, ...learned]);
-    const body = writeRequest(request, { dialect: models.dialect, stream, refused, cap });
-    const answer = await send(server, {
-      method: "POST",
-      path,
-      body,
-      headers: own,
-      signal,
-      connect: connectMs,
-    });
-    const { status, headers } = answer;
-    if (status >= 200 && status < 300) {
-      for (const field of learned) {
-        models.refuse(request.model, field);
-        warnDropped(call, field);
-      }
-      return answer;
-    }
-    const text = await answer.text(errorLimit);
-    const field = refusedField(status, text, optionalFields);
-    if (field && !refused.has(field)) {
-      learned.push(field);
-      continue;
-    }
-    call.log.warn({ id: call.id, status, said: messageOf(text) }, "the model server refused");
-    throw failureOf(status, text, headers);
-  }
+  const headers = traceHeaders(call);
+  return askWithout({
+    fields: optionalFields,
+    known: () => models.refusedFor(request.model),
+    ask: (refused) => {
+      const body = writeRequest(request, { dialect: models.dialect, stream, refused, cap });
+      const method = "POST";
+      return attempt(server, call, { method, path, body, headers, signal, connect: connectMs });
+    },
+    learn: (field) => {
+      models.refuse(request.model, field);
+      warnDropped(call, field);
+    },
+  });
+}
+
+/** Sends a request once, and reads what the server says where it refuses. */
+export async function attempt(
+  server: Server,
+  { id, log }: Call<BackendMethod>,
+  request: Request,
+): Promise<Attempt<Answer>> {
+  const answer = await send(server, request);
+  const { status, headers } = answer;
+  if (status >= 200 && status < 300) return { answer };
+  const body = await answer.text(errorLimit);
+  return {
+    status,
+    body,
+    failure: () => {
+      log.warn({ id, status, said: messageOf(body) }, "the model server refused");
+      return failureOf(status, body, headers);
+    },
+  };
 }
 
 /** Sends a request. A server that can't be reached is asked for its models soon. */
-export async function send({ transport, models }: Server, request: Request): Promise<Answer> {
+async function send({ transport, models }: Server, request: Request): Promise<Answer> {
   try {
     return await transport.send(request);
   } catch (thrown) {
     if (thrown instanceof LintelError && thrown.code === "upstream_unreachable") models.doubt();
     throw thrown;
   }
-}
-
-/** A value that a caller set and that did not count; later calls are warned by the core. */
-function warnDropped({ request, warnings }: ChatCall, field: Optional): void {
-  const { temperature, topP, topK } = chatDefaults;
-  const values: Readonly<Record<Optional, boolean>> = {
-    stream_options: false,
-    // It goes by its other name.
-    max_tokens: false,
-    temperature: (request.temperature ?? temperature) !== temperature,
-    top_p: (request.topP ?? topP) !== topP,
-    top_k: (request.topK ?? topK) !== topK,
-    seed: (request.seed ?? -1n) >= 0n,
-  };
-  if (values[field]) warnings.push(`${field}: not supported by this model, ignored`);
 }

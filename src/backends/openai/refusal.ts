@@ -4,7 +4,7 @@ import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
 import { isObject, type JsonObject, parseJson, string } from "../http/json.js";
 
 const refuses =
-  /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed/i;
+  /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
 
 /** One of two has to go: newer Claude models take no `top_p` beside `temperature`. */
 const eitherOr = /(?:not|n't) both|only one/i;

@@ -3,6 +3,7 @@ import { randomInt } from "node:crypto";
 import type { StreamTextToImageResponse } from "../../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../../../core/call.js";
 import { imageDefaults } from "../../../core/defaults.js";
+import type { LintelError } from "../../../core/errors.js";
 import { warn } from "../../../core/fit.js";
 import {
   doneEvent,
@@ -13,22 +14,20 @@ import {
 } from "../../../core/image-events.js";
 import { traceHeaders } from "../../../core/telemetry.js";
 import { isWhole } from "../../http/ask.js";
-import { messageOf } from "../../http/error-body.js";
 import type { Answer } from "../../http/exchange.js";
-import { failureOf, nonsense } from "../../http/failure.js";
+import { nonsense } from "../../http/failure.js";
 import type { FetchImageOptions } from "../../http/fetch-image.js";
 import { LargeAnswer } from "../../http/large.js";
-import { type Server, send } from "../chat.js";
+import { askWithout } from "../asking.js";
+import { attempt, type Server } from "../chat.js";
 import { EventSplitter } from "../events.js";
-import { namesField, refusedField } from "../refusal.js";
+import { namesField } from "../refusal.js";
 import { readImageEvent, readImages } from "./answer.js";
 import type { ImageProfile } from "./profile.js";
 import { checkSize, optionalFields, refusedSize, writeImageRequest } from "./request.js";
 
 /** Most bytes of one event: a whole image in base64, and what stands around it. */
 const eventLimit = 96 * 1024 * 1024;
-/** Most bytes that are read of an answer that reports an error. */
-const errorLimit = 1024 * 1024;
 /** Partial images that are asked for; OpenAI makes at most 3. */
 const partials = 3;
 /** Seeds count modulo this. */
@@ -132,52 +131,45 @@ async function* streamed(server: ImageServerParts, call: ImageCall, part: Part):
   }
 }
 
-/**
- * Sends the request; where the server refuses an optional field, sends it again
- * without, and remembers once that has worked.
- */
-async function ask(
+/** Sends the request, without what the server refuses. */
+function ask(
   server: ImageServerParts,
   call: ImageCall,
   { profile, n, seed }: Part,
   partial?: number,
 ): Promise<Answer> {
-  const { address, models } = server;
+  const { address, models, patience } = server;
   const { request, signal, connectMs } = call;
-  const learned: (typeof optionalFields)[number][] = [];
-  for (;;) {
-    const refused = new Set([...models.refusedFor(request.modelId), ...learned]);
-    const body = writeImageRequest(request, { profile, n, seed, partials: partial, refused });
-    const path = address.at("/images/generations");
-    // Between two partial images a model may think as long as before the first.
-    const answer = await send(server, {
-      method: "POST",
-      path,
-      body,
-      headers: traceHeaders(call),
-      signal,
-      connect: connectMs,
-      idle: server.patience,
-    });
-    const { status, headers } = answer;
-    if (status >= 200 && status < 300) {
-      for (const field of learned) forget(server, call, field);
-      return answer;
-    }
-    const text = await answer.text(errorLimit);
-    const field = refusedField(status, text, optionalFields);
-    if (field && !refused.has(field)) {
-      learned.push(field);
-      continue;
-    }
-    call.log.warn({ id: call.id, status, said: messageOf(text) }, "the model server refused");
-    const failure = failureOf(status, text, headers);
-    if (failure.code === "invalid_value" && namesField(text, "size")) {
-      throw refusedSize(failure.message, true);
-    }
-    throw failure;
-  }
+  const path = address.at("/images/generations");
+  const headers = traceHeaders(call);
+  return askWithout({
+    fields: optionalFields,
+    known: () => models.refusedFor(request.modelId),
+    ask: async (refused) => {
+      const body = writeImageRequest(request, { profile, n, seed, partials: partial, refused });
+      const asked = await attempt(server, call, {
+        method: "POST",
+        path,
+        body,
+        headers,
+        signal,
+        connect: connectMs,
+        // Between two partial images a model may think as long as before the first.
+        idle: patience,
+      });
+      return "answer" in asked
+        ? asked
+        : { ...asked, failure: () => sized(asked.failure(), asked.body) };
+    },
+    learn: (field) => forget(server, call, field),
+  });
 }
+
+/** The error that a server answered, which names the width where it was about the size. */
+const sized = (failure: LintelError, body: string): LintelError =>
+  failure.code === "invalid_value" && namesField(body, "size")
+    ? refusedSize(failure.message, true)
+    : failure;
 
 /** A field that the model does not take is no more sent; later calls are warned by the core. */
 function forget({ models }: ImageServerParts, { request, warnings }: ImageCall, field: string) {
