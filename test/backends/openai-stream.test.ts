@@ -141,16 +141,28 @@ describe("the end of a stream", () => {
     ["function_call", "tool_calls"],
     ["eos_token", "stop"],
     ["constructor", "stop"],
+    ["STOP", "stop"],
+    ["MAX_TOKENS", "length"],
+    ["model_length", "length"],
+    ["model_context_window_exceeded", "length"],
+    ["sensitive", "content_filter"],
+    ["safety", "content_filter"],
+    ["content_filtered", "content_filter"],
+    ["lengthy", "stop"],
+    ["terror", "stop"],
   ])("for the reason %s is %s", (said, expected) => {
     const { messages } = readText(sse(chunk({}, said)));
     expect(messages.at(-1)?.choices[0]?.finishReason).toBe(expected);
   });
 
-  it.each(["error", "abort"])("for the reason %s is a failure", (said) => {
-    expect(readText(sse(chunk({ content: "a" }), chunk({}, said))).error?.code).toBe(
-      "upstream_failed",
-    );
-  });
+  it.each([...["error", "abort", "network_error", "engine_error"], "insufficient_system_resource"])(
+    "for the reason %s is a failure",
+    (said) => {
+      expect(readText(sse(chunk({ content: "a" }), chunk({}, said))).error?.code).toBe(
+        "upstream_failed",
+      );
+    },
+  );
 });
 
 describe("odd chunks", () => {
@@ -200,6 +212,30 @@ describe("odd chunks", () => {
     expect(readText(sse(chunk({ content: "a" }), error)).error?.code).toBe(code);
   });
 
+  it.each([
+    ["reasoning only in the total", [32, 9, 135], [32, 103, 135]],
+    ["the answer only in the total", [7, null, 10], [7, 3, 10]],
+    ["a total that is too small", [7, 3, 4], [7, 3, 10]],
+    ["no total", [7, 3, undefined], [7, 3, 10]],
+  ])("makes counts add up: %s", (_, said, counts) => {
+    const [prompt_tokens, completion_tokens, total_tokens] = said;
+    const usage = { prompt_tokens, completion_tokens, total_tokens };
+    const { messages } = readText(sse({ ...chunk({}, "stop"), usage }));
+    const { promptTokens, completionTokens, totalTokens } = messages.at(-1)?.usage ?? {};
+    expect([promptTokens, completionTokens, totalTokens]).toEqual(counts);
+  });
+
+  it("takes a refusal for text", () => {
+    const pieces = [{ role: "assistant", content: null, refusal: "I can" }, { refusal: "not" }];
+    const { messages } = readText(sse(...pieces.map((p) => chunk(p)), chunk({}, "stop")));
+    expect(messages.map(({ choices: [choice] }) => choice?.delta?.content)).toEqual([
+      "I can",
+      "not",
+      "",
+    ]);
+    expect(messages.at(-1)?.choices[0]?.finishReason).toBe("stop");
+  });
+
   it("takes counts that make no sense for none", () => {
     const usage = { prompt_tokens: -1, completion_tokens: 1.5, total_tokens: "x" };
     const { messages } = readText(sse({ ...chunk({}, "stop"), usage, created: 2 ** 40 }));
@@ -228,6 +264,14 @@ describe("whole answers", () => {
       },
     ]);
     expect([usage?.promptTokens, usage?.completionTokens, usage?.totalTokens]).toEqual(counts);
+  });
+
+  it("takes a refusal for text", () => {
+    const message = { role: "assistant", content: null, refusal: "I cannot" };
+    const { choices } = readCompletion(
+      JSON.stringify({ choices: [{ index: 0, message, finish_reason: "stop" }] }),
+    );
+    expect(choices[0]).toMatchObject({ finishReason: "stop", message: { content: "I cannot" } });
   });
 
   it.each([

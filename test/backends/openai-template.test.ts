@@ -70,6 +70,22 @@ test("a stream reads the same whatever its chunks have in common", () => {
   expect(read(...mixed, end)).toEqual([...texts.flatMap((text) => [text, text]), "stop"]);
 });
 
+test("a refusal after text, and beside it, is read", () => {
+  const both = (content: string | null, refusal: string | null) =>
+    JSON.stringify({ choices: [{ index: 0, delta: { content, refusal }, finish_reason: null }] });
+  const end = '{"choices":[{"delta":{},"finish_reason":"stop"}]}';
+  const events = [
+    both("a", null),
+    both("b", null),
+    both(null, "c"),
+    both("", "d"),
+    both("e", null),
+  ];
+  expect(read(...events, end)).toEqual(["a", "b", "c", "d", "e", "stop"]);
+  // Nothing is learned of a chunk whose text is not all that it says.
+  expect(read(both("a", "b"), both("", "b"), end)).toEqual(["ab", "b", "stop"]);
+});
+
 test("an empty text adds no message, and one in another spelling is understood", () => {
   const spaced = (text: string) => `{"choices": [{"delta": {"content": ${text}}}]}`;
   const events = [spaced('"a"'), spaced('""'), spaced('"\\u0062"'), spaced('"c"')];

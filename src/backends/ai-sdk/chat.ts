@@ -9,14 +9,15 @@ import type {
   LanguageModelV3Usage,
   SharedV3Warning,
 } from "@ai-sdk/provider";
-import type { LLMMessage, LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMMessage, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
-import { LintelError } from "../../core/errors.js";
 import { warn } from "../../core/fit.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { nonsense } from "../http/failure.js";
+import { uint32 } from "../http/json.js";
 import { type Attempt, askWithout, warnDropped } from "../openai/asking.js";
+import { gaveUp, readFinishReason, usageOf } from "../openai/completion.js";
 import { piece } from "../openai/stream.js";
 import { failureOf, refusalIn } from "./failure.js";
 import { readWarning } from "./warnings.js";
@@ -55,7 +56,7 @@ export async function* chat(
       else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
       else if (part.type === "text-delta" && part.delta !== "") yield [piece(stamp, part.delta)];
       else if (part.type === "finish") {
-        yield [piece(stamp, "", finishReasonOf(part.finishReason), usageOf(part.usage))];
+        yield [piece(stamp, "", finishReasonOf(part.finishReason), countsOf(part.usage))];
         return;
       }
     }
@@ -77,7 +78,7 @@ export async function* complete(
   yield [
     {
       ...stampOf(call.request.model, result.response),
-      usage: usageOf(result.usage),
+      usage: countsOf(result.usage),
       choices: [
         {
           $typeName: "lintel.v1.LLMChoice",
@@ -177,28 +178,21 @@ function stampOf(
 }
 
 const finishReasons: Readonly<Record<string, string>> = {
+  stop: "stop",
   length: "length",
   "content-filter": "content_filter",
   "tool-calls": "tool_calls",
 };
 
-function finishReasonOf({ unified }: LanguageModelV3FinishReason): string {
-  if (unified === "error") {
-    throw new LintelError("upstream_failed", "the model server gave up on the completion");
-  }
-  return finishReasons[unified] ?? "stop";
+/** What a provider has no name of its own for is read as OpenAI-compatible servers say it. */
+function finishReasonOf({ unified, raw }: LanguageModelV3FinishReason): string {
+  if (unified === "error") throw gaveUp(raw ?? unified);
+  return finishReasons[unified] ?? readFinishReason(raw) ?? "stop";
 }
 
-function usageOf({ inputTokens, outputTokens }: LanguageModelV3Usage): LLMTokenUsage | undefined {
-  const promptTokens = inputTokens.total ?? 0;
-  const completionTokens = outputTokens.total ?? 0;
-  if (promptTokens + completionTokens === 0) return undefined;
-  return {
-    $typeName: "lintel.v1.LLMTokenUsage",
-    promptTokens,
-    completionTokens,
-    totalTokens: promptTokens + completionTokens,
-  };
+/** Providers for any OpenAI-compatible server leave out what only the total has. */
+function countsOf({ inputTokens, outputTokens, raw }: LanguageModelV3Usage) {
+  return usageOf(inputTokens.total ?? 0, outputTokens.total ?? 0, uint32(raw?.total_tokens));
 }
 
 /** Warns of what the provider left out, unless it is a default that nobody asked for. */

@@ -1,6 +1,6 @@
 /** Reads completions as OpenAI-compatible servers write them. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
-import { LintelError } from "../../core/errors.js";
+import type { LintelError } from "../../core/errors.js";
 import { failureIn, nonsense } from "../http/failure.js";
 import { isObject, type JsonObject, parseJson, string, uint32 } from "../http/json.js";
 
@@ -39,7 +39,7 @@ export function readCompletion(text: string): LLMResponse {
         message: {
           $typeName: "lintel.v1.LLMMessage",
           role: "assistant",
-          content: readContent(choice.message.content),
+          content: readText(choice.message),
         },
       },
     ],
@@ -70,39 +70,56 @@ export function stampOf(answer: JsonObject): Omit<LLMResponse, "usage" | "choice
 /** Token counts; `undefined` where there are none, or nothing but zeros. */
 export function readUsage(usage: unknown): LLMTokenUsage | undefined {
   if (!isObject(usage)) return undefined;
-  const promptTokens = uint32(usage.prompt_tokens);
-  const completionTokens = uint32(usage.completion_tokens);
-  if (promptTokens + completionTokens === 0) return undefined;
+  const { prompt_tokens, completion_tokens, total_tokens } = usage;
+  return usageOf(uint32(prompt_tokens), uint32(completion_tokens), uint32(total_tokens));
+}
+
+/**
+ * Token counts that add up; `undefined` for nothing but zeros.
+ * @param total may have more: xAI and Gemini count reasoning nowhere else
+ */
+export function usageOf(prompt: number, said: number, total: number): LLMTokenUsage | undefined {
+  if (prompt + said === 0) return undefined;
+  const completionTokens = Math.max(said, total - prompt);
   return {
     $typeName: "lintel.v1.LLMTokenUsage",
-    promptTokens,
+    promptTokens: prompt,
     completionTokens,
-    totalTokens: uint32(usage.total_tokens) || promptTokens + completionTokens,
+    totalTokens: prompt + completionTokens,
   };
 }
 
-/** Text of a message. It can be null (SGLang), and a list of parts (Mistral). */
-export function readContent(content: unknown): string {
+/** Text of a message or of a piece of one. OpenAI says in `refusal` why it says nothing else. */
+export const readText = ({ content, refusal }: JsonObject): string =>
+  readContent(content) + string(refusal);
+
+/** It can be null (SGLang), and a list of parts (Mistral). */
+function readContent(content: unknown): string {
   if (!Array.isArray(content)) return string(content);
   return content.map((part) => (isObject(part) ? string(part.text) : "")).join("");
 }
 
-const finishReasons = new Map([
-  ["stop", "stop"],
-  ["length", "length"],
-  ["content_filter", "content_filter"],
-  ["tool_calls", "tool_calls"],
-  ["function_call", "tool_calls"],
-]);
+/** What reasons mean; all others are `stop`. */
+const finishReasons: readonly (readonly [RegExp, string])[] = [
+  [/^(?:length|max_tokens|model_length|model_context_window_exceeded)$/i, "length"],
+  [/^(?:content_filter.*|safety|sensitive)$/i, "content_filter"],
+  [/^(?:tool_calls|function_call)$/i, "tool_calls"],
+];
+
+/** Reasons of vLLM, SGLang, OpenRouter, DeepSeek and Z.ai for half a completion. */
+const failures = /^(?:abort|insufficient_system_resource|(?:.*_)?error)$/i;
 
 /**
  * Why the server stopped; `undefined` while it goes on. A reason that nobody knows is `stop`.
- * @throws LintelError `upstream_failed` where vLLM, SGLang or OpenRouter say that they gave up
+ * @throws LintelError `upstream_failed` where it says that it gave up
  */
 export function readFinishReason(reason: unknown): string | undefined {
   if (typeof reason !== "string" || reason === "") return undefined;
-  if (reason === "error" || reason === "abort") {
-    throw new LintelError("upstream_failed", "the model server gave up on the completion");
-  }
-  return finishReasons.get(reason) ?? "stop";
+  if (reason === "stop") return reason;
+  if (failures.test(reason)) throw gaveUp(reason);
+  return finishReasons.find(([pattern]) => pattern.test(reason))?.[1] ?? "stop";
 }
+
+/** The error for a server that gave up, for whatever reason. */
+export const gaveUp = (reason: string): LintelError =>
+  nonsense("gave up on the completion", new Error(`finish reason ${reason.slice(0, 200)}`));

@@ -4,9 +4,9 @@ import { failureIn, nonsense } from "../http/failure.js";
 import { isObject } from "../http/json.js";
 import {
   firstChoice,
-  readContent,
   readFinishReason,
   readObject,
+  readText,
   readUsage,
   stampOf,
 } from "./completion.js";
@@ -62,7 +62,7 @@ export class CompletionStream {
     if (usage) this.#usage = usage;
     const choice = firstChoice(chunk);
     if (!choice) return;
-    const content = isObject(choice.delta) ? readContent(choice.delta.content) : "";
+    const content = isObject(choice.delta) ? readText(choice.delta) : "";
     if (content !== "") out.push(piece(this.#stamp, content));
     const finishReason = readFinishReason(choice.finish_reason);
     if (finishReason) this.#finishReason = finishReason;

@@ -1,7 +1,7 @@
 /** Chunks of one answer differ in their text, as a rule in nothing else: the rest need not be parsed again. */
 import { fromJsonString } from "../../core/json-string.js";
 import { isObject, parseJson } from "../http/json.js";
-import { firstChoice, readContent } from "./completion.js";
+import { firstChoice, readText } from "./completion.js";
 
 /** How often a template may turn out to be of no use for one answer. */
 const mostTries = 4;
@@ -40,7 +40,7 @@ export class ChunkTemplate {
       if (!chunk.startsWith(literal, at)) continue;
       const before = chunk.slice(0, at);
       const after = chunk.slice(at + literal.length);
-      if (contentOf(before + JSON.stringify(probe) + after) !== probe) continue;
+      if (textIn(before + JSON.stringify(probe) + after) !== probe) continue;
       this.#before = before;
       this.#after = after;
       return;
@@ -48,8 +48,8 @@ export class ChunkTemplate {
   }
 }
 
-function contentOf(chunk: string): string | undefined {
+function textIn(chunk: string): string | undefined {
   const value = parseJson(chunk);
   const choice = isObject(value) ? firstChoice(value) : undefined;
-  return isObject(choice?.delta) ? readContent(choice.delta.content) : undefined;
+  return isObject(choice?.delta) ? readText(choice.delta) : undefined;
 }
