@@ -36,20 +36,28 @@ describe("a server's list", () => {
       ["qwen2.5-0.5b-instruct", "text-embedding-nomic-embed-text-v1.5"],
       "organization_owner",
     ],
+    ["together/models", ["meta-llama/Llama-3.3-70B-Instruct-Turbo", "BAAI/bge-base-en-v1.5"], ""],
   ])("%s is read", (name, ids, ownedBy) => {
     const listed = readModels(String(fixture(name).body));
     expect(listed.map(({ id }) => id)).toEqual(ids);
     expect(listed[0]?.ownedBy).toBe(ownedBy);
   });
 
-  it.each(["", "<html>", "{}", "[]", '{"data":{}}', '{"data":[{"name":"x"}]}', '{"data":["x"]}'])(
-    "is not %j",
-    (text) => {
-      expect(() => readModels(text)).toThrowError(
-        expect.objectContaining({ code: "upstream_failed" }),
-      );
-    },
-  );
+  it.each([
+    "",
+    "<html>",
+    "{}",
+    "[]",
+    '["x"]',
+    '[{"name":"x"}]',
+    '{"data":{}}',
+    '{"data":[{"name":"x"}]}',
+    '{"data":["x"]}',
+  ])("is not %j", (text) => {
+    expect(() => readModels(text)).toThrowError(
+      expect.objectContaining({ code: "upstream_failed" }),
+    );
+  });
 
   it("is what the backend serves, without the models that don't chat", async () => {
     const upstream = await serve((exchange) => exchange.play(fixture("ollama/models")));
@@ -100,6 +108,21 @@ describe("a server's list", () => {
       if (models) await health.resolves.toBeUndefined();
       else await health.rejects.toMatchObject({ code: "upstream_failed" });
     }
+  });
+
+  it("may have any form where the models are configured", async () => {
+    const upstream = await serve((exchange) => exchange.send(200, {}, "all is well"));
+    for (const models of [["a"], undefined]) {
+      const backend = backendFor(upstream.url, { models });
+      cleanups.push(() => backend.close());
+      const health = expect(backend.health(signal));
+      if (models) await health.resolves.toBeUndefined();
+      else await health.rejects.toMatchObject({ code: "upstream_failed" });
+    }
+    upstream.script((exchange) => exchange.sendJson(503, {}));
+    const backend = backendFor(upstream.url, { models: ["a"] });
+    cleanups.push(() => backend.close());
+    await expect(backend.health(signal)).rejects.toMatchObject({ code: "unavailable" });
   });
 
   it("is waited for only as long as somebody wants it", async () => {

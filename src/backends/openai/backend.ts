@@ -77,8 +77,10 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     async health(signal) {
       const path = address.at("/models");
       const answer = await transport.send({ method: "GET", path, signal, timeout: listTimeout });
-      if (config.models && lacksList.has(answer.status)) answer.drain();
-      else readModels((await bodyOf(answer)).toString("utf8"));
+      if (config.models && lacksList.has(answer.status)) return answer.drain();
+      const body = await bodyOf(answer);
+      // Nobody needs to understand a list that is not served.
+      if (!config.models) readModels(body.toString("utf8"));
     },
     async close() {
       models.close();

@@ -44,7 +44,9 @@ export const chats = ({ id }: Listed): boolean => !noChat.test(id) && !isOfImage
  */
 export function readModels(text: string): Listed[] {
   const list = parseJson(text);
-  const data = isObject(list) ? list.data : undefined;
+  // Together AI's is bare; an empty one may be of anything.
+  const bare = Array.isArray(list) && list.length > 0 ? list : undefined;
+  const data = isObject(list) ? list.data : bare;
   // Ollama without a model says `"data": null`.
   if (data === null && isObject(list) && list.object === "list") return [];
   if (!Array.isArray(data)) throw nonsense("answered without a list of models");
