@@ -51,6 +51,13 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
 
 const includeUsage = { include_usage: true };
 
-function writeMessage({ role, content }: LLMMessage, dialect: Dialect) {
-  return { role: role === "developer" && !dialect.developer ? "system" : role, content };
+const writeMessage = ({ role, content }: LLMMessage, dialect: Dialect) => ({
+  role: writeRole(role, dialect),
+  content,
+});
+
+function writeRole(role: string, { developer }: Dialect): string {
+  if (role === "developer" && !developer) return "system";
+  // The contract's messages carry text only, and `tool` without the id of a call is refused.
+  return role === "tool" ? "user" : role;
 }
