@@ -120,6 +120,19 @@ describe("the body", () => {
     await complete(server, { messages });
     expect(server.bodies()[0].messages[0].role).toBe(role);
   });
+
+  it.each(["vllm", "openai"])(
+    "in the dialect %s has what a tool said as the user's",
+    async (dialect) => {
+      const server = await against(echo, { dialect });
+      const messages = ["user", "assistant", "tool"].map(
+        (role) => ({ $typeName: "lintel.v1.LLMMessage", role, content: "42" }) as const,
+      );
+      await complete(server, { messages });
+      const sent = ["user", "assistant", "user"].map((role) => ({ role, content: "42" }));
+      expect(server.bodies()[0].messages).toEqual(sent);
+    },
+  );
 });
 
 describe("the head", () => {
@@ -203,6 +216,22 @@ describe("refusals", () => {
     expect(server.bodies()).toHaveLength(3);
   });
 
+  it.each(["moonshot", "anthropic", "openrouter"])(
+    "of temperature in the words of %s are understood",
+    async (vendor) => {
+      const server = await against(refusing("temperature", `${vendor}/refuses-temperature`));
+      expect((await chat(server)).warnings).toEqual([]);
+      const call = await chat(server, { temperature: 0.2 });
+      expect(server.bodies().map(({ temperature }) => temperature)).toEqual([
+        0.7,
+        undefined,
+        undefined,
+      ]);
+      expect(call.warnings).toEqual([]);
+      expect(server.backend.models()[0]?.supports).not.toContain("temperature");
+    },
+  );
+
   it("of a seed are told: it is a wish", async () => {
     const server = await against(refusing("seed", "mistral/refuses-seed"));
     const call = await chat(server, { seed: 7n });
@@ -285,6 +314,10 @@ describe("refusals", () => {
     ["Extra inputs are not permitted, field: 'top_k', value: 40", "top_k"],
     ["temperature and top_p are both not supported", "temperature"],
     ["temperature and top_k cannot both be 0", undefined],
+    ["invalid top_p: only 0.95 is allowed for this model", "top_p"],
+    ["invalid temperature: only values from 0 to 1 are allowed", undefined],
+    ["max_tokens is deprecated, use max_completion_tokens", "max_tokens"],
+    ["this model is deprecated", undefined],
     ["top_k must be at least 1", undefined],
     ["unknown model max_tokens_3", undefined],
   ])("%s", (text, field) => {

@@ -1,0 +1,156 @@
+/** Vendors that speak OpenAI's form, by the provider for any of them. */
+import { describe, expect, it } from "vitest";
+import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import type { Backend } from "../../src/core/backend.js";
+import { chatted, opened, serve, thrownBy } from "./ai-sdk-calls.js";
+import { aiSdkBackend, echo as anthropic, anthropicAt } from "./ai-sdk-subject.js";
+import { fixture } from "./fixture.js";
+import { chatRequest, chunk, echo } from "./openai-subject.js";
+import { callOf } from "./subject.js";
+import type { Script, Upstream } from "./upstream.js";
+
+const at = ({ url }: Upstream): Backend =>
+  opened(
+    aiSdkBackend({
+      package: "@ai-sdk/openai-compatible",
+      options: { name: "x", baseURL: `${url}/v1`, apiKey: "k" },
+      models: [{ id: "m" }],
+    }),
+  );
+
+async function whole(backend: Backend, more = {}) {
+  const call = callOf("complete", chatRequest(more));
+  const messages: LLMResponse[] = [];
+  for await (const step of backend.handlers.complete?.(call) ?? []) messages.push(...step);
+  return { last: messages.at(-1), warnings: call.warnings };
+}
+
+const bodies = ({ requests }: Upstream) => requests.map(({ body }) => JSON.parse(String(body)));
+
+/** Streams or answers half a completion that ends for a reason. */
+const ending =
+  (finish_reason: string, usage?: object): Script =>
+  async (exchange) => {
+    if (!exchange.json().stream) {
+      const choices = [{ index: 0, message: { role: "assistant", content: "a" }, finish_reason }];
+      return exchange.sendJson(200, { id: "c", created: 1, model: "m", choices, usage });
+    }
+    const end = { ...chunk({}, finish_reason), usage };
+    await exchange.stream(chunk({ content: "a" }), end, "data: [DONE]\n\n");
+    await exchange.end();
+  };
+
+describe("a field that a vendor refuses", () => {
+  /** Refuses requests that have the field, with the fixture. */
+  const refusing =
+    (field: string, name: string, otherwise: Script): Script =>
+    (exchange) =>
+      field in exchange.json() ? exchange.play(fixture(name)) : otherwise(exchange);
+
+  it.each([
+    ["moonshot/refuses-temperature", at, echo],
+    ["openrouter/refuses-temperature", at, echo],
+    ["anthropic/refuses-temperature", ({ url }: Upstream) => opened(anthropicAt(url)), anthropic],
+  ])("is left out, and told to who set it: %s", async (name, backendAt, otherwise) => {
+    const server = await serve(refusing("temperature", name, otherwise));
+    const backend = backendAt(server);
+    await chatted(backend);
+    expect(bodies(server).map(({ temperature }) => temperature)).toEqual([0.7, undefined]);
+    expect(backend.models()[0]?.supports).not.toContain("temperature");
+    const other = backendAt(server);
+    const { warnings } = await whole(other, { temperature: 0.2 });
+    expect(warnings).toEqual(["temperature: not supported by this model, ignored"]);
+    await whole(other);
+    expect(
+      bodies(server)
+        .slice(2)
+        .map(({ temperature }) => temperature),
+    ).toEqual([0.2, undefined, undefined]);
+  });
+
+  it("of a default is not told", async () => {
+    const server = await serve(refusing("temperature", "moonshot/refuses-temperature", echo));
+    expect((await chatted(at(server))).warnings).toEqual([]);
+  });
+
+  it("is not remembered where it fails without, too", async () => {
+    const server = await serve((exchange) =>
+      exchange.play(fixture("openrouter/refuses-temperature")),
+    );
+    const backend = at(server);
+    expect(await thrownBy(chatted(backend))).toMatchObject({
+      code: "invalid_value",
+      message: expect.stringContaining("'temperature' does not support 0.7"),
+    });
+    expect(server.requests).toHaveLength(2);
+    expect(backend.models()[0]?.supports).toContain("temperature");
+  });
+
+  it("and without which the answer would be another is none of them", async () => {
+    const server = await serve(refusing("max_tokens", "openai/refuses-max-tokens", echo));
+    expect(await thrownBy(chatted(at(server)))).toMatchObject({ code: "invalid_value" });
+  });
+});
+
+describe("a finish reason that the provider does not know", () => {
+  it.each([
+    ["model_length", "length"],
+    ["sensitive", "content_filter"],
+    ["eos", "stop"],
+    ["length", "length"],
+  ])("%s is %s", async (said, finishReason) => {
+    const backend = at(await serve(ending(said)));
+    for (const { last } of [await chatted(backend), await whole(backend)]) {
+      expect(last?.choices[0]?.finishReason).toBe(finishReason);
+    }
+  });
+
+  it.each(["abort", "insufficient_system_resource", "network_error"])(
+    "%s is a failure",
+    async (said) => {
+      const backend = at(await serve(ending(said)));
+      for (const run of [chatted(backend), whole(backend)]) {
+        expect(await thrownBy(run)).toMatchObject({ code: "upstream_failed" });
+      }
+    },
+  );
+});
+
+it("counts what only the total has", async () => {
+  const usage = { prompt_tokens: 32, completion_tokens: 9, total_tokens: 135 };
+  const backend = at(await serve(ending("stop", usage)));
+  for (const { last } of [await chatted(backend), await whole(backend)]) {
+    expect(last?.usage).toMatchObject({
+      promptTokens: 32,
+      completionTokens: 103,
+      totalTokens: 135,
+    });
+  }
+});
+
+describe("an error that the provider does not understand", () => {
+  it("is told in its own words", async () => {
+    const body = [{ error: { code: 400, message: "Multiturn chat is not enabled", status: "X" } }];
+    const backend = at(await serve((exchange) => exchange.sendJson(400, body)));
+    expect(await thrownBy(chatted(backend))).toMatchObject({
+      code: "invalid_value",
+      message: "the model server refused the request: Multiturn chat is not enabled",
+    });
+  });
+
+  it("of its own failure is for the log", async () => {
+    const body = [{ error: { code: 500, message: "CUDA out of memory" } }];
+    const backend = at(await serve((exchange) => exchange.sendJson(500, body)));
+    const { message, cause } = await thrownBy(chatted(backend));
+    expect(message).not.toContain("CUDA");
+    expect((cause as Error).message).toBe("CUDA out of memory");
+  });
+
+  it("says when to come again", async () => {
+    const backend = at(await serve((exchange) => exchange.play(fixture("google/rate-limited"))));
+    expect(await thrownBy(chatted(backend))).toMatchObject({
+      code: "rate_limited",
+      askedDelay: 35,
+    });
+  });
+});

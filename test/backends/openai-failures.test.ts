@@ -1,0 +1,162 @@
+/** What is made of a server's errors: the caller's words, the log's, and when to come again. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { LintelError } from "../../src/core/errors.js";
+import { fixture } from "./fixture.js";
+import { backendFor, chatRequest } from "./openai-subject.js";
+import { callOf } from "./subject.js";
+import { type Script, Upstream } from "./upstream.js";
+
+const cleanups: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** What a completion fails with. */
+async function failure(script: Script, method: "chat" | "complete" = "chat"): Promise<LintelError> {
+  const upstream = await Upstream.start(script);
+  const backend = backendFor(upstream.url);
+  cleanups.push(
+    () => upstream.close(),
+    () => backend.close(),
+  );
+  try {
+    for await (const _ of backend.handlers[method]?.(callOf(method, chatRequest()) as never) ?? []);
+  } catch (thrown) {
+    return thrown as LintelError;
+  }
+  throw new Error("it did not fail");
+}
+
+const answering =
+  (status: number, body: unknown, headers: Record<string, string> = {}): Script =>
+  (exchange) =>
+    exchange.sendJson(status, body, headers);
+
+/** OpenRouter's form around what a provider said. */
+const routed = (code: number, raw: unknown) => ({
+  error: { message: "Provider returned error", code, metadata: { raw, provider_name: "X" } },
+});
+
+const causeOf = ({ cause }: LintelError) => (cause as Error | undefined)?.message;
+
+describe("a caller is told", () => {
+  it.each([
+    [
+      "what a provider said to OpenRouter, in JSON",
+      routed(400, '{"error":{"message":"too long"}}'),
+    ],
+    ["the same in Google's list", routed(400, '[{"error":{"message":"too long"}}]')],
+    ["the same in words", routed(400, "too long")],
+    ["the same as an object", routed(400, { error: { message: "too long" } })],
+    ["the texts of a list", { error: ["too long"] }],
+    ["the messages of a list", { errors: [{ message: "too long", code: 5021 }], success: false }],
+    ["the words of an exception", { error: "ValueError", errors: "too long" }],
+  ])("%s", async (_, body) => {
+    const { code, message } = await failure(answering(400, body));
+    expect([code, message]).toEqual([
+      "invalid_value",
+      "the model server refused the request: too long",
+    ]);
+  });
+
+  it.each([
+    ["a page", "<html>Bad Gateway at http://10.0.0.1</html>"],
+    ["nothing", ""],
+    ["JSON without words", '{"error":{"code":7}}'],
+    ["a number", 7],
+  ])("OpenRouter's own words where the provider sent %s", async (_, raw) => {
+    const { message } = await failure(answering(400, routed(400, raw)));
+    expect(message).toBe("the model server refused the request: Provider returned error");
+  });
+
+  it("each entry of a list, and no more than fits", async () => {
+    const { message } = await failure((exchange) => exchange.play(fixture("cloudflare/bad-input")));
+    expect(message).toContain("AiError: Bad input: Error: oneOf at '/' not met");
+    const two = await failure(answering(400, { error: ["one", { message: "two" }, 3] }));
+    expect(two.message).toBe("the model server refused the request: one; two");
+    const many = await failure(answering(400, { error: Array(10_000).fill("again and again") }));
+    expect(many.message.length).toBeLessThan(600);
+  });
+
+  it("no address and no key of a provider", async () => {
+    const raw = '{"error":{"message":"see http://10.0.0.5:8000/x and key sk-abcdefghijkl"}}';
+    const { message } = await failure(answering(400, routed(400, raw)));
+    expect(message).not.toMatch(/10\.0\.0\.5|8000|sk-abc/);
+  });
+});
+
+describe("what a server says of its own failure is for the log alone:", () => {
+  const said = "CUDA out of memory at 10.0.0.5";
+
+  it.each([
+    ["a status", answering(500, { error: said })],
+    ["overload", answering(503, { error: { message: said } })],
+    ["a provider behind OpenRouter", answering(502, routed(502, `{"error":"${said}"}`))],
+    ["a whole answer", answering(200, { error: said })],
+    ["a whole answer of a provider", answering(200, routed(502, said))],
+    ["an event", (exchange) => exchange.stream({ error: { message: said, code: 500 } })],
+    ["an event of that name", (e) => e.stream(`event: error\ndata: {"message":"${said}"}\n\n`)],
+  ] satisfies [string, Script][])("%s", async (_, script) => {
+    const error = await failure(script);
+    expect(error.message).not.toContain("CUDA");
+    expect(causeOf(error)).toBe(said);
+  });
+
+  it("the reason of half a completion", async () => {
+    const message = { role: "assistant", content: "a" };
+    const choices = [{ index: 0, message, finish_reason: "network_error" }];
+    const error = await failure(answering(200, { choices }), "complete");
+    expect(error.code).toBe("upstream_failed");
+    expect(causeOf(error)).toBe("finish reason network_error");
+  });
+
+  it("and is cut", async () => {
+    const error = await failure(answering(500, { error: "x".repeat(100_000) }));
+    expect(causeOf(error)).toBe("x".repeat(2000));
+  });
+});
+
+describe("a server says when to come again", () => {
+  const info = (retryDelay: unknown) => ({
+    error: { message: "quota", details: [{ "@type": "type.googleapis.com/x" }, { retryDelay }] },
+  });
+
+  it.each([
+    ["in milliseconds", { "retry-after-ms": "2500" }, {}, 3],
+    ["in Retry-After before all", { "retry-after": "7", "retry-after-ms": "2500" }, info("34s"), 7],
+    ["in a header before the body", { "retry-after-ms": "2500" }, info("34s"), 3],
+    ["in Google's details", {}, info("34s"), 34],
+    ["in Google's details behind OpenRouter", {}, routed(429, JSON.stringify(info("0.5s"))), 1],
+    ["as it loads", {}, { error: "loading", estimated_time: 20.5 }, 21],
+    ["where a header can't be read", { "retry-after": "soon" }, { estimated_time: 4 }, 4],
+    ["at most in a year", {}, { estimated_time: 1e23 }, 31_536_000],
+  ])("%s", async (_, headers, body, seconds) => {
+    expect((await failure(answering(429, body, headers))).askedDelay).toBe(seconds);
+  });
+
+  it.each([
+    ["in letters", { "retry-after-ms": "soon" }, info("soon")],
+    ["in another unit", { "retry-after-ms": "-1" }, info("34")],
+    ["as another type", {}, { ...info(34), estimated_time: "20" }],
+    ["without an end", {}, '{"estimated_time":1e999}'],
+  ])("or not: %s", async (_, headers, body) => {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const error = await failure((exchange) => exchange.send(429, headers, text));
+    expect(error.code).toBe("rate_limited");
+    expect(error.askedDelay).toBeUndefined();
+  });
+
+  it.each([
+    ["google/rate-limited", "rate_limited", 35],
+    ["huggingface/loading", "unavailable", 36],
+  ])("%s", async (name, code, askedDelay) => {
+    const error = await failure((exchange) => exchange.play(fixture(name)));
+    expect(error).toMatchObject({ code, askedDelay });
+  });
+
+  it("inside of a stream, too", async () => {
+    const body = { error: { code: 429, ...info("34s").error } };
+    const error = await failure((exchange) => exchange.stream(body));
+    expect(error).toMatchObject({ code: "rate_limited", askedDelay: 34 });
+  });
+});
