@@ -89,6 +89,7 @@ describe("a field that a vendor refuses", () => {
   it("and without which the answer would be another is none of them", async () => {
     const server = await serve(refusing("max_tokens", "openai/refuses-max-tokens", echo));
     expect(await thrownBy(chatted(at(server)))).toMatchObject({ code: "invalid_value" });
+    expect(server.requests).toHaveLength(1);
   });
 });
 

@@ -236,8 +236,11 @@ describe("odd chunks", () => {
     expect(messages.at(-1)?.choices[0]?.finishReason).toBe("stop");
   });
 
-  it("takes counts that make no sense for none", () => {
-    const usage = { prompt_tokens: -1, completion_tokens: 1.5, total_tokens: "x" };
+  it.each([
+    { prompt_tokens: -1, completion_tokens: 1.5, total_tokens: "x" },
+    { prompt_tokens: 2 ** 32 - 1, completion_tokens: 1, total_tokens: 7 },
+    { prompt_tokens: 0, completion_tokens: 0, total_tokens: 7 },
+  ])("takes counts that make no sense for none: %j", (usage) => {
     const { messages } = readText(sse({ ...chunk({}, "stop"), usage, created: 2 ** 40 }));
     expect(messages[0]?.usage).toBeUndefined();
     expect(messages[0]?.created).toBe(0);

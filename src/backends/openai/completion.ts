@@ -75,17 +75,18 @@ export function readUsage(usage: unknown): LLMTokenUsage | undefined {
 }
 
 /**
- * Token counts that add up; `undefined` for nothing but zeros.
+ * Token counts that add up; `undefined` for nothing but zeros, and for more than there are numbers.
  * @param total may have more: xAI and Gemini count reasoning nowhere else
  */
 export function usageOf(prompt: number, said: number, total: number): LLMTokenUsage | undefined {
-  if (prompt + said === 0) return undefined;
   const completionTokens = Math.max(said, total - prompt);
+  const totalTokens = uint32(prompt + completionTokens);
+  if (prompt + said === 0 || totalTokens === 0) return undefined;
   return {
     $typeName: "lintel.v1.LLMTokenUsage",
     promptTokens: prompt,
     completionTokens,
-    totalTokens: prompt + completionTokens,
+    totalTokens,
   };
 }
 
