@@ -232,6 +232,30 @@ describe("refusals", () => {
     },
   );
 
+  it("of one caller's value are told to that caller, and cost others nothing", async () => {
+    const server = await against((exchange) => {
+      const { temperature = 0, seed = 0 } = exchange.json() as {
+        temperature?: number;
+        seed?: number;
+      };
+      const message =
+        temperature > 1
+          ? `temperature: ${temperature} is not allowed, must be from 0 to 1`
+          : seed > 2 ** 31 && `Unsupported value: 'seed' does not support ${seed}`;
+      return message ? exchange.sendJson(400, { error: { message } }) : echo(exchange);
+    });
+    const odd = await chat(server, { temperature: 2, seed: 4294967295n });
+    expect(odd.warnings).toEqual([
+      "temperature: not supported by this model, ignored",
+      "seed: not supported by this model, ignored",
+    ]);
+    await chat(server, { temperature: 0.2, seed: 7n });
+    expect(server.bodies().at(-1)).toMatchObject({ temperature: 0.2, seed: 7 });
+    expect(server.backend.models()[0]?.supports).toEqual(
+      expect.arrayContaining(["temperature", "seed"]),
+    );
+  });
+
   it("of a seed are told: it is a wish", async () => {
     const server = await against(refusing("seed", "mistral/refuses-seed"));
     const call = await chat(server, { seed: 7n });

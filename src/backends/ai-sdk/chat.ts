@@ -16,7 +16,7 @@ import { warn } from "../../core/fit.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
-import { type Attempt, askWithout, warnDropped } from "../openai/asking.js";
+import { type Attempt, askWithout, chosenForChat } from "../openai/asking.js";
 import { gaveUp, readFinishReason, usageOf } from "../openai/completion.js";
 import { piece } from "../openai/stream.js";
 import { failureOf, refusalIn } from "./failure.js";
@@ -111,10 +111,9 @@ function ask<T>(
     fields: optionalFields,
     known: () => known.refused,
     ask: (refused) => attempt(signal, send(optionsOf(call, known, refused, signal))),
-    learn: (field) => {
-      known.learn(field);
-      warnDropped(call, field);
-    },
+    chosen: (field) => chosenForChat(call, field),
+    learn: (field) => known.learn(field),
+    warnings: call.warnings,
   });
 }
 

@@ -3,7 +3,7 @@ import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import type { LintelError } from "../../core/errors.js";
 import { warn } from "../../core/fit.js";
-import { refusedField } from "./refusal.js";
+import { aboutValue, refusedField } from "./refusal.js";
 import type { Optional } from "./request.js";
 
 /** What became of a request. */
@@ -24,45 +24,58 @@ export interface Question<T, F extends string> {
   known(): ReadonlySet<string>;
   /** Sends the request without some fields. */
   ask(refused: ReadonlySet<string>): Promise<Attempt<T>>;
-  /** A field was refused, and it worked without. */
+  /** Whether the caller chose the field's value. */
+  chosen(field: F): boolean;
+  /** A field was refused, whatever its value, and it worked without. */
   learn(field: F): void;
+  /** The call's. */
+  readonly warnings: string[];
 }
 
 /**
  * Sends a request; where an optional field is refused, sends it again without, and
- * remembers once that has worked.
+ * remembers once that has worked. One caller's value does not count for the others.
  * @throws LintelError as the last attempt failed
  */
 export async function askWithout<T, F extends string>(question: Question<T, F>): Promise<T> {
-  const learned: F[] = [];
+  const { chosen, warnings } = question;
+  /** Whether another value may do. */
+  const dropped = new Map<F, boolean>();
   for (;;) {
     const known = question.known();
-    const refused = learned.length === 0 ? known : new Set([...known, ...learned]);
+    const refused = dropped.size === 0 ? known : new Set([...known, ...dropped.keys()]);
     const attempt = await question.ask(refused);
     if ("answer" in attempt) {
-      for (const field of learned) question.learn(field);
+      for (const [field, value] of dropped) {
+        if (!chosen(field) || !value) question.learn(field);
+        // Later calls are warned by the core.
+        if (chosen(field)) warn(warnings, `${field}: not supported by this model, ignored`);
+      }
       return attempt.answer;
     }
-    const field = refusedField(attempt.status, attempt.body, question.fields);
+    const { status, body } = attempt;
+    const field = refusedField(status, body, question.fields);
     if (!field || refused.has(field)) throw attempt.failure();
-    learned.push(field);
+    dropped.set(field, aboutValue(body));
   }
 }
 
-/** Warns of a value that a caller set and that did not count; later calls are warned by the core. */
-export function warnDropped(
-  { request, warnings }: Call<"chat"> | Call<"complete">,
+/** Whether the caller of a completion chose the value of a field. */
+export function chosenForChat(
+  { request, modelSettings }: Call<"chat"> | Call<"complete">,
   field: Optional,
-): void {
-  const { temperature, topP, topK } = chatDefaults;
+): boolean {
+  const own = modelSettings?.defaults ?? {};
+  const { temperature = chatDefaults.temperature } = own;
+  const { top_p = chatDefaults.topP, top_k = chatDefaults.topK } = own;
   const values: Readonly<Record<Optional, boolean>> = {
     stream_options: false,
     // It goes by its other name.
     max_tokens: false,
     temperature: (request.temperature ?? temperature) !== temperature,
-    top_p: (request.topP ?? topP) !== topP,
-    top_k: (request.topK ?? topK) !== topK,
+    top_p: (request.topP ?? top_p) !== top_p,
+    top_k: (request.topK ?? top_k) !== top_k,
     seed: (request.seed ?? -1n) >= 0n,
   };
-  if (values[field]) warn(warnings, `${field}: not supported by this model, ignored`);
+  return values[field];
 }

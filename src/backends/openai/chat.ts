@@ -10,7 +10,7 @@ import type { Answer } from "../http/exchange.js";
 import { failureOf } from "../http/failure.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
-import { type Attempt, askWithout, warnDropped } from "./asking.js";
+import { type Attempt, askWithout, chosenForChat } from "./asking.js";
 import { readCompletion } from "./completion.js";
 import type { Models } from "./models.js";
 import { answerLimit, reading } from "./reading.js";
@@ -64,10 +64,9 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
       const method = "POST";
       return attempt(server, call, { method, path, body, headers, signal, connect: connectMs });
     },
-    learn: (field) => {
-      models.refuse(request.model, field);
-      warnDropped(call, field);
-    },
+    chosen: (field) => chosenForChat(call, field),
+    learn: (field) => models.refuse(request.model, field),
+    warnings: call.warnings,
   });
 }
 

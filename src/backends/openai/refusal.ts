@@ -28,6 +28,18 @@ export function refusedField<F extends string>(
   return fields.find((field) => names(field) && (field === "stream_options" || refuses.test(text)));
 }
 
+const ofValue =
+  /\bvalues?\b|must (?:be|fit)|between|range|at (?:most|least)|m(?:ax|in)imum|(?:less|greater) than|[<>]=?\s*\d/i;
+
+/** One value is left, which is that of who sends none. */
+const fixed = /only (?:the default|\S+ is allowed)/i;
+
+/** Whether an error is about what a field holds: another value may do. */
+export function aboutValue(body: string): boolean {
+  const text = wordsOf(body);
+  return ofValue.test(text) && !fixed.test(text);
+}
+
 /** Whether an error names a field, whatever it says of it. */
 export const namesField = (body: string, field: string): boolean =>
   named(field).test(wordsOf(body));

@@ -161,7 +161,9 @@ function ask(
         ? asked
         : { ...asked, failure: () => sized(asked.failure(), asked.body) };
     },
-    learn: (field) => forget(server, call, field),
+    chosen: (field) => chosen(call, field),
+    learn: (field) => models.refuse(request.modelId, field),
+    warnings: call.warnings,
   });
 }
 
@@ -171,15 +173,16 @@ const sized = (failure: LintelError, body: string): LintelError =>
     ? refusedSize(failure.message, true)
     : failure;
 
-/** A field that the model does not take is no more sent; later calls are warned by the core. */
-function forget({ models }: ImageServerParts, { request, warnings }: ImageCall, field: string) {
-  models.refuse(request.modelId, field);
+/** Whether the caller chose the value of a field; without a seed each request has one of ours. */
+function chosen({ request, modelSettings }: ImageCall, field: string): boolean {
+  const own = modelSettings?.defaults ?? {};
+  const { numInferenceSteps: steps, guidanceScale: guidance } = imageDefaults;
   const values: Readonly<Record<string, boolean>> = {
     negative_prompt: request.negativePrompt !== "",
-    num_inference_steps: request.numInferenceSteps !== imageDefaults.numInferenceSteps,
-    guidance_scale: request.guidanceScale !== imageDefaults.guidanceScale,
+    num_inference_steps: request.numInferenceSteps !== (own.num_inference_steps ?? steps),
+    guidance_scale: request.guidanceScale !== (own.guidance_scale ?? guidance),
   };
-  if (values[field]) warn(warnings, `${field}: not supported by this model, ignored`);
+  return values[field] ?? false;
 }
 
 /** The server took the request. Not said before: until the first message another server may be asked. */
