@@ -33,12 +33,14 @@ export interface StateSettings {
 /** What a gateway keeps. */
 export interface State {
   /** Knows the database's tokens. */
-  readonly tokens?: CallerSource & { readonly away: boolean };
+  readonly tokens?: CallerSource & { readonly away: boolean; readonly outages: number };
   /** Where records of calls go, and what they come to. */
   readonly usage?: UsageSink &
     UsageHistory & {
       /** Whether records wait for the database. */
       readonly away: boolean;
+      /** How often they began to. */
+      readonly outages: number;
       /** Records that can't be written now. */
       readonly lost: number;
     };
@@ -128,6 +130,9 @@ function openUsage(
     },
     get away() {
       return shipper.away;
+    },
+    get outages() {
+      return shipper.outages;
     },
     get lost() {
       return journal.lost;

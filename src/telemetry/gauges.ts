@@ -12,9 +12,16 @@ export interface Sources {
   routing(): RoutingSnapshot;
   readonly limits?: Pick<LimitStore, "state"> | undefined;
   /** The database, as far as tokens are concerned. */
-  readonly tokens?: { readonly away: boolean } | undefined;
+  readonly tokens?: Outages | undefined;
   /** The database, as far as usage is concerned. */
-  readonly usage?: { readonly away: boolean; readonly lost: number } | undefined;
+  readonly usage?: (Outages & { readonly lost: number }) | undefined;
+}
+
+/** How a database is. */
+interface Outages {
+  readonly away: boolean;
+  /** How often it went away. */
+  readonly outages: number;
 }
 
 const one = (value: number, attributes: Attributes = {}): Point[] => [{ attributes, value }];
@@ -34,10 +41,9 @@ export function gauges(sources: Sources): Instrument[] {
       value: value(endpoint),
     }));
   const { limits, tokens, usage } = sources;
-  const stores = () => [
-    ...(limits ? one(Number(limits.state.available), { "lintel.store": "limits" }) : []),
-    ...(tokens ? one(Number(!tokens.away), { "lintel.store": "tokens" }) : []),
-    ...(usage ? one(Number(!usage.away), { "lintel.store": "usage" }) : []),
+  const perDatabase = (value: (store: Outages) => number) => [
+    ...(tokens ? one(value(tokens), { "lintel.store": "tokens" }) : []),
+    ...(usage ? one(value(usage), { "lintel.store": "usage" }) : []),
   ];
   return [
     gauge("lintel.requests.active", "{request}", "Calls that run now.", () =>
@@ -74,11 +80,15 @@ export function gauges(sources: Sources): Instrument[] {
       "lintel.store.available",
       "{store}",
       "1 while a store answers, 0 while it is away.",
-      stores,
+      () => [
+        ...(limits ? one(Number(limits.state.available), { "lintel.store": "limits" }) : []),
+        ...perDatabase(({ away }) => Number(!away)),
+      ],
     ),
-    counter("lintel.store.outages", "{outage}", "How often a store went away.", () =>
-      limits ? one(limits.state.outages, { "lintel.store": "limits" }) : [],
-    ),
+    counter("lintel.store.outages", "{outage}", "How often a store went away.", () => [
+      ...(limits ? one(limits.state.outages, { "lintel.store": "limits" }) : []),
+      ...perDatabase(({ outages }) => outages),
+    ]),
     counter(
       "lintel.store.decided_without",
       "{decision}",

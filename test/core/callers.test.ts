@@ -205,6 +205,7 @@ describe("tokens of a database", () => {
     store.away = false;
     await vi.waitUntil(() => !tokens.away);
     expect(await tokens.find(unseen)).toMatchObject({ id: "bob" });
+    expect(tokens.outages).toBe(1);
     expect(log.warn).toHaveBeenCalledTimes(1);
     expect(log.info).toHaveBeenCalledTimes(1);
     expect(JSON.stringify(log.warn.mock.calls)).not.toContain("lt_");

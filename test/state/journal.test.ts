@@ -152,6 +152,7 @@ describe("the database is away", () => {
       return files().length === 0;
     });
     expect(await counted()).toBe(70);
+    expect(shipper.outages).toBe(1);
     expect(log.warn).toHaveBeenCalledTimes(1);
     expect(log.info).toHaveBeenCalledTimes(1);
   });

@@ -56,6 +56,7 @@ export class StoredTokens implements CallerSource {
   #asking = false;
   #version: number | undefined;
   #away = false;
+  #outages = 0;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -74,6 +75,11 @@ export class StoredTokens implements CallerSource {
   /** Whether the store did not answer when it was asked last. */
   get away(): boolean {
     return this.#away;
+  }
+
+  /** How often the store went away, a start without it included. */
+  get outages(): number {
+    return this.#outages;
   }
 
   /** Begins to follow changes. */
@@ -192,6 +198,7 @@ export class StoredTokens implements CallerSource {
   #lost(error: unknown): void {
     if (this.#away) return;
     this.#away = true;
+    this.#outages++;
     const { log, whenAway } = this.#settings;
     const unseen = whenAway === "allow" ? "let in without a name" : "refused";
     log.warn(

@@ -59,6 +59,7 @@ export class Shipper {
   #due = Number.POSITIVE_INFINITY;
   #running: Promise<void> | undefined;
   #pauseMs = 0;
+  #outages = 0;
   /** What was away first, while something is. */
   #missing: keyof typeof words = "database";
   #purgedAt = 0;
@@ -77,6 +78,11 @@ export class Shipper {
   /** Whether the database, or the folder, could not be used when it was tried last. */
   get away(): boolean {
     return this.#pauseMs > 0;
+  }
+
+  /** How often that came to be. */
+  get outages(): number {
+    return this.#outages;
   }
 
   /**
@@ -145,6 +151,7 @@ export class Shipper {
       this.#pauseMs = 0;
     } catch (error) {
       if (!this.away) {
+        this.#outages++;
         this.#missing = error instanceof DatabaseAway ? "database" : "folder";
         log.warn({ error: reasonOf(error) }, words[this.#missing].away);
       }
