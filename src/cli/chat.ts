@@ -3,7 +3,7 @@ import { createInterface } from "node:readline/promises";
 import { stripVTControlCharacters } from "node:util";
 import type { Client } from "@connectrpc/connect";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
-import { integerOf, numberOf, serverOptions, withServer } from "./client.js";
+import { integerOf, numberOf, seedOf, serverOptions, withServer } from "./client.js";
 import type { Command, Given } from "./command.js";
 import { say } from "./output.js";
 
@@ -76,7 +76,6 @@ async function answer(
 ): Promise<string> {
   let text = "";
   let reason = "";
-  const seed = integerOf(given, "seed");
   const request = {
     messages: [...messages],
     model: given.text("model") ?? "",
@@ -84,7 +83,7 @@ async function answer(
     topP: numberOf(given, "top-p"),
     topK: integerOf(given, "top-k"),
     maxTokens: integerOf(given, "max-tokens"),
-    seed: seed === undefined ? undefined : BigInt(seed),
+    seed: seedOf(given),
   };
   for await (const { choices, warnings } of client.chat(request, options)) {
     const [choice] = choices;

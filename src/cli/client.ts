@@ -92,7 +92,25 @@ export function numberOf(given: Given, name: string): number | undefined {
  */
 export function integerOf(given: Given, name: string): number | undefined {
   const value = numberOf(given, name);
+  if (value === undefined) return undefined;
+  if (!Number.isInteger(value)) throw new UsageError(`--${name} must be a whole number`);
   // Whatever the contract allows is the server's to say; it can't say it of what has no int32.
-  if (value === undefined || (Number.isInteger(value) && Math.abs(value) < 2 ** 31)) return value;
-  throw new UsageError(`--${name} must be a whole number`);
+  if (Math.abs(value) >= 2 ** 31) throw beyond(name, value);
+  return value;
 }
+
+/**
+ * What `--seed` says: more than other whole numbers may.
+ * @throws UsageError
+ */
+export function seedOf(given: Given): bigint | undefined {
+  const text = given.text("seed");
+  if (text === undefined) return undefined;
+  if (!/^-?\d+$/.test(text)) throw new UsageError("--seed must be a whole number");
+  const seed = BigInt(text);
+  if (BigInt.asIntN(64, seed) !== seed) throw beyond("seed", seed);
+  return seed;
+}
+
+const beyond = (name: string, value: number | bigint) =>
+  new UsageError(`--${name} is too ${value > 0 ? "large" : "small"}`);

@@ -5,7 +5,7 @@ import {
   type StreamTextToImageResponse,
   TextToImageService,
 } from "../../gen/lintel/v1/image_pb.js";
-import { integerOf, numberOf, serverOptions, withServer } from "./client.js";
+import { integerOf, numberOf, seedOf, serverOptions, withServer } from "./client.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { out, say } from "./output.js";
 import { ProgressLine } from "./progress.js";
@@ -50,10 +50,6 @@ function requestOf(given: Given) {
   if (size !== undefined && width === undefined) {
     throw new UsageError("--size must be WIDTHxHEIGHT in pixels, for example 512x512");
   }
-  const seed = given.text("seed");
-  if (seed !== undefined && !/^-?\d{1,18}$/.test(seed)) {
-    throw new UsageError("--seed must be a whole number");
-  }
   return {
     prompt: given.operand,
     modelId: given.text("model") ?? "",
@@ -62,7 +58,7 @@ function requestOf(given: Given) {
     numInferenceSteps: integerOf(given, "steps"),
     guidanceScale: numberOf(given, "guidance"),
     negativePrompt: given.text("negative") ?? "",
-    seed: seed === undefined ? undefined : BigInt(seed),
+    seed: seedOf(given),
     numImagesPerPrompt: integerOf(given, "count"),
     loras: lorasOf(given),
     safetyCheck: given.has("no-safety-check") ? false : undefined,

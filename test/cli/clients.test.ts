@@ -45,6 +45,11 @@ describe("lintel chat", () => {
     });
   });
 
+  test.each(["2147483648", "4294967295"])("takes a seed of %s", async (seed) => {
+    expect(await runHere(["chat", "Hi", ...at, "--seed", seed])).toMatchObject({ code: 0 });
+    expect(seen.at(-1)).toMatchObject({ seed: BigInt(seed) });
+  });
+
   test("what the server refuses is told in its words", async () => {
     const ended = await runHere(["chat", "Hi", ...at, "--temperature", "9"]);
     expect(ended).toMatchObject({ code: 1, stdout: "" });
@@ -62,6 +67,10 @@ describe("lintel chat", () => {
   test.each([
     [["--temperature", "warm"], "--temperature must be a number"],
     [["--max-tokens", "1.5"], "--max-tokens must be a whole number"],
+    [["--max-tokens", "2147483648"], "--max-tokens is too large"],
+    [["--top-k", "-2147483648"], "--top-k is too small"],
+    [["--seed", "1.5"], "--seed must be a whole number"],
+    [["--seed", "9223372036854775808"], "--seed is too large"],
     [["--server", "localhost"], "--server must be http://host:port"],
   ])("%j is used wrongly", async (args, words) => {
     const ended = await runHere(["chat", "Hi", ...args]);
