@@ -24,6 +24,7 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
     until: { value: "WHEN", help: "until when (default: now)" },
     model: { value: "NAME", help: "only this model" },
     token: { value: "NAME", help: "only this caller, by the token's name or its id" },
+    request: { value: "ID", help: "only this x-request-id" },
     format: { value: "FORMAT", help: "table, csv or json (default: table)" },
     ...databaseOptions,
   },
@@ -38,6 +39,7 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
       until: timeOption(given, "until"),
       model: given.text("model"),
       token: given.text("token"),
+      request: given.text("request"),
     };
     return withDatabase(given, {}, async ({ sql, journal }) => {
       const stored = new DatabaseUsage(sql);
@@ -82,12 +84,13 @@ function entryOf({ group, ...totals }: UsageTotals) {
     ...group,
     calls: totals.calls,
     failed: totals.failed,
+    cancelled: totals.cancelled,
     prompt_tokens: totals.promptTokens,
     completion_tokens: totals.completionTokens,
     images: totals.images,
     spend: totals.spend / unit,
-    duration_ms: rounded(totals.durationMs),
-    first_ms: totals.firstMs === undefined ? null : rounded(totals.firstMs),
+    mean_duration_ms: rounded(totals.meanDurationMs),
+    mean_first_ms: totals.meanFirstMs === undefined ? null : rounded(totals.meanFirstMs),
   };
 }
 
@@ -96,12 +99,13 @@ const rounded = (ms: number) => Math.round(ms * 10) / 10;
 const columns = [
   "calls",
   "failed",
+  "cancelled",
   "prompt_tokens",
   "completion_tokens",
   "images",
   "spend",
-  "duration_ms",
-  "first_ms",
+  "mean_duration_ms",
+  "mean_first_ms",
 ] as const;
 
 function cells(totals: readonly UsageTotals[], by: readonly Group[]): [string[], string[][]] {
@@ -125,14 +129,15 @@ function forPeople(totals: readonly UsageTotals[], by: readonly Group[]): [strin
 
 /** The last line: everything together. */
 function sumOf(totals: readonly UsageTotals[], by: readonly Group[]): string[] {
-  const sum = (key: "calls" | "failed" | "promptTokens" | "completionTokens" | "images") =>
-    String(totals.reduce((all, one) => all + one[key], 0));
+  type Sum = "calls" | "failed" | "cancelled" | "promptTokens" | "completionTokens" | "images";
+  const sum = (key: Sum) => String(totals.reduce((all, one) => all + one[key], 0));
   const spend = totals.reduce((all, one) => all + one.spend, 0) / unit;
   return [
     "total",
     ...by.slice(1).map(() => ""),
     sum("calls"),
     sum("failed"),
+    sum("cancelled"),
     sum("promptTokens"),
     sum("completionTokens"),
     sum("images"),

@@ -18,8 +18,8 @@ async function filled(): Promise<string> {
   const records = [
     record({ at, caller: "alice", model: "m", promptTokens: 1000, spend: 1_500_000_000 }),
     record({ at, caller: "alice", model: "m", spend: 1, outcome: "cancelled", firstMs: 5.25 }),
-    record({ at, caller: '=HYPERLINK("x")', model: "n,1", images: 2 }),
-    record({ at: at - 30 * 24 * hour, caller: "old" }),
+    record({ at, caller: '=HYPERLINK("x")', model: "n,1", images: 2, outcome: "timeout" }),
+    record({ at: at - 30 * 24 * hour, caller: "old", requestId: "req-old" }),
   ];
   await new DatabaseUsage(sql).insert(linesOf(...records));
   await sql.close();
@@ -35,6 +35,8 @@ test("as a table, as CSV and as JSON", async () => {
   const json = await usage("--format", "json", "--by", "model", "--token", "alice");
   const all = await usage("--since", "2000-01-01", "--by", "token", "--model", "chat-1");
   const none = await usage("--until", "2000-01-01", "--since", "1999-01-01T00:00Z");
+  const request = ["--request", "req-old", "--since", "2000-01-01"];
+  const one = await usage("--by", "token", "--format", "csv", ...request);
   expect(shown.code).toBe(0);
   const lines = shown.stdout.trimEnd().split("\n");
   expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
@@ -43,36 +45,39 @@ test("as a table, as CSV and as JSON", async () => {
       "MODEL",
       "CALLS",
       "FAILED",
+      "CANCELLED",
       "PROMPT TOKENS",
       "COMPLETION TOKENS",
       "IMAGES",
       "SPEND",
-      "DURATION MS",
-      "FIRST MS",
+      "MEAN DURATION MS",
+      "MEAN FIRST MS",
     ],
-    ["alice", "m", "2", "1", "1010", "10", "0", "1.500000001", "20", "5.3"],
-    ['=HYPERLINK("x")', "n,1", "1", "0", "10", "5", "2", "0", "20"],
-    ["total", "3", "1", "1020", "15", "2", "1.500000001"],
+    ["alice", "m", "2", "0", "1", "1010", "10", "0", "1.500000001", "20", "5.3"],
+    ['=HYPERLINK("x")', "n,1", "1", "1", "0", "10", "5", "2", "0", "20"],
+    ["total", "3", "1", "1", "1020", "15", "2", "1.500000001"],
   ]);
   expect(csv.stdout.split("\r\n")).toEqual([
-    "token,model,calls,failed,prompt_tokens,completion_tokens,images,spend,duration_ms,first_ms",
-    "alice,m,2,1,1010,10,0,1.500000001,20,5.3",
-    `"'=HYPERLINK(""x"")","n,1",1,0,10,5,2,0,20,\n`,
+    "token,model,calls,failed,cancelled,prompt_tokens,completion_tokens,images,spend,mean_duration_ms,mean_first_ms",
+    "alice,m,2,0,1,1010,10,0,1.500000001,20,5.3",
+    `"'=HYPERLINK(""x"")","n,1",1,1,0,10,5,2,0,20,\n`,
   ]);
   expect(JSON.parse(json.stdout)).toEqual([
     {
       model: "m",
       calls: 2,
-      failed: 1,
+      failed: 0,
+      cancelled: 1,
       prompt_tokens: 1010,
       completion_tokens: 10,
       images: 0,
       spend: 1.500000001,
-      duration_ms: 20,
-      first_ms: 5.3,
+      mean_duration_ms: 20,
+      mean_first_ms: 5.3,
     },
   ]);
-  expect(all.stdout).toMatch(/^old +1 +0 +10 +5 /m);
+  expect(all.stdout).toMatch(/^old +1 +0 +0 +10 +5 /m);
+  expect(one.stdout.split("\r\n").slice(1)).toEqual(["old,1,0,0,10,5,0,0,20,\n"]);
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "nothing was used\n" });
 });
 

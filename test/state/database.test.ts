@@ -330,14 +330,28 @@ describe.each(subjects)("%s", (name, make, missing) => {
           of(2, { at: day + 3_600_000, caller: "a", model: "m", outcome: "cancelled" }),
           of(3, { at: day + 86_400_000, caller: "b", model: "m", images: 2, firstMs: 4 }),
           of(4, { at: day + 86_400_000, caller: "b", model: undefined, outcome: "rate_limited" }),
-          of(5, { at: day + 86_400_001, caller: "b", model: "n", token: "t", durationMs: 30 }),
+          of(5, {
+            at: day + 86_400_001,
+            caller: "b",
+            model: "n",
+            token: "t",
+            durationMs: 30,
+            requestId: "x",
+          }),
         ),
       );
       expect(await usage.totals(["token", "model"])).toMatchObject([
-        { group: { token: "a", model: "m" }, calls: 2, failed: 1, promptTokens: 13, spend: 5 },
-        { group: { token: "b", model: "" }, calls: 1, failed: 1 },
-        { group: { token: "b", model: "m" }, calls: 1, failed: 0, images: 2, firstMs: 4 },
-        { group: { token: "b", model: "n" }, calls: 1, durationMs: 30 },
+        {
+          group: { token: "a", model: "m" },
+          calls: 2,
+          failed: 0,
+          cancelled: 1,
+          promptTokens: 13,
+          spend: 5,
+        },
+        { group: { token: "b", model: "" }, calls: 1, failed: 1, cancelled: 0 },
+        { group: { token: "b", model: "m" }, calls: 1, failed: 0, images: 2, meanFirstMs: 4 },
+        { group: { token: "b", model: "n" }, calls: 1, meanDurationMs: 30 },
       ]);
       const by = async (...groups: Parameters<DatabaseUsage["totals"]>[0]) =>
         (await usage.totals(groups)).map(({ group, calls }) => [...Object.values(group), calls]);
@@ -359,8 +373,11 @@ describe.each(subjects)("%s", (name, make, missing) => {
       ]);
       expect(await usage.totals([], { token: "t" })).toMatchObject([{ calls: 1 }]);
       expect(await usage.totals(["model"], { token: "b", model: "n" })).toHaveLength(1);
+      expect(await usage.totals(["model"], { request: "x" })).toMatchObject([
+        { group: { model: "n" }, calls: 1 },
+      ]);
       expect(await usage.totals([], { token: "nobody" })).toMatchObject([
-        { calls: 0, failed: 0, spend: 0, durationMs: 0, firstMs: undefined },
+        { calls: 0, failed: 0, cancelled: 0, spend: 0, meanDurationMs: 0, meanFirstMs: undefined },
       ]);
       expect(await usage.totals(["token"], { token: "nobody" })).toEqual([]);
     });

@@ -25,6 +25,8 @@ export interface UsageFilter {
   /** Name of a caller, or id of a token. */
   readonly token?: string | undefined;
   readonly model?: string | undefined;
+  /** `x-request-id`. */
+  readonly request?: string | undefined;
 }
 
 /** Sums over some records. */
@@ -32,17 +34,19 @@ export interface UsageTotals {
   /** What they have in common: what was grouped by, in that order. */
   readonly group: Readonly<Partial<Record<Group, string>>>;
   readonly calls: number;
-  /** Calls whose outcome is not `ok`. */
+  /** Calls that neither ended well nor were left by their callers. */
   readonly failed: number;
+  /** Calls that their callers left. */
+  readonly cancelled: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly images: number;
   /** In billionths of the price table's unit. */
   readonly spend: number;
   /** Average of a call, milliseconds. */
-  readonly durationMs: number;
+  readonly meanDurationMs: number;
   /** Average until the first message, milliseconds; absent if none of the calls had one. */
-  readonly firstMs?: number | undefined;
+  readonly meanFirstMs?: number | undefined;
 }
 
 /** Column by column what of a record stands in the table. */
@@ -162,20 +166,22 @@ export class DatabaseUsage {
 }
 
 const sums = `COUNT(*) AS calls,
-  COALESCE(SUM(CASE WHEN outcome = 'ok' THEN 0 ELSE 1 END), 0) AS failed,
+  COALESCE(SUM(CASE WHEN outcome IN ('ok', 'cancelled') THEN 0 ELSE 1 END), 0) AS failed,
+  COALESCE(SUM(CASE WHEN outcome = 'cancelled' THEN 1 ELSE 0 END), 0) AS cancelled,
   COALESCE(SUM(prompt_tokens), 0) AS prompt_tokens,
   COALESCE(SUM(completion_tokens), 0) AS completion_tokens,
   COALESCE(SUM(images), 0) AS images,
   COALESCE(SUM(spend), 0) AS spend,
-  COALESCE(AVG(duration_ms), 0) AS duration_ms,
-  AVG(first_ms) AS first_ms`;
+  COALESCE(AVG(duration_ms), 0) AS mean_duration_ms,
+  AVG(first_ms) AS mean_first_ms`;
 
-function conditions({ since, until, token, model }: UsageFilter) {
+function conditions({ since, until, token, model, request }: UsageFilter) {
   const all: [string, Value[]][] = [];
   if (since !== undefined) all.push(["at >= ?", [since]]);
   if (until !== undefined) all.push(["at < ?", [until]]);
   if (token !== undefined) all.push(["(caller = ? OR token = ?)", [token, token]]);
   if (model !== undefined) all.push(["model = ?", [model]]);
+  if (request !== undefined) all.push(["request_id = ?", [request]]);
   const where = all.length === 0 ? "" : `WHERE ${all.map(([text]) => text).join(" AND ")}`;
   return { where, values: all.flatMap(([, values]) => values) };
 }
@@ -185,11 +191,12 @@ function totalsOf(row: Row, by: readonly Group[]): UsageTotals {
     group: Object.fromEntries(by.map((group, i) => [group, String(row[`g${i}`])])),
     calls: Number(row.calls),
     failed: Number(row.failed),
+    cancelled: Number(row.cancelled),
     promptTokens: Number(row.prompt_tokens),
     completionTokens: Number(row.completion_tokens),
     images: Number(row.images),
     spend: Number(row.spend),
-    durationMs: Number(row.duration_ms),
-    firstMs: row.first_ms === null ? undefined : Number(row.first_ms),
+    meanDurationMs: Number(row.mean_duration_ms),
+    meanFirstMs: row.mean_first_ms === null ? undefined : Number(row.mean_first_ms),
   };
 }
