@@ -1,7 +1,7 @@
 /** `lintel tokens`: issues tokens for callers, lists them and ends them. */
 import type { StoredToken } from "../core/callers/store.js";
 import { DatabaseTokens, type Rotated } from "../state/database/tokens.js";
-import type { Command, Given, Group } from "./command.js";
+import { type Command, type Given, type Group, UsageError } from "./command.js";
 import { databaseOptions, withDatabase } from "./database.js";
 import { out, say } from "./output.js";
 import { table } from "./table.js";
@@ -28,6 +28,9 @@ Tokens count where auth.mode is token.`,
     ...databaseOptions,
   },
   async run(given) {
+    if (given.has("yaml") && given.has("json")) {
+      throw new UsageError("--yaml and --json are two forms of the answer: say one of them");
+    }
     const wish = wishOf(given);
     if (given.has("yaml")) {
       out(tokenYaml(wish));

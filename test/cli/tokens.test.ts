@@ -41,6 +41,15 @@ test("--yaml: a token is shown once, and its lines are a configuration that know
   ]);
 });
 
+test("--yaml and --json together are refused, and nothing is stored", async () => {
+  const cwd = folder();
+  const database = ["--database", join(cwd, "tokens.db")];
+  const both = await runHere(["tokens", "create", "--name", "a", "--yaml", "--json", ...database]);
+  expect(both).toMatchObject({ code: 2, stdout: "" });
+  expect(both.stderr).toContain("--yaml and --json");
+  expect(readdirSync(cwd)).toEqual([]);
+});
+
 test("create, list, rotate and revoke; the token is in nothing that is kept", async () => {
   const cwd = folder({ "lintel.yaml": "auth: { mode: token }\nstate: { directory: state }\n" });
   const config = ["--config", join(cwd, "lintel.yaml")];
