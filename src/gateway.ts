@@ -192,8 +192,9 @@ async function openStores(config: Config, baseUrl: () => string, log: Logger): P
     return store;
   };
   try {
-    const media = own(await openMedia(mediaConfig(config), baseUrl, log));
+    // Before images, which are kept below: an error names the folder that was asked for.
     const state = own(await openState(stateSettings(config), log));
+    const media = own(await openMedia(mediaConfig(config), baseUrl, log));
     const counting = own(await openCounting(countingSettings(config), log, state.usage));
     const providers = new Map<string, string>();
     const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);

@@ -3,7 +3,7 @@
  * and a Unix socket for `lintel top`. Who may open the socket is the file
  * system's matter: it belongs to the user that the gateway runs as.
  */
-import { chmod, mkdir, readdir, rm } from "node:fs/promises";
+import { chmod, readdir, rm } from "node:fs/promises";
 import { connect } from "node:net";
 import { basename, join } from "node:path";
 import type { FastifyPluginAsync } from "fastify";
@@ -12,6 +12,7 @@ import { metrics, status } from "./doors/watch.js";
 import { createApp } from "./server/app.js";
 import { type Listener, listen } from "./server/listen.js";
 import type { Address } from "./server/settings.js";
+import { makeFolder } from "./state/directory.js";
 import type { OpenTelemetry } from "./telemetry/open.js";
 
 /** What is opened. */
@@ -88,7 +89,7 @@ async function openSocket(
   const path = join(folder, `${process.pid}${opened === 0 ? "" : `-${opened + 1}`}${extension}`);
   if (process.platform === "win32" || Buffer.byteLength(path) > longestPath) return undefined;
   // Nobody else comes in, whatever the mask for new files.
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   await sweep(folder);
   const socket = await openAt({ path }, plugins);
   opened++;

@@ -1,10 +1,10 @@
 /** The folder for images. */
 import { constants } from "node:fs";
-import { access, mkdir, mkdtemp } from "node:fs/promises";
+import { access, mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../core/log.js";
-import { defaultStateDirectory } from "../state/directory.js";
+import { defaultStateDirectory, makeFolder } from "../state/directory.js";
 
 /** A folder that can be written to. */
 export interface Directory {
@@ -30,7 +30,7 @@ export async function openDirectory(
 ): Promise<Directory> {
   const path = configured ?? preferred;
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    makeFolder(path);
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
     return { path, temporary: false };
   } catch (error) {

@@ -1,6 +1,6 @@
 /** What a gateway keeps: tokens and usage, in the database that the configuration names. */
 import { constants } from "node:fs";
-import { access, mkdir } from "node:fs/promises";
+import { access } from "node:fs/promises";
 import { join } from "node:path";
 import type { CallerSource } from "../core/callers/source.js";
 import { StoredTokens } from "../core/callers/stored.js";
@@ -11,7 +11,7 @@ import { openDatabase } from "./database/open.js";
 import { hasSqlite, noSqlite } from "./database/sqlite-library.js";
 import { DatabaseTokens } from "./database/tokens.js";
 import { DatabaseUsage } from "./database/usage.js";
-import { defaultStateDirectory } from "./directory.js";
+import { defaultStateDirectory, makeFolder } from "./directory.js";
 import { Journal } from "./journal/journal.js";
 import { journalFolder } from "./journal/segment.js";
 import { Shipper } from "./journal/shipper.js";
@@ -95,7 +95,7 @@ async function openDirectory(
 ): Promise<string | undefined> {
   const path = directory ?? defaultStateDirectory();
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    makeFolder(path);
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
     return path;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -134,6 +134,21 @@ test("a folder for images that can't be written to is one line and 1", async () 
   expect(stderr).toContain("lintel: media.directory:");
   expect(stderr).not.toContain("    at ");
 });
+
+// /proc is where folders can't be made, also by root, and where Node's own way never ends.
+test.runIf(existsSync("/proc/self")).each(["lintel.yaml/x", "/proc/nope", "/proc/nope/x"])(
+  "state in %s is one line and 1",
+  async (directory) => {
+    const cwd = folder({
+      "lintel.yaml": `backends: []\nlisten: 127.0.0.1:0\nstate: { directory: ${directory} }\n`,
+    });
+    const lintel = start([], cwd);
+    started.push(lintel);
+    expect(await lintel.ended).toMatchObject({ code: 1 });
+    expect(lintel.stderr).toMatch(/^lintel: state\.directory: .+ can't be written to \(E\w+\)$/m);
+    expect(lintel.stderr).not.toContain("    at ");
+  },
+);
 
 test("a bucket that can't be reached is one line and 1", async () => {
   const cwd = folder({

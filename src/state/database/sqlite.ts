@@ -1,8 +1,8 @@
 /** SQLite in a file, run in a thread of its own. */
-import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { startThread } from "../../thread.js";
+import { makeFolder } from "../directory.js";
 import {
   DatabaseAway,
   type Insertion,
@@ -66,7 +66,7 @@ export class SqliteSql implements Sql {
   }
 
   #begin(): Worker {
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(this.#path));
     const start = { name: "lintel-sqlite", data: { path: this.#path } };
     const worker = startThread("./sqlite-worker", import.meta.url, start);
     worker.on("message", (answer: Answer) => this.#settle(answer));

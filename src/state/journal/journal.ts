@@ -5,10 +5,11 @@
  * share a write. Nothing is synced to the disk for it: a power cut may take the
  * last seconds.
  */
-import { closeSync, mkdirSync, openSync, utimesSync, writeSync } from "node:fs";
+import { closeSync, openSync, utimesSync, writeSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Logger } from "../../core/log.js";
 import type { UsageRecord, UsageSink } from "../../core/usage/record.js";
+import { makeFolder } from "../directory.js";
 import { segmentName } from "./segment.js";
 
 /** What a journal is made with. */
@@ -124,7 +125,7 @@ export class Journal implements UsageSink {
 
   #begin(): Open {
     const { directory } = this.#settings;
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory);
     const path = join(directory, segmentName(this.#number++));
     return { path, fd: openSync(path, "ax", 0o600), bytes: 0 };
   }
