@@ -1,6 +1,9 @@
 /** How backends describe their models. */
 import { type Model, PromptBar, State, type Task } from "../../gen/lintel/v1/models_pb.js";
 
+/** Unix seconds of this process's begin: nothing was served before. */
+const begun = Math.floor(performance.timeOrigin / 1000);
+
 /** A model that answers and supports nothing in particular, but for what is said otherwise. */
 export function modelOf(id: string, task: Task, known: Partial<Model> = {}): Model {
   return {
@@ -15,7 +18,7 @@ export function modelOf(id: string, task: Task, known: Partial<Model> = {}): Mod
     isDefault: false,
     defaults: {},
     loras: [],
-    created: 0,
+    created: begun,
     source: "",
     sizeBytes: 0n,
     ...known,

@@ -82,6 +82,19 @@ describe("a server's list", () => {
   });
 
   it.each([
+    ["are configured", ["a"]],
+    ["are listed without it", undefined],
+  ])("tells since when models are served that %s", async (_, models) => {
+    const listed = { object: "list", data: [{ id: "a", object: "model" }] };
+    const upstream = await serve((exchange) => exchange.sendJson(200, listed));
+    const backend = backendFor(upstream.url, { models });
+    cleanups.push(() => backend.close());
+    await backend.ready?.("a", signal);
+    const hourAgo = Date.now() / 1000 - 3600;
+    expect(backend.models().map(({ created }) => created > hourAgo)).toEqual([true]);
+  });
+
+  it.each([
     ["nothing listens", undefined, "upstream_unreachable"],
     ["it refuses", (exchange) => exchange.play(fixture("openai/bad-key")), "upstream_failed"],
     ["it loads", (exchange) => exchange.play(fixture("llamacpp/loading")), "unavailable"],

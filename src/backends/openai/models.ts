@@ -203,7 +203,9 @@ export class Models {
     const { value: listed = [], failure } = this.#listing;
     const state = failure ? State.FAILED : State.READY;
     const models = listed.map((entry) => {
-      const known = { state, stateDetail: failure?.message ?? "", created: entry.created };
+      const { created } = entry;
+      const stateDetail = failure?.message ?? "";
+      const known = { state, stateDetail, ...(created > 0 && { created }) };
       return this.#draws(entry) ? this.#image(entry, known) : this.#chat(entry, known);
     });
     if (!isDeepStrictEqual(models, this.#models)) this.#models = models;
