@@ -15,7 +15,8 @@ export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): str
 export function makeFolder(path: string): void {
   if (isFolder(path)) return;
   const parent = dirname(path);
-  // Node's `recursive` asks for ever where a folder says of what it can't hold that it is not found, as /proc does.
+  // Node's own `recursive` asks for ever where a folder that is there says "not found" of what
+  // is made in it, as /proc does.
   if (!existsSync(parent)) makeFolder(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
