@@ -1,7 +1,7 @@
 /** Mistakes that no field shows alone: names that must be unique or refer to others, files, order. */
 import { closeSync, openSync } from "node:fs";
 import { resolve } from "node:path";
-import { restOf } from "../core/routing/names.js";
+import { nameOver, restOf } from "../core/routing/names.js";
 import { checkModels } from "./model-checks.js";
 import type { Finding } from "./problems.js";
 import { didYouMean } from "./suggest.js";
@@ -114,13 +114,18 @@ function checkBounds(bounds: Fields): Finding[] {
   });
 }
 
-/** Default models can be checked where every backend says in the file what it serves. */
+/**
+ * Default models can be checked where every backend says in the file what it serves. A model that
+ * entries lead to under other names has none of its own.
+ */
 function checkDefaultModels(
   defaults: Fields,
   models: readonly Fields[],
   backends: readonly Fields[],
 ): Finding[] {
-  const served = backends.map(servedModels);
+  const served = backends.map((backend) =>
+    servedModels(backend)?.filter((id) => nameOverIt(models, backend.name, id) === undefined),
+  );
   if (backends.length === 0 || served.some((names) => names === undefined)) return [];
   const named = models.flatMap(({ name, aliases }) => [name, ...texts(aliases)]);
   const known = [...named, ...served.flat()].filter((name) => typeof name === "string");
@@ -128,9 +133,30 @@ function checkDefaultModels(
     const name = defaults[task];
     if (typeof name !== "string" || name === "" || known.includes(name)) return [];
     if (known.some((wildcard) => restOf(wildcard, name) !== undefined)) return [];
-    const message = `there is no model "${name}"${didYouMean(name, known)}`;
-    return [{ path: ["default_models", task], message }];
+    const over = backends
+      .map((backend) => nameOverIt(models, backend.name, name))
+      .find((other) => other !== undefined);
+    const hint = over === undefined ? didYouMean(name, known) : `; it is called "${over}" here`;
+    return [{ path: ["default_models", task], message: `there is no model "${name}"${hint}` }];
   });
+}
+
+/** The other name under which some entry leads to a backend's model. */
+function nameOverIt(models: readonly Fields[], backend: unknown, id: unknown): string | undefined {
+  if (typeof id !== "string") return undefined;
+  for (const { name, model, backends, targets } of models) {
+    if (typeof name !== "string") continue;
+    const upstreams =
+      targets === undefined
+        ? [backends === undefined || texts(backends).includes(String(backend)) ? model : undefined]
+        : list(targets).map((target) => (target.backend === backend ? target.model : undefined));
+    for (const upstream of upstreams) {
+      const over: string | undefined =
+        typeof upstream === "string" ? nameOver(name, upstream, id) : undefined;
+      if (over !== undefined && over !== id) return over;
+    }
+  }
+  return undefined;
 }
 
 /** Names of the models that a backend's entry lists, or `undefined` if it asks its server. */

@@ -166,7 +166,7 @@ export const configSchema = z.strictObject({
     .array(model)
     .default([])
     .describe(
-      "Settings of models, and further names for them. Models that are not listed are served as their backends have them.",
+      "Settings of models, and names for them, which stand instead of those of their backends. Models that no entry leads to are served as their backends have them.",
     ),
   backends: z
     .array(backendSchema)

@@ -154,4 +154,22 @@ routing:
       valid(`${served}${models}default_models: { chat: ${name} }\n`);
     }
   });
+  test("a default model is not a backend's own name of what an entry leads to", () => {
+    const served = 'backends: [{ type: openai, name: o, url: "http://o:1", models: [m, n] }]\n';
+    const entries = [
+      "{ name: small, model: m }",
+      "{ name: small, targets: [{ backend: o, model: m }] }",
+    ];
+    for (const entry of entries) {
+      const text = (name: string) =>
+        `${served}models: [${entry}]\ndefault_models: { chat: ${name} }\n`;
+      expect(mistakes(text("m"))).toEqual([
+        'lintel.yaml:3:25: default_models.chat: there is no model "m"; it is called "small" here',
+      ]);
+      for (const name of ["n", "small"]) valid(text(name));
+    }
+    valid(
+      `${served}models: [{ name: small, model: m, aliases: [m] }]\ndefault_models: { chat: m }\n`,
+    );
+  });
 });

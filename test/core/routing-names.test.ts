@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Task } from "../../gen/lintel/v1/models_pb.js";
 import type { Core } from "../../src/core/core.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
+import { memoryLimits } from "../../src/state/limits/memory.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
 import { backend, bench, equals, failure, hello, textOf } from "../support/routing.js";
@@ -46,7 +47,80 @@ describe("names and targets", () => {
     expect(await at("gpt-4o")).toEqual(["gpt-4o", "openai/4o"]);
     expect(await at("gpt-5-mini")).toEqual(["gpt-5-mini", "mini"]);
     await expect(at("gpt-5")).rejects.toEqual(failure("model_not_found"));
-    expect(await ids(core)).toEqual(["gpt-4.1", "gpt-4o", "mini", "openai/4.1", "openai/4o"]);
+    expect(await ids(core)).toEqual(["gpt-4.1", "gpt-4o"]);
+  });
+  describe("a model that an entry leads to under another name", () => {
+    const chats = (...names: string[]) => names.map((id) => chatModel(id));
+    const at = (name: string, ...names: string[]) =>
+      scripted({ chat: says(name) }, chats(...names), name);
+    const has = (core: Core, model: string) => run(core, "complete", { ...hello, model });
+    const hidden = async (core: Core, model: string) =>
+      expect(has(core, model)).rejects.toEqual(failure("model_not_found"));
+
+    it.each([
+      ["by model", { name: "small", model: "llama", backends: ["a"] }, "small"],
+      ["by a target", { name: "small", targets: [{ backend: "a", model: "llama" }] }, "small"],
+      ["by a wildcard", { name: "own/*", model: "ll*" }, "own/ama"],
+    ])("has no other one: %s", async (_, entry, name) => {
+      const core = coreOf([at("a", "llama", "free")], { models: [entry] });
+      expect((await has(core, name))[0]?.model).toBe(name);
+      await hidden(core, "llama");
+      expect((await has(core, "free"))[0]?.model).toBe("free");
+      expect(await ids(core)).toEqual(["free", name].sort());
+    });
+    it("has its own where an entry or an alias is called so", async () => {
+      for (const models of [
+        [{ name: "small", model: "llama" }, { name: "llama" }],
+        [{ name: "small", model: "llama", aliases: ["llama"] }],
+      ]) {
+        const core = coreOf([at("a", "llama")], { models });
+        const [answer] = await has(core, "llama");
+        expect(answer?.model).toBe(models.length === 2 ? "llama" : "small");
+        expect(await ids(core)).toEqual(["llama", "small"]);
+      }
+    });
+    it("keeps its own at backends that no entry leads to", async () => {
+      const models = [{ name: "small", model: "llama", backends: ["a"] }];
+      const core = coreOf([at("a", "llama"), at("b", "llama")], { models });
+      const by = (model: string) => textOf(run(core, "chat", { ...hello, model }));
+      for (let i = 0; i < 5; i++) expect(await by("llama")).toBe("b");
+      expect(await by("small")).toBe("a");
+    });
+    it("is the default under that name", async () => {
+      for (const name of ["small", "any-*"]) {
+        const models = [{ name, model: "llama" }];
+        const core = coreOf([at("a", "llama", "free")], { models });
+        expect((await has(core, ""))[0]?.model).toBe(name);
+        expect(await ids(core)).toEqual(name === "small" ? ["free", "small"] : ["free"]);
+      }
+    });
+    it("has lost its own also where a backend says only later that it has it", async () => {
+      let served = chats("free");
+      const late = scripted({ chat: says("late") }, [], "late", { models: () => served });
+      const core = coreOf([late], { models: [{ name: "small", model: "llama" }] });
+      await hidden(core, "small");
+      served = chats("free", "llama");
+      await hidden(core, "llama");
+      expect((await has(core, "small"))[0]?.model).toBe("small");
+    });
+    it("is bounded by the entry's limits under every name there is", async () => {
+      const core = coreOf(
+        [at("a", "llama")],
+        { models: [{ name: "small", model: "llama" }] },
+        {
+          limits: {
+            settings: { models: [{ model: "small", requestsPerMinute: 1 }] },
+            prices: [],
+            store: memoryLimits(),
+          },
+        },
+      );
+      await has(core, "small");
+      for (const name of (await ids(core)) ?? []) {
+        await expect(has(core, name)).rejects.toEqual(failure("rate_limited"));
+      }
+      await hidden(core, "llama");
+    });
   });
   it("an alias counts as the model, and a token may name either", async () => {
     const [any, model, alias] = [createToken(), createToken(), createToken()];

@@ -4,6 +4,7 @@ import type { Backend } from "../backend.js";
 import { LintelError } from "../errors.js";
 import type { Input, MethodName } from "../methods.js";
 import type { CoreSettings, ModelSettings } from "../settings.js";
+import { Behind } from "./behind.js";
 import type { Endpoint } from "./endpoint.js";
 import { fill, type Named, Names, restOf } from "./names.js";
 import type { TargetSettings } from "./settings.js";
@@ -34,6 +35,7 @@ export class Catalogue {
   readonly #timed: boolean;
   /** What backends said last; as long as they say the same, what was found still holds. */
   #lists: (readonly Model[])[] = [];
+  #behind = new Behind();
   readonly #found = new Map<string, Found>();
   readonly #defaults = new Map<Task, string | undefined>();
 
@@ -93,6 +95,7 @@ export class Catalogue {
 
   /** Every model under its public names, by name. `allowed` leaves models out. */
   list(allowed: (name: string) => boolean): Model[] {
+    this.#refresh();
     const names = [...this.#publicNames()].sort();
     return names.map((name) => this.describe(name, allowed)).filter((model) => model !== undefined);
   }
@@ -103,27 +106,37 @@ export class Catalogue {
     const { name: canonical, targets } = this.#lookUp(name);
     if (!allowed(name) && !allowed(canonical)) return undefined;
     const best = targets.find(({ model }) => model.state === State.READY) ?? targets[0];
-    if (!best) return undefined;
+    if (!best || name.includes("*")) return undefined;
     const isDefault =
       name === this.#defaultOrNone(Task.CHAT) || name === this.#defaultOrNone(Task.TEXT_TO_IMAGE);
     const source = this.#settings.exposeSources ? best.model.source : "";
     return { ...best.model, id: name, isDefault, source };
   }
 
-  /** Names that can be told: of a wildcard, those that its backends have something for. */
+  /** Names under which something is served: of a wildcard, those that its backends have something for. */
   #publicNames(): Set<string> {
     const names = new Set(this.#names.exact());
-    for (const backend of this.#backends) for (const { id } of backend.models()) names.add(id);
+    for (const name of this.#firstNames()) names.add(name);
     for (const entry of this.#names.wildcards()) {
       for (const { backend, model = entry.name } of this.#targetsOf(entry)) {
-        const has = this.#backends.find(({ name }) => name === backend)?.models() ?? [];
-        for (const { id } of has) {
+        for (const { id } of this.#modelsOf(backend)) {
           const rest = restOf(model, id);
           if (rest !== undefined) names.add(fill(entry.name, rest));
         }
       }
     }
     return names;
+  }
+
+  /** A name for each model of each backend, in their order; a wildcard where only such a one leads there. */
+  #firstNames(): string[] {
+    return this.#backends.flatMap((backend) =>
+      backend.models().map(({ id }) => this.#behind.nameOf(backend.name, id) ?? id),
+    );
+  }
+
+  #modelsOf(backend: string): readonly Model[] {
+    return this.#backends.find(({ name }) => name === backend)?.models() ?? [];
   }
 
   #lookUp(name: string): Found {
@@ -139,9 +152,7 @@ export class Catalogue {
     }
     if (!found || found.targets.length === 0) {
       const listed = found && this.#settings.models.some((entry) => entry.name === found?.name);
-      const bare = listed
-        ? []
-        : this.#build(this.#targetsOf(undefined), { name, entry: undefined });
+      const bare = listed ? [] : this.#build(this.#bare(name), { name, entry: undefined });
       if (bare.length > 0 || !found) found = { name, targets: bare, settings: undefined };
     }
     if (found.targets.length > 0) {
@@ -151,11 +162,18 @@ export class Catalogue {
     return found;
   }
 
-  /** Where an entry, or a model without one, is served; the short form is one target for each backend. */
-  #targetsOf(entry: ModelSettings | undefined): readonly TargetSettings[] {
-    if (entry?.targets) return entry.targets;
-    const backends = entry?.backends ?? this.#backends.map(({ name }) => name);
-    return backends.map((backend, priority) => ({ backend, model: entry?.model, priority }));
+  /** Where an entry is served; the short form is one target for each backend. */
+  #targetsOf({ targets, backends, model }: ModelSettings): readonly TargetSettings[] {
+    if (targets) return targets;
+    const names = backends ?? this.#backends.map(({ name }) => name);
+    return names.map((backend, priority) => ({ backend, model, priority }));
+  }
+
+  /** Where a model that no entry leads to is served. */
+  #bare(id: string): readonly TargetSettings[] {
+    return this.#backends
+      .map(({ name }, priority) => ({ backend: name, priority }))
+      .filter(({ backend }) => this.#behind.nameOf(backend, id) === undefined);
   }
 
   #build(
@@ -194,6 +212,14 @@ export class Catalogue {
     this.#lists = this.#backends.map((backend) => backend.models());
     this.#found.clear();
     this.#defaults.clear();
+    this.#behind = new Behind();
+    for (const entry of this.#settings.models) {
+      for (const { backend, model = entry.model } of this.#targetsOf(entry)) {
+        if (model !== undefined) {
+          this.#behind.add(entry.name, model, backend, this.#modelsOf(backend));
+        }
+      }
+    }
   }
 
   #defaultFor(task: Task): string {
@@ -211,8 +237,9 @@ export class Catalogue {
     const configured = task === Task.CHAT ? chat : image;
     if (configured) return configured;
     if (!this.#defaults.has(task)) {
-      const models = this.#backends.flatMap((backend) => backend.models());
-      this.#defaults.set(task, models.find((model) => model.task === task)?.id);
+      const does = ({ model }: { readonly model: Model }) => model.task === task;
+      const name = this.#firstNames().find((name) => this.#lookUp(name).targets.some(does));
+      this.#defaults.set(task, name);
     }
     return this.#defaults.get(task);
   }

@@ -33,6 +33,19 @@ export function restOf(pattern: string, name: string): string | undefined {
   return name.slice(before.length, name.length - after.length);
 }
 
+/**
+ * The name under which an entry leads to a model of a backend.
+ * @param name the entry's
+ * @param upstream what the entry, or its target, calls models at the backend
+ * @param id the backend's name of the model
+ * @returns `undefined`: it does not lead there
+ */
+export function nameOver(name: string, upstream: string, id: string): string | undefined {
+  if (upstream === id) return name;
+  const rest = restOf(upstream, id);
+  return rest === undefined ? undefined : fill(name, rest);
+}
+
 /** Finds entries by the names that callers use. */
 export class Names {
   readonly #exact = new Map<string, Named>();
