@@ -327,6 +327,19 @@ describe("budgets", () => {
     expect((await outcome(core, "chat", chat)).code).toBe("ok");
   });
 
+  it("that only running calls fill refuse for a moment, and clients may come again", async () => {
+    const budget = { amount: 0.6, period: "month" } as const;
+    const { handle } = hangsAfter();
+    const { core } = limited({ global: { budget } }, { prices, handlers: { chat: handle } });
+    const leaving = new AbortController();
+    const stranger = run(core, "chat", chat, { signal: leaving.signal }).catch((e) => e.code);
+    const { error, metadata } = await outcome(core, "chat", chat, "another");
+    expect(error).toMatchObject({ code: "rate_limited", retryAfter: 2 });
+    expect(metadata.has("x-should-retry")).toBe(false);
+    leaving.abort();
+    expect(await stranger).toBe("cancelled");
+  });
+
   it("of nothing allow nothing that has a price", async () => {
     const budget = { amount: 0, period: "day" } as const;
     const { core } = limited({ caller: { budget } }, { prices });

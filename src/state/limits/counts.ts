@@ -17,6 +17,8 @@ export interface Count {
   /** Puts right by `more` (or less) what was counted at `then`. */
   correct(more: number, then: number, now: number): void;
   standing(limit: number, now: number): Standing;
+  /** What counts now. */
+  readonly total: number;
   /** Whether it is as if nothing had ever been counted. */
   readonly idle: boolean;
 }
@@ -47,6 +49,10 @@ class SlidingCount implements Count {
 
   get idle(): boolean {
     return this.#steps.length === 0;
+  }
+
+  get total(): number {
+    return this.#total;
   }
 
   advance(now: number): void {
@@ -122,6 +128,10 @@ export class CalendarCount implements Count {
     return this.#used === 0;
   }
 
+  get total(): number {
+    return this.#used;
+  }
+
   /** What was counted in the period that began at `start`. */
   get counted(): { readonly start: number; readonly used: number } {
     return { start: this.#period.start, used: this.#used };
@@ -156,12 +166,19 @@ export class CalendarCount implements Count {
 /** When a caller at its most concurrent calls may come again: nobody knows, milliseconds. */
 export const runningWaitMs = 1000;
 
+/** When one may come again whom only estimates of running calls refuse: nobody knows either. */
+export const claimedWaitMs = 2000;
+
 /** What runs. */
 class RunningCount implements Count {
   #running = 0;
 
   get idle(): boolean {
     return this.#running === 0;
+  }
+
+  get total(): number {
+    return this.#running;
   }
 
   advance(): void {}

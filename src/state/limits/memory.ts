@@ -7,7 +7,7 @@ import type {
   StoreState,
   Verdict,
 } from "../../core/limits/store.js";
-import { CalendarCount, type Count, countFor, shareOf } from "./counts.js";
+import { CalendarCount, type Count, claimedWaitMs, countFor, shareOf } from "./counts.js";
 
 /** What can be set about it. */
 export interface MemoryLimitOptions {
@@ -37,6 +37,12 @@ export interface MemoryLimitStore extends LimitStore {
   readonly size: number;
 }
 
+interface Counted {
+  readonly all: Count;
+  /** What running calls claim of it by estimates, and may give back. */
+  readonly claimed: Count | undefined;
+}
+
 interface MemoryReservation extends Reservation {
   readonly at: number;
   settled: boolean;
@@ -48,15 +54,16 @@ const looked = 2;
 /** Makes an empty store. */
 export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore {
   const { clock = Date.now, replicas = 1 } = options;
-  const counts = new Map<string, Count>();
+  const counts = new Map<string, Counted>();
 
-  const countOf = (counter: Claim["counter"], now: number): Count => {
-    let count = counts.get(counter.key);
+  const countOf = ({ key, span, estimated }: Claim["counter"], now: number): Counted => {
+    let count = counts.get(key);
     if (!count) {
-      count = countFor(counter.span);
-      counts.set(counter.key, count);
+      count = { all: countFor(span), claimed: estimated ? countFor(span) : undefined };
+      counts.set(key, count);
     }
-    count.advance(now);
+    count.all.advance(now);
+    count.claimed?.advance(now);
     return count;
   };
 
@@ -64,14 +71,14 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
     reserve(claims) {
       const now = clock();
       const known = counts.size;
-      const found: Count[] = [];
+      const found: Counted[] = [];
       let refused = -1;
       let waitMs = 0;
       for (let i = 0; i < claims.length; i++) {
         const { counter, amount } = claims[i] as Claim;
         const count = countOf(counter, now);
         found.push(count);
-        const wait = count.waitFor(amount, shareOf(counter, replicas), now);
+        const wait = waitFor(amount, count, shareOf(counter, replicas), now);
         if (wait > waitMs) {
           waitMs = wait;
           refused = i;
@@ -80,9 +87,12 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
       const standings: Standing[] = [];
       for (let i = 0; i < found.length; i++) {
         const { counter, amount } = claims[i] as Claim;
-        const count = found[i] as Count;
-        if (refused < 0) count.add(amount, now);
-        standings.push(count.standing(shareOf(counter, replicas), now));
+        const { all, claimed } = found[i] as Counted;
+        if (refused < 0) {
+          all.add(amount, now);
+          claimed?.add(amount, now);
+        }
+        standings.push(all.standing(shareOf(counter, replicas), now));
       }
       // Not before the new ones have counted something: they would be forgotten as idle.
       for (let made = counts.size - known; made > 0; made--) tidy(counts, now);
@@ -97,13 +107,16 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
       const now = clock();
       for (const [i, { counter, amount }] of reservation.claims.entries()) {
         const took = counter.span.type === "running" ? 0 : (amounts[i] ?? amount);
-        if (took !== amount) countOf(counter, now).correct(took - amount, reservation.at, now);
+        if (took === amount && !counter.estimated) continue;
+        const { all, claimed } = countOf(counter, now);
+        all.correct(took - amount, reservation.at, now);
+        claimed?.correct(-amount, reservation.at, now);
       }
     },
     entries() {
       const now = clock();
       const all: CalendarEntry[] = [];
-      for (const [key, count] of counts) {
+      for (const [key, { all: count }] of counts) {
         if (!(count instanceof CalendarCount)) continue;
         count.advance(now);
         if (!count.idle) all.push({ key, ...count.counted });
@@ -111,7 +124,7 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
       return all;
     },
     restore(counter, { start, used }) {
-      const count = countOf(counter, clock());
+      const { all: count } = countOf(counter, clock());
       if (count instanceof CalendarCount && count.counted.start === start) count.add(used);
     },
     get size() {
@@ -129,12 +142,19 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
  * first: as many at least as are made, so that callers who never come back do
  * not fill the memory.
  */
-function tidy(counts: Map<string, Count>, now: number): void {
+function tidy(counts: Map<string, Counted>, now: number): void {
   let left = looked;
   for (const [key, count] of counts) {
     if (left-- === 0) return;
     counts.delete(key);
-    count.advance(now);
-    if (!count.idle) counts.set(key, count);
+    count.all.advance(now);
+    if (!count.all.idle) counts.set(key, count);
   }
+}
+
+/** A short wait where what was really used leaves room: the calls that claim the rest end some time. */
+function waitFor(amount: number, { all, claimed }: Counted, limit: number, now: number): number {
+  const wait = all.waitFor(amount, limit, now);
+  if (!claimed || wait <= claimedWaitMs || wait === Number.POSITIVE_INFINITY) return wait;
+  return all.waitFor(amount - claimed.total, limit, now) === 0 ? claimedWaitMs : wait;
 }

@@ -64,6 +64,8 @@ export function redisLimits(
   const replica = randomBytes(9).toString("base64url");
   let made = 0;
   let decidedWithout = 0;
+  /** Of a counter, and of what is claimed of it. */
+  const keysOf = ({ key }: Claim["counter"]) => [prefix + key, `${prefix}claims:${key}`];
 
   /** @param id of a question that was asked and not answered */
   const without = (claims: readonly Claim[], id?: string): Verdict => {
@@ -90,10 +92,11 @@ export function redisLimits(
     const args: (string | number)[] = [time(), id, unsure ? reservationMs : 0];
     for (const [i, { counter, amount }] of claims.entries()) {
       const took = amounts[i] ?? amount;
-      const { span } = counter;
-      if (took === amount && span.type !== "running" && !unsure) continue;
-      keys.push(prefix + counter.key);
-      args.push(letters[span.type], took - amount, took, spanArguments(span, ownClock())[0]);
+      const { span, estimated } = counter;
+      if (took === amount && span.type !== "running" && !estimated && !unsure) continue;
+      const [step] = spanArguments(span, ownClock());
+      keys.push(...keysOf(counter));
+      args.push(letters[span.type], took - amount, took, step, claimStep(counter));
     }
     await connection.ask((client) => runScript(client, settleScript, keys, args));
   };
@@ -106,9 +109,10 @@ export function redisLimits(
       const corrected = claims.some(({ counter }) => counter.estimated);
       const args: (string | number)[] = [time(), corrected ? reservationMs : 0, id, leaseMs];
       for (const { counter, amount } of claims) {
-        keys.push(prefix + counter.key);
+        keys.push(...keysOf(counter));
         const { span, limit } = counter;
-        args.push(letters[span.type], limit, amount, ...spanArguments(span, ownClock()));
+        const [from, to] = spanArguments(span, ownClock());
+        args.push(letters[span.type], limit, amount, from, to, claimStep(counter));
       }
       return connection
         .ask((client) => runScript(client, reserveScript, keys, args))
@@ -161,6 +165,12 @@ function spanArguments(span: Claim["counter"]["span"], now: number): [number, nu
     case "running":
       return [0, 0];
   }
+}
+
+/** Step of a counter's claims; 0: what it counts is no estimate. */
+function claimStep({ span, estimated }: Claim["counter"]): number {
+  if (!estimated) return 0;
+  return (span.type === "sliding" ? span.ms : reservationMs) / stepsPerWindow;
 }
 
 function verdictOf(answer: readonly number[], claims: readonly Claim[], id: string): Verdict {

@@ -7,9 +7,12 @@
  *   each step under its number
  * - calendar: `s` the start of the period, `u` what was used
  * - running: a lease for each call, by when it ends
+ *
+ * Beside a counter of estimates stand its claims, what running calls may give back: a sliding
+ * counter again, so that those of a gateway that was killed leave it.
  */
 import { script } from "../redis/script.js";
-import { runningWaitMs, stepsPerWindow } from "./counts.js";
+import { claimedWaitMs, runningWaitMs, stepsPerWindow } from "./counts.js";
 
 const common = `
 local STEPS = ${stepsPerWindow}
@@ -49,20 +52,32 @@ local function count(key, stepMs, step, first, amount)
   redis.call('PEXPIRE', key, int(stepMs * (STEPS + 2)))
 end
 
+-- Takes back, at most what is there, from the step of a time. The window has been slid.
+local function take(key, stepMs, at, amount)
+  local field = int(math.floor(at / stepMs))
+  local less = math.min(amount, tonumber(redis.call('HGET', key, field) or 0))
+  if less > 0 then
+    redis.call('HINCRBY', key, field, int(-less))
+    redis.call('HINCRBY', key, 't', int(-less))
+  end
+end
+
 -- What was used in the current period. A replica whose clock is behind counts in the newer one.
-local function period(key, start)
+local function period(key, start, claims)
   local known = redis.call('HMGET', key, 's', 'u')
   if known[1] and tonumber(known[1]) >= start then return tonumber(known[2]), tonumber(known[1]) end
   redis.call('HSET', key, 's', int(start), 'u', '0')
+  if claims then redis.call('DEL', claims) end
   return 0, start
 end
 `;
 
 /**
  * Counts a call against all of its counters, or none.
- * KEYS: the reservation, then the counters. ARGV: time, life of the reservation
- * (0: it needs none), id of the call, life of a lease; then for each counter its
- * kind, limit, amount, and the step, or the start and end of the period.
+ * KEYS: the reservation, then each counter and its claims. ARGV: time, life of the
+ * reservation (0: it needs none), id of the call, life of a lease; then for each counter
+ * its kind, limit, amount, the step, or the start and end of the period, and the step of
+ * its claims (0: it has none).
  * Answers: position of the counter that refused or 0, the wait or -1 for ever,
  * and for each counter what remains and when it is reset.
  */
@@ -73,12 +88,23 @@ local refused, wait = 0, 0
 local function refuse(i, ms)
   if wait >= 0 and (ms < 0 or ms > wait) then refused, wait = i, ms end
 end
+-- Refuses for a short while where only claims are in the way.
+local function refuseFor(i, state, ms)
+  if state.claimStep > 0 then
+    local claimed = slide(state.claims, state.claimStep)
+    if state.total - claimed + state.amount <= state.limit then
+      ms = math.min(ms, ${claimedWaitMs})
+    end
+  end
+  refuse(i, ms)
+end
 local states = {}
-for i = 1, #KEYS - 1 do
-  local key, at = KEYS[i + 1], 5 + (i - 1) * 5
+for i = 1, (#KEYS - 1) / 2 do
+  local key, claims, at = KEYS[2 * i], KEYS[2 * i + 1], 5 + (i - 1) * 6
   local kind, limit, amount = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local p, q = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local state = { key = key, kind = kind, limit = limit, amount = amount, p = p, reset = 0 }
+  state.claims, state.claimStep = claims, tonumber(ARGV[at + 5])
   states[i] = state
   if kind == 's' then
     state.total, state.step, state.first = slide(key, p)
@@ -93,13 +119,13 @@ for i = 1, #KEYS - 1 do
         if counted then state.last = state.first + n - 1 end
         if excess <= 0 and not leaves then leaves = state.first + n - 1 end
       end
-      refuse(i, ((leaves or state.step) + STEPS + 1) * p - now)
+      refuseFor(i, state, ((leaves or state.step) + STEPS + 1) * p - now)
     end
   elseif kind == 'c' then
-    state.total = period(key, p)
+    state.total = period(key, p, claims)
     state.reset = math.max(q - now, 0)
     if amount > limit then refuse(i, -1)
-    elseif state.total + amount > limit then refuse(i, math.max(q - now, 1)) end
+    elseif state.total + amount > limit then refuseFor(i, state, math.max(q - now, 1)) end
   else
     redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
     state.total = redis.call('ZCARD', key)
@@ -122,6 +148,10 @@ for i, state in ipairs(states) do
       redis.call('ZADD', state.key, int(now + lease), ARGV[3])
       redis.call('PEXPIRE', state.key, int(2 * lease))
     end
+    if state.claimStep > 0 then
+      local _, step, first = slide(state.claims, state.claimStep)
+      count(state.claims, state.claimStep, step, first, state.amount)
+    end
   end
   if state.kind == 's' and state.last then
     state.reset = (state.last + STEPS + 1) * state.p - now
@@ -137,9 +167,10 @@ return answer
  * Puts the counts of a call right, once: without its reservation nothing but its
  * leases is touched. Where nobody knows whether there ever was a reservation,
  * calendar counters get the whole amount in its absence.
- * KEYS: the reservation, then the counters. ARGV: time, id of the call, life of
- * the mark that this was done (0: it was surely reserved); then for each counter
- * its kind, the difference, the whole amount, and the step or the start of the period.
+ * KEYS: the reservation, then each counter and its claims. ARGV: time, id of the call,
+ * life of the mark that this was done (0: it was surely reserved); then for each counter
+ * its kind, the difference, the whole amount, the step or the start of the period, and
+ * the step of its claims (0: it has none).
  */
 export const settleScript = script(`${common}
 local known = redis.call('GET', KEYS[1])
@@ -147,12 +178,12 @@ local at = tonumber(known or nil)
 local unsure = ARGV[3] ~= '0'
 if unsure then redis.call('SET', KEYS[1], 'done', 'PX', ARGV[3])
 else redis.call('DEL', KEYS[1]) end
-for i = 1, #KEYS - 1 do
-  local key, a = KEYS[i + 1], 4 + (i - 1) * 4
+for i = 1, (#KEYS - 1) / 2 do
+  local key, claims, a = KEYS[2 * i], KEYS[2 * i + 1], 4 + (i - 1) * 5
   local kind, more, took = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
-  local p = tonumber(ARGV[a + 3])
+  local p, claimStep = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   if unsure and not known and kind == 'c' then
-    period(key, p)
+    period(key, p, claims)
     redis.call('HINCRBY', key, 'u', int(took))
     redis.call('PEXPIRE', key, 32 * 86400000)
   elseif kind == 'r' then
@@ -162,16 +193,15 @@ for i = 1, #KEYS - 1 do
     if more > 0 then
       count(key, p, step, first, more)
     else
-      local field = int(math.floor(at / p))
-      local less = math.min(-more, tonumber(redis.call('HGET', key, field) or 0))
-      if less > 0 then
-        redis.call('HINCRBY', key, field, int(-less))
-        redis.call('HINCRBY', key, 't', int(-less))
-      end
+      take(key, p, at, -more)
     end
   elseif at and kind == 'c' then
-    local used, start = period(key, p)
+    local used, start = period(key, p, claims)
     if more > 0 or at >= start then redis.call('HSET', key, 'u', int(math.max(0, used + more))) end
+  end
+  if at and claimStep > 0 then
+    slide(claims, claimStep)
+    take(claims, claimStep, at, took - more)
   end
 end
 return at and 1 or 0

@@ -67,6 +67,16 @@ export function limitContract(name: string, open: (clock: Clock) => Promise<Subj
     });
     afterAll(() => subject.close());
 
+    /** A call that took what it claimed, and ended. */
+    const spend = async (at: LimitStore, ...claims: Claim[]) => {
+      const { reservation } = granted(await at.reserve(claims));
+      at.settle(
+        reservation,
+        claims.map(({ amount }) => amount),
+      );
+      await subject.arrived();
+    };
+
     it("lets exactly 600 of 1000 through, whoever asks", async () => {
       const limit = minute(600);
       const stores = [store, other, subject.replica()];
@@ -136,7 +146,7 @@ export function limitContract(name: string, open: (clock: Clock) => Promise<Subj
     it("names the counter that makes wait longest", async () => {
       const long = day(1);
       const short = minute(1);
-      granted(await store.reserve([one(short), one(long)]));
+      await spend(store, one(short), one(long));
       const verdict = refused(await store.reserve([one(short), one(long)]));
       expect(verdict.refused).toBe(1);
       expect(verdict.waitMs).toBe(12 * 3_600_000);
@@ -148,6 +158,52 @@ export function limitContract(name: string, open: (clock: Clock) => Promise<Subj
         expect([verdict.refused, verdict.waitMs]).toEqual([1, Number.POSITIVE_INFINITY]);
         granted(await store.reserve([one(limit, 10)]));
       }
+    });
+
+    it.each([
+      ["a budget", () => month(100)],
+      ["a window", () => minute(100, true)],
+    ])("makes wait a moment where only claims of running calls fill %s", async (_, make) => {
+      const limit = make();
+      await spend(store, one(limit, 40));
+      const running = granted(await store.reserve([one(limit, 30)]));
+      granted(await other.reserve([one(limit, 30)]));
+      // What was used leaves room for 60.
+      expect(refused(await other.reserve([one(limit, 60)])).waitMs).toBe(2000);
+      expect(refused(await other.reserve([one(limit, 61)])).waitMs).toBeGreaterThan(60_000);
+      expect(refused(await other.reserve([one(limit, 101)])).waitMs).toBe(Infinity);
+      // Who took what it claimed claims it no more.
+      store.settle(running.reservation, [30]);
+      await subject.arrived();
+      expect(refused(await store.reserve([one(limit, 30)])).waitMs).toBe(2000);
+      expect(refused(await store.reserve([one(limit, 31)])).waitMs).toBeGreaterThan(60_000);
+    });
+
+    it("has what a call took that ended without what it claimed", async () => {
+      const limit = month(100);
+      const { reservation } = granted(await store.reserve([one(limit, 60)]));
+      store.settle(reservation, [90]);
+      await subject.arrived();
+      expect(refused(await other.reserve([one(limit, 20)])).waitMs).toBeGreaterThan(60_000);
+      granted(await other.reserve([one(limit, 10)]));
+      expect(refused(await other.reserve([one(limit, 10)])).waitMs).toBe(2000);
+    });
+
+    it("knows no claims of a day, or of a window, that are over", async () => {
+      clock.now = Date.UTC(2026, 0, 15, 23, 59, 59);
+      const limit = day(10);
+      const { reservation } = granted(await store.reserve([one(limit, 9)]));
+      const window = minute(10, true);
+      granted(await store.reserve([one(window, 9)]));
+      clock.now += 70_000;
+      for (const over of [limit, window]) {
+        await spend(other, one(over, 8));
+        expect(refused(await store.reserve([one(over, 5)])).waitMs).toBeGreaterThan(60_000);
+      }
+      store.settle(reservation, [9]);
+      await subject.arrived();
+      granted(await other.reserve([one(limit, 2)]));
+      expect(refused(await store.reserve([one(limit, 2)])).waitMs).toBe(2000);
     });
 
     it("gives back what a call did not take, once", async () => {
@@ -191,12 +247,12 @@ export function limitContract(name: string, open: (clock: Clock) => Promise<Subj
     it("begins a day at midnight and a month on the first, in UTC", async () => {
       const daily = day(5);
       const monthly = month(8);
-      granted(await store.reserve([one(daily, 5), one(monthly, 5)]));
+      await spend(store, one(daily, 5), one(monthly, 5));
       expect(refused(await other.reserve([one(daily)])).waitMs).toBe(12 * 3_600_000);
       clock.now = Date.UTC(2026, 0, 15, 23, 59, 59, 999);
       expect(refused(await other.reserve([one(daily)])).waitMs).toBe(1);
       clock.now = Date.UTC(2026, 0, 16);
-      granted(await other.reserve([one(daily, 3), one(monthly, 3)]));
+      await spend(other, one(daily, 3), one(monthly, 3));
       const { waitMs, refused: which } = refused(await store.reserve([one(daily), one(monthly)]));
       expect([which, waitMs]).toEqual([1, Date.UTC(2026, 1, 1) - clock.now]);
       clock.now = Date.UTC(2026, 1, 1);

@@ -189,11 +189,12 @@ describe.skipIf(!redisBinary).each(redisServers)(
       await replica();
       const { connection } = open[0] as (typeof open)[number];
       const start = Date.UTC(2026, 0, 1);
-      const keys = ["{late}:r", "{late}:images"];
+      const keys = ["{late}:r", "{late}:images", "{late}:claims"];
       const ask = (script: Script, ...args: (string | number)[]) =>
         connection.ask((client) => runScript(client, script, keys, args));
-      await ask(settleScript, start, "id", 60_000, "c", -1, 4, start);
-      await ask(reserveScript, start, 60_000, "id", 1000, "c", 10, 5, start, start + 1000);
+      await ask(settleScript, start, "id", 60_000, "c", -1, 4, start, 60_000);
+      const period = [start, start + 1000];
+      await ask(reserveScript, start, 60_000, "id", 1000, "c", 10, 5, ...period, 60_000);
       expect(await connection.client.hget("{late}:images", "u")).toBe("4");
     });
 
