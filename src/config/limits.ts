@@ -45,7 +45,9 @@ export const idempotencySchema = z.strictObject({
     .describe("Largest answer that is kept. Who asks again for a larger one is refused."),
   max_bytes: size()
     .prefault("64MiB")
-    .describe("Room in memory for all answers; the oldest go first. Not for those in Redis."),
+    .describe(
+      "Room in memory for all answers; the oldest of the caller who holds most go first. Not for those in Redis.",
+    ),
   linger: waitOrNone()
     .prefault("30s")
     .describe(

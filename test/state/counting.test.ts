@@ -61,7 +61,9 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     const counting = await openCounting({ ...settings, redis: { ...redis, url } }, silent);
     expect((await counting.limits.reserve([images(10)])).granted).toBe(true);
     expect((await counting.limits.reserve([images(1)])).granted).toBe(false);
-    expect(await counting.idempotency?.open({ name: "n", print: "p", signal })).toMatchObject({
+    expect(
+      await counting.idempotency?.open({ name: "n", caller: "c", print: "p", signal }),
+    ).toMatchObject({
       as: "first",
     });
     expect(counting.limits.state).toMatchObject({ kind: "redis", available: true, outages: 0 });
@@ -108,11 +110,11 @@ describe.skipIf(!redisBinary)("in Redis", () => {
       const { standings } = await counting.limits.reserve([images(8), slot]);
       expect(standings.map(({ remaining }) => remaining)).toEqual([0, 0]);
     });
-    const first = await counting.idempotency?.open({ name: "n", print: "p", signal });
+    const first = await counting.idempotency?.open({ name: "n", caller: "c", print: "p", signal });
     if (first?.as !== "first") throw new Error("not the first");
     first.recorder.append(Buffer.from("part"));
     first.recorder.finish();
-    const again = await counting.idempotency?.open({ name: "n", print: "p", signal });
+    const again = await counting.idempotency?.open({ name: "n", caller: "c", print: "p", signal });
     if (again?.as !== "again") throw new Error("not again");
     const parts: string[] = [];
     for await (const part of again.parts) parts.push(Buffer.from(part).toString());

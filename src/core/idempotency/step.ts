@@ -40,7 +40,12 @@ export function idempotency({ store, lingerMs }: IdempotencyParts): Idempotency 
   const runs = new Set<Run>();
 
   const answer = async (next: Handle, call: Call, key: string): Promise<AsyncIterable<Batch>> => {
-    const question = { name: nameOf(call, key), print: printOf(call), signal: call.signal };
+    const question = {
+      name: nameOf(call, key),
+      caller: call.caller?.id ?? "",
+      print: printOf(call),
+      signal: call.signal,
+    };
     for (;;) {
       call.signal.throwIfAborted();
       const opened = await store.open(question);

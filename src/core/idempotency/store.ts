@@ -5,6 +5,8 @@ import type { CallSignal } from "../cancellation.js";
 export interface Question {
   /** Names the caller and the key; nothing of either can be read from it. */
   readonly name: string;
+  /** Whose it is: answers of one caller make room for each other first. */
+  readonly caller: string;
   /** Names the request: two requests with the same print are the same. */
   readonly print: string;
   /** Aborted when nobody waits for an answer any more. */

@@ -2,6 +2,7 @@
 import type { CallSignal } from "../../core/cancellation.js";
 import type { IdempotencyStore, Opened, Question, Recorder } from "../../core/idempotency/store.js";
 import { FirstFailed } from "../../core/idempotency/store.js";
+import { type Holder, Holders } from "./holders.js";
 
 /** How much is kept, and for how long. */
 export interface IdempotencyOptions {
@@ -9,7 +10,7 @@ export interface IdempotencyOptions {
   readonly ttlMs: number;
   /** Most bytes of one answer. */
   readonly maxAnswerBytes: number;
-  /** Most bytes of all answers together; the oldest go first. */
+  /** Most bytes of all answers together; the oldest of the caller who holds most go first. */
   readonly maxBytes: number;
   /** Milliseconds since the epoch. Default: the system's. */
   readonly clock?: () => number;
@@ -21,6 +22,7 @@ const overhead = 300;
 interface Entry {
   readonly name: string;
   readonly print: string;
+  readonly holder: Holder<Entry>;
   state: "running" | "done" | "too large" | "failed";
   parts: Uint8Array[];
   bytes: number;
@@ -40,26 +42,55 @@ export interface MemoryIdempotency extends IdempotencyStore {
 /** Makes an empty store. */
 export function memoryIdempotency(options: IdempotencyOptions): MemoryIdempotency {
   const { ttlMs, maxAnswerBytes, maxBytes, clock = Date.now } = options;
-  // In the order of their ends: the oldest first.
   const entries = new Map<string, Entry>();
+  /** In the order of their ends: the oldest first. */
+  const ended = new Set<Entry>();
+  // What could make room is what they hold: the overhead of an entry stays while its call runs.
+  const holders = new Holders<Entry>();
   let bytes = 0;
 
   const drop = (entry: Entry) => {
     if (entries.get(entry.name) === entry) entries.delete(entry.name);
+    const { holder } = entry;
+    const held = ended.delete(entry) ? entry.bytes : entry.bytes - overhead;
+    holder.finished.delete(entry);
+    holder.growing.delete(entry);
+    holders.weigh(holder, -held);
+    holders.leave(holder);
     bytes -= entry.bytes;
     entry.bytes = 0;
   };
   const wake = (entry: Entry) => {
     for (const follower of entry.followers) follower();
   };
-  /** Also makes room, as far as what is complete can make it. */
   const expire = () => {
     const now = clock();
-    for (const entry of entries.values()) {
-      // Its call still runs, also if the answer is not kept.
-      if (entry.expiresAt === Number.POSITIVE_INFINITY) continue;
-      if (entry.expiresAt > now && bytes <= maxBytes) return;
+    for (const entry of ended) {
+      if (entry.expiresAt > now) return;
       drop(entry);
+    }
+  };
+  /** Keeps no more of an answer that still runs. */
+  const giveUp = (entry: Entry) => {
+    const held = entry.bytes - overhead;
+    entry.state = "too large";
+    entry.parts = [];
+    entry.bytes = overhead;
+    entry.holder.growing.delete(entry);
+    holders.weigh(entry.holder, -held);
+    bytes -= held;
+    wake(entry);
+  };
+  /** Makes room at the expense of who holds most: a complete answer, else one that still runs. */
+  const makeRoom = (asking: Entry) => {
+    expire();
+    while (bytes > maxBytes) {
+      const holder = holders.heaviest(asking.holder);
+      const [oldest] = holder?.finished ?? [];
+      const [running] = holder?.growing ?? [];
+      if (oldest) drop(oldest);
+      else if (running) giveUp(holder?.growing.has(asking) ? asking : running);
+      else return;
     }
   };
 
@@ -70,20 +101,21 @@ export function memoryIdempotency(options: IdempotencyOptions): MemoryIdempotenc
       bytes += more;
       entry.bytes += more;
       entry.parts.push(part);
-      expire();
-      if (entry.bytes > maxAnswerBytes || bytes > maxBytes) {
-        entry.state = "too large";
-        entry.parts = [];
-        bytes -= entry.bytes - overhead;
-        entry.bytes = overhead;
-      }
+      entry.holder.growing.add(entry);
+      holders.weigh(entry.holder, more);
+      if (entry.bytes > maxAnswerBytes) giveUp(entry);
+      else makeRoom(entry);
       wake(entry);
     },
     finish() {
       if (entry.state === "running") entry.state = "done";
       entry.expiresAt = clock() + ttlMs;
-      if (entries.delete(entry.name)) entries.set(entry.name, entry);
-      expire();
+      const { holder } = entry;
+      holder.growing.delete(entry);
+      holder.finished.add(entry);
+      holders.weigh(holder, overhead);
+      ended.add(entry);
+      makeRoom(entry);
       wake(entry);
     },
     forget() {
@@ -111,10 +143,11 @@ export function memoryIdempotency(options: IdempotencyOptions): MemoryIdempotenc
     open(question) {
       const known = recall(question);
       if (known) return known;
-      const { name, print } = question;
+      const { name, caller, print } = question;
       const entry: Entry = {
         name,
         print,
+        holder: holders.enter(caller),
         state: "running",
         parts: [],
         bytes: overhead,
@@ -127,8 +160,7 @@ export function memoryIdempotency(options: IdempotencyOptions): MemoryIdempotenc
       return { as: "first", recorder: recorderOf(entry) };
     },
     async close() {
-      entries.clear();
-      bytes = 0;
+      for (const entry of entries.values()) drop(entry);
     },
   };
 }

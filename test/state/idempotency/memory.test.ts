@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Opened } from "../../../src/core/idempotency/store.js";
 import { memoryIdempotency } from "../../../src/state/idempotency/memory.js";
 import { idempotencyContract } from "./contract.js";
@@ -23,7 +23,7 @@ it("forgets answers after their time", () => {
     maxBytes: 10_000,
     clock: () => now,
   });
-  const ask = () => store.open({ name: "a", print: "p", signal });
+  const ask = () => store.open({ name: "a", caller: "c", print: "p", signal });
   first(ask()).finish();
   now = 999;
   expect(ask()).toMatchObject({ as: "again" });
@@ -33,7 +33,7 @@ it("forgets answers after their time", () => {
 
 it("keeps the newest answers where there is no room for all", () => {
   const store = memoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 10_000 });
-  const ask = (name: string) => store.open({ name, print: "p", signal });
+  const ask = (name: string) => store.open({ name, caller: "c", print: "p", signal });
   for (let i = 0; i < 100; i++) {
     const recorder = first(ask(`${i}`));
     recorder.append(new Uint8Array(1000));
@@ -47,10 +47,83 @@ it("keeps the newest answers where there is no room for all", () => {
 it("has room for as much as runs at once, and not for more", () => {
   const store = memoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 5000 });
   const recorders = Array.from({ length: 10 }, (_, i) =>
-    first(store.open({ name: `${i}`, print: "p", signal })),
+    first(store.open({ name: `${i}`, caller: "c", print: "p", signal })),
   );
   for (const recorder of recorders) recorder.append(new Uint8Array(1000));
   expect(recorders.filter(({ recording }) => recording)).toHaveLength(2);
   for (const recorder of recorders) recorder.finish();
-  expect(store.open({ name: "9", print: "p", signal })).toMatchObject({ as: "too large" });
+  expect(store.open({ name: "9", caller: "c", print: "p", signal })).toMatchObject({
+    as: "too large",
+  });
+});
+
+describe("answers of several callers", () => {
+  function asking() {
+    const store = memoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 9000, maxBytes: 11_000 });
+    const ask = (caller: string, key: string) =>
+      store.open({ name: `${caller}:${key}`, caller, print: "p", signal });
+    const begin = (caller: string, key: string, bytes: number) => {
+      const recorder = first(ask(caller, key));
+      for (let left = bytes; left > 0; left -= 500) recorder.append(new Uint8Array(500));
+      return recorder;
+    };
+    return { ask, begin };
+  }
+
+  it("stay where another one's running answers need more than there is", () => {
+    const { ask, begin } = asking();
+    begin("victim", "1", 2000).finish();
+    const running = Array.from({ length: 6 }, (_, i) => begin("stranger", `${i}`, 3000));
+    expect(running.map(({ recording }) => recording)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
+    expect(ask("victim", "1")).toMatchObject({ as: "again" });
+    begin("victim", "2", 2000).finish();
+    expect(ask("victim", "2")).toMatchObject({ as: "again" });
+    expect(ask("victim", "1")).toMatchObject({ as: "again" });
+  });
+
+  it("push out a running one of who holds more", () => {
+    const { ask, begin } = asking();
+    const running = begin("stranger", "1", 8500);
+    begin("victim", "1", 2000).finish();
+    expect(running.recording).toBe(false);
+    expect(ask("stranger", "1")).toMatchObject({ as: "too large" });
+    expect(ask("victim", "1")).toMatchObject({ as: "again" });
+  });
+
+  it("make room for the others from the oldest of who holds most", () => {
+    const { ask, begin } = asking();
+    for (const key of ["1", "2", "3"]) begin("much", key, 2500).finish();
+    for (const key of ["1", "2", "3"]) begin("little", key, 1000).finish();
+    expect(ask("much", "1")).toMatchObject({ as: "first" });
+    for (const [caller, key] of [
+      ["much", "2"],
+      ["much", "3"],
+      ["little", "1"],
+      ["little", "2"],
+      ["little", "3"],
+    ] as const) {
+      expect(ask(caller, key)).toMatchObject({ as: "again" });
+    }
+  });
+
+  it("that ended without an answer leave all of their room", () => {
+    const { ask, begin } = asking();
+    begin("a", "kept", 2000).finish();
+    for (let i = 0; i < 100; i++) begin("b", `${i}`, 6000).forget();
+    for (let i = 0; i < 100; i++) first(ask("c", `${i}`)).forget();
+    begin("b", "kept", 6000).finish();
+    expect(ask("a", "kept")).toMatchObject({ as: "again" });
+    expect(ask("b", "kept")).toMatchObject({ as: "again" });
+    // Nor do they hold anything when room is looked for.
+    for (let i = 0; i < 3; i++) begin("d", `${i}`, 3000).finish();
+    expect(ask("b", "kept")).toMatchObject({ as: "first" });
+    expect(ask("d", "2")).toMatchObject({ as: "again" });
+  });
 });
