@@ -112,6 +112,14 @@ describe("limits", () => {
     expect(error.message).toContain("127");
   });
 
+  it("refuses more messages than there is room for tokens without reading them", async () => {
+    const messages = Array.from({ length: 128 }, () => chatRequest("x").messages).flat();
+    const error = await answer(backend, chatRequest("", { messages })).catch((e) => e);
+    expect(error).toMatchObject({ code: "invalid_value", param: "messages" });
+    expect(error.message).toContain("at least 128 tokens");
+    expect(error.message).toContain("127");
+  });
+
   it("reads a long conversation in pieces, and gives the same answer again", async () => {
     const wide = backendFor(tiny, { sequences: 1, context_size: 2048 });
     const request = chatRequest("abcdefgh".repeat(200));

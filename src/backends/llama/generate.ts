@@ -20,14 +20,12 @@ export async function* generate(
   request: LLMRequest,
   signal: CallSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
-  const prompt = loaded.tokenize(request.messages);
+  const { messages } = request;
+  // Each has a token at least: what can't fit is not rendered, which holds up all calls.
+  if (messages.length >= loaded.contextSize) throw tooLong(`at least ${messages.length}`, loaded);
+  const prompt = loaded.tokenize(messages);
   const room = loaded.contextSize - prompt.length;
-  if (room < 1) {
-    throw invalidValue(
-      "messages",
-      `they have ${prompt.length} tokens, the model holds ${loaded.contextSize - 1} besides its answer`,
-    );
-  }
+  if (room < 1) throw tooLong(prompt.length, loaded);
   const limit = Math.min(request.maxTokens ?? chatDefaults.maxTokens, room);
   const place = await loaded.pool.acquire(
     signal,
@@ -60,6 +58,12 @@ export async function* generate(
     void loaded.end(evaluation);
   }
 }
+
+const tooLong = (tokens: number | string, { contextSize }: LoadedModel) =>
+  invalidValue(
+    "messages",
+    `they have ${tokens} tokens, the model holds ${contextSize - 1} besides its answer`,
+  );
 
 /** llama.cpp takes this seed for "random". */
 const randomSeed = 0xffffffff;
