@@ -2,6 +2,7 @@
 import { type Model, State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { localUrl } from "../server/listen.js";
 import { stateWords, taskWords } from "./model-words.js";
+import { printable } from "./output.js";
 
 /** What the banner tells. */
 export interface BannerFacts {
@@ -48,14 +49,16 @@ export function banner(facts: BannerFacts): string {
 }
 
 function modelLines({ models, silent }: BannerFacts): string[] {
-  const rows = models.map(({ model, backend, where }): string[] => [
-    taskWords[model.task] ?? "",
-    model.isDefault ? `${model.id} (default)` : model.id,
-    where === backend ? where : `${backend}, ${where}`,
-    model.state === State.FAILED && model.stateDetail !== ""
-      ? `failed: ${model.stateDetail}`
-      : (stateWords[model.state] ?? ""),
-  ]);
+  const rows = models.map(({ model, backend, where }) =>
+    [
+      taskWords[model.task] ?? "",
+      model.isDefault ? `${model.id} (default)` : model.id,
+      where === backend ? where : `${backend}, ${where}`,
+      model.state === State.FAILED && model.stateDetail !== ""
+        ? `failed: ${model.stateDetail}`
+        : (stateWords[model.state] ?? ""),
+    ].map(printable),
+  );
   for (const { backend, where } of silent) rows.push(["?", backend, where, "does not answer yet"]);
   if (rows.length === 0) return ["  No models: there is no backend."];
   const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));

@@ -1,11 +1,10 @@
 /** `lintel chat`: one answer, or a conversation, on any Lintel. */
 import { createInterface } from "node:readline/promises";
-import { stripVTControlCharacters } from "node:util";
 import type { Client } from "@connectrpc/connect";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import { integerOf, numberOf, seedOf, serverOptions, withServer } from "./client.js";
 import type { Command, Given } from "./command.js";
-import { say } from "./output.js";
+import { printableLines, say } from "./output.js";
 
 interface Message {
   readonly role: string;
@@ -90,14 +89,10 @@ async function answer(
     const piece = choice?.delta?.content ?? "";
     text += piece;
     if (choice?.finishReason) reason = choice.finishReason;
-    process.stdout.write(printable(piece));
+    process.stdout.write(printableLines(piece));
     for (const warning of warnings) say(`\nwarning: ${warning}`);
   }
   process.stdout.write("\n");
   if (reason === "length") say("(cut off: --max-tokens allows more)");
   return text;
 }
-
-/** What a model writes must not steer the terminal. */
-const printable = (text: string): string =>
-  stripVTControlCharacters(text).replace(/[^\P{Cc}\n\t]/gu, "");

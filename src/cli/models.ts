@@ -1,10 +1,9 @@
 /** `lintel models`: which models a Lintel has, where from, how large and in which state. */
-import { stripVTControlCharacters } from "node:util";
 import { type Model, ModelsService, State } from "../../gen/lintel/v1/models_pb.js";
 import { serverOptions, withServer } from "./client.js";
 import type { Command } from "./command.js";
 import { stateWords, taskWords } from "./model-words.js";
-import { out, say } from "./output.js";
+import { out, printable, say } from "./output.js";
 import { table } from "./table.js";
 
 const { server, token } = serverOptions;
@@ -42,15 +41,13 @@ const entryOf = (model: Model) => ({
 
 function forPeople(models: readonly Model[]): string {
   const heading = ["MODEL", "TASK", "STATE", "SIZE", "SOURCE"];
-  const rows = models.map((model) =>
-    [
-      model.isDefault ? `${model.id} (default)` : model.id,
-      taskWords[model.task] ?? "",
-      stateWords[model.state] ?? "",
-      sizeWords(Number(model.sizeBytes)),
-      model.source,
-    ].map(printable),
-  );
+  const rows = models.map((model) => [
+    model.isDefault ? `${model.id} (default)` : model.id,
+    taskWords[model.task] ?? "",
+    stateWords[model.state] ?? "",
+    sizeWords(Number(model.sizeBytes)),
+    model.source,
+  ]);
   const why = models
     .filter(({ state, stateDetail }) => state === State.FAILED && stateDetail !== "")
     .map(({ id, stateDetail }) => printable(`${id}: ${stateDetail}`));
@@ -69,6 +66,3 @@ function sizeWords(bytes: number): string {
   const amount = bytes / 1000 ** power;
   return `${power === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[power]}`;
 }
-
-/** Names come from servers, and must not steer the terminal. */
-const printable = (text: string) => stripVTControlCharacters(text).replace(/\p{Cc}/gu, " ");

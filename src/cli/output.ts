@@ -1,11 +1,20 @@
 /** Where the command line writes: results to stdout, everything else to stderr. */
+import { stripVTControlCharacters } from "node:util";
 
 /** Writes a line to stdout. */
 export function out(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Writes a line to stderr. */
+/** Writes a line to stderr; servers' words may be in it. */
 export function say(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${printableLines(text)}\n`);
 }
+
+/** What others named, such as a model or a caller, in one line: it must not steer the terminal. */
+export const printable = (text: string): string =>
+  stripVTControlCharacters(text).replace(/\p{Cc}|\p{Bidi_Control}/gu, " ");
+
+/** What others wrote; its lines stay lines. */
+export const printableLines = (text: string): string =>
+  stripVTControlCharacters(text).replace(/[^\P{Cc}\n\t]|\p{Bidi_Control}/gu, "");

@@ -1,7 +1,9 @@
-/** Rows for people and for programs. */
+/** Rows for people and for programs. What others named is printable in both. */
+import { printable } from "./output.js";
 
 /** Rows under a heading, each column as wide as it has to be; numbers stand to the right. */
-export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(heading: readonly string[], cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map(printable));
   const widths = heading.map((title, i) =>
     Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)),
   );
@@ -26,7 +28,9 @@ export function csv(heading: readonly string[], rows: readonly (readonly string[
   const quoted = (cell: string) =>
     // A program that takes a cell for a formula must not run what a caller chose.
     /[",\r\n]|^[=+@-](?![\d.]+$)/.test(cell) ? `"${guard(cell).replaceAll('"', '""')}"` : cell;
-  return [heading, ...rows].map((row) => row.map(quoted).join(",")).join("\r\n");
+  return [heading, ...rows]
+    .map((row) => row.map((cell) => quoted(printable(cell))).join(","))
+    .join("\r\n");
 }
 
 const guard = (cell: string) => (/^[=+@-]/.test(cell) ? `'${cell}` : cell);

@@ -45,7 +45,7 @@ const modelHeading = [
 ];
 
 const modelRow = (it: ModelTally): string[] => [
-  it.model === "" ? "(none)" : printable(it.model),
+  it.model === "" ? "(none)" : it.model,
   rate(it.requestRate),
   String(it.requests),
   String(it.failed),
@@ -73,8 +73,8 @@ const targetHeading = [
 ];
 
 const targetRow = (it: EndpointSnapshot): string[] => [
-  printable(it.backend),
-  printable(it.model),
+  it.backend,
+  it.model,
   it.state === "in" ? "in" : `${it.state} ${Math.ceil(it.outForMs / 1000)}s`,
   it.maxInFlight === undefined ? String(it.inFlight) : `${it.inFlight}/${it.maxInFlight}`,
   String(it.waiting),
@@ -93,9 +93,6 @@ const ms = (time: number) => (time < 10 ? time.toFixed(1) : String(Math.round(ti
 
 const rate = (perSecond: number) =>
   perSecond === 0 ? "0" : perSecond < 100 ? perSecond.toFixed(1) : String(Math.round(perSecond));
-
-/** A server names its models as it likes: nothing of it steers the terminal. */
-const printable = (name: string) => name.replace(/[^\x20-\x7e\u00a0-\uffff]/g, "?");
 
 function span(seconds: number): string {
   const minutes = Math.floor(seconds / 60);

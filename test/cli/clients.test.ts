@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
 import { startLintel } from "../support/lintel.js";
 import { hangsAfter, paints, png, says, scripted } from "../support/scripted.js";
 import { runHere } from "./here.js";
@@ -11,6 +12,10 @@ const lintel = await startLintel([
   scripted({
     async *chat(call) {
       seen.push(call.request);
+      if (call.request.temperature === 0.5)
+        call.warnings.push("no \u001b]0;x\u0007top\u009b2J\u202e_k");
+      if (call.request.temperature === 1)
+        throw new LintelError("invalid_value", "no\u001b[2J \u202eway");
       yield* says("Hello ", "\u001b[31mred\u001b[0m\u0007 there")(call);
     },
     async *streamTextToImage(call) {
@@ -48,6 +53,13 @@ describe("lintel chat", () => {
   test.each(["2147483648", "4294967295"])("takes a seed of %s", async (seed) => {
     expect(await runHere(["chat", "Hi", ...at, "--seed", seed])).toMatchObject({ code: 0 });
     expect(seen.at(-1)).toMatchObject({ seed: BigInt(seed) });
+  });
+
+  test("nor do warnings and refusals steer it", async () => {
+    const warned = await runHere(["chat", "Hi", ...at, "--temperature", "0.5"]);
+    expect(warned).toMatchObject({ code: 0, stderr: "\nwarning: no top_k\n" });
+    const refused = await runHere(["chat", "Hi", ...at, "--temperature", "1"]);
+    expect(refused).toMatchObject({ code: 1, stderr: "lintel: no way\n" });
   });
 
   test("what the server refuses is told in its words", async () => {

@@ -160,7 +160,7 @@ test("a model's name can't steer the terminal", () => {
   const status = { version: "1", pid: 1, uptime: 90_061, running: 0, targets: [], retries };
   const text = topView({ ...status, models: [model], away: ["limits"] });
   expect(text).not.toContain("\x1b");
-  expect(text).toContain("?[2Jx");
+  expect(text).toMatch(/^x +0\.1/m);
   expect(text).toContain("up 1d 1h");
   expect(text).toContain("250 tokens/s");
   expect(text).toContain("2 retries denied");

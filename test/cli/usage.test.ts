@@ -108,3 +108,18 @@ test("what a gateway left behind that was killed is in it, once", async () => {
   }
   expect(readdirSync(journal)).toEqual([]);
 });
+
+test("nothing that callers or servers named steers the terminal; JSON has it as it is", async () => {
+  const cwd = folder();
+  const database = join(cwd, "usage.db");
+  const sql = openNamed(database);
+  const model = "m\u001b]0;pwned\u0007\u001b[2J\u009b31m\u202e\n=1+1";
+  await new DatabaseUsage(sql).insert(linesOf(record({ at: Date.now() - hour, model })));
+  await sql.close();
+  const usage = (format: string) =>
+    runHere(["usage", "--database", database, "--by", "model", "--format", format]);
+  const [shown, csv, json] = [await usage("table"), await usage("csv"), await usage("json")];
+  expect(shown.stdout).toMatch(/^MODEL .*\nm +=1\+1 +1 +0 .*\n$/);
+  expect(csv.stdout).toMatch(/\r\nm +=1\+1,1,0,.*\n$/);
+  expect(JSON.parse(json.stdout)).toMatchObject([{ model }]);
+});
