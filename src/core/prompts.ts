@@ -28,7 +28,11 @@ export interface Prompt {
   readonly negativePrompt: string;
 }
 
-const parts = (text: string) =>
+/**
+ * What stands between the bars of a text, without blank parts. By hand: a regular
+ * expression for a bar and the blanks around it takes the square of a run of blanks.
+ */
+export const promptParts = (text: string): string[] =>
   text
     .split("|")
     .map((part) => part.trim())
@@ -42,7 +46,7 @@ const parts = (text: string) =>
  */
 export function promptsOf(request: TextToImageRequest, bar: PromptBar, most: number): Prompt[] {
   const text = request.prompt ?? "";
-  const prompts = parts(text);
+  const prompts = promptParts(text);
   if (prompts.length === 0) throw invalidValue("prompt", "must not be blank");
   const negativeText = (request.guidanceScale ?? 1) < 1 ? "" : request.negativePrompt;
   if (bar === PromptBar.LITERAL || bar === PromptBar.ENCODERS) {
@@ -53,7 +57,7 @@ export function promptsOf(request: TextToImageRequest, bar: PromptBar, most: num
       { field: "prompt", message: `must have at most ${most} prompts separated by |` },
     ]);
   }
-  const negatives = parts(negativeText);
+  const negatives = promptParts(negativeText);
   if (negatives.length > 1 && negatives.length !== prompts.length) {
     throw invalidValue(
       "negative_prompt",

@@ -182,6 +182,16 @@ describe("LocalAI", () => {
     },
   );
 
+  it("takes a megabyte of blanks for what it is", async () => {
+    const { backend, sent } = await against("localai/models", image, config);
+    const blanks = " ".repeat(1_000_000);
+    const model = { modelId: "stablediffusion" };
+    const { images } = await generate(backend, { ...model, prompt: `a${blanks}b` });
+    expect(images).toHaveLength(1);
+    await generate(backend, { ...model, prompt: `a${blanks}|${blanks}b` });
+    expect(sent().map(({ prompt }) => prompt)).toEqual([`a${blanks}b`, "a, b"]);
+  });
+
   it("takes no negative prompt, and has its own word for steps", async () => {
     const { backend, sent } = await against("localai/models", image, config);
     const model = backend.models().find(({ id }) => id === "stablediffusion");

@@ -2,6 +2,7 @@
 import type { TextToImageRequest } from "../../../../gen/lintel/v1/image_pb.js";
 import { imageDefaults } from "../../../core/defaults.js";
 import { LintelError } from "../../../core/errors.js";
+import { promptParts } from "../../../core/prompts.js";
 import type { ImageProfile } from "./profile.js";
 
 /** Fields that a server may refuse and that a request can go without. */
@@ -78,7 +79,7 @@ function set(value: number | undefined, fallback: number, there: boolean): numbe
 
 /** The prompt without what the server would take for something else. */
 function promptOf(prompt: string, { bar, server }: ImageProfile): string {
-  const plain = bar ? prompt : prompt.replace(/\s*\|\s*/g, ", ");
+  const plain = bar ? prompt : promptParts(prompt).join(", ");
   return server === "sdcpp" ? plain.replaceAll("sd_cpp_extra_args", "sd cpp extra args") : plain;
 }
 
