@@ -1,5 +1,6 @@
-/** What is done to each image before the caller gets it: checked, stored, or refused. */
+/** What is done to pictures before the caller gets them: checked, stored, or refused. */
 import type { Media } from "../../gen/lintel/v1/image_pb.js";
+import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Call } from "./call.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError, toLintelError } from "./errors.js";
@@ -7,8 +8,15 @@ import { warn } from "./fit.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
 import { answering } from "./routing/target.js";
 
-/** Makes the caller's image out of the model's. */
-export type Finish = (call: Call<"streamTextToImage">, media: Media) => Promise<Media>;
+/** Makes the caller's pictures out of the model's. */
+export interface Finish {
+  /** An image that is ready. */
+  image(call: Call<"streamTextToImage">, media: Media): Promise<Media>;
+  /** A preview; empty where the caller asked for none, and for a broken one. */
+  preview(call: Call<"streamTextToImage">, png: Uint8Array): Uint8Array;
+  /** Whether the check of an image may keep it from the caller: then nothing may show it before. */
+  mayWithhold(call: Call<"streamTextToImage">): boolean;
+}
 
 /** What finishing needs from outside of the core. */
 export interface FinishTools {
@@ -28,21 +36,46 @@ export interface FinishTools {
 /** The finishing for one configuration. */
 export function finisher(tools: FinishTools): Finish {
   const { store, sanitize, blur, action } = tools;
-  return async (call, made) => {
-    let data = sanitize(made.data);
-    const nsfw = await isHarmful(call, made, data, tools);
-    if (nsfw && action === "block") {
-      throw new LintelError("content_blocked", "the safety check found an image harmful");
-    }
-    if (nsfw && action === "blur") data = await blur(data);
-    const mimeType = "image/png";
-    const media: Media = { ...made, url: "", nsfw, data, mimeType };
-    if (!store) return media;
-    media.url = await store.put(data, mimeType, call.baseUrl);
-    if (!call.request.includeData) media.data = new Uint8Array(0);
-    return media;
+  return {
+    async image(call, made) {
+      let data = sanitize(made.data);
+      const nsfw = await isHarmful(call, made, data, tools);
+      if (nsfw && action === "block") {
+        throw new LintelError("content_blocked", "the safety check found an image harmful");
+      }
+      if (nsfw && action === "blur") data = await blur(data);
+      const mimeType = "image/png";
+      const media: Media = { ...made, url: "", nsfw, data, mimeType };
+      if (!store) return media;
+      media.url = await store.put(data, mimeType, call.baseUrl);
+      if (!call.request.includeData) media.data = none;
+      return media;
+    },
+    preview(call, png) {
+      if (png.length === 0 || !call.request.includePreviews) return none;
+      try {
+        return sanitize(png);
+      } catch {
+        return none;
+      }
+    },
+    mayWithhold(call) {
+      if (action === "flag" || !wantsCheck(call)) return false;
+      // Whichever of its targets makes them.
+      return (
+        tools.checker !== undefined || call.targets?.some(({ model }) => brings(model)) === true
+      );
+    },
   };
 }
+
+const none = new Uint8Array(0);
+
+const wantsCheck = ({ request }: Call<"streamTextToImage">) =>
+  request.safetyCheck ?? imageDefaults.safetyCheck;
+
+/** Whether a model brings a check of its own. */
+const brings = (model: Model | undefined) => model?.supports.includes("safety_check") ?? false;
 
 async function isHarmful(
   call: Call<"streamTextToImage">,
@@ -50,12 +83,12 @@ async function isHarmful(
   png: Uint8Array,
   { checker, onFailure }: Pick<FinishTools, "checker" | "onFailure">,
 ): Promise<boolean> {
-  if (!(call.request.safetyCheck ?? imageDefaults.safetyCheck)) return false;
-  // A model may bring its own check; then its word counts, too.
-  const brings = answering(call)?.supports.includes("safety_check") ?? false;
-  if (brings && made.nsfw) return true;
+  if (!wantsCheck(call)) return false;
+  // A model's own check counts, too.
+  const own = brings(answering(call));
+  if (own && made.nsfw) return true;
   if (!checker) {
-    if (!brings) {
+    if (!own) {
       warn(call.warnings, "safety_check: no checker is configured, the images were not checked");
     }
     return false;

@@ -37,7 +37,7 @@ interface Job extends Prompt {
 
 /**
  * Answers both forms of image generation out of the streamed one; other methods pass.
- * @param finish what is done to each image before the caller gets it
+ * @param finish what is done to pictures before the caller gets them
  */
 export function images(settings: CoreSettings, finish: Finish): Middleware {
   const most = mostPrompts(settings.bounds);
@@ -66,12 +66,26 @@ async function* generate(
 ): Events {
   const jobs = jobsOf(call, most);
   const images = jobs.reduce((sum, job) => sum + job.images, 0);
+  const shown = withoutPreviews(call, finish);
   let offset = 0;
   for (const job of jobs) {
-    yield* run(call, next, job, offset, images, finish);
+    yield* run(shown, next, job, offset, images, finish);
     offset += job.images;
   }
   yield [doneEvent(call.warnings)];
+}
+
+/** The call, which asks for no previews where its images may be withheld. */
+function withoutPreviews(
+  call: Call<"streamTextToImage">,
+  finish: Finish,
+): Call<"streamTextToImage"> {
+  if (!call.request.includePreviews || !finish.mayWithhold(call)) return call;
+  warn(
+    call.warnings,
+    "include_previews: no previews, since the safety check may blur or block the images",
+  );
+  return { ...call, request: { ...call.request, includePreviews: false } };
 }
 
 async function* run(
@@ -91,7 +105,8 @@ async function* run(
         const { step, steps } = e.value;
         const index = e.value.index + offset;
         const percent = (100 * (index + step / Math.max(steps, 1))) / images;
-        out.push(progressEvent({ ...e.value, index, images, percent }));
+        const preview = finish.preview(call, e.value.preview);
+        out.push(progressEvent({ ...e.value, index, images, percent, preview }));
       } else if (e.case === "image" && e.value.media) {
         const { index } = e.value;
         // Places become positions of a list, which is as long as the last one says.
@@ -101,7 +116,7 @@ async function* run(
         checkMade(call, e.value.media, asked ? nth(job.seed, index) : undefined);
         // Who asked for none is told 0, as of every model without seeds.
         const seed = Math.max(0, e.value.media.seed);
-        const media: Media = await finish(call, { ...e.value.media, seed });
+        const media: Media = await finish.image(call, { ...e.value.media, seed });
         out.push(imageEvent(index + offset, media));
         call.attributes.images = (call.attributes.images ?? 0) + 1;
       } else if (e.case === "done") {
