@@ -15,6 +15,7 @@ import { CurrentCore } from "./core/current.js";
 import type { Logger } from "./core/log.js";
 import { doors } from "./doors/index.js";
 import { metrics } from "./doors/watch.js";
+import { Blurring } from "./media/blurring.js";
 import { openMedia } from "./media/open.js";
 import { type Operator, openOperator } from "./operator.js";
 import { type Listener, localUrl } from "./server/listen.js";
@@ -199,15 +200,18 @@ async function openStores(config: Config, baseUrl: () => string, log: Logger): P
     const providers = new Map<string, string>();
     const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);
     const context = backendContext(config, log);
-    return { log, media, state, counting, context, telemetry, providers };
+    const blurring = new Blurring();
+    return { log, media, blurring, state, counting, context, telemetry, providers };
   } catch (error) {
     for (const store of open) await store.close();
     throw error;
   }
 }
 
-async function closeStores({ media, counting, state, telemetry }: Stores): Promise<void> {
+async function closeStores(stores: Stores): Promise<void> {
+  const { media, blurring, counting, state, telemetry } = stores;
   await telemetry?.close();
+  await blurring.close();
   await media.close();
   await counting.close();
   await state.close();

@@ -12,6 +12,7 @@ import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";
 import type { Logger } from "./core/log.js";
 import type { MediaStore } from "./core/media.js";
+import type { Blurring } from "./media/blurring.js";
 import { sanitizePng } from "./media/png.js";
 import type { OidcCallers } from "./oidc/callers.js";
 import { type OwnedChecker, openChecker } from "./safety/open.js";
@@ -23,6 +24,7 @@ import type { OpenTelemetry } from "./telemetry/open.js";
 export interface Stores {
   readonly log: Logger;
   readonly media: MediaStore;
+  readonly blurring: Blurring;
   readonly state: State;
   readonly counting: Counting;
   readonly context: BackendContext;
@@ -107,7 +109,7 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
 
 function coreFor(
   config: Config,
-  { log, media, state, counting, telemetry }: Stores,
+  { log, media, blurring, state, counting, telemetry }: Stores,
   { backends, checker, issuers }: Pick<Setup, "backends" | "checker" | "issuers">,
 ): Core {
   return createCore({
@@ -126,8 +128,7 @@ function coreFor(
     telemetry: telemetry?.telemetry,
     checker,
     sanitize: sanitizePng,
-    // Loaded with the first harmful image: most gateways never see one.
-    blur: async (png) => (await import("./media/blur.js")).blurPng(png),
+    blur: (png, signal) => blurring.blur(png, signal),
   });
 }
 

@@ -5,7 +5,7 @@ import { type Call, compose, type Handle, newAttributes } from "./call.js";
 import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion.js";
 import { LintelError } from "./errors.js";
-import { finisher } from "./finish.js";
+import { type FinishTools, finisher } from "./finish.js";
 import type { Gateway, Origin, Running } from "./gateway.js";
 import { type IdempotencyParts, idempotency } from "./idempotency/step.js";
 import { images } from "./images.js";
@@ -46,7 +46,7 @@ export interface CoreParts {
   /** Checks a PNG and drops its metadata. */
   readonly sanitize: (png: Uint8Array) => Uint8Array;
   /** Makes a PNG unrecognisable. */
-  readonly blur: (png: Uint8Array) => Promise<Uint8Array>;
+  readonly blur: FinishTools["blur"];
   /** Absent: nothing is limited, also not by callers' own limits. */
   readonly limits?: Omit<LimitParts, "bounds"> | undefined;
   /** Absent: a call that is repeated runs again. */

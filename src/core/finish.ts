@@ -2,6 +2,7 @@
 import type { Media } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Call } from "./call.js";
+import type { CallSignal } from "./cancellation.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError, toLintelError } from "./errors.js";
 import { warn } from "./fit.js";
@@ -28,7 +29,7 @@ export interface FinishTools {
   /** Checks a PNG and drops its metadata; throws `upstream_failed` for a broken one. */
   readonly sanitize: (png: Uint8Array) => Uint8Array;
   /** Makes a PNG unrecognisable. */
-  readonly blur: (png: Uint8Array) => Promise<Uint8Array>;
+  readonly blur: (png: Uint8Array, signal: CallSignal) => Promise<Uint8Array>;
   /** What happens to a harmful image. */
   readonly action: "flag" | "blur" | "block";
 }
@@ -43,7 +44,7 @@ export function finisher(tools: FinishTools): Finish {
       if (nsfw && action === "block") {
         throw new LintelError("content_blocked", "the safety check found an image harmful");
       }
-      if (nsfw && action === "blur") data = await blur(data);
+      if (nsfw && action === "blur") data = await blur(data, call.signal);
       const mimeType = "image/png";
       const media: Media = { ...made, url: "", nsfw, data, mimeType };
       if (!store) return media;

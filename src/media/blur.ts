@@ -1,6 +1,5 @@
 /** Makes a picture unrecognisable. */
-import type { PNG } from "pngjs";
-import { broken, sanitizePng } from "./png.js";
+import { PNG } from "pngjs";
 
 /** Cells along the longer side of what is left of a picture: colours and light, no shapes. */
 const cells = 10;
@@ -9,13 +8,11 @@ const cells = 10;
  * The picture in the same size, as a soft blur of at most 10 by 10 means of its
  * colours. What is taken away is gone: unlike a blur by a kernel, no computation
  * brings it back.
- * @param data PNG bytes
- * @throws LintelError `upstream_failed` if it can't be decoded
+ * @param data PNG bytes that were sanitized
+ * @throws Error if they can't be decoded
  */
 export async function blurPng(data: Uint8Array): Promise<Uint8Array> {
-  // Loaded here: few gateways ever blur.
-  const { PNG } = await import("pngjs");
-  const picture = await decode(new PNG(), sanitizePng(data));
+  const picture = await decode(data);
   const { width, height } = picture;
   const cell = Math.ceil(Math.max(width, height) / cells);
   const blurred = new PNG({ width, height, colorType: 2, inputHasAlpha: true });
@@ -80,11 +77,11 @@ function between(pixel: number, cell: number, count: number): Between {
   return [first, Math.min(first + 1, count - 1), place - first];
 }
 
-function decode(png: PNG, data: Uint8Array): Promise<PNG> {
+function decode(data: Uint8Array): Promise<PNG> {
   return new Promise((resolve, reject) => {
-    png.parse(Buffer.from(data), (error, picture) => {
+    new PNG().parse(Buffer.from(data), (error, picture) => {
       // The types say null, what comes is undefined.
-      if (error) reject(broken(error.message));
+      if (error) reject(error);
       else resolve(picture);
     });
   });

@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { PNG } from "pngjs";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { folderOf } from "../backends/onnx/support.js";
 import { gateway } from "../support/gateway.js";
 
@@ -88,6 +88,17 @@ describe("an image that the checker finds harmful", () => {
     );
     expect([a?.width, a?.height]).toEqual([64, 64]);
     expect(a?.data.equals(b?.data ?? Buffer.alloc(0))).toBe(false);
+  });
+
+  test("is blurred in a thread, which holds nobody else up", async () => {
+    const { url } = await gateway(`${backends}safety: { action: blur, ${harmful} }\n`);
+    await ask(url);
+    let threads = 0;
+    const count = () => threads++;
+    process.on("worker", count);
+    onTestFinished(() => void process.off("worker", count));
+    await ask(url);
+    expect(threads).toBe(1);
   });
 
   test("is refused where the operator says so, and not stored", async () => {

@@ -1,0 +1,78 @@
+/** The thread that blurs, from its begin to its end. */
+import { PNG } from "pngjs";
+import { afterEach, expect, onTestFinished, test } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { blurPng } from "../../src/media/blur.js";
+import { Blurring } from "../../src/media/blurring.js";
+import { chunk, headerEnd, picture } from "./pictures.js";
+
+const open: Blurring[] = [];
+afterEach(async () => {
+  for (const blurring of open.splice(0)) await blurring.close();
+});
+
+function blurring(): Blurring {
+  const one = new Blurring();
+  open.push(one);
+  return one;
+}
+
+const quiet = new AbortController().signal;
+const good = picture(40, 30);
+/** Takes a while to be encoded. */
+const large = PNG.sync.write(new PNG({ width: 2048, height: 2048 }));
+const broken = Buffer.concat([
+  good.subarray(0, headerEnd),
+  chunk("IDAT", "no zlib at all"),
+  chunk("IEND", ""),
+]);
+
+test("pictures are blurred one after the other, each in a thread", async () => {
+  let threads = 0;
+  const count = () => threads++;
+  process.on("worker", count);
+  onTestFinished(() => void process.off("worker", count));
+  const one = blurring();
+  const pictures = [good, picture(9, 30, 0), picture(64, 8, 6)];
+  const blurred = await Promise.all(pictures.map((png) => one.blur(png, quiet)));
+  for (const [i, png] of pictures.entries()) {
+    expect(Buffer.from(blurred[i] ?? []).equals(await blurPng(png))).toBe(true);
+  }
+  expect(threads).toBe(pictures.length);
+});
+
+test("a picture that can't be decoded is the model server's fault, and holds nobody up", async () => {
+  const one = blurring();
+  const failed = one.blur(broken, quiet);
+  const next = one.blur(good, quiet);
+  await expect(failed).rejects.toMatchObject({ code: "upstream_failed" });
+  expect((await next).length).toBeGreaterThan(0);
+});
+
+test("whoever leaves is told at once, and the next one's turn comes", async () => {
+  const one = blurring();
+  const [running, waiting] = [new AbortController(), new AbortController()];
+  const reason = new LintelError("cancelled", "the caller left");
+  const left = [one.blur(large, running.signal), one.blur(large, waiting.signal)];
+  const next = one.blur(good, quiet);
+  waiting.abort(reason);
+  await expect(left[1]).rejects.toBe(reason);
+  running.abort(reason);
+  await expect(left[0]).rejects.toBe(reason);
+  expect((await next).length).toBeGreaterThan(0);
+});
+
+test("closing ends what is being blurred and what waits, and refuses what comes", async () => {
+  const one = blurring();
+  const begun = new Promise<void>((resolve) => process.once("worker", () => resolve()));
+  const failed = [one.blur(large, quiet), one.blur(good, quiet)].map((blur) =>
+    blur.then(
+      () => "blurred",
+      ({ code }: LintelError) => code,
+    ),
+  );
+  await begun;
+  await one.close();
+  expect(await Promise.all(failed)).toEqual(["shutting_down", "shutting_down"]);
+  await expect(one.blur(good, quiet)).rejects.toMatchObject({ code: "shutting_down" });
+});
