@@ -13,7 +13,7 @@ import { type Core, createCore } from "./core/core.js";
 import type { Logger } from "./core/log.js";
 import type { MediaStore } from "./core/media.js";
 import type { Blurring } from "./media/blurring.js";
-import { sanitizePng } from "./media/png.js";
+import { mostPixels, sanitizePng } from "./media/png.js";
 import type { OidcCallers } from "./oidc/callers.js";
 import { type OwnedChecker, openChecker } from "./safety/open.js";
 import type { Counting } from "./state/counting.js";
@@ -112,8 +112,10 @@ function coreFor(
   { log, media, blurring, state, counting, telemetry }: Stores,
   { backends, checker, issuers }: Pick<Setup, "backends" | "checker" | "issuers">,
 ): Core {
+  const settings = coreSettings(config);
+  const most = mostPixels(settings.bounds);
   return createCore({
-    settings: coreSettings(config),
+    settings,
     backends: backends.map(({ backend }) => backend),
     log,
     callers: [issuers, state.tokens].filter((source) => source !== undefined),
@@ -127,7 +129,7 @@ function coreFor(
     peers: counting.peers,
     telemetry: telemetry?.telemetry,
     checker,
-    sanitize: sanitizePng,
+    sanitize: (png) => sanitizePng(png, most),
     blur: (png, signal) => blurring.blur(png, signal),
   });
 }

@@ -1,6 +1,7 @@
 /** Checks PNG files and takes their metadata out, without touching a pixel. */
 import { crc32 } from "node:zlib";
 import { LintelError } from "../core/errors.js";
+import type { Bounds } from "../core/settings.js";
 
 const signature = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
@@ -10,8 +11,20 @@ const signature = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
  */
 const kept = new Set(["IHDR", "PLTE", "IDAT", "IEND", "tRNS", "gAMA", "cHRM", "sRGB", "sBIT"]);
 
-/** Longest side of a picture, pixels; far above the contract's, and small enough to decode. */
+/** Longest side of a picture, pixels; far above the contract's. */
 const longestSide = 16_384;
+
+/** Longest sides of what callers can ask for, and of what models make by themselves; pixels. */
+const sides = { contract: 2048, usual: 4096 };
+
+/**
+ * Most pixels of a picture, as the operator bounds sizes. Bounds below the contract's are
+ * for what callers ask for: models with sizes of their own make those all the same.
+ */
+export function mostPixels({ width, height }: Bounds): number {
+  const side = (most = sides.usual) => Math.max(most, sides.contract);
+  return side(width?.max) * side(height?.max);
+}
 
 /** Bytes of a chunk besides its data: length, type, checksum. */
 const frame = 12;
@@ -19,9 +32,10 @@ const frame = 12;
 /**
  * The same picture without text, times, EXIF, colour profiles and private
  * chunks, and without what follows the end.
- * @throws LintelError `upstream_failed` if it is not a whole, well-formed PNG
+ * @param most pixels: whoever decodes it needs memory and time for each of them
+ * @throws LintelError `upstream_failed` if it is not a whole, well-formed PNG, or has more
  */
-export function sanitizePng(data: Uint8Array): Uint8Array {
+export function sanitizePng(data: Uint8Array, most = mostPixels({})): Uint8Array {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   if (!bytes.subarray(0, signature.length).equals(signature)) throw broken("no PNG signature");
   const parts: Uint8Array[] = [signature];
@@ -39,7 +53,7 @@ export function sanitizePng(data: Uint8Array): Uint8Array {
       throw broken(`the checksum of ${type} is wrong`);
     }
     checkOrder(type, before, pixels);
-    if (type === "IHDR") checkHeader(bytes.subarray(at + 8, end - 4));
+    if (type === "IHDR") checkHeader(bytes.subarray(at + 8, end - 4), most);
     if (type === "IDAT") pixels += length;
     const critical = /^[A-Z]/.test(type);
     if (critical && !kept.has(type)) throw broken(`${type} is not known`);
@@ -67,13 +81,20 @@ const depths: Readonly<Record<number, readonly number[]>> = {
   6: [8, 16],
 };
 
-function checkHeader(header: Buffer): void {
+function checkHeader(header: Buffer, most: number): void {
   if (header.length !== 13) throw broken("IHDR has a wrong length");
   const [width, height] = [header.readUInt32BE(0), header.readUInt32BE(4)];
   const [depth = 0, colour = 0, compression, filter, interlace = 0] = header.subarray(8);
   const size = width > 0 && height > 0 && Math.max(width, height) <= longestSide;
   const known = depths[colour]?.includes(depth) && compression === 0 && filter === 0;
   if (!size || !known || interlace > 1) throw broken("IHDR is not valid");
+  if (width * height > most) {
+    throw new LintelError(
+      "upstream_failed",
+      "the model server answered with an image that is too large",
+      { cause: new Error(`${width}x${height} are more than ${most} pixels`) },
+    );
+  }
 }
 
 /** The error for a picture that is none; `why` is for the log. */

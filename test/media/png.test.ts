@@ -1,7 +1,7 @@
 import { PNG } from "pngjs";
 import { describe, expect, test } from "vitest";
 import { blurPng } from "../../src/media/blur.js";
-import { sanitizePng } from "../../src/media/png.js";
+import { mostPixels, sanitizePng } from "../../src/media/png.js";
 import { chunk, chunkTypes, headerEnd, picture, withChunks } from "./pictures.js";
 
 const prompt = "parameters\0a secret prompt, steps: 20";
@@ -74,6 +74,47 @@ describe("sanitizePng", () => {
     expect(() => sanitizePng(Buffer.from("x"))).toThrow(
       "the model server answered with a broken image",
     );
+  });
+});
+
+describe("the size of a picture", () => {
+  /** A header that promises a size, and next to no pixels. */
+  const promising = (width: number, height: number) => {
+    const header = Buffer.from("0000000000000000 0802000000".replace(" ", ""), "hex");
+    header.writeUInt32BE(width, 0);
+    header.writeUInt32BE(height, 4);
+    const chunks = [chunk("IHDR", header), chunk("IDAT", "none"), chunk("IEND", "")];
+    return Buffer.concat([picture(1, 1).subarray(0, 8), ...chunks]);
+  };
+  const fails = (png: Buffer, most?: number) =>
+    expect(() => sanitizePng(png, most)).toThrow(
+      expect.objectContaining({
+        code: "upstream_failed",
+        message: "the model server answered with an image that is too large",
+      }),
+    );
+
+  test("is at most 4096x4096 pixels in all, whichever side is the longer", () => {
+    for (const [width, height] of [
+      [4096, 4096],
+      [16_384, 1024],
+    ] as const) {
+      const png = promising(width, height);
+      expect(sanitizePng(png)).toBe(png);
+      fails(promising(width, height + 1));
+    }
+    fails(promising(12_000, 12_000));
+  });
+
+  test("is as the operator bounds it, but never below what models make by themselves", () => {
+    const most = (width?: number, height?: number) =>
+      mostPixels({ width: { max: width }, height: { max: height } });
+    expect(most(8192, 8192)).toBe(8192 * 8192);
+    expect(most(8192)).toBe(8192 * 4096);
+    expect(most(3000, 3000)).toBe(3000 * 3000);
+    expect(most(512, 512)).toBe(2048 * 2048);
+    expect(mostPixels({})).toBe(4096 * 4096);
+    fails(promising(3000, 3001), most(3000, 3000));
   });
 });
 
