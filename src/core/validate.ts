@@ -12,13 +12,12 @@ import type { CoreSettings } from "./settings.js";
  * find, so that the caller hears of all fields at once.
  */
 export function validate(settings: CoreSettings): Middleware {
+  // What bounds LoRAs is their number, which only reading the field tells.
+  const { loras, ...bounds } = settings.bounds;
   const checks = Object.fromEntries(
-    Object.entries(methods).map(([name, method]) => [
-      name,
-      compileRules(method.input, settings.bounds),
-    ]),
+    Object.entries(methods).map(([name, method]) => [name, compileRules(method.input, bounds)]),
   ) as Record<MethodName, Check>;
-  const mostLoras = settings.bounds.loras?.max ?? 4;
+  const mostLoras = loras?.max ?? 4;
   return (next) => (call) => {
     const { defect } = call;
     if (defect && defect.violations.length === 0) throw defect;

@@ -187,6 +187,13 @@ describe("decisions 2: loras", () => {
       }
     },
   );
+  it("are as many as the operator allows", async () => {
+    const core = coreOf([painter()], { bounds: { loras: { max: 1 } } });
+    await run(core, "textToImage", { prompt: "a", loras: '{"style": 0.5}' });
+    await expect(
+      run(core, "textToImage", { prompt: "a", loras: '{"style": 0.5, "other": 1}' }),
+    ).rejects.toEqual(failure("invalid_value", "loras"));
+  });
   it.each([
     "x",
     "[]",
