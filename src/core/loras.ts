@@ -1,4 +1,4 @@
-/** The `loras` field: a JSON object in a string, from LoRA id to weight. */
+/** The `loras` field: a JSON object in a string, from LoRA id to weight; and tags in prompts beside it. */
 import { invalidValue, type LintelError } from "./errors.js";
 
 /**
@@ -32,3 +32,9 @@ const wrong = (most: number): LintelError =>
     "loras",
     `must be a JSON object from LoRA id to weight, at most ${most}, weights 0 or more, for example {"style": 0.8}`,
   );
+
+/** What begins a tag by which many model servers load a LoRA, or one of its kin, out of a prompt. */
+const tag = /<(?=(?:lora|lyco|hypernet):)/gi;
+
+/** A prompt in which no server finds such a tag. */
+export const withoutLoraTags = (prompt: string): string => prompt.replace(tag, "< ");

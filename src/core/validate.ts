@@ -1,7 +1,8 @@
 /** Is the request one that the contract allows? Asked once, for every door. */
 import type { Call, Middleware } from "./call.js";
 import { invalidFields, type Violation } from "./errors.js";
-import { parseLoras } from "./loras.js";
+import { warn } from "./fit.js";
+import { parseLoras, withoutLoraTags } from "./loras.js";
 import type { MethodName } from "./methods.js";
 import { methods } from "./methods.js";
 import { type Check, compileRules } from "./rules.js";
@@ -17,7 +18,6 @@ export function validate(settings: CoreSettings): Middleware {
   const checks = Object.fromEntries(
     Object.entries(methods).map(([name, method]) => [name, compileRules(method.input, bounds)]),
   ) as Record<MethodName, Check>;
-  const mostLoras = loras?.max ?? 4;
   return (next) => (call) => {
     const { defect } = call;
     if (defect && defect.violations.length === 0) throw defect;
@@ -28,7 +28,7 @@ export function validate(settings: CoreSettings): Middleware {
     // A field that could not be decoded looks missing to the rules.
     for (const v of found) if (!isWithin(v.field, undecoded)) violations.push(v);
     if (violations.length > 0) throw invalidFields(violations);
-    return next(isImage(call) ? withLoras(call, mostLoras) : call);
+    return next(isImage(call) ? withLoras(call, loras?.max) : call);
   };
 }
 
@@ -37,11 +37,23 @@ type ImageCall = Call<"textToImage" | "streamTextToImage"> & Call;
 const isImage = (call: Call): call is ImageCall =>
   call.method === "textToImage" || call.method === "streamTextToImage";
 
-/** The call, whose `loras` is empty if it names none: an empty object asks for nothing. */
-function withLoras(call: ImageCall, most: number): Call {
+/**
+ * The call, whose `loras` is empty if it names none: an empty object asks for nothing.
+ * Where the operator bounds them, no tag in a prompt asks for more behind the field's back.
+ * @param most the operator's bound; absent: the contract's
+ */
+function withLoras(call: ImageCall, most: number | undefined): Call {
   const { request } = call;
-  if (parseLoras(request.loras, most).size > 0 || request.loras === "") return call;
-  return { ...call, request: { ...request, loras: "" } };
+  const loras = parseLoras(request.loras, most).size > 0 ? request.loras : "";
+  if (most === undefined) {
+    return loras === request.loras ? call : { ...call, request: { ...request, loras } };
+  }
+  const prompt = request.prompt && withoutLoraTags(request.prompt);
+  const negativePrompt = withoutLoraTags(request.negativePrompt);
+  if (prompt !== request.prompt || negativePrompt !== request.negativePrompt) {
+    warn(call.warnings, "loras: tags in prompts are plain text here, this field asks for LoRAs");
+  }
+  return { ...call, request: { ...request, loras, prompt, negativePrompt } };
 }
 
 /** Whether a field, or what contains it, or a part of it, is among `fields`, of which an error has few. */
