@@ -2,7 +2,7 @@
 import { type Model, ModelsService, State } from "../../gen/lintel/v1/models_pb.js";
 import { serverOptions, withServer } from "./client.js";
 import type { Command } from "./command.js";
-import { stateWords, taskWords } from "./model-words.js";
+import { barWords, stateWords, taskWords } from "./model-words.js";
 import { out, printable, say } from "./output.js";
 import { table } from "./table.js";
 
@@ -33,6 +33,8 @@ const entryOf = (model: Model) => ({
   source: model.source,
   size_bytes: Number(model.sizeBytes),
   max_tokens: model.maxTokens,
+  prompt_bar: barWords[model.promptBar] ?? "",
+  defaults: model.defaults,
   is_default: model.isDefault,
   supports: model.supports,
   loras: model.loras,

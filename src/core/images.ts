@@ -17,7 +17,7 @@ import type { Finish } from "./finish.js";
 import { warn } from "./fit.js";
 import { doneEvent, imageEvent, progressEvent } from "./image-events.js";
 import { checkMade } from "./made.js";
-import { type Prompt, promptsOf, type Reading, readingOf } from "./prompts.js";
+import { barOf, type Prompt, promptsOf, readingOf } from "./prompts.js";
 import type { Bounds, CoreSettings } from "./settings.js";
 
 /** Events of `streamTextToImage`, in batches. */
@@ -178,19 +178,6 @@ const nth = (first: number, i: number) => (first + i) % 2 ** 32;
 function firstSeed(asked: bigint | undefined, supported: boolean): number | undefined {
   if (asked !== undefined && asked >= 0n) return Number(asked);
   return supported ? randomInt(2 ** 32) : undefined;
-}
-
-function barOf(setting: Reading | undefined): PromptBar | undefined {
-  switch (setting) {
-    case "batch":
-      return PromptBar.BATCH;
-    case "literal":
-      return PromptBar.LITERAL;
-    case "encoders":
-      return PromptBar.ENCODERS;
-    default:
-      return undefined;
-  }
 }
 
 function requestFor(request: TextToImageRequest, job: Job): TextToImageRequest {

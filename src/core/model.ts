@@ -1,5 +1,7 @@
-/** How backends describe their models. */
+/** How models are described: by their backends, and as the operator has them. */
 import { type Model, PromptBar, State, type Task } from "../../gen/lintel/v1/models_pb.js";
+import { barOf } from "./prompts.js";
+import type { ModelSettings } from "./settings.js";
 
 /** Unix seconds of this process's begin: nothing was served before. */
 const begun = Math.floor(performance.timeOrigin / 1000);
@@ -24,3 +26,11 @@ export function modelOf(id: string, task: Task, known: Partial<Model> = {}): Mod
     ...known,
   };
 }
+
+/** A model as calls meet it: with what the operator configured for it. */
+export const configured = (model: Model, settings: ModelSettings | undefined): Model => ({
+  ...model,
+  maxTokens: settings?.maxTokens ?? model.maxTokens,
+  promptBar: barOf(settings?.prompt) ?? model.promptBar,
+  defaults: { ...model.defaults, ...settings?.defaults },
+});

@@ -22,6 +22,20 @@ export function readingIn({ header }: Origin): Reading | undefined {
 export const readingOf = ({ reading, modelSettings }: Pick<Call, "reading" | "modelSettings">) =>
   reading ?? modelSettings?.prompt;
 
+/** The same as the list of models says it; nothing where nothing is set. */
+export function barOf(setting: Reading | undefined): PromptBar | undefined {
+  switch (setting) {
+    case "batch":
+      return PromptBar.BATCH;
+    case "literal":
+      return PromptBar.LITERAL;
+    case "encoders":
+      return PromptBar.ENCODERS;
+    default:
+      return undefined;
+  }
+}
+
 /** One prompt with what it must not show. */
 export interface Prompt {
   readonly prompt: string;

@@ -78,7 +78,7 @@ describe("a node on a socket", () => {
       cut: { state: "failed", size_bytes: 2_000_000, source: broken },
       text: { state: "failed", state_detail: "text.gguf: not a GGUF file" },
       missing: { state: "failed", state_detail: "missing.gguf: no such file", size_bytes: 0 },
-      pictures: { state: "ready", source: pictures },
+      pictures: { state: "ready", source: pictures, prompt_bar: "batch", defaults: {} },
       "cut-unet": { state: "failed" },
       "no-decoder": { state: "failed", state_detail: "vae_decoder/model.onnx: is missing" },
       "other-layout": { state: "failed" },

@@ -1,6 +1,6 @@
 /** Where names of models lead, and sessions. */
 import { describe, expect, it } from "vitest";
-import { Task } from "../../gen/lintel/v1/models_pb.js";
+import { PromptBar, Task } from "../../gen/lintel/v1/models_pb.js";
 import type { Core } from "../../src/core/core.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
@@ -173,6 +173,28 @@ describe("names and targets", () => {
     for (const id of ["gpt-4", "gpt-3.5-".padEnd(513, "x")])
       expect(await told(id, any)).toEqual([]);
     expect(await ids(core, any)).toEqual(["m", "tiny"]);
+  });
+  it("what the operator set for a model is told with it", async () => {
+    const core = coreOf(
+      [scripted({ chat: says("x") }, [chatModel("m", { maxTokens: 100 })], "a")],
+      {
+        models: [
+          {
+            name: "set",
+            model: "m",
+            maxTokens: 50,
+            defaults: { temperature: 0.2 },
+            prompt: "literal",
+          },
+          { name: "m", backends: ["a"] },
+        ],
+      },
+    );
+    const [list] = await run(core, "listModels", {});
+    expect(list?.models).toMatchObject([
+      { id: "m", maxTokens: 100, defaults: {}, promptBar: PromptBar.UNSPECIFIED },
+      { id: "set", maxTokens: 50, defaults: { temperature: 0.2 }, promptBar: PromptBar.LITERAL },
+    ]);
   });
   it("a model that the operator placed is nowhere else, also while it is away there", async () => {
     const models = [{ name: "m", backends: ["b"] }];

@@ -3,6 +3,7 @@ import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../backend.js";
 import { LintelError } from "../errors.js";
 import type { Input, MethodName } from "../methods.js";
+import { configured } from "../model.js";
 import type { CoreSettings, ModelSettings } from "../settings.js";
 import { Behind } from "./behind.js";
 import type { Endpoint } from "./endpoint.js";
@@ -103,14 +104,14 @@ export class Catalogue {
   /** The model that calls by this name get, also where a wildcard fits it; `undefined`: none. */
   describe(name: string, allowed: (name: string) => boolean): Model | undefined {
     this.#refresh();
-    const { name: canonical, targets } = this.#lookUp(name);
+    const { name: canonical, targets, settings } = this.#lookUp(name);
     if (!allowed(name) && !allowed(canonical)) return undefined;
     const best = targets.find(({ model }) => model.state === State.READY) ?? targets[0];
     if (!best || name.includes("*")) return undefined;
     const isDefault =
       name === this.#defaultOrNone(Task.CHAT) || name === this.#defaultOrNone(Task.TEXT_TO_IMAGE);
     const source = this.#settings.exposeSources ? best.model.source : "";
-    return { ...best.model, id: name, isDefault, source };
+    return { ...configured(best.model, settings), id: name, isDefault, source };
   }
 
   /** Names under which something is served: of a wildcard, those that its backends have something for. */
