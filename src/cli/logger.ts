@@ -1,5 +1,6 @@
 /** The process's log: JSON lines on stderr. */
 import pino from "pino";
+import { inShort } from "../core/log.js";
 import { withoutSecrets } from "../core/secrets.js";
 
 /** Longest that a line waits for others to be written with it, milliseconds. */
@@ -8,7 +9,8 @@ const patience = 50;
 const enough = 8192;
 
 /**
- * Makes the logger. No line of it shows a key of the configuration. Lines are written in
+ * Makes the logger. No line of it shows a key of the configuration, nor all that a model
+ * server said (`said`), which may be a prompt a megabyte long. Lines are written in
  * the background, those of a moment together: each write wakes another thread. What is left
  * is written when the process ends.
  */
@@ -35,5 +37,7 @@ export function createLogger(level: string) {
       else timer ??= setTimeout(flush, patience).unref();
     },
   };
-  return pino({ level, base: undefined, hooks: { streamWrite: withoutSecrets } }, batched);
+  const serializers = { said: (words: unknown) => inShort(String(words)) };
+  const hooks = { streamWrite: withoutSecrets };
+  return pino({ level, base: undefined, serializers, hooks }, batched);
 }

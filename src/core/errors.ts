@@ -4,8 +4,10 @@
  * `cause` is for the log only.
  */
 import { Code } from "@connectrpc/connect";
-import { withoutSecrets } from "./secrets.js";
 import { bounded, inWords, shortened } from "./violations.js";
+import { withoutAddresses } from "./withheld.js";
+
+export { withoutAddresses };
 
 /** A row of the table. */
 interface Row {
@@ -234,16 +236,4 @@ export function fromUpstreamStatus(
 function retryOfStatus(status: number): Retry {
   if (status === 502) return "anywhere";
   return [401, 402, 403, 404, 405].includes(status) ? "elsewhere" : "never";
-}
-
-/** Takes addresses and things that look like keys out of a server's message. */
-export function withoutAddresses(text: string): string {
-  return withoutSecrets(text)
-    .slice(0, 500)
-    .replace(/\b(?:https?|grpc|unix|wss?):\/*\S+/gi, "[address]")
-    .replace(/\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b/g, "[address]")
-    .replace(/\blocalhost(?::\d+)?/gi, "[address]")
-    .replace(/\[[0-9a-f:]*:[0-9a-f:]*\](?::\d+)?/gi, "[address]")
-    .replace(/\b(?:sk|key|tok|lt)[-_][A-Za-z0-9_-]{6,}/g, "[key]")
-    .replace(/\bBearer\s+\S+/gi, "[key]");
 }

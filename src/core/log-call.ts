@@ -1,6 +1,7 @@
 /** The one line that the log has of each call. */
 import type { Attributes, Call } from "./call.js";
 import type { LintelError } from "./errors.js";
+import { inShort } from "./log.js";
 import type { CallOutcome } from "./telemetry.js";
 
 /** How calls are logged. */
@@ -57,11 +58,7 @@ export function logCall(
   else call.log.info(fields, "call");
 }
 
-/** Letters of a cause that are logged: it may hold what a model server answered, up to a megabyte. */
-const causeLength = 4000;
-
 /** A cause for the log: the words, and the stack where a fault of our own is behind it. */
 function causeOf(cause: unknown): string {
-  const words = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
-  return words.length > causeLength ? `${words.slice(0, causeLength)}…` : words;
+  return inShort(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause));
 }

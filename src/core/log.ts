@@ -8,3 +8,10 @@ export interface Logger {
 
 /** A logger that says nothing. */
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** Letters of others' words that are logged: a model server may have answered a megabyte. */
+const longest = 4000;
+
+/** Others' words for the log, no longer than that. */
+export const inShort = (words: string): string =>
+  words.length > longest ? `${words.slice(0, longest)}…` : words;

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const all = Array.from({ length: 300 }, (_, i) => i + 1);
 
-function logging(end: "exit" | "throw" | "stay") {
+function logging(end: "exit" | "throw" | "stay" | "said") {
   const loader = path("../../scripts/typescript-loader.js");
   const child = spawn(process.execPath, ["--import", loader, path("logging.ts"), end], {
     stdio: ["pipe", "ignore", "pipe"],
@@ -20,7 +20,7 @@ function logging(end: "exit" | "throw" | "stay") {
   child.stderr.setEncoding("utf8").on("data", (more) => {
     text += more;
   });
-  return { child, lines };
+  return { child, lines, text: () => text };
 }
 
 it.each(["exit", "throw"] as const)("nothing of the log is lost by an end: %s", async (end) => {
@@ -37,4 +37,11 @@ it("writes what waits while the process goes on", async () => {
   expect(lines()).toEqual(all);
   child.stdin.end();
   expect(await once(child, "close")).toEqual([0, null]);
+});
+
+it("holds the beginning of what a model server said", async () => {
+  const { child, text } = logging("said");
+  expect(await once(child, "close")).toEqual([0, null]);
+  const line = text().trimEnd().split("\n").at(-1) ?? "";
+  expect(JSON.parse(line)).toMatchObject({ n: 0, said: `${"x".repeat(4000)}…` });
 });

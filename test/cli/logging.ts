@@ -3,6 +3,7 @@ import { createLogger } from "../../src/cli/logger.js";
 
 const log = createLogger("info");
 for (let n = 1; n <= 300; n++) log.info({ n }, "line");
+if (process.argv[2] === "said") log.warn({ n: 0, said: "x".repeat(1_000_000) }, "refused");
 switch (process.argv[2]) {
   case "exit":
     process.exit(3);

@@ -1,0 +1,73 @@
+/** What callers are told of a model server's own words. */
+import { expect, it } from "vitest";
+import { fromUpstreamStatus, withoutAddresses } from "../../src/core/errors.js";
+
+const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P";
+
+it.each([
+  ["can't open /srv/models/llama/model.gguf now", "can't open [path] now"],
+  ['no file "/home/me/.cache/x.bin"', 'no file "[path]"'],
+  ["path=/mnt/data/a,b", "path=[path],b"],
+  ["~/models/llama.gguf is gone", "[path] is gone"],
+  ["see file:///srv/models/a", "see [address]"],
+  ["C:\\Users\\me\\model.gguf is gone", "[path] is gone"],
+  ["D:/models/model.gguf is gone", "[path] is gone"],
+  ["at gpu-3.internal:8000, sorry", "at [address], sorry"],
+  ["can't connect to vllm:8000", "can't connect to [address]"],
+  ["from 10.0.0.1:8000 and localhost:80", "from [address] and [address]"],
+  ["dial fe80::1%eth0 failed", "dial [address] failed"],
+  ["dial 2001:db8::8a2e:370:7334: refused", "dial [address]: refused"],
+  ["dial ::1 and [::1]:80", "dial [address] and [address]"],
+  [`token ${jwt} expired`, "token [key] expired"],
+  [`token ${jwt.slice(0, 30)}`, "token [key]"],
+  ["hf_AbCdEfGhIjKlMnOpQrStUvWxYz012345 may not", "[key] may not"],
+  ["key AKIAIOSFODNN7EXAMPLE is unknown", "key [key] is unknown"],
+  ["Authorization: Basic dXNlcjpwYXNzd29yZA== sent", "Authorization: [key] sent"],
+  ["Authorization: Bearer abc.def sent", "Authorization: [key] sent"],
+  ["sk-abcdefgh is wrong", "[key] is wrong"],
+  ["see https://docs.example.com/a/b#c", "see [address]"],
+])("takes out what nobody needs: %s", (said, told) => {
+  expect(withoutAddresses(said)).toBe(told);
+});
+
+it.each([
+  "and/or, 1/2, temperature/top_p, n/a, km/h, w/o",
+  "2026-01-15T12:30:45Z, 12:30, 12:30:45, 2026/01/15, 01/15/2026",
+  "the model meta-llama/Llama-3 and llama3.2:1b, qwen2.5:72b, mixtral:8x22b",
+  "messages[1].content must be a string; messages.0.content, tools[0].function.name",
+  "POST /v1/chat/completions, /api/generate and /messages/0/content",
+  "max_tokens:4096 is above tokens:2048, line:1234, error:400, at line:1234",
+  "std::vector, a::b, a ratio of 3:1, 16:9, key: value, I/O, //",
+  "basic authentication is required, Basic Authorization, Basic and/or digest",
+  "</think>/<think>, <|im_end|>, /^[a-z]+$/",
+  "hf_transfer, hf_hub_download, eyJ, AKIA",
+])("leaves words alone: %s", (said) => {
+  expect(withoutAddresses(said)).toBe(said);
+});
+
+it("looks at the beginning of a long text, and tells less of it", () => {
+  const { message } = fromUpstreamStatus(400, `no ${"/srv/a ".repeat(100_000)}`);
+  expect(message).toMatch(/^the model server refused the request: no \[path\] \[path\]/);
+  expect(message).not.toContain("srv");
+  expect(message.length).toBeLessThan(600);
+});
+
+it.each([
+  "/",
+  "a.",
+  "a-",
+  ":",
+  "0:",
+  "a/",
+  "/a",
+  "eyJ",
+  "Basic a",
+  "hf_a",
+  "~/",
+  "a:8",
+  "[",
+  "to ",
+])("takes the same words for any number of %j", (piece) => {
+  const many = withoutAddresses(piece.repeat(1_000_000));
+  expect(many.length).toBeLessThanOrEqual(500);
+});
