@@ -8,13 +8,8 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
-import {
-  type ErrorCode,
-  errorTable,
-  LintelError,
-  type Violation,
-  withoutAddresses,
-} from "./errors.js";
+import { type ErrorCode, errorTable, LintelError, type Violation } from "./errors.js";
+import { withoutAddresses } from "./withheld.js";
 
 /** `domain` of the `google.rpc.ErrorInfo` that every error of Lintel carries. */
 export const errorDomain = "lintel";

@@ -7,8 +7,6 @@ import { Code } from "@connectrpc/connect";
 import { bounded, inWords, shortened } from "./violations.js";
 import { withoutAddresses } from "./withheld.js";
 
-export { withoutAddresses };
-
 /** A row of the table. */
 interface Row {
   /** HTTP status. */

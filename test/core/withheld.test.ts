@@ -1,6 +1,7 @@
 /** What callers are told of a model server's own words. */
 import { expect, it } from "vitest";
-import { fromUpstreamStatus, withoutAddresses } from "../../src/core/errors.js";
+import { fromUpstreamStatus } from "../../src/core/errors.js";
+import { withoutAddresses } from "../../src/core/withheld.js";
 
 const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P";
 

@@ -1,6 +1,7 @@
 /** What went wrong at a provider, in Lintel's terms. */
 import type { APICallError } from "@ai-sdk/provider";
-import { LintelError, withoutAddresses } from "../../core/errors.js";
+import { LintelError } from "../../core/errors.js";
+import { withoutAddresses } from "../../core/withheld.js";
 import { failureIn, failureOf as failureOfAnswer, nonsense } from "../http/failure.js";
 
 /** Providers mark their errors, so that those of another copy of the package are known too. */

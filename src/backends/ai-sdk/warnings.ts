@@ -1,6 +1,6 @@
 /** What a provider left out, in words for the caller. */
 import type { SharedV3Warning } from "@ai-sdk/provider";
-import { withoutAddresses } from "../../core/errors.js";
+import { withoutAddresses } from "../../core/withheld.js";
 
 /** Our fields by the names of the common interface's. */
 const fields: Readonly<Record<string, readonly string[]>> = {

@@ -5,8 +5,8 @@ import {
   fromUpstreamStatus,
   LintelError,
   type Violation,
-  withoutAddresses,
 } from "../../core/errors.js";
+import { withoutAddresses } from "../../core/withheld.js";
 import { isObject, type JsonObject, parseJson, string } from "../http/json.js";
 
 /**
