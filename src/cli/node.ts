@@ -6,7 +6,7 @@ import type { Classifier } from "../node.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger } from "./logger.js";
-import { out, say } from "./output.js";
+import { say, show } from "./output.js";
 import { ignoreSignals, untilSignal } from "./signals.js";
 
 const gpus = ["auto", "cuda", "vulkan", "metal"] as const;
@@ -96,7 +96,7 @@ port callers need a bearer token, and any will do.`,
     });
     if (!running) return 1;
     const alone = attachToParent();
-    out(`Lintel node on ${running.url}: ${running.models.join(", ")}`);
+    show(`Lintel node on ${running.url}: ${running.models.join(", ")}`);
     await Promise.race([signalled, alone]);
     await running.close();
     process.exit(0);

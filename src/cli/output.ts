@@ -11,6 +11,12 @@ export function say(text: string): void {
   process.stderr.write(`${printableLines(text)}\n`);
 }
 
+/** Writes a line to stdout that nobody has to see: that it can't be written ends nothing. */
+export function show(text: string): void {
+  process.stdout.once("error", () => {});
+  out(text);
+}
+
 /** What others named, such as a model or a caller, in one line: it must not steer the terminal. */
 export const printable = (text: string): string =>
   stripVTControlCharacters(text).replace(/\p{Cc}|\p{Bidi_Control}/gu, " ");

@@ -8,7 +8,7 @@ import { banner, type ServedModel } from "./banner.js";
 import { type Command, configOptions } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger } from "./logger.js";
-import { out, say } from "./output.js";
+import { say, show } from "./output.js";
 import { reloadOnChange, reloadOnSignal } from "./reload.js";
 import { untilSignal } from "./signals.js";
 
@@ -38,7 +38,7 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     onHangUp(reloading);
     const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
     await listed(running.backends.map(({ backend }) => backend));
-    out(
+    show(
       banner({
         version: version(),
         file,

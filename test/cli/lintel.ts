@@ -34,12 +34,17 @@ export class Lintel {
   readonly #child: ChildProcess;
   #changed: () => void = () => {};
 
-  constructor(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv) {
+  constructor(
+    args: readonly string[],
+    cwd: string,
+    env: NodeJS.ProcessEnv,
+    log: "pipe" | number = "pipe",
+  ) {
     const { HOST: _host, PORT: _port, LINTEL_CONFIG: _config, ...rest } = process.env;
     this.#child = spawn(process.execPath, [entry, ...args], {
       cwd,
       env: { ...rest, XDG_STATE_HOME: join(cwd, "state"), ...env },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", log],
     });
     const { stdout, stderr } = this.#child;
     stdout?.setEncoding("utf8").on("data", (text) => {
@@ -91,13 +96,17 @@ export class Lintel {
   }
 }
 
-/** Starts `lintel`. */
+/**
+ * Starts `lintel`.
+ * @param log descriptor of the file that stderr is; absent: what it says is kept
+ */
 export function start(
   args: readonly string[],
   cwd: string = folder(),
   env: NodeJS.ProcessEnv = {},
+  log?: number,
 ): Lintel {
-  return new Lintel(args, cwd, env);
+  return new Lintel(args, cwd, env, log);
 }
 
 /** Runs `lintel` to its end. */

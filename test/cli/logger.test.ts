@@ -6,25 +6,27 @@ import { expect, it } from "vitest";
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const all = Array.from({ length: 300 }, (_, i) => i + 1);
 
-function logging(end: "exit" | "throw" | "stay" | "said") {
+function logging(end: "exit" | "throw" | "stay" | "said" | "flood" | "blocked") {
   const loader = path("../../scripts/typescript-loader.js");
   const child = spawn(process.execPath, ["--import", loader, path("logging.ts"), end], {
-    stdio: ["pipe", "ignore", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
   });
   let text = "";
-  const lines = () =>
+  const said = () =>
     text
       .split("\n")
       .filter((line) => line.startsWith("{"))
-      .map((line) => JSON.parse(line).n);
-  child.stderr.setEncoding("utf8").on("data", (more) => {
-    text += more;
-  });
-  return { child, lines, text: () => text };
+      .map((line) => JSON.parse(line));
+  const read = () =>
+    child.stderr.setEncoding("utf8").on("data", (more) => {
+      text += more;
+    });
+  return { child, read, said, lines: () => said().map(({ n }) => n) };
 }
 
 it.each(["exit", "throw"] as const)("nothing of the log is lost by an end: %s", async (end) => {
-  const { child, lines } = logging(end);
+  const { child, read, lines } = logging(end);
+  read();
   const [code] = await once(child, "close");
   expect(code).toBe(end === "exit" ? 3 : 1);
   // What was being written in the background may come last.
@@ -32,7 +34,8 @@ it.each(["exit", "throw"] as const)("nothing of the log is lost by an end: %s", 
 });
 
 it("writes what waits while the process goes on", async () => {
-  const { child, lines } = logging("stay");
+  const { child, read, lines } = logging("stay");
+  read();
   while (lines().length < all.length) await once(child.stderr, "data");
   expect(lines()).toEqual(all);
   child.stdin.end();
@@ -40,8 +43,28 @@ it("writes what waits while the process goes on", async () => {
 });
 
 it("holds the beginning of what a model server said", async () => {
-  const { child, text } = logging("said");
+  const { child, read, said } = logging("said");
+  read();
   expect(await once(child, "close")).toEqual([0, null]);
-  const line = text().trimEnd().split("\n").at(-1) ?? "";
-  expect(JSON.parse(line)).toMatchObject({ n: 0, said: `${"x".repeat(4000)}…` });
+  expect(said().at(-1)).toMatchObject({ n: 0, said: `${"x".repeat(4000)}…` });
+});
+
+it("keeps so much of what nobody reads, and says how many lines are lost", async () => {
+  const { child, read, said, lines } = logging("flood");
+  await once(child.stdout, "data");
+  read();
+  child.stdin.end();
+  await once(child, "close");
+  const notice = said().at(-1);
+  expect(notice).toMatchObject({ level: 40, msg: expect.stringContaining("lost") });
+  const kept = lines().slice(0, -1);
+  expect(kept).toEqual(kept.map((_, i) => i + 1));
+  expect(kept.length).toBeGreaterThan(500);
+  expect(notice.lost).toBe(3000 - kept.length);
+  expect(notice.lost).toBeGreaterThan(1000);
+});
+
+it("a process ends also where nobody reads its log", async () => {
+  const { child } = logging("blocked");
+  expect(await once(child, "exit")).toEqual([3, null]);
 });

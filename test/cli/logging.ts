@@ -12,4 +12,13 @@ switch (process.argv[2]) {
     throw new Error("nobody caught it");
   case "stay":
     process.stdin.resume();
+    break;
+  case "flood":
+    for (let n = 301; n <= 3000; n++) log.info({ n, much: "x".repeat(1000) }, "line");
+    process.stdin.resume();
+    process.stdout.write("flooded\n");
+    break;
+  case "blocked":
+    for (let n = 301; n <= 3000; n++) log.info({ n, much: "x".repeat(1000) }, "line");
+    process.exit(3);
 }

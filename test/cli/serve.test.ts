@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -35,14 +43,14 @@ async function silentServer(): Promise<{ url: string; asked: Promise<void> }> {
 }
 
 /** A gateway in front of that server, once it listens. */
-async function gateway(more = "") {
+async function gateway(more = "", log?: number) {
   const server = await silentServer();
   const cwd = folder({
     "lintel.yaml": `listen: 127.0.0.1:0
 backends: [{ type: openai, name: remote, url: "${server.url}", models: [tiny] }]
 ${more}`,
   });
-  const lintel = start([], cwd);
+  const lintel = start([], cwd, {}, log);
   started.push(lintel);
   const [, base = ""] = await lintel.until(/ on (http:\S+)\n[\s\S]*curl [\s\S]*\n.*-d .*\n/);
   return { lintel, base, server, cwd };
@@ -71,6 +79,18 @@ test("the banner says what there is and what to try; SIGTERM ends with 0", async
   const logged = lintel.stderr.trimEnd().split("\n");
   for (const line of logged) expect(JSON.parse(line)).toHaveProperty("msg");
   expect(logged.join()).toContain("shutting down");
+});
+
+test.runIf(existsSync("/dev/full"))("a log on a full disk is in nobody's way", async () => {
+  const full = openSync("/dev/full", "w");
+  const { lintel, base } = await gateway("", full);
+  closeSync(full);
+  const models = () => fetch(`${base}/v1/models`, { headers });
+  const some = await Promise.all(Array.from({ length: 100 }, models));
+  expect(some.map(({ status }) => status)).toEqual(some.map(() => 200));
+  expect((await fetch(`${base}/healthz`)).status).toBe(200);
+  lintel.kill("SIGTERM");
+  expect(await lintel.ended).toEqual({ code: 0, signal: null });
 });
 
 test("the banner says where backends are that do not answer yet", async () => {
@@ -214,10 +234,10 @@ test("SIGHUP takes over a changed file; a bad one is named and changes nothing",
 
 test("SIGHUP during the start is taken over after it", async () => {
   // A store that says that the bucket is there once the configuration was changed.
-  const store = createServer((_request, response) => {
+  const store = createServer((_request, response) => void response.end());
+  store.prependOnceListener("request", () => {
     writeFileSync(file, text.replace("backends: []", more));
     lintel.kill("SIGHUP");
-    response.end();
   });
   servers.push(store);
   await new Promise<void>((resolve) => store.listen(0, "127.0.0.1", resolve));

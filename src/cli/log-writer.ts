@@ -1,0 +1,127 @@
+/** Where the log's lines go: a file descriptor that may be full, slow or gone. */
+import { fstatSync, write, writeSync } from "node:fs";
+
+/** Longest that a line waits for others to be written with it, milliseconds. */
+const patience = 50;
+/** Characters after which they are written at once. */
+const enough = 8192;
+/** Most characters that wait while nothing can be written; lines beyond are lost. */
+const most = 1024 * 1024;
+/** How soon is tried again where nobody reads, and after any other failure, milliseconds. */
+const busyMs = 10;
+const failedMs = 1000;
+/** Longest that the end of the process waits for a reader, milliseconds. */
+const farewellMs = 1000;
+
+/**
+ * Writes lines in the background, those of a moment together. Nobody waits for the log, and
+ * nothing fails for it: while it can't be written, lines wait, and those that are too many
+ * are counted.
+ */
+export class LogWriter {
+  readonly #fd: number;
+  /** It takes what it has room for, and says at once where it has none. */
+  readonly #prompt: boolean;
+  readonly #notice: (lost: number) => string;
+  /** What waits. */
+  #lines = "";
+  /** What is being written, until all of it is. */
+  #hand: Buffer | undefined;
+  /** Another thread is at it. */
+  #away = false;
+  #lost = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param stream whose descriptor it is: `process.stderr`
+   * @param notice makes the line that stands where lines were lost
+   */
+  constructor({ fd }: { readonly fd: number }, notice: (lost: number) => string) {
+    this.#fd = fd;
+    this.#prompt = takesOrRefuses(fd);
+    this.#notice = notice;
+  }
+
+  /** Takes a line, with its end. */
+  write(line: string): void {
+    if (this.#lost > 0 || this.#lines.length + line.length > most) {
+      this.#lost++;
+      return;
+    }
+    this.#lines += line;
+    if (!this.#hand) this.#soon();
+  }
+
+  /** Writes what is left, as far as that is possible now: for the end of the process. */
+  end(): void {
+    const until = performance.now() + farewellMs;
+    // The other thread comes to its end, too.
+    let left = this.#away || !this.#hand ? this.#take() : this.#hand;
+    while (left.length > 0) {
+      const { error, done } = attempt(this.#fd, left);
+      if (error && (!isBusy(error) || performance.now() > until)) return;
+      if (error) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyMs);
+      left = left.subarray(done);
+      if (left.length === 0) left = this.#take();
+    }
+  }
+
+  #soon(): void {
+    if (this.#lines.length >= enough) this.#begin();
+    else if (this.#lines) this.#timer ??= setTimeout(() => this.#begin(), patience).unref();
+  }
+
+  #begin(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#push(this.#take());
+  }
+
+  #take(): Buffer {
+    const text = this.#lost > 0 ? this.#lines + this.#notice(this.#lost) : this.#lines;
+    this.#lines = "";
+    this.#lost = 0;
+    return Buffer.from(text);
+  }
+
+  #push(bytes: Buffer): void {
+    this.#hand = bytes;
+    if (this.#prompt) {
+      const { error, done } = attempt(this.#fd, bytes);
+      this.#pushed(error, done);
+    } else {
+      this.#away = true;
+      write(this.#fd, bytes, (error, done) => this.#pushed(error, done));
+    }
+  }
+
+  #pushed(error: unknown, done: number): void {
+    const bytes = this.#hand as Buffer;
+    this.#away = false;
+    if (error) {
+      const pause = isBusy(error) ? busyMs : failedMs;
+      setTimeout(() => this.#push(bytes), pause).unref();
+    } else if (done < bytes.length) {
+      this.#push(bytes.subarray(done));
+    } else {
+      this.#hand = undefined;
+      this.#soon();
+    }
+  }
+}
+
+function attempt(fd: number, bytes: Buffer): { error?: unknown; done: number } {
+  try {
+    return { done: writeSync(fd, bytes) };
+  } catch (error) {
+    return { error, done: 0 };
+  }
+}
+
+const isBusy = (error: unknown) => (error as NodeJS.ErrnoException).code === "EAGAIN";
+
+/** Node lets no write to a pipe or socket wait for its reader once it made a stream of it. */
+function takesOrRefuses(fd: number): boolean {
+  const info = fstatSync(fd);
+  return process.platform !== "win32" && (info.isFIFO() || info.isSocket());
+}
