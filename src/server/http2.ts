@@ -110,13 +110,15 @@ function closeWhenIdle(session: ServerHttp2Session, timeout: number): void {
 /** Every ping, settings frame and reset costs work; a leaking bucket says how many are too many. */
 function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimits): void {
   let level = 0;
-  let then = Date.now();
+  let then = performance.now();
   const count = (cost: number) => {
-    const now = Date.now();
+    const now = performance.now();
     level = Math.max(0, level - ((now - then) / 1000) * limits.controlFrameRate) + cost;
     then = now;
     if (level > limits.controlFrameBurst && !session.destroyed) {
-      session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      // `destroy` says a code only with an error, which would be every stream's.
+      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      session.destroy();
     }
   };
   session.on("ping", () => count(1)).on("remoteSettings", () => count(1));

@@ -1,6 +1,9 @@
 /** HTTP/2 clients that ask for more than they should: the server lives, and serves others. */
-import { describe, expect, it } from "vitest";
-import { http1, serve, session, tcp } from "./serve.js";
+import { afterEach, describe, expect, it, vi } from "vitest";
+
+import { http1, http2, serve, session, tcp } from "./serve.js";
+
+afterEach(() => vi.restoreAllMocks());
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
@@ -127,4 +130,26 @@ it("headers that are too large are refused with 431", async () => {
   const answer = await http1({ port, path: "/hello", headers: { "x-long": "x".repeat(6000) } });
   expect(answer.status).toBe(431);
   expect(JSON.parse(answer.body).error.code).toBe("too_large");
+});
+
+it("tells who floods why it is cut off", async () => {
+  const { url } = await serve({ limits: { controlFrameBurst: 10, controlFrameRate: 1 } });
+  const client = session(url);
+  const failed = new Promise<Error>((resolve) => client.once("error", resolve));
+  const stream = client.request({ ":path": "/hold" });
+  const ended = new Promise<Error>((resolve) => stream.once("error", resolve));
+  await new Promise((resolve) => stream.once("response", resolve));
+  for (let i = 0; i < 20; i++) client.ping(() => {});
+  expect((await failed).message).toContain("code 11");
+  expect((await ended).message).toContain("code 11");
+});
+
+it("takes a clock that is set back for no flood", async () => {
+  const { url } = await serve({ limits: { controlFrameBurst: 10, controlFrameRate: 1 } });
+  const client = session(url);
+  const pong = () => new Promise((resolve) => client.ping(resolve));
+  await http2(client, {});
+  expect(await pong()).toBeNull();
+  vi.spyOn(Date, "now").mockReturnValue(Date.now() - 3_600_000);
+  for (let i = 0; i < 3; i++) expect(await pong()).toBeNull();
 });
