@@ -1,4 +1,4 @@
-/** How the counts of one counter are kept in memory. Times are milliseconds since the epoch. */
+/** How the counts of one counter are kept in memory. */
 import { type Period, periodAt } from "../../core/limits/period.js";
 import type { BudgetPeriod } from "../../core/limits/settings.js";
 import type { Counter, Span, Standing } from "../../core/limits/store.js";
@@ -6,17 +6,25 @@ import type { Counter, Span, Standing } from "../../core/limits/store.js";
 /** Steps of a sliding window: what was counted leaves it at most one step late, never early. */
 export const stepsPerWindow = 60;
 
+/** A moment, milliseconds since the epoch. */
+export interface Moment {
+  /** By the clock that says which day it is, and may be set. */
+  readonly wall: number;
+  /** By one that never goes back, or forward by more than passes. */
+  readonly steady: number;
+}
+
 /** The counts of one counter. */
 export interface Count {
   /** Makes the state that of `now`, before anything is asked. */
-  advance(now: number): void;
+  advance(now: Moment): void;
   /** Wait until an amount fits, milliseconds; 0: it fits now; `Infinity`: never. */
-  waitFor(amount: number, limit: number, now: number): number;
+  waitFor(amount: number, limit: number, now: Moment): number;
   /** Adds an amount at `now`. */
-  add(amount: number, now: number): void;
+  add(amount: number, now: Moment): void;
   /** Puts right by `more` (or less) what was counted at `then`. */
-  correct(more: number, then: number, now: number): void;
-  standing(limit: number, now: number): Standing;
+  correct(more: number, then: Moment, now: Moment): void;
+  standing(limit: number, now: Moment): Standing;
   /** What counts now. */
   readonly total: number;
   /** Whether it is as if nothing had ever been counted. */
@@ -55,8 +63,8 @@ class SlidingCount implements Count {
     return this.#total;
   }
 
-  advance(now: number): void {
-    const first = Math.floor(now / this.#stepMs) - stepsPerWindow;
+  advance(now: Moment): void {
+    const first = Math.floor(now.steady / this.#stepMs) - stepsPerWindow;
     let gone = 0;
     for (; gone < this.#steps.length && (this.#steps[gone] as number) < first; gone++) {
       this.#total -= this.#amounts[gone] as number;
@@ -66,23 +74,22 @@ class SlidingCount implements Count {
     this.#amounts.splice(0, gone);
   }
 
-  waitFor(amount: number, limit: number, now: number): number {
+  waitFor(amount: number, limit: number, now: Moment): number {
     let excess = this.#total + amount - limit;
     if (excess <= 0) return 0;
     if (amount > limit) return Number.POSITIVE_INFINITY;
     for (const [i, step] of this.#steps.entries()) {
       excess -= this.#amounts[i] as number;
-      if (excess <= 0) return this.#leavesAt(step) - now;
+      if (excess <= 0) return this.#leavesAt(step) - now.steady;
     }
     return 0;
   }
 
-  add(amount: number, now: number): void {
+  add(amount: number, now: Moment): void {
     this.#total += amount;
-    const step = Math.floor(now / this.#stepMs);
+    const step = Math.floor(now.steady / this.#stepMs);
     const last = this.#steps.length - 1;
-    // The clock may have been set back: then it counts for longer.
-    if (last >= 0 && (this.#steps[last] as number) >= step) {
+    if (this.#steps[last] === step) {
       this.#amounts[last] = (this.#amounts[last] as number) + amount;
     } else {
       this.#steps.push(step);
@@ -90,12 +97,12 @@ class SlidingCount implements Count {
     }
   }
 
-  correct(more: number, then: number, now: number): void {
+  correct(more: number, then: Moment, now: Moment): void {
     if (more > 0) {
       this.add(more, now);
       return;
     }
-    const step = Math.floor(then / this.#stepMs);
+    const step = Math.floor(then.steady / this.#stepMs);
     const i = this.#steps.findLastIndex((s) => s <= step);
     if (this.#steps[i] !== step) return;
     const less = Math.min(-more, this.#amounts[i] as number);
@@ -103,9 +110,9 @@ class SlidingCount implements Count {
     this.#total -= less;
   }
 
-  standing(limit: number, now: number): Standing {
+  standing(limit: number, now: Moment): Standing {
     const last = this.#steps.at(-1);
-    const resetMs = this.#total === 0 || last === undefined ? 0 : this.#leavesAt(last) - now;
+    const resetMs = this.#total === 0 || last === undefined ? 0 : this.#leavesAt(last) - now.steady;
     return { remaining: Math.max(0, limit - this.#total), resetMs };
   }
 
@@ -137,28 +144,28 @@ export class CalendarCount implements Count {
     return { start: this.#period.start, used: this.#used };
   }
 
-  advance(now: number): void {
+  advance(now: Moment): void {
     // A clock that was set back does not bring a new period.
-    if (now < this.#period.end) return;
-    this.#period = periodAt(this.#kind, now);
+    if (now.wall < this.#period.end) return;
+    this.#period = periodAt(this.#kind, now.wall);
     this.#used = 0;
   }
 
-  waitFor(amount: number, limit: number, now: number): number {
+  waitFor(amount: number, limit: number, now: Moment): number {
     if (this.#used + amount <= limit) return 0;
-    return amount > limit ? Number.POSITIVE_INFINITY : this.#period.end - now;
+    return amount > limit ? Number.POSITIVE_INFINITY : this.#period.end - now.wall;
   }
 
   add(amount: number): void {
     this.#used += amount;
   }
 
-  correct(more: number, then: number): void {
-    if (more > 0 || then >= this.#period.start) this.#used = Math.max(0, this.#used + more);
+  correct(more: number, then: Moment): void {
+    if (more > 0 || then.wall >= this.#period.start) this.#used = Math.max(0, this.#used + more);
   }
 
-  standing(limit: number, now: number): Standing {
-    const resetMs = this.#used === 0 ? 0 : this.#period.end - now;
+  standing(limit: number, now: Moment): Standing {
+    const resetMs = this.#used === 0 ? 0 : this.#period.end - now.wall;
     return { remaining: Math.max(0, limit - this.#used), resetMs };
   }
 }

@@ -7,12 +7,21 @@ import type {
   StoreState,
   Verdict,
 } from "../../core/limits/store.js";
-import { CalendarCount, type Count, claimedWaitMs, countFor, shareOf } from "./counts.js";
+import {
+  CalendarCount,
+  type Count,
+  claimedWaitMs,
+  countFor,
+  type Moment,
+  shareOf,
+} from "./counts.js";
 
 /** What can be set about it. */
 export interface MemoryLimitOptions {
   /** Milliseconds since the epoch. Default: the system's. */
-  readonly clock?: () => number;
+  readonly clock?: (() => number) | undefined;
+  /** The same, never set: for sliding windows. Default: `clock`, or the process's own. */
+  readonly steady?: (() => number) | undefined;
   /** Each counter's limit is divided by this. Default 1. */
   readonly replicas?: number;
 }
@@ -44,19 +53,22 @@ interface Counted {
 }
 
 interface MemoryReservation extends Reservation {
-  readonly at: number;
+  readonly at: Moment;
   settled: boolean;
 }
 
 /** Counters that are looked at for being idle whenever a new one is made. */
 const looked = 2;
 
+const steadyNow = () => performance.timeOrigin + performance.now();
+
 /** Makes an empty store. */
 export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore {
-  const { clock = Date.now, replicas = 1 } = options;
+  const { clock = Date.now, steady = options.clock ?? steadyNow, replicas = 1 } = options;
+  const moment = (): Moment => ({ wall: clock(), steady: steady() });
   const counts = new Map<string, Counted>();
 
-  const countOf = ({ key, span, estimated }: Claim["counter"], now: number): Counted => {
+  const countOf = ({ key, span, estimated }: Claim["counter"], now: Moment): Counted => {
     let count = counts.get(key);
     if (!count) {
       count = { all: countFor(span), claimed: estimated ? countFor(span) : undefined };
@@ -69,7 +81,7 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
 
   return {
     reserve(claims) {
-      const now = clock();
+      const now = moment();
       const known = counts.size;
       const found: Counted[] = [];
       let refused = -1;
@@ -104,7 +116,7 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
       const reservation = given as MemoryReservation;
       if (reservation.settled) return;
       reservation.settled = true;
-      const now = clock();
+      const now = moment();
       for (const [i, { counter, amount }] of reservation.claims.entries()) {
         const took = counter.span.type === "running" ? 0 : (amounts[i] ?? amount);
         if (took === amount && !counter.estimated) continue;
@@ -114,7 +126,7 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
       }
     },
     entries() {
-      const now = clock();
+      const now = moment();
       const all: CalendarEntry[] = [];
       for (const [key, { all: count }] of counts) {
         if (!(count instanceof CalendarCount)) continue;
@@ -124,7 +136,7 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
       return all;
     },
     restore(counter, { start, used }) {
-      const { all: count } = countOf(counter, clock());
+      const { all: count } = countOf(counter, moment());
       if (count instanceof CalendarCount && count.counted.start === start) count.add(used);
     },
     get size() {
@@ -142,7 +154,7 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
  * first: as many at least as are made, so that callers who never come back do
  * not fill the memory.
  */
-function tidy(counts: Map<string, Counted>, now: number): void {
+function tidy(counts: Map<string, Counted>, now: Moment): void {
   let left = looked;
   for (const [key, count] of counts) {
     if (left-- === 0) return;
@@ -153,7 +165,7 @@ function tidy(counts: Map<string, Counted>, now: number): void {
 }
 
 /** A short wait where what was really used leaves room: the calls that claim the rest end some time. */
-function waitFor(amount: number, { all, claimed }: Counted, limit: number, now: number): number {
+function waitFor(amount: number, { all, claimed }: Counted, limit: number, now: Moment): number {
   const wait = all.waitFor(amount, limit, now);
   if (!claimed || wait <= claimedWaitMs || wait === Number.POSITIVE_INFINITY) return wait;
   return all.waitFor(amount - claimed.total, limit, now) === 0 ? claimedWaitMs : wait;

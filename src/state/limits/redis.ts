@@ -54,7 +54,7 @@ export function redisLimits(
 ): LimitStore {
   const { onFailure = "open", replicas = 1, leaseMs = 30_000, clock } = options;
   const ownClock = clock ?? Date.now;
-  const local = memoryLimits({ clock: ownClock, replicas });
+  const local = memoryLimits({ clock, replicas });
   // One tag for all keys: a call's counters have to be in one slot of a cluster.
   const prefix = `${connection.keyPrefix}{limits}:`;
   preload(connection, [reserveScript, settleScript, renewScript, chargeScript]);

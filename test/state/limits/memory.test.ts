@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Counter } from "../../../src/core/limits/store.js";
+import type { Claim, Counter } from "../../../src/core/limits/store.js";
 import { memoryLimits } from "../../../src/state/limits/memory.js";
 import { limitContract } from "./contract.js";
 
@@ -54,4 +54,22 @@ it("goes on with what was counted before a restart", () => {
   const nextDay = memoryLimits({ clock: () => now + 86_400_000 });
   for (const entry of before.entries()) nextDay.restore(images, entry);
   expect(nextDay.reserve([{ counter: images, amount: 10 }]).granted).toBe(true);
+});
+
+it("counts a minute, and the days of the calendar, where the clock is set", () => {
+  const noon = Date.UTC(2026, 4, 5, 12);
+  const clock = { wall: noon, steady: noon };
+  const store = memoryLimits({ clock: () => clock.wall, steady: () => clock.steady });
+  const calls = { counter: perMinute("caller:alice", 2), amount: 1 };
+  const perDay: Counter = { ...calls.counter, key: "d", span: { type: "calendar", period: "day" } };
+  const images = { counter: perDay, amount: 1 };
+  const granted = (claim: Claim) => store.reserve([claim]).granted;
+  expect([granted(calls), granted(calls), granted(calls)]).toEqual([true, true, false]);
+  clock.wall -= 3_600_000;
+  expect(store.reserve([calls])).toMatchObject({ granted: false, waitMs: 61_000 });
+  clock.steady += 61_000;
+  expect([granted(calls), granted(calls), granted(calls)]).toEqual([true, true, false]);
+  expect([granted(images), granted(images), granted(images)]).toEqual([true, true, false]);
+  clock.wall += 86_400_000;
+  expect([granted(calls), granted(images)]).toEqual([false, true]);
 });
