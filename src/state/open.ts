@@ -37,12 +37,14 @@ export interface State {
   /** Where records of calls go, and what they come to. */
   readonly usage?: UsageSink &
     UsageHistory & {
-      /** Whether records wait for the database. */
+      /** Whether records wait for the database, or can't be written at all. */
       readonly away: boolean;
       /** How often they began to. */
       readonly outages: number;
       /** Records that can't be written now. */
       readonly lost: number;
+      /** Records that could not be written since the start. */
+      readonly lostTotal: number;
     };
   /** Begins what happens in the background; called once callers can be answered. */
   start(): void;
@@ -129,13 +131,16 @@ function openUsage(
       });
     },
     get away() {
-      return shipper.away;
+      return shipper.away || journal.lost > 0;
     },
     get outages() {
       return shipper.outages;
     },
     get lost() {
       return journal.lost;
+    },
+    get lostTotal() {
+      return journal.lostTotal;
     },
     start: () => void shipper.start(),
     close: () => shipper.close(),

@@ -14,7 +14,7 @@ export interface Sources {
   /** The database, as far as tokens are concerned. */
   readonly tokens?: Outages | undefined;
   /** The database, as far as usage is concerned. */
-  readonly usage?: (Outages & { readonly lost: number }) | undefined;
+  readonly usage?: (Outages & { readonly lost: number; readonly lostTotal: number }) | undefined;
 }
 
 /** How a database is. */
@@ -100,6 +100,9 @@ export function gauges(sources: Sources): Instrument[] {
       "{record}",
       "Records of calls that can't be written now, not even to the disk.",
       () => (usage ? one(usage.lost) : []),
+    ),
+    counter("lintel.usage.lost", "{record}", "Records of calls that could not be written.", () =>
+      usage ? one(usage.lostTotal) : [],
     ),
     ...ofProcess(),
   ];

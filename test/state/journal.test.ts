@@ -205,14 +205,16 @@ describe("the database is away", () => {
 
 test("a full or broken disk does not hold calls up", async () => {
   writeFileSync(directory, "a file where the folder should be");
-  const { journal } = opened();
+  let now = 0;
+  const journal = new Journal({ directory, log, now: () => now });
   await Promise.all([journal.keep(record()), journal.keep(record())]);
   await journal.keep(record());
   expect(journal.lost).toBe(3);
   expect(log.error).toHaveBeenCalledTimes(1);
   rmSync(directory);
+  now = 1000;
   await journal.keep(record());
-  expect([journal.lost, files().length]).toEqual([0, 1]);
+  expect([journal.lost, journal.lostTotal, files().length]).toEqual([0, 3, 1]);
 });
 
 test("a folder that can't be read holds nothing up, and its records arrive later", async () => {

@@ -131,7 +131,7 @@ describe("as Prometheus reads them", () => {
       routing: () => ({ endpoints: [], retries: { requests: 0, retries: 0, denied: 4 } }),
       limits: { state },
       tokens: { away: true, outages: 3 },
-      usage: { away: false, outages: 1, lost: 5 },
+      usage: { away: false, outages: 1, lost: 5, lostTotal: 7 },
     });
     const text = open.prometheus?.() ?? "";
     expect(of(text, "lintel_store_available", '"limits"')).toEqual([0]);
@@ -143,12 +143,17 @@ describe("as Prometheus reads them", () => {
     expect(of(text, "lintel_store_decided_without_total")).toEqual([31]);
     expect(of(text, "lintel_retries_denied_total")).toEqual([4]);
     expect(of(text, "lintel_usage_unwritten")).toEqual([5]);
+    expect(of(text, "lintel_usage_lost_total")).toEqual([7]);
   });
 
   test("names that callers choose can't break a line, nor fill the memory", async () => {
     const open = await telemetryOf({ prometheus: true });
     const name = 'a"b\\c\nd';
-    const models = [{ name, targets: [{ backend: "a", model: "m" }] }];
+    const targets = [{ backend: "a", model: "m" }];
+    const models = [
+      { name, targets },
+      { name: "m", targets },
+    ];
     const core = coreOf([backend("a")], { models }, { telemetry: open.telemetry });
     await run(core, "chat", { ...hello, model: name });
     for (let i = 0; i < 2100; i++) {

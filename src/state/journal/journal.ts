@@ -5,7 +5,7 @@
  * share a write. Nothing is synced to the disk for it: a power cut may take the
  * last seconds.
  */
-import { closeSync, openSync, utimesSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync, rmSync, utimesSync, writeSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Logger } from "../../core/log.js";
 import type { UsageRecord, UsageSink } from "../../core/usage/record.js";
@@ -19,15 +19,21 @@ export interface JournalSettings {
   readonly log: Logger;
   /** Called when there is something to send on. */
   readonly onWrite?: (() => void) | undefined;
+  /** Milliseconds since some moment; never goes back. Default: the process's own. */
+  readonly now?: (() => number) | undefined;
 }
 
 /** Where a new file begins, bytes: about 3000 records. */
 const segmentBytes = 1024 * 1024;
 
+/** How long a disk that failed is left alone, milliseconds. */
+const retryMs = 1000;
+
 /** The file that is written to. */
 interface Open {
   readonly path: string;
   readonly fd: number;
+  /** Of whole lines. */
   bytes: number;
 }
 
@@ -39,6 +45,8 @@ export class Journal implements UsageSink {
   #lines: string[] = [];
   #written: Promise<void> | undefined;
   #lost = 0;
+  #lostTotal = 0;
+  #retryAt = Number.NEGATIVE_INFINITY;
   /** No room is left for more: set by who sends records on. */
   full = false;
 
@@ -49,6 +57,11 @@ export class Journal implements UsageSink {
   /** Records that could not be written since the last one that could. */
   get lost(): number {
     return this.#lost;
+  }
+
+  /** Records that could not be written, ever. */
+  get lostTotal(): number {
+    return this.#lostTotal;
   }
 
   /** Name of the file that is written to. */
@@ -94,6 +107,7 @@ export class Journal implements UsageSink {
     this.#open = undefined;
     try {
       if (open) closeSync(open.fd);
+      if (open?.bytes === 0) rmSync(open.path, { force: true });
     } catch (error) {
       // What was written goes on its way; how much of it the disk took shows there.
       const { message } = error as Error;
@@ -114,13 +128,21 @@ export class Journal implements UsageSink {
 
   #write(bytes: Buffer): void {
     if (this.full) throw new Error("too much waits for the database");
-    this.#open ??= this.#begin();
-    const open = this.#open;
-    for (let done = 0; done < bytes.length; ) {
-      done += writeSync(open.fd, bytes, done);
+    if (this.#now() < this.#retryAt) throw new Error("the disk failed a moment ago");
+    try {
+      this.#open ??= this.#begin();
+      append(this.#open, bytes);
+    } catch (error) {
+      this.#retryAt = this.#now() + retryMs;
+      // What is whole goes on its way; the next file may be luckier.
+      this.seal();
+      throw error;
     }
-    open.bytes += bytes.length;
-    if (open.bytes >= segmentBytes) this.seal();
+    if (this.#open.bytes >= segmentBytes) this.seal();
+  }
+
+  #now(): number {
+    return this.#settings.now?.() ?? performance.now();
   }
 
   #begin(): Open {
@@ -137,7 +159,21 @@ export class Journal implements UsageSink {
       this.#settings.log.error({ error: message }, "usage can't be written, records are lost");
     }
     this.#lost += records;
-    // It may end in half a line.
-    this.seal();
+    this.#lostTotal += records;
   }
+}
+
+/** Appends lines: all, or none where the disk lets it take back what it took. */
+function append(open: Open, bytes: Buffer): void {
+  try {
+    for (let done = 0; done < bytes.length; ) done += writeSync(open.fd, bytes, done);
+  } catch (error) {
+    try {
+      ftruncateSync(open.fd, open.bytes);
+    } catch {
+      // It ends in half a line then, which is passed over.
+    }
+    throw error;
+  }
+  open.bytes += bytes.length;
 }

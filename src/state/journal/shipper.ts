@@ -65,6 +65,8 @@ export class Shipper {
   #purgedAt = 0;
   /** Files that were tried, and stay. */
   readonly #stuck = new Set<string>();
+  /** Files whose half-written line was in the log. */
+  readonly #torn = new Set<string>();
   #closed = false;
 
   constructor(settings: ShipperSettings) {
@@ -171,8 +173,11 @@ export class Shipper {
       if (name === journal?.current) continue;
       const info = await stat(join(directory, name)).catch(() => undefined);
       if (!info) continue;
-      const { mtimeMs } = info;
-      if (isOwn(name) || isOrphan(name, Date.now() - mtimeMs)) found.push({ name, mtimeMs });
+      const { mtimeMs, size } = info;
+      if (!isOwn(name) && !isOrphan(name, Date.now() - mtimeMs)) continue;
+      // A disk that was full leaves them; they wait for no database.
+      if (size === 0) await rm(join(directory, name), { force: true }).catch(() => {});
+      else found.push({ name, mtimeMs });
     }
     return found.sort((a, b) => a.mtimeMs - b.mtimeMs).map(({ name }) => name);
   }
@@ -200,7 +205,10 @@ export class Shipper {
     const lines = text.split("\n");
     const tail = lines.pop();
     // Cut off half-way with the process: that call's answer was not complete.
-    if (tail) log.warn({ file: name }, "a half-written line of usage is passed over");
+    if (tail && !this.#torn.has(name)) {
+      this.#torn.add(name);
+      log.warn({ file: name }, "a half-written line of usage is passed over");
+    }
     const refused = await usage.insert(lines.filter((line) => line !== ""));
     for (const { line, reason } of refused) {
       log.error({ error: reason, line }, "the database does not take a record of usage");
@@ -208,6 +216,7 @@ export class Shipper {
       await appendFile(join(directory, "refused.jsonl"), `${line}\n`);
     }
     await rm(path, { force: true });
+    this.#torn.delete(name);
   }
 
   async #purge(): Promise<void> {
