@@ -211,6 +211,23 @@ describe("tokens of a database", () => {
     expect(JSON.stringify(log.warn.mock.calls)).not.toContain("lt_");
   });
 
+  test("a store that hangs holds nobody up for long, those who come later not at all", async () => {
+    vi.useFakeTimers();
+    try {
+      const store = new ScriptedStore();
+      const [first, second, third] = ["a", "b", "c"].map((id) => store.add(id));
+      const tokens = remembered(store);
+      store.gate = new Promise(() => {});
+      const early = [who(tokens, first as string), who(tokens, second as string)];
+      await vi.advanceTimersByTimeAsync(2000);
+      expect(await Promise.all(early)).toEqual(early.map(() => expect.stringMatching(/^unavail/)));
+      expect(await who(tokens, third as string)).toMatch(/^unavailable/);
+      expect(store.asked).toHaveLength(1);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test("away for a moment: asked again soon, however seldom changes are asked for", async () => {
     vi.useFakeTimers();
     try {

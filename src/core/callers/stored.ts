@@ -35,6 +35,9 @@ const queueSize = 5000;
 /** How soon a store that is away is asked again, milliseconds. */
 const retryMs = 1000;
 
+/** Longest that callers wait for the store to look their tokens up, milliseconds. */
+const answerMs = 2000;
+
 interface Waiting {
   readonly resolve: (known: Entry | undefined) => void;
   readonly reject: (error: unknown) => void;
@@ -135,7 +138,7 @@ export class StoredTokens implements CallerSource {
       for (const [hash] of batch) this.#queue.delete(hash);
       try {
         const version = this.#version;
-        const tokens = await this.#store.find(batch.map(([hash]) => hash));
+        const tokens = await inTime(this.#store.find(batch.map(([hash]) => hash)));
         if (version !== this.#version) {
           // A change that came in between may be one of these tokens': what was read is stale.
           for (const [hash, waiting] of batch) {
@@ -151,7 +154,10 @@ export class StoredTokens implements CallerSource {
           for (const { resolve } of waiting) resolve(entry);
         }
       } catch (error) {
-        for (const [, waiting] of batch) for (const { reject } of waiting) reject(error);
+        // Those behind them would wait as long, for the same.
+        const all = [...batch, ...this.#queue];
+        this.#queue.clear();
+        for (const [, waiting] of all) for (const { reject } of waiting) reject(error);
       }
     }
     this.#asking = false;
@@ -208,6 +214,15 @@ export class StoredTokens implements CallerSource {
     // Found out by a question between two times of following changes, which may be far apart.
     if (this.#timer && !this.#closed) this.#schedule();
   }
+}
+
+/** An answer of the store, which may hang for longer than callers should. */
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const tooLate = () => reject(new Error(`no answer within ${answerMs} ms`));
+    const timer = setTimeout(tooLate, answerMs);
+    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 /** What is remembered of a stored token, by each hash that leads to it. */

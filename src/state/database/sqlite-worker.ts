@@ -31,6 +31,9 @@ export type Answer =
 /** How long a writer waits for another process's, milliseconds. */
 const busyMs = 10_000;
 
+/** The same for rows that are tried again anyway: questions behind them wait as long. */
+const insertBusyMs = 500;
+
 const { path } = workerData as { path: string };
 let database: SqliteDatabase | undefined;
 type Prepared = ReturnType<SqliteDatabase["prepare"]>;
@@ -103,7 +106,12 @@ async function answer(question: Question): Promise<readonly (readonly Row[])[]> 
   const db = database;
   const { statements = [], insertion } = question;
   if (insertion) {
-    transaction(db, () => insert(db, insertion));
+    db.exec(`PRAGMA busy_timeout = ${insertBusyMs}`);
+    try {
+      transaction(db, () => insert(db, insertion));
+    } finally {
+      db.exec(`PRAGMA busy_timeout = ${busyMs}`);
+    }
     return [];
   }
   const reading = statements.every(({ text }) => text.startsWith("SELECT"));
