@@ -211,6 +211,22 @@ describe("tokens of a database", () => {
     expect(JSON.stringify(log.warn.mock.calls)).not.toContain("lt_");
   });
 
+  test("a token that is not there is asked for again where the clock is set back", async () => {
+    vi.useFakeTimers();
+    try {
+      const store = new ScriptedStore();
+      const tokens = remembered(store);
+      const secret = createToken();
+      expect(await who(tokens, secret)).toBeUndefined();
+      vi.setSystemTime(Date.now() - 3_600_000);
+      vi.advanceTimersByTime(1001);
+      await who(tokens, secret);
+      expect(store.asked).toHaveLength(2);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test("a store that hangs holds nobody up for long, those who come later not at all", async () => {
     vi.useFakeTimers();
     try {

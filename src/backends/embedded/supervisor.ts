@@ -85,7 +85,7 @@ export class Supervisor<T> {
    */
   up(): Promise<T> {
     this.start();
-    const soon = this.#due - Date.now() <= this.#times.patience;
+    const soon = this.#due - performance.now() <= this.#times.patience;
     const worthIt = this.#connection !== undefined || (soon && this.#crashes < tooMany);
     if (this.#closed || !worthIt) return Promise.reject(this.unavailable());
     return this.#attempt.promise;
@@ -111,7 +111,7 @@ export class Supervisor<T> {
     return new LintelError(
       "unavailable",
       "the process that runs the embedded models ended unexpectedly; it is being started again",
-      { retryAfter: Math.max(1, Math.ceil((this.#due - Date.now()) / 1000)), cause },
+      { retryAfter: Math.max(1, Math.ceil((this.#due - performance.now()) / 1000)), cause },
     );
   }
 
@@ -127,7 +127,7 @@ export class Supervisor<T> {
     while (!this.#closed) {
       const ending = await this.#life();
       if (this.#closed) break;
-      const pause = this.#due - Date.now();
+      const pause = Math.ceil(this.#due - performance.now());
       this.#log.error(
         { node: "embedded", ending, crashes: this.#crashes, pause },
         "the process of the embedded models ended",
@@ -145,7 +145,7 @@ export class Supervisor<T> {
   /** One child, from its start to its end. */
   async #life(): Promise<string> {
     const attempt = this.#attempt;
-    const begin = Date.now();
+    const begin = performance.now();
     const child = new Child(this.#settings, this.#log);
     this.#child = child;
     const starting = child.listening
@@ -160,8 +160,8 @@ export class Supervisor<T> {
     const ending = await child.ended;
     this.#child = undefined;
     this.#connection = undefined;
-    if (Date.now() - begin >= this.#times.healthyAfter) this.#crashes = 0;
-    this.#due = Date.now() + this.#pause(this.#crashes++);
+    if (performance.now() - begin >= this.#times.healthyAfter) this.#crashes = 0;
+    this.#due = performance.now() + this.#pause(this.#crashes++);
     this.#attempt = newAttempt();
     // For those who still wait for this child; nothing happens if it did answer.
     attempt.reject(this.unavailable());

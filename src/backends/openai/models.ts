@@ -130,7 +130,7 @@ export class Models {
     const profile = profileOf(model, this.dialect.images);
     const { auto, names } = this.#source;
     const known = profile.server !== "unknown" || this.#owner !== undefined;
-    if (known || !auto || !names || Date.now() < this.#askAgainAt) return profile;
+    if (known || !auto || !names || performance.now() < this.#askAgainAt) return profile;
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
     });
@@ -147,7 +147,7 @@ export class Models {
       // Who is away for now is asked again by the next call, who hangs is not by each.
       const { code, retry } = toLintelError(thrown);
       if (retry !== "anywhere") this.#owner = "";
-      if (code === "timeout") this.#askAgainAt = Date.now() + askAgainMs;
+      if (code === "timeout") this.#askAgainAt = performance.now() + askAgainMs;
     }
   }
 

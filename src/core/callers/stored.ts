@@ -53,7 +53,7 @@ export class StoredTokens implements CallerSource {
   readonly #store: TokenStore;
   readonly #settings: Required<StoredTokensSettings>;
   readonly #known: Recent<string, Entry>;
-  /** Hashes that are not in the store, and until when that is believed. */
+  /** Hashes that are not in the store, and until when that is believed, by `performance.now`. */
   readonly #unknown: Recent<string, number>;
   #queue = new Map<string, Waiting[]>();
   #asking = false;
@@ -101,7 +101,7 @@ export class StoredTokens implements CallerSource {
     const hash = hashToken(token);
     const entry = this.#known.get(hash);
     if (entry) return admit(entry);
-    if ((this.#unknown.get(hash) ?? 0) > Date.now()) return undefined;
+    if ((this.#unknown.get(hash) ?? 0) > performance.now()) return undefined;
     if (this.#away) return this.#unseen(token);
     return this.#ask(hash).then(
       (found) => found && admit(found),
@@ -150,7 +150,7 @@ export class StoredTokens implements CallerSource {
         for (const [hash, waiting] of batch) {
           const entry = found.get(hash);
           if (entry) this.#known.set(hash, entry);
-          else this.#unknown.set(hash, Date.now() + unknownMs);
+          else this.#unknown.set(hash, performance.now() + unknownMs);
           for (const { resolve } of waiting) resolve(entry);
         }
       } catch (error) {

@@ -158,7 +158,8 @@ export class RedisConnection {
         "the store is away: deciding without it until it is back",
       );
     }
-    if (this.#available && Date.now() - this.#cameBackAt > calmMs) this.#probeMs = firstProbeMs;
+    if (this.#available && performance.now() - this.#cameBackAt > calmMs)
+      this.#probeMs = firstProbeMs;
     this.#available = false;
     this.#decided?.();
     this.#probe ??= this.#probeLater();
@@ -185,7 +186,7 @@ export class RedisConnection {
     if (this.#available || this.#closed) return;
     this.#available = true;
     this.#late = 0;
-    this.#cameBackAt = Date.now();
+    this.#cameBackAt = performance.now();
     if (this.#said) this.#log.info({ store: "redis" }, "the store is back");
     for (const listener of this.#back) listener();
     this.#decided?.();
