@@ -1,6 +1,7 @@
 /** What a token may do, as it is said on the command line. */
 import { duration, time } from "../config/quantities.js";
 import type { Budget, BudgetPeriod, CallerLimits } from "../core/limits/settings.js";
+import { stars } from "../core/pattern.js";
 import type { NewToken } from "../state/database/tokens.js";
 import { type Given, type Option, UsageError } from "./command.js";
 
@@ -17,7 +18,10 @@ export const tokenOptions = {
     short: "n",
     help: "who it is for; names the caller in logs, limits and usage",
   },
-  models: { value: "A,B", help: "models that it may use, by name or prefix* (default: all)" },
+  models: {
+    value: "A,B",
+    help: "models that it may use; one * in a name stands for anything (default: all)",
+  },
   rpm: { value: "N", help: "requests per minute, or unlimited" },
   tpm: { value: "N", help: "tokens per minute, or unlimited" },
   "images-per-day": { value: "N", help: "images per day (UTC), or unlimited" },
@@ -57,6 +61,9 @@ function modelsOf(given: Given): readonly string[] | undefined {
     .map((model) => model.trim())
     .filter((model) => model !== "");
   if (models?.length === 0) throw new UsageError("--models needs at least one name");
+  for (const model of models ?? []) {
+    if (stars(model) > 1) throw new UsageError(`--models: ${model} must have at most one *`);
+  }
   return models;
 }
 

@@ -3,17 +3,17 @@ import { z } from "zod";
 import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
 import { limitsOf, limitsSchema } from "./caller-limits.js";
-import { httpUrl } from "./fields.js";
+import { httpUrl, modelPattern } from "./fields.js";
 import { duration, time, wait } from "./quantities.js";
 
 const name = () => z.string().min(1);
 
 const models = () =>
   z
-    .array(name())
+    .array(modelPattern())
     .min(1)
     .optional()
-    .describe("Names or prefix* patterns of the models that it may use. Default: all.");
+    .describe("Models that it may use; one * in a name stands for anything. Default: all.");
 
 const token = z.strictObject({
   name: name().describe("Who it was issued to; names the caller in logs and limits."),

@@ -1,7 +1,8 @@
 /** Mistakes that no field shows alone: names that must be unique or refer to others, files, order. */
 import { closeSync, openSync } from "node:fs";
 import { resolve } from "node:path";
-import { nameOver, restOf } from "../core/routing/names.js";
+import { fits } from "../core/pattern.js";
+import { nameOver } from "../core/routing/names.js";
 import { checkModels } from "./model-checks.js";
 import type { Finding } from "./problems.js";
 import { didYouMean } from "./suggest.js";
@@ -132,7 +133,7 @@ function checkDefaultModels(
   return ["chat", "image"].flatMap((task) => {
     const name = defaults[task];
     if (typeof name !== "string" || name === "" || known.includes(name)) return [];
-    if (known.some((wildcard) => restOf(wildcard, name) !== undefined)) return [];
+    if (known.some((pattern) => fits(pattern, name))) return [];
     const over = backends
       .map((backend) => nameOverIt(models, backend.name, name))
       .find((other) => other !== undefined);

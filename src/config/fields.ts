@@ -9,3 +9,10 @@ export const httpUrl = z
   .url({ protocol: /^https?$/, error: "must be an http:// or https:// address" })
   .refine((text) => !/[?#]/.test(text), { error: "must have no query and no fragment" })
   .transform((text) => text.replace(/\/+$/, ""));
+
+/** The name of a model, or a pattern of such names. */
+export const modelPattern = () =>
+  z
+    .string()
+    .min(1)
+    .regex(/^[^*]*\*?[^*]*$/, { error: "must have at most one *" });

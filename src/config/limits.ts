@@ -5,11 +5,10 @@ import type { LimitParts } from "../core/limits/step.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { CountingSettings } from "../state/counting.js";
 import { limitsOf, limitsSchema } from "./caller-limits.js";
+import { modelPattern } from "./fields.js";
 import { period, size, waitOrNone } from "./quantities.js";
 import { redisSettings } from "./redis.js";
 import type { Config } from "./schema.js";
-
-const pattern = () => z.string().min(1);
 
 export const limitSettingsSchema = z.strictObject({
   global: limitsSchema.optional().describe("Of all calls together."),
@@ -19,7 +18,9 @@ export const limitSettingsSchema = z.strictObject({
   models: z
     .array(
       limitsSchema.extend({
-        model: pattern().describe("Name or prefix* pattern; models that it fits count together."),
+        model: modelPattern().describe(
+          "Name; one * in it stands for anything. Models that it fits count together.",
+        ),
       }),
     )
     .default([])
@@ -30,7 +31,9 @@ const price = () => z.number().min(0).max(1_000_000).default(0);
 
 export const pricesSchema = z.array(
   z.strictObject({
-    model: pattern().describe("Name or prefix* pattern; the first entry that fits counts."),
+    model: modelPattern().describe(
+      "Name; one * in it stands for anything. The first entry that fits counts.",
+    ),
     input: price().describe("Per million tokens of prompts."),
     output: price().describe("Per million tokens of completions."),
     image: price().describe("Per image."),

@@ -1,4 +1,5 @@
 /** Mistakes in the entries of models, and in what refers to backends. */
+import { stars } from "../core/pattern.js";
 import type { Finding, Path } from "./problems.js";
 import { didYouMean } from "./suggest.js";
 
@@ -69,19 +70,19 @@ function checkTargets(model: Fields, i: number): Finding[] {
   return found;
 }
 
-const stars = (text: unknown) => (typeof text === "string" ? text.split("*").length - 1 : 0);
+const starsIn = (text: unknown) => (typeof text === "string" ? stars(text) : 0);
 
 function checkWildcards(model: Fields, i: number): Finding[] {
   const found: Finding[] = [];
   const once = (text: unknown, path: Path) => {
-    if (stars(text) > 1) found.push({ path, message: "must have at most one *" });
+    if (starsIn(text) > 1) found.push({ path, message: "must have at most one *" });
   };
   once(model.name, ["models", i, "name"]);
-  const wild = stars(model.name) > 0;
+  const wild = starsIn(model.name) > 0;
   for (const [j, alias] of texts(model.aliases).entries()) {
     const path = ["models", i, "aliases", j];
     once(alias, path);
-    if (wild && stars(alias) === 0) {
+    if (wild && starsIn(alias) === 0) {
       found.push({ path, message: "must have a *, since the model's name has one" });
     }
   }
@@ -94,7 +95,7 @@ function checkWildcards(model: Fields, i: number): Finding[] {
   ];
   for (const [upstream, path] of upstreams) {
     once(upstream, path);
-    if (!wild && stars(upstream) > 0) {
+    if (!wild && starsIn(upstream) > 0) {
       found.push({ path, message: "must have no *, since the model's name has none" });
     }
   }

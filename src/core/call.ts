@@ -21,7 +21,7 @@ export interface Caller {
    * caller; absent for callers that nobody knows.
    */
   readonly token?: string | undefined;
-  /** Names or `prefix*` patterns of the models that the caller may use; absent: all. */
+  /** Names of the models that the caller may use, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[];
   /** The caller's own limits; they replace those of every caller, one by one. */
   readonly limits?: CallerLimits | undefined;

@@ -1,6 +1,18 @@
-/** Names with a wildcard at the end. */
+/** Patterns of names: one `*` in them stands for anything, a second one for itself. */
 
-/** Whether a name is the pattern, or begins with it where the pattern ends in `*`. */
-export function fits(pattern: string, name: string): boolean {
-  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+/** What the `*` of a pattern fits in a name; `undefined`: it does not fit, or the pattern has none. */
+export function restOf(pattern: string, name: string): string | undefined {
+  const star = pattern.indexOf("*");
+  if (star < 0 || name.length < pattern.length - 1) return undefined;
+  const after = pattern.slice(star + 1);
+  if (!name.startsWith(pattern.slice(0, star)) || !name.endsWith(after)) return undefined;
+  return name.slice(star, name.length - after.length);
 }
+
+/** Whether a name is the pattern, or what the pattern's `*` makes of it. */
+export function fits(pattern: string, name: string): boolean {
+  return pattern === name || restOf(pattern, name) !== undefined;
+}
+
+/** Number of `*` in a text; a pattern has at most one. */
+export const stars = (text: string): number => text.split("*").length - 1;

@@ -17,7 +17,7 @@ export interface IssuedToken {
   readonly name: string;
   /** `sha256:` and 64 hex digits. */
   readonly hash: string;
-  /** Names or `prefix*` patterns of the models it may use; absent: all. */
+  /** Names of the models it may use, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[] | undefined;
   readonly limits?: CallerLimits | undefined;
   /** Until when it counts, milliseconds since the epoch; absent: for ever. */

@@ -3,6 +3,7 @@ import type { Caller } from "../core/call.js";
 import { callerOf } from "../core/callers/admit.js";
 import { LintelError } from "../core/errors.js";
 import type { CallerLimits } from "../core/limits/settings.js";
+import { stars } from "../core/pattern.js";
 import type { Grant, IssuerSettings, LimitClaim } from "./settings.js";
 
 /** What stands in a token. */
@@ -60,9 +61,15 @@ function textsOf(value: unknown): string[] {
 function modelsFrom(payload: Payload, claim: string | undefined): readonly string[] | undefined {
   const value = claim === undefined ? undefined : claimOf(payload, claim);
   if (claim === undefined || value === undefined) return undefined;
-  if (typeof value === "string") return value.split(/[\s,]+/).filter((model) => model !== "");
-  if (Array.isArray(value) && value.every((model) => typeof model === "string")) return value;
-  throw unusable(claim, "must be a list of models");
+  const models =
+    typeof value === "string" ? value.split(/[\s,]+/).filter((model) => model !== "") : value;
+  if (!Array.isArray(models) || models.some((model) => typeof model !== "string")) {
+    throw unusable(claim, "must be a list of models");
+  }
+  if (models.some((model) => stars(model) > 1)) {
+    throw unusable(claim, "must have at most one * in each model");
+  }
+  return models;
 }
 
 function limitsFrom(

@@ -20,7 +20,7 @@ export type Algorithm = (typeof algorithms)[number];
 
 /** What a caller may do. */
 export interface Grant {
-  /** Names or `prefix*` patterns; absent: all. */
+  /** Names, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[] | undefined;
   readonly limits?: CallerLimits | undefined;
 }

@@ -52,6 +52,10 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["tokens", "create", "--name", "a", "--name", "b"], "--name is given twice"],
     [["tokens", "create", "--name", "a", "b"], 'unexpected argument "b"'],
     [["tokens", "create", "--name", "tok_x"], "--name must have at most 128 characters"],
+    [
+      ["tokens", "create", "--name", "a", "--models", "b,*-c*"],
+      "--models: *-c* must have at most one *",
+    ],
     [["tokens", "create", "--name", "a", "--rpm", "-1"], "--rpm must be a whole number"],
     [["tokens", "create", "--name", "a", "--budget", "5/year"], "--budget must be a number, or"],
     [["tokens", "create", "--name", "a", "--expires", "soon"], "--expires must be a date, a time"],

@@ -195,6 +195,15 @@ backends:
       ],
     ],
     [
+      "patterns of models that nothing fits",
+      `limits: { models: [{ model: "a*b*" }] }\nprices: [{ model: "**" }]\nauth: { tokens: [{ name: a, hash: "${hash}", models: ["*-mini", "*x*"] }] }\n`,
+      [
+        "lintel.yaml:1:29: limits.models[0].model: must have at most one *",
+        "lintel.yaml:2:19: prices[0].model: must have at most one *",
+        "auth.tokens[0].models[1]: must have at most one *",
+      ],
+    ],
+    [
       "a database that there is no driver for",
       "state: { database: mysql://a }",
       [

@@ -73,6 +73,11 @@ describe("requests per minute", () => {
       { models: [{ model: "chat-*", requestsPerMinute: 2 }] },
       '2 requests per minute for the models "chat-*"',
     ],
+    [
+      "models of a pattern that begins with anything",
+      { models: [{ model: "*-1", requestsPerMinute: 2 }] },
+      '2 requests per minute for the models "*-1"',
+    ],
     ["all", { global: { requestsPerMinute: 2 } }, "2 requests per minute for this gateway"],
   ])("of %s are refused with the limit and its scope", async (_, settings, words) => {
     const { core, clock, backend } = limited(settings);

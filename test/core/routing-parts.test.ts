@@ -1,12 +1,13 @@
 /** The parts of routing alone: counting, choosing, taking turns. */
 import { describe, expect, it } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
+import { fits, restOf } from "../../src/core/pattern.js";
 import { RetryBudget } from "../../src/core/routing/budget.js";
 import { choose } from "../../src/core/routing/choose.js";
 import { Circuit } from "../../src/core/routing/circuit.js";
 import { Endpoint } from "../../src/core/routing/endpoint.js";
 import { Latency } from "../../src/core/routing/latency.js";
-import { fill, Names, restOf } from "../../src/core/routing/names.js";
+import { fill, Names } from "../../src/core/routing/names.js";
 import { FairQueue, Waiter } from "../../src/core/routing/queue.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
 import type { Target } from "../../src/core/routing/target.js";
@@ -248,7 +249,11 @@ describe("names", () => {
     expect(restOf("a*a", "a")).toBeUndefined();
     expect(restOf("gpt-*", "claude")).toBeUndefined();
     expect(restOf("gpt-4", "gpt-4")).toBeUndefined();
+    expect(restOf("a*b*", "a-b-c")).toBeUndefined();
     expect(fill("openai/*", "$&")).toBe("openai/$&");
+    expect(fits("*-mini", "gpt-mini")).toBe(true);
+    expect(fits("gpt", "gpt")).toBe(true);
+    expect(fits("gpt", "gpt-4o")).toBe(false);
   });
   it("an exact name wins, then the longest that fits", () => {
     const entries = [

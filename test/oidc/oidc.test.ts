@@ -298,6 +298,9 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
     expect(await who(callers, await sign({ "https://lintel.example/models": [1] }))).toMatch(
       "must be a list of models",
     );
+    expect(await who(callers, await sign({ "https://lintel.example/models": "a *b*" }))).toMatch(
+      "must have at most one * in each model",
+    );
   });
 
   test("callers that no rule fits can be refused", async () => {

@@ -59,7 +59,7 @@ export class Rules {
       .filter((entry) => fits(entry.model, model))
       .flatMap((entry) => {
         const name = JSON.stringify(entry.model);
-        const words = entry.model.endsWith("*")
+        const words = entry.model.includes("*")
           ? `for the models ${name}`
           : `for the model ${name}`;
         return rulesOf(entry, `model:${entry.model}`, words);

@@ -27,7 +27,7 @@ export interface CallerLimits {
   readonly budget?: Budget | undefined;
 }
 
-/** Limits of the models that a name or a `prefix*` pattern fits, counted together. */
+/** Limits of the models that a name or a pattern with one `*` fits, counted together. */
 export interface ModelLimits extends CallerLimits {
   readonly model: string;
 }
@@ -44,7 +44,7 @@ export interface LimitSettings {
 
 /** What models cost. */
 export interface Price {
-  /** Name or `prefix*` pattern; the first entry that fits counts. */
+  /** Name, or pattern with one `*`; the first entry that fits counts. */
   readonly model: string;
   /** Per million tokens of prompts. Default 0. */
   readonly input?: number | undefined;

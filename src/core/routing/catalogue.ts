@@ -4,10 +4,11 @@ import type { Backend } from "../backend.js";
 import { LintelError } from "../errors.js";
 import type { Input, MethodName } from "../methods.js";
 import { configured } from "../model.js";
+import { restOf } from "../pattern.js";
 import type { CoreSettings, ModelSettings } from "../settings.js";
 import { Behind } from "./behind.js";
 import type { Endpoint } from "./endpoint.js";
-import { fill, type Named, Names, restOf } from "./names.js";
+import { fill, type Named, Names } from "./names.js";
 import type { TargetSettings } from "./settings.js";
 import type { Target } from "./target.js";
 

@@ -1,4 +1,5 @@
 /** Names of models as the operator wrote them: aliases, and wildcards. */
+import { restOf } from "../pattern.js";
 import type { ModelSettings } from "../settings.js";
 
 /** Which entry a name leads to. */
@@ -23,14 +24,6 @@ interface Wildcard {
 export function fill(pattern: string, rest: string | undefined): string {
   // Not `replace`: what it is replaced by may have a `$` in it.
   return rest === undefined ? pattern : pattern.split("*").join(rest);
-}
-
-/** What the `*` of a pattern fits in a name; `undefined`: it does not fit. */
-export function restOf(pattern: string, name: string): string | undefined {
-  const [before = "", after] = pattern.split("*", 2);
-  if (after === undefined || name.length < before.length + after.length) return undefined;
-  if (!name.startsWith(before) || !name.endsWith(after)) return undefined;
-  return name.slice(before.length, name.length - after.length);
 }
 
 /**
