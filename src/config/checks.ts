@@ -3,12 +3,12 @@ import { closeSync, openSync } from "node:fs";
 import { resolve } from "node:path";
 import { fits } from "../core/pattern.js";
 import { nameOver } from "../core/routing/names.js";
+import { checkDefaults } from "./default-checks.js";
 import { checkModels } from "./model-checks.js";
 import type { Finding } from "./problems.js";
+import { type Fields, fields, list, texts } from "./raw.js";
 import { didYouMean } from "./suggest.js";
 import { checkWorkflows } from "./workflow-checks.js";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Finds mistakes across fields. Works on what stands in the file and not on
@@ -29,6 +29,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...checkFiles(config, ["tls"], ["cert", "key"], directory),
     ...checkFiles(config, ["state", "redis", "tls"], ["ca", "cert", "key"], directory),
     ...checkBounds(fields(config.bounds)),
+    ...checkDefaults(models, fields(config.bounds)),
     ...checkModels({
       models,
       backends,
@@ -39,17 +40,6 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...checkWorkflows(backends, directory),
   ];
 }
-
-function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Fields)
-    : {};
-}
-
-const list = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(fields) : []);
-
-const texts = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.map((item) => (typeof item === "string" ? item : "")) : [];
 
 function duplicates(items: readonly Fields[], at: string, key: string): Finding[] {
   const first = new Map<unknown, number>();

@@ -1,9 +1,8 @@
 /** Mistakes in the entries of models, and in what refers to backends. */
 import { stars } from "../core/pattern.js";
 import type { Finding, Path } from "./problems.js";
+import { type Fields, list, texts } from "./raw.js";
 import { didYouMean } from "./suggest.js";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The parts of a configuration, whatever has the wrong type left out. */
 export interface ModelParts {
@@ -30,7 +29,7 @@ export function checkModels({ models, backends, listed, checked }: ModelParts): 
         ...unknown(name, ["models", i, "backends", j]),
         ...twice(all, j, ["models", i, "backends", j]),
       ]),
-      ...objects(model.targets).flatMap(({ backend }, j) =>
+      ...list(model.targets).flatMap(({ backend }, j) =>
         unknown(backend, ["models", i, "targets", j, "backend"]),
       ),
       ...checkTargets(model, i),
@@ -57,7 +56,7 @@ function checkTargets(model: Fields, i: number): Finding[] {
       atKey: true,
     }));
   const first = new Map<string, number>();
-  for (const [j, target] of objects(model.targets).entries()) {
+  for (const [j, target] of list(model.targets).entries()) {
     if (typeof target.backend !== "string") continue;
     const key = JSON.stringify([target.backend, target.model ?? model.name]);
     const earlier = first.get(key);
@@ -88,7 +87,7 @@ function checkWildcards(model: Fields, i: number): Finding[] {
   }
   const upstreams: [unknown, Path][] = [
     [model.model, ["models", i, "model"]],
-    ...objects(model.targets).map(({ model: upstream }, j): [unknown, Path] => [
+    ...list(model.targets).map(({ model: upstream }, j): [unknown, Path] => [
       upstream,
       ["models", i, "targets", j, "model"],
     ]),
@@ -122,11 +121,3 @@ function checkAliases(models: readonly Fields[]): Finding[] {
   }
   return found;
 }
-
-const objects = (value: unknown): readonly Fields[] =>
-  Array.isArray(value)
-    ? value.map((item) => (typeof item === "object" && item !== null ? (item as Fields) : {}))
-    : [];
-
-const texts = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.map((item) => (typeof item === "string" ? item : "")) : [];

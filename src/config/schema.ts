@@ -66,11 +66,11 @@ const modelDefaults = z.strictObject({
   temperature: z.number().optional(),
   top_p: z.number().optional(),
   top_k: z.int().optional(),
-  max_tokens: z.int().min(1).optional(),
-  width: z.int().min(1).optional().describe("Pixels."),
-  height: z.int().min(1).optional().describe("Pixels."),
+  max_tokens: z.int().optional(),
+  width: z.int().optional().describe("Pixels."),
+  height: z.int().optional().describe("Pixels."),
   guidance_scale: z.number().optional(),
-  num_inference_steps: z.int().min(1).optional(),
+  num_inference_steps: z.int().optional(),
 });
 
 const model = z.strictObject({
@@ -86,7 +86,9 @@ const model = z.strictObject({
   ...modelRouting,
   defaults: modelDefaults
     .optional()
-    .describe("Values of fields that a request leaves out, or sends with the contract's default."),
+    .describe(
+      "Values of fields that a request leaves out, or sends with the contract's default; within the contract's bounds, or those of bounds where they are wider.",
+    ),
   max_tokens: z
     .int()
     .min(1)

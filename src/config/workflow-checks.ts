@@ -4,8 +4,7 @@ import { resolve } from "node:path";
 import { mapSchema } from "../backends/comfyui/schema.js";
 import { readWorkflow } from "../backends/comfyui/workflow.js";
 import type { Finding } from "./problems.js";
-
-type Fields = Readonly<Record<string, unknown>>;
+import { type Fields, fields } from "./raw.js";
 
 /**
  * @param backends entries of the configuration as they stand in the file
@@ -15,7 +14,7 @@ export function checkWorkflows(backends: readonly Fields[], directory: string): 
   return backends.flatMap(({ type, models }, i) =>
     type === "comfyui" && Array.isArray(models)
       ? models.flatMap((model: unknown, j) => {
-          const { file, map } = (model ?? {}) as Fields;
+          const { file, map } = fields(model);
           const known = mapSchema.safeParse(map ?? {});
           if (typeof file !== "string" || file === "" || !known.success) return [];
           const problem = problemOf(resolve(directory, file), known.data);

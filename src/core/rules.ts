@@ -99,22 +99,11 @@ function compileValue(
   bound: Bound | undefined,
   field: DescField,
 ): ValueCheck | undefined {
+  const range = contractRange(rules);
+  if (range) return compileRange(moved(range, bound));
   switch (rules.type.case) {
     case undefined:
       return bound && compileRange({ ...bound, multipleOf: undefined });
-    case "double":
-    case "int32":
-    case "int64": {
-      const { greaterThan, lessThan } = rules.type.value;
-      const range: Range = {
-        min: bound?.min ?? number(greaterThan.value),
-        above: bound?.min === undefined && greaterThan.case === "gt",
-        max: bound?.max ?? number(lessThan.value),
-        below: bound?.max === undefined && lessThan.case === "lt",
-        multipleOf: multipleIn(rules),
-      };
-      return compileRange(range);
-    }
     case "string": {
       const allowed = rules.type.value.in;
       const minLength = Number(rules.type.value.minLen ?? 0n);
@@ -136,10 +125,35 @@ function multipleIn({ type }: FieldRules): number | undefined {
   return getExtension(type.value, multiple_of);
 }
 
+/** A range whose ends are moved, each to where the operator has it, and allowed itself there. */
+export const moved = (range: Range, { min, max }: Bound = {}): Range => ({
+  ...range,
+  ...(min !== undefined && { min, above: false }),
+  ...(max !== undefined && { max, below: false }),
+});
+
+/** The contract's range of a field's numbers; `undefined`: any. */
+export const rangeOf = (field: DescField): Range | undefined =>
+  contractRange(getOption(field, fieldRules));
+
+function contractRange(rules: FieldRules): Range | undefined {
+  const { type } = rules;
+  if (type.case !== "double" && type.case !== "int32" && type.case !== "int64") return undefined;
+  const { greaterThan, lessThan } = type.value;
+  return {
+    min: number(greaterThan.value),
+    above: greaterThan.case === "gt",
+    max: number(lessThan.value),
+    below: lessThan.case === "lt",
+    multipleOf: multipleIn(rules),
+  };
+}
+
 const number = (value: number | bigint | undefined) =>
   value === undefined ? undefined : Number(value);
 
-function compileRange(range: Range): ValueCheck {
+/** Compiles the check of a number. */
+export function compileRange(range: Range): ValueCheck {
   const { min, above, max, below, multipleOf } = range;
   const message = `must be ${describeRange(range)}`;
   return (value) => {

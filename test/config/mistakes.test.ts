@@ -72,6 +72,25 @@ describe("mistakes", () => {
       ["models[0].defaults.num_images_per_prompt: unknown key; known: temperature,"],
     ],
     [
+      "defaults that no request may have",
+      "models:\n  - name: a\n    defaults: { temperature: 5, top_p: 0, max_tokens: 0, width: 513, num_inference_steps: 500 }\n",
+      [
+        "lintel.yaml:3:30: models[0].defaults.temperature: must be from 0 to 2",
+        "models[0].defaults.top_p: must be above 0 and at most 1",
+        "models[0].defaults.max_tokens: must be at least 1",
+        "models[0].defaults.width: must be a multiple of 8 from 64 to 2048",
+        "models[0].defaults.num_inference_steps: must be from 1 to 150",
+      ],
+    ],
+    [
+      "defaults beyond wider bounds",
+      "bounds: { width: { max: 4096 }, temperature: { min: 1 } }\nmodels: [{ name: a, defaults: { width: 8000, temperature: -1 } }]\n",
+      [
+        "models[0].defaults.width: must be a multiple of 8 from 64 to 4096",
+        "models[0].defaults.temperature: must be from 0 to 2",
+      ],
+    ],
+    [
       "empty text",
       'models: [{ name: "" }]',
       ["lintel.yaml:1:18: models[0].name: must not be empty"],

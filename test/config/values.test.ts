@@ -82,6 +82,12 @@ backends:
   });
 });
 
+test("defaults may be what the contract or wider bounds allow", () => {
+  valid(`bounds: { width: { max: 4096 }, height: { max: 512 }, top_p: { min: 0 } }
+models: [{ name: a, defaults: { width: 4096, height: 1024, top_p: 0, guidance_scale: 0 } }]
+`);
+});
+
 test("the example in the repository is valid", () => {
   const text = readFileSync(new URL("../../lintel.example.yaml", import.meta.url), "utf8");
   const config = valid(text);
