@@ -8,6 +8,7 @@ import { banner, type ServedModel } from "./banner.js";
 import { type Command, configOptions } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger } from "./logger.js";
+import { warnOfModelsNowhere } from "./models-nowhere.js";
 import { say, show } from "./output.js";
 import { reloadOnChange, reloadOnSignal } from "./reload.js";
 import { untilSignal } from "./signals.js";
@@ -38,6 +39,7 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     onHangUp(reloading);
     const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
     await listed(running.backends.map(({ backend }) => backend));
+    warnOfModelsNowhere(running, log);
     show(
       banner({
         version: version(),

@@ -1,6 +1,9 @@
 /** Which backends there are when the configuration does not say. */
 import type { BackendConfig, Config } from "./schema.js";
 
+/** The models that Lintel brings. */
+export const embeddedEntry = { type: "embedded", name: "embedded" } as const;
+
 /** How long servers on this machine may take to be found, milliseconds. */
 const discoveryMs = 300;
 
@@ -13,7 +16,7 @@ const discoveryMs = 300;
  */
 export async function resolveBackends(
   config: Config,
-  before: readonly BackendConfig[] = [{ type: "embedded", name: "embedded" }],
+  before: readonly BackendConfig[] = [embeddedEntry],
   find: () => Promise<readonly BackendConfig[]> = findServers,
 ): Promise<readonly BackendConfig[]> {
   if (config.backends) return config.backends;

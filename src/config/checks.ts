@@ -7,7 +7,9 @@ import { checkDefaults } from "./default-checks.js";
 import { checkModels } from "./model-checks.js";
 import type { Finding } from "./problems.js";
 import { type Fields, fields, list, texts } from "./raw.js";
+import { allServed, servedModels } from "./served.js";
 import { didYouMean } from "./suggest.js";
+import { checkTargets } from "./target-checks.js";
 import { checkWorkflows } from "./workflow-checks.js";
 
 /**
@@ -30,7 +32,8 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...checkFiles(config, ["state", "redis", "tls"], ["ca", "cert", "key"], directory),
     ...checkBounds(fields(config.bounds)),
     ...checkDefaults(models, fields(config.bounds)),
-    ...checkModels({
+    ...checkModels(models),
+    ...checkTargets({
       models,
       backends,
       listed: config.backends !== undefined,
@@ -114,12 +117,12 @@ function checkDefaultModels(
   models: readonly Fields[],
   backends: readonly Fields[],
 ): Finding[] {
-  const served = backends.map((backend) =>
+  if (!allServed(backends)) return [];
+  const served = backends.flatMap((backend) =>
     servedModels(backend)?.filter((id) => nameOverIt(models, backend.name, id) === undefined),
   );
-  if (backends.length === 0 || served.some((names) => names === undefined)) return [];
   const named = models.flatMap(({ name, aliases }) => [name, ...texts(aliases)]);
-  const known = [...named, ...served.flat()].filter((name) => typeof name === "string");
+  const known = [...named, ...served].filter((name) => typeof name === "string");
   return ["chat", "image"].flatMap((task) => {
     const name = defaults[task];
     if (typeof name !== "string" || name === "" || known.includes(name)) return [];
@@ -148,12 +151,4 @@ function nameOverIt(models: readonly Fields[], backend: unknown, id: unknown): s
     }
   }
   return undefined;
-}
-
-/** Names of the models that a backend's entry lists, or `undefined` if it asks its server. */
-function servedModels(backend: Fields): readonly unknown[] | undefined {
-  if (!Array.isArray(backend.models) || backend.models.length === 0) return undefined;
-  return backend.models.map((model) =>
-    typeof model === "string" ? model : (fields(model).name ?? fields(model).id),
-  );
 }

@@ -1,42 +1,17 @@
-/** Mistakes in the entries of models, and in what refers to backends. */
+/** Mistakes in the entries of models. */
 import { stars } from "../core/pattern.js";
 import type { Finding, Path } from "./problems.js";
 import { type Fields, list, texts } from "./raw.js";
-import { didYouMean } from "./suggest.js";
 
-/** The parts of a configuration, whatever has the wrong type left out. */
-export interface ModelParts {
-  readonly models: readonly Fields[];
-  readonly backends: readonly Fields[];
-  /** Whether the file lists backends. Else they are found at start; only then their names are known. */
-  readonly listed: boolean;
-  /** What `routing.health.check.backends` says. */
-  readonly checked: readonly string[];
-}
-
-/** Names of backends that there are none of, targets twice, names that more than one model has, wildcards. */
-export function checkModels({ models, backends, listed, checked }: ModelParts): Finding[] {
-  const known = backends.map(({ name }) => name).filter((name) => typeof name === "string");
-  const unknown = (name: unknown, path: Path): Finding[] => {
-    if (!listed || typeof name !== "string" || name === "" || known.includes(name)) return [];
-    const there = known.length ? `; there are: ${known.join(", ")}` : "; there are none";
-    const message = `there is no backend "${name}"${didYouMean(name, known) || there}`;
-    return [{ path, message }];
-  };
+/** Backends and targets twice, names that more than one model has, wildcards. */
+export function checkModels(models: readonly Fields[]): Finding[] {
   return [
     ...models.flatMap((model, i) => [
-      ...texts(model.backends).flatMap((name, j, all) => [
-        ...unknown(name, ["models", i, "backends", j]),
-        ...twice(all, j, ["models", i, "backends", j]),
-      ]),
-      ...list(model.targets).flatMap(({ backend }, j) =>
-        unknown(backend, ["models", i, "targets", j, "backend"]),
-      ),
-      ...checkTargets(model, i),
+      ...texts(model.backends).flatMap((_, j, all) => twice(all, j, ["models", i, "backends", j])),
+      ...checkForms(model, i),
       ...checkWildcards(model, i),
     ]),
     ...checkAliases(models),
-    ...checked.flatMap((name, i) => unknown(name, ["routing", "health", "check", "backends", i])),
   ];
 }
 
@@ -46,7 +21,7 @@ function twice(names: readonly string[], j: number, path: Path): Finding[] {
   return [{ path, message: `is the same as backends[${earlier}]; must be unique` }];
 }
 
-function checkTargets(model: Fields, i: number): Finding[] {
+function checkForms(model: Fields, i: number): Finding[] {
   if (model.targets === undefined) return [];
   const found: Finding[] = ["backends", "model"]
     .filter((key) => model[key] !== undefined)

@@ -174,7 +174,7 @@ export const configSchema = z.strictObject({
     .array(backendSchema)
     .optional()
     .describe(
-      "What runs the models. Default: the embedded models, and the model servers found on this machine.",
+      "What runs the models. Default: the embedded models (their backend's name is embedded), and the model servers found on this machine (ollama, lmstudio, vllm, webui, comfyui).",
     ),
   memory_budget: size()
     .optional()

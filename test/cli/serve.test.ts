@@ -110,6 +110,37 @@ backends:
   expect(lintel.stdout).toMatch(/others,? +@ai-sdk\/none-such +\w/);
 });
 
+test("the log says which models no backend has, once they have said what they have", async () => {
+  const { url } = await silentServer();
+  const warnings = async (away: string) => {
+    const cwd = folder({
+      "lintel.yaml": `listen: 127.0.0.1:0
+default_models: { chat: big, image: tiny }
+models: [{ name: m, model: large }, { name: tiny }, { name: late, backends: [remote, away] }]
+backends:
+  - { type: openai, name: remote, url: "${url}" }
+  - { type: openai, name: away, url: "http://127.0.0.1:1"${away} }
+`,
+    });
+    const lintel = start([], cwd);
+    started.push(lintel);
+    await lintel.until(/ on http:/);
+    lintel.kill("SIGTERM");
+    await lintel.ended;
+    const lines = lintel.stderr.trimEnd().split("\n");
+    return lines
+      .map((line) => JSON.parse(line))
+      .filter(({ msg }) => /leads nowhere|default model/.test(msg))
+      .map(({ model, problem }) => model ?? problem);
+  };
+  expect(await warnings(", models: [late]")).toEqual([
+    "m",
+    'there is no model "big"',
+    'the model "tiny" does not make images',
+  ]);
+  expect(await warnings("")).toEqual([]);
+});
+
 test("running calls end in their time; what they may not, is ended", async () => {
   const { lintel, base, server } = await gateway("timeouts: { shutdown: 1ms }\n");
   const answer = chat(base);

@@ -81,6 +81,10 @@ routing:
     expect(coreSettings(valid("")).routing).toEqual(routingDefaults);
   });
 
+  const served = `backends:
+  - { type: openai, name: o, url: "http://o:1", models: [small], image_models: [pics] }
+  - { type: llama, name: l, path: x.gguf, id: own }
+`;
   const target = "models:\n  - name: m\n    targets:\n";
   const cases: [string, string, string[]][] = [
     [
@@ -88,6 +92,34 @@ routing:
       `${backends}${target}      - { backend: aa }\n`,
       [
         'lintel.yaml:8:20: models[0].targets[0].backend: there is no backend "aa" (did you mean "a"?)',
+      ],
+    ],
+    [
+      "backends of which none is found by this name",
+      "models:\n  - { name: m, backends: [ollama, olama] }\n  - { name: n, targets: [{ backend: gpus }, { backend: embedded }] }\n",
+      [
+        'lintel.yaml:2:35: models[0].backends[1]: there is no backend "olama" (did you mean "ollama"?)',
+        'lintel.yaml:3:37: models[1].targets[0].backend: there is no backend "gpus"; where none are configured, there may be: embedded, ollama, lmstudio, vllm, webui, comfyui',
+      ],
+    ],
+    [
+      "models that their backends don't list",
+      `${served}models:
+  - { name: a, model: large, backends: [o] }
+  - name: b
+    targets: [{ backend: o, model: smal }, { backend: l }, { backend: o, model: pics }]
+  - { name: "c-*", targets: [{ backend: o, model: "d-*" }, { backend: o, model: "sm*" }] }
+  - { name: piks }
+  - { name: d, model: none }
+  - { name: small }
+`,
+      [
+        'lintel.yaml:5:41: models[0].backends[0]: the backend "o" has no model "large"',
+        'lintel.yaml:7:36: models[1].targets[0].model: the backend "o" has no model "smal" (did you mean "small"?)',
+        'lintel.yaml:7:55: models[1].targets[1].backend: the backend "l" has no model "b"',
+        'lintel.yaml:8:51: models[2].targets[0].model: the backend "o" has no model "d-*"',
+        'lintel.yaml:9:13: models[3].name: no backend has a model "piks" (did you mean "pics"?)',
+        'lintel.yaml:10:23: models[4].model: no backend has a model "none"',
       ],
     ],
     [
@@ -146,6 +178,18 @@ routing:
     ],
   ];
   test.each(cases)("%s", (_, text, expected) => expect(mistakes(text)).toEqual(expected));
+
+  test("a model may be one that a backend does not list in the file", () => {
+    const one = "models: [{ name: m, backends: [e] }]\ndefault_models: { chat: other }\n";
+    for (const entry of [
+      "type: embedded, name: e, models: [models/m.gguf]",
+      'type: sdapi, name: e, url: "http://e", models: ["m.safetensors [abc]"]',
+      'type: openai, name: e, url: "http://e"',
+      "type: onnx, name: e, path: m",
+    ]) {
+      valid(`backends: [{ ${entry} }]\n${one}`);
+    }
+  });
 
   test("a default model may be an alias, or what a wildcard fits", () => {
     const models = `models:\n  - { name: m, aliases: [n] }\n  - { name: "gpt-*", model: m }\n`;

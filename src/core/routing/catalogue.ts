@@ -4,7 +4,7 @@ import type { Backend } from "../backend.js";
 import { LintelError } from "../errors.js";
 import type { Input, MethodName } from "../methods.js";
 import { configured } from "../model.js";
-import { restOf } from "../pattern.js";
+import { fits, restOf } from "../pattern.js";
 import type { CoreSettings, ModelSettings } from "../settings.js";
 import { Behind } from "./behind.js";
 import type { Endpoint } from "./endpoint.js";
@@ -93,6 +93,19 @@ export class Catalogue {
   /** Backends that have not said yet which models they have, or can't be asked. */
   silent(): readonly Backend[] {
     return this.#backends.filter((backend) => backend.ready && backend.models().length === 0);
+  }
+
+  /**
+   * Entries that lead to no model. What backends that have said nothing yet will
+   * have is not known: entries for these are left out.
+   */
+  leadingNowhere(): readonly ModelSettings[] {
+    return this.#settings.models.filter((entry) =>
+      this.#targetsOf(entry).every(({ backend, model = entry.model ?? entry.name }) => {
+        const there = this.#backends.find(({ name }) => name === backend)?.models();
+        return !there || (there.length > 0 && !there.some(({ id }) => fits(model, id)));
+      }),
+    );
   }
 
   /** Every model under its public names, by name. `allowed` leaves models out. */

@@ -1,0 +1,31 @@
+/** Says which models the configuration names and no backend has, once that is known. */
+import { Task } from "../../gen/lintel/v1/models_pb.js";
+import { toLintelError } from "../core/errors.js";
+import type { Logger } from "../core/log.js";
+import type { RunningGateway } from "../gateway.js";
+
+/**
+ * Warns of entries of `models` and of `default_models` that lead nowhere. Backends
+ * that have not answered yet may have them: of what may be theirs nothing is said.
+ */
+export function warnOfModelsNowhere(
+  { core, backends, config }: Pick<RunningGateway, "core" | "backends" | "config">,
+  log: Logger,
+): void {
+  for (const { name } of core.catalogue.leadingNowhere()) {
+    log.warn({ model: name }, "an entry of models leads nowhere: no backend has the model");
+  }
+  if (backends.some(({ backend }) => backend.models().length === 0)) return;
+  const { chat, image } = config.default_models;
+  for (const [field, name, task] of [
+    ["default_models.chat", chat, Task.CHAT],
+    ["default_models.image", image, Task.TEXT_TO_IMAGE],
+  ] as const) {
+    if (name === undefined) continue;
+    try {
+      core.catalogue.find(name, task);
+    } catch (thrown) {
+      log.warn({ field, problem: toLintelError(thrown).message }, "a default model can't be used");
+    }
+  }
+}
