@@ -1,6 +1,5 @@
 /** The one place of wiring: configuration -> backends -> core -> doors -> addresses. */
 import { join } from "node:path";
-import { createSecureContext } from "node:tls";
 import { isDeepStrictEqual } from "node:util";
 import type { BackendContext } from "./backends/kind.js";
 import { Residents } from "./backends/residents.js";
@@ -125,7 +124,6 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
     const before = setup;
     const { config: next, changed, restart } = changeOf(before.config, wanted);
     const renewed = listenOptions(next)[0]?.tls;
-    if (renewed) createSecureContext(renewed);
     const after = await setUp(next, stores, before);
     if (closed) {
       await Promise.all(after.made.map(async (part) => part.close()));

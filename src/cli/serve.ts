@@ -89,7 +89,7 @@ function startError(error: unknown): string {
   const line = listenError(error);
   if (line !== undefined) return line;
   if (!(error instanceof Error)) return String(error);
-  const expected = "code" in error || error.message.startsWith("media.");
+  const expected = "code" in error || /^(media|tls|state)\./.test(error.message);
   return expected ? error.message : (error.stack ?? error.message);
 }
 

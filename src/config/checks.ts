@@ -1,8 +1,7 @@
 /** Mistakes that no field shows alone: names that must be unique or refer to others, files, order. */
-import { closeSync, openSync } from "node:fs";
-import { resolve } from "node:path";
 import { fits } from "../core/pattern.js";
 import { nameOver } from "../core/routing/names.js";
+import { readCertificates } from "./certificates.js";
 import { checkDefaults } from "./default-checks.js";
 import { checkModels } from "./model-checks.js";
 import type { Finding } from "./problems.js";
@@ -28,8 +27,8 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...duplicates(list(fields(config.limits).models), "limits.models", "model"),
     ...duplicates(list(config.prices), "prices", "model"),
     ...checkAuth(fields(config.auth)),
-    ...checkFiles(config, ["tls"], ["cert", "key"], directory),
-    ...checkFiles(config, ["state", "redis", "tls"], ["ca", "cert", "key"], directory),
+    ...checkFiles(config, ["tls"], directory),
+    ...checkFiles(config, ["state", "redis", "tls"], directory),
     ...checkBounds(fields(config.bounds)),
     ...checkDefaults(models, fields(config.bounds)),
     ...checkModels(models),
@@ -77,26 +76,15 @@ function checkAuth(auth: Fields): Finding[] {
   ];
 }
 
-/** Files of certificates that can't be read. */
-function checkFiles(
-  config: Fields,
-  at: readonly string[],
-  keys: readonly string[],
-  directory: string,
-): Finding[] {
+/** Files of certificates that can't be used. */
+function checkFiles(config: Fields, at: readonly string[], directory: string): Finding[] {
   const named = at.reduce((value, step) => fields(value[step]), config);
-  return keys.flatMap((key) => {
-    const file = named[key];
-    if (typeof file !== "string" || file === "") return [];
-    try {
-      closeSync(openSync(resolve(directory, file), "r"));
-      return [];
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      const why = code === "ENOENT" ? "does not exist" : `can't be read (${code})`;
-      return [{ path: [...at, key], message: `the file ${file} ${why}` }];
-    }
-  });
+  const text = (key: string) => (typeof named[key] === "string" ? named[key] : undefined);
+  const files = { ca: text("ca"), cert: text("cert"), key: text("key") };
+  return readCertificates(files, directory).problems.map(({ part, message }) => ({
+    path: [...at, part],
+    message,
+  }));
 }
 
 function checkBounds(bounds: Fields): Finding[] {

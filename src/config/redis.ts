@@ -1,7 +1,7 @@
 /** Where replicas of a gateway count together. */
-import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { RedisSettings } from "../state/redis/connection.js";
+import { usableCertificates } from "./certificates.js";
 import { path } from "./fields.js";
 import { wait } from "./quantities.js";
 
@@ -42,12 +42,11 @@ export const redisSchema = z.strictObject({
 
 /**
  * The connection's part of the configuration.
- * @throws Error if a certificate or its key can't be read
+ * @throws Error if a certificate or its key can't be used
  */
 export function redisSettings(redis: z.output<typeof redisSchema>): RedisSettings {
-  const { tls = {} } = redis;
-  const read = (file: string | undefined) => file && readFileSync(file, "utf8");
-  const files = { ca: read(tls.ca), cert: read(tls.cert), key: read(tls.key) };
+  const { ca, cert, key } = usableCertificates("state.redis.tls", redis.tls ?? {});
+  const files = { ca: ca?.toString(), cert: cert?.toString(), key: key?.toString() };
   return {
     url: redis.url,
     keyPrefix: redis.key_prefix,

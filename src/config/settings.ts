@@ -1,10 +1,10 @@
 /** What the configuration means to the core, to the doors and to the server. */
-import { readFileSync } from "node:fs";
 import type { CoreSettings } from "../core/settings.js";
 import { type DoorSettings, doorDefaults } from "../doors/door.js";
 import { forwardedBy } from "../doors/forwarded.js";
-import type { AppSettings, ListenOptions } from "../server/settings.js";
+import type { AppSettings, ListenOptions, TlsSettings } from "../server/settings.js";
 import { authSettings } from "./auth.js";
+import { usableCertificates } from "./certificates.js";
 import { modelRoutingSettings, routingSettings } from "./routing.js";
 import type { Config } from "./schema.js";
 
@@ -52,12 +52,9 @@ export function appSettings(config: Config): AppSettings {
 
 /**
  * The listeners' part of the configuration.
- * @throws Error if the certificate or its key can't be read
+ * @throws Error if the certificate or its key can't be used
  */
 export function listenOptions(config: Config): ListenOptions[] {
-  const tls = config.tls && {
-    cert: readFileSync(config.tls.cert),
-    key: readFileSync(config.tls.key),
-  };
+  const tls = config.tls && (usableCertificates("tls", config.tls) as TlsSettings);
   return config.listen.map((address) => ({ ...address, tls }));
 }

@@ -1,6 +1,9 @@
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { mistakes } from "./text.js";
 
+const pem = (name: string) =>
+  fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
 const hash = `sha256:${"ab".repeat(32)}`;
 
 describe("mistakes", () => {
@@ -243,7 +246,26 @@ backends:
         "lintel.yaml:5:15: auth.tokens[1].name: is the same as that of auth.tokens[0]; must be unique",
       ],
     ],
-    ["half of TLS", "tls:\n  cert: /dev/null\n", ["lintel.yaml:1:1: tls.key: is required"]],
+    [
+      "half of TLS",
+      "tls:\n  cert: /dev/null\n",
+      [
+        "lintel.yaml:1:1: tls.key: is required",
+        "lintel.yaml:2:9: tls.cert: the file /dev/null holds no certificate in PEM",
+      ],
+    ],
+    [
+      "certificates that are none, and a key of another one",
+      `tls: { cert: ${pem("renewed-cert")}, key: ${pem("key")} }
+state: { redis: { url: "rediss://a", tls: { ca: /dev/null, cert: ${pem("key")}, key: ${pem("cert")} } } }
+`,
+      [
+        `tls.key: the key in ${pem("key")} is not the one of the certificate in ${pem("renewed-cert")}`,
+        "state.redis.tls.ca: the file /dev/null holds no certificate in PEM",
+        `state.redis.tls.cert: the file ${pem("key")} holds no certificate in PEM`,
+        `state.redis.tls.key: the file ${pem("cert")} holds no private key in PEM, or one with a passphrase`,
+      ],
+    ],
     [
       "files of TLS that are not there",
       "tls:\n  cert: no.pem\n  key: no.key\n",

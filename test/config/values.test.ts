@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -97,9 +97,11 @@ test("the example in the repository is valid", () => {
 
 test("TLS files that are there are accepted, beside the file", () => {
   const folder = mkdtempSync(join(tmpdir(), "lintel-config-"));
-  writeFileSync(join(folder, "a.pem"), "");
-  expect(valid("tls: { cert: a.pem, key: a.pem }", {}, folder).tls).toEqual({
-    cert: join(folder, "a.pem"),
-    key: join(folder, "a.pem"),
+  for (const name of ["cert.pem", "key.pem"]) {
+    copyFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), join(folder, name));
+  }
+  expect(valid("tls: { cert: cert.pem, key: key.pem }", {}, folder).tls).toEqual({
+    cert: join(folder, "cert.pem"),
+    key: join(folder, "key.pem"),
   });
 });

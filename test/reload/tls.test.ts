@@ -65,13 +65,15 @@ test("who connects after a reload gets the new certificate; open connections go 
 
 test("a certificate that can't be used, or is another key's, is refused as a whole", async () => {
   const it = await opened();
-  for (const [cert, key] of [
-    ["no certificate", pem("renewed-key")],
-    [pem("renewed-cert"), pem("key")],
+  for (const [cert, key, why] of [
+    ["no certificate", pem("renewed-key"), "tls.cert: the file cert.pem holds no certificate"],
+    [pem("renewed-cert"), pem("key"), "tls.key: the key in key.pem is not the one of the"],
   ] as const) {
     it.lines.length = 0;
     it.put(cert, key);
     await it.reload();
+    const { fields } = await it.said("mistake in the new configuration");
+    expect(fields.problem).toContain(why);
     await it.said("configuration not reloaded: the one before stays");
     expect(await it.served()).toBe(first);
   }
