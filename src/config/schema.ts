@@ -27,6 +27,9 @@ const listenAddress = z
     return z.NEVER;
   });
 
+/** Below the longest text that Node can make of a body (`buffer.constants.MAX_STRING_LENGTH`), bytes. */
+const largestBody = 512e6;
+
 const greatest = z.strictObject({
   max: z.number().optional().describe("Greatest value that is allowed."),
 });
@@ -156,7 +159,12 @@ export const configSchema = z.strictObject({
   bounds: bounds
     .prefault({})
     .describe("Bounds of request fields. A default outside of them is moved into them."),
-  body_limit: size().prefault("1MiB").describe("Largest request body."),
+  body_limit: size()
+    .refine((bytes) => bytes >= 1 && bytes <= largestBody, {
+      error: "must be from 1 byte to 512MB",
+    })
+    .prefault("1MiB")
+    .describe("Largest request body, at most 512MB."),
   default_models: z
     .strictObject({
       chat: name().optional().describe("Default: the first chat model there is."),

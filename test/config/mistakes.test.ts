@@ -131,6 +131,16 @@ backends:
       ],
     ],
     [
+      "a body that is too large for a text",
+      "body_limit: 4GiB",
+      ["lintel.yaml:1:13: body_limit: must be from 1 byte to 512MB"],
+    ],
+    [
+      "a body of nothing",
+      "body_limit: 0",
+      ["lintel.yaml:1:13: body_limit: must be from 1 byte to 512MB"],
+    ],
+    [
       "an address to listen on",
       "listen: 127.0.0.1:99999",
       [

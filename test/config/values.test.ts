@@ -1,3 +1,4 @@
+import { constants } from "node:buffer";
 import { copyFileSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -49,7 +50,7 @@ describe("values", () => {
     ["100B", 100],
     ["4096", 4096],
   ])("the size %s is %d bytes", (text, expected) => {
-    expect(valid(`body_limit: ${text}`).body_limit).toBe(expected);
+    expect(valid(`memory_budget: ${text}`).memory_budget).toBe(expected);
   });
 
   test.each([
@@ -80,6 +81,11 @@ backends:
       { path: "/srv/b.gguf" },
     ]);
   });
+});
+
+test("the largest body is still one that Node can make a text of", () => {
+  const { body_limit } = valid("body_limit: 512MB");
+  expect(body_limit).toBeLessThan(constants.MAX_STRING_LENGTH);
 });
 
 test("defaults may be what the contract or wider bounds allow", () => {

@@ -1,4 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { Logger } from "../../src/core/log.js";
+import { mountRpc } from "../../src/doors/rpc/rpc.js";
 import { createApp } from "../../src/server/app.js";
 import { Paths } from "../../src/server/paths.js";
 
@@ -15,6 +17,11 @@ async function app(settings: Parameters<typeof createApp>[0] = {}) {
 }
 
 describe("the app", () => {
+  it("fails to be made where a plugin throws, instead of ending the process", async () => {
+    const made = mountRpc(await app(), 5 * 2 ** 30, {} as Logger, () => {});
+    await expect(made).rejects.toThrow("readMaxBytes");
+  });
+
   it("says 404, 405 with Allow, and 400 in the contract's words", async () => {
     const a = await app();
     const answers = await Promise.all([

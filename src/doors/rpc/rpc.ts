@@ -13,6 +13,8 @@ import { guarded } from "./guard.js";
 import { addHealth } from "./health.js";
 import { addReflection } from "./reflection.js";
 
+type ConnectPluginOptions = Parameters<typeof fastifyConnectPlugin>[1];
+
 /** Every method of the contract, server reflection and health, by the three protocols. */
 export const rpc: Door = async (app, options) => {
   const { gateway, settings } = options;
@@ -45,7 +47,7 @@ export async function mountRpc(
   // The library reads bodies itself, of whatever type they are.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
-  await app.register(fastifyConnectPlugin, {
+  const options: ConnectPluginOptions = {
     acceptCompression: [compressionGzip],
     readMaxBytes: bodyLimit,
     jsonOptions: {
@@ -61,7 +63,9 @@ export async function mountRpc(
       routes(router);
       router.handlers.splice(0, Infinity, ...router.handlers.map((h) => guarded(h, log)));
     },
-  });
+  };
+  // What the plugin throws itself would end the process; out of an async one it gets here.
+  await app.register(async (scope) => fastifyConnectPlugin(scope, options, () => {}));
 }
 
 /** Whether the URL can be built that the plugin builds of every request; it hangs on others. */
