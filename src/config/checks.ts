@@ -5,6 +5,7 @@ import { readCertificates } from "./certificates.js";
 import { checkDefaults } from "./default-checks.js";
 import { checkModels } from "./model-checks.js";
 import type { Finding } from "./problems.js";
+import { formatListen, parseListen } from "./quantities.js";
 import { type Fields, fields, list, texts } from "./raw.js";
 import { allServed, servedModels } from "./served.js";
 import { didYouMean } from "./suggest.js";
@@ -26,6 +27,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...duplicates(models, "models", "name"),
     ...duplicates(list(fields(config.limits).models), "limits.models", "model"),
     ...duplicates(list(config.prices), "prices", "model"),
+    ...checkListen(config.listen),
     ...checkAuth(fields(config.auth)),
     ...checkFiles(config, ["tls"], directory),
     ...checkFiles(config, ["state", "redis", "tls"], directory),
@@ -57,6 +59,24 @@ function duplicates(items: readonly Fields[], at: string, key: string): Finding[
     }
   }
   return found;
+}
+
+/** Any free port may be wanted twice. */
+function checkListen(listen: unknown): Finding[] {
+  const addresses = (Array.isArray(listen) ? listen : []).map((text) =>
+    typeof text === "string" || typeof text === "number" ? parseListen(text) : undefined,
+  );
+  const first = new Map<string, number>();
+  return addresses.flatMap((address, i) => {
+    if (!address || ("port" in address && address.port === 0)) return [];
+    const earlier = first.get(formatListen(address));
+    if (earlier !== undefined) {
+      const message = `is the same as listen[${earlier}]; must be unique`;
+      return [{ path: ["listen", i], message }];
+    }
+    first.set(formatListen(address), i);
+    return [];
+  });
 }
 
 function checkAuth(auth: Fields): Finding[] {

@@ -16,3 +16,19 @@ export const modelPattern = () =>
     .string()
     .min(1)
     .regex(/^[^*]*\*?[^*]*$/, { error: "must have at most one *" });
+
+const originMessage =
+  "must be *, null, or an origin such as https://example.com or app://localhost";
+
+/** What browsers send as the origin of a page, in their spelling; or `*`. */
+export const origin = z.string().transform((text, context) => {
+  const written = text.replace(/\/$/, "");
+  if (written === "*" || written === "null") return written;
+  // With no path, no user, and no pattern in it.
+  if (/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\\\s*]+$/i.test(written) && URL.canParse(written)) {
+    const { origin, protocol, host } = new URL(written);
+    return origin === "null" ? `${protocol}//${host}` : origin;
+  }
+  context.addIssue({ code: "custom", message: originMessage });
+  return z.NEVER;
+});

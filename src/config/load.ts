@@ -65,8 +65,21 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
     ...config,
     listen: listen.filter((address) => address !== undefined),
   };
+  const taken = addressOfMetrics(effective);
+  if (taken) throw new ConfigError([{ source: file ?? "--listen", ...taken }]);
   keepSecret(secretsOf(effective));
   return { config: effective, file, warnings: warningsOf(effective) };
+}
+
+/** An address cannot be listened on for calls and for metrics. */
+function addressOfMetrics({ listen, telemetry }: Config): Omit<Problem, "source"> | undefined {
+  const { prometheus } = telemetry;
+  if (typeof prometheus !== "object") return undefined;
+  const own = formatListen(prometheus.listen);
+  if (own.endsWith(":0") || !listen.some((address) => formatListen(address) === own))
+    return undefined;
+  const message = "is also in listen; say true to have the metrics there";
+  return { field: "telemetry.prometheus.listen", message };
 }
 
 async function parseFile(

@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { isNetwork } from "../doors/forwarded.js";
 import { authSchema } from "./auth.js";
-import { httpUrl, path } from "./fields.js";
+import { httpUrl, origin, path } from "./fields.js";
 import { backendSchema } from "./kinds.js";
 import { idempotencySchema, limitSettingsSchema, pricesSchema } from "./limits.js";
 import { mediaSchema } from "./media.js";
@@ -142,9 +142,11 @@ export const configSchema = z.strictObject({
   cors: z
     .strictObject({
       origins: z
-        .array(z.string().min(1))
+        .array(origin)
         .default(["*"])
-        .describe("Origins of web pages that may call; * is all, an empty list none."),
+        .describe(
+          "Origins of web pages that may call, as https://example.com or http://localhost:3000; * is all, an empty list none.",
+        ),
     })
     .prefault({})
     .describe("Which web pages may call from a browser."),

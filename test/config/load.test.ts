@@ -123,6 +123,20 @@ test("settings that do nothing are warned of", async () => {
   expect(await warned(`memory_budget: 1GiB\n${llama}\nmedia: { store: s3, ${s3} }\n`)).toEqual([]);
 });
 
+test("metrics have an address of their own, as it is in the end", async () => {
+  const prometheus = (listen: string) => `telemetry: { prometheus: { listen: "${listen}" } }\n`;
+  const cwd = folder({
+    "same.yaml": prometheus("127.0.0.1:8080"),
+    "free.yaml": `listen: 127.0.0.1:0\n${prometheus("127.0.0.1:0")}`,
+  });
+  const load = (file: string, env = {}) => loadConfig({ cwd, file, env });
+  await expect(load("same.yaml")).rejects.toThrow(
+    "same.yaml: telemetry.prometheus.listen: is also in listen; say true to have the metrics there",
+  );
+  await load("same.yaml", { PORT: "8081" });
+  await load("free.yaml");
+});
+
 test("what the file says reaches the core, the doors and the app", async () => {
   const hash = `sha256:${"0".repeat(64)}`;
   const cwd = folder({

@@ -131,6 +131,24 @@ backends:
       ],
     ],
     [
+      "origins that no browser sends",
+      "cors:\n  origins: [example.com, https://a.example/b, 'https://*.example', '']\n",
+      [
+        "lintel.yaml:2:13: cors.origins[0]: must be *, null, or an origin such as https://example.com",
+        "cors.origins[1]: must be *",
+        "cors.origins[2]: must be *",
+        "cors.origins[3]: must be *",
+      ],
+    ],
+    [
+      "an address to listen on twice",
+      "listen: [8080, '127.0.0.1:8080', 'unix:a', 'unix:b', 'unix:a', ':0', ':0']\n",
+      [
+        "lintel.yaml:1:16: listen[1]: is the same as listen[0]; must be unique",
+        "listen[4]: is the same as listen[2]; must be unique",
+      ],
+    ],
+    [
       "a body that is too large for a text",
       "body_limit: 4GiB",
       ["lintel.yaml:1:13: body_limit: must be from 1 byte to 512MB"],

@@ -83,6 +83,20 @@ backends:
   });
 });
 
+test("origins come in the spelling of browsers", () => {
+  const text = `cors:
+  origins: ["https://a.example/", "HTTPS://B.example:443", "http://localhost:3000", "null"]
+`;
+  expect(valid(text).cors.origins).toEqual([
+    "https://a.example",
+    "https://b.example",
+    "http://localhost:3000",
+    "null",
+  ]);
+  const apps = ["chrome-extension://abcdef", "app://localhost", "tauri://localhost"];
+  expect(valid(`cors: { origins: ${JSON.stringify(apps)} }`).cors.origins).toEqual(apps);
+});
+
 test("the largest body is still one that Node can make a text of", () => {
   const { body_limit } = valid("body_limit: 512MB");
   expect(body_limit).toBeLessThan(constants.MAX_STRING_LENGTH);
