@@ -22,8 +22,9 @@ const originMessage =
 
 /** What browsers send as the origin of a page, in their spelling; or `*`. */
 export const origin = z.string().transform((text, context) => {
+  // Pages out of files have one of these two.
+  if (["*", "null", "file://"].includes(text)) return text;
   const written = text.replace(/\/$/, "");
-  if (written === "*" || written === "null") return written;
   // With no path, no user, and no pattern in it.
   if (/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\\\s*]+$/i.test(written) && URL.canParse(written)) {
     const { origin, protocol, host } = new URL(written);

@@ -93,7 +93,7 @@ test("origins come in the spelling of browsers", () => {
     "http://localhost:3000",
     "null",
   ]);
-  const apps = ["chrome-extension://abcdef", "app://localhost", "tauri://localhost"];
+  const apps = ["chrome-extension://abcdef", "app://localhost", "file://"];
   expect(valid(`cors: { origins: ${JSON.stringify(apps)} }`).cors.origins).toEqual(apps);
 });
 
