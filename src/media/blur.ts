@@ -1,5 +1,6 @@
 /** Makes a picture unrecognisable. */
 import { PNG } from "pngjs";
+import { decodePng } from "./decode.js";
 
 /** Cells along the longer side of what is left of a picture: colours and light, no shapes. */
 const cells = 10;
@@ -12,7 +13,7 @@ const cells = 10;
  * @throws Error if they can't be decoded
  */
 export async function blurPng(data: Uint8Array): Promise<Uint8Array> {
-  const picture = await decode(data);
+  const picture = decodePng(data);
   const { width, height } = picture;
   const cell = Math.ceil(Math.max(width, height) / cells);
   const blurred = new PNG({ width, height, colorType: 2, inputHasAlpha: true });
@@ -75,16 +76,6 @@ function between(pixel: number, cell: number, count: number): Between {
   const place = Math.min(Math.max((pixel + 0.5) / cell - 0.5, 0), count - 1);
   const first = Math.floor(place);
   return [first, Math.min(first + 1, count - 1), place - first];
-}
-
-function decode(data: Uint8Array): Promise<PNG> {
-  return new Promise((resolve, reject) => {
-    new PNG().parse(Buffer.from(data), (error, picture) => {
-      // The types say null, what comes is undefined.
-      if (error) reject(error);
-      else resolve(picture);
-    });
-  });
 }
 
 function encode(png: PNG): Promise<Uint8Array> {

@@ -5,11 +5,11 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
-import { PNG } from "pngjs";
+import { decodePng } from "../media/decode.js";
 import type { Classify, Order, Picture, Report, ThreadSettings } from "./protocol.js";
 
 function decode(png: Uint8Array): Picture {
-  const { data, width, height } = PNG.sync.read(Buffer.from(png));
+  const { data, width, height } = decodePng(png);
   const rgb = new Uint8ClampedArray(width * height * 3);
   for (let i = 0, at = 0; i < data.length; i += 4) {
     rgb[at++] = data[i] as number;
