@@ -1,6 +1,6 @@
 /** Blurring in a thread of its own: to decode a large picture and encode it anew takes a second. */
 import type { Worker } from "node:worker_threads";
-import { unlessAborted } from "../backends/abort.js";
+import { unlessAborted } from "../core/abort.js";
 import type { CallSignal } from "../core/cancellation.js";
 import { LintelError } from "../core/errors.js";
 import { startThread } from "../thread.js";

@@ -3,12 +3,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { Agent } from "undici";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { Call, Handle } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import { modelOf } from "../../core/model.js";
-import { unlessAborted } from "../abort.js";
 import { Guard } from "../http/guard.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { chat, complete } from "./chat.js";

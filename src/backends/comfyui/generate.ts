@@ -2,13 +2,13 @@
 
 import { randomInt, randomUUID } from "node:crypto";
 import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
+import { unlessAborted } from "../../core/abort.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { traceHeaders } from "../../core/telemetry.js";
-import { unlessAborted } from "../abort.js";
 import { LargeAnswer } from "../http/large.js";
 import { previewPng } from "../http/preview.js";
 import { Progress } from "../progress.js";

@@ -1,6 +1,7 @@
 /** The kind `comfyui`: workflows on a ComfyUI server. */
+
+import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
-import { unlessAborted } from "../abort.js";
 import { askJson } from "../http/ask.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { generate } from "./generate.js";

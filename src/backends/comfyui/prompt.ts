@@ -1,9 +1,9 @@
 /** One prompt in ComfyUI, from its queue to the picture. */
 
 import { randomUUID } from "node:crypto";
+import { timeLimit, unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import type { LintelError } from "../../core/errors.js";
-import { timeLimit, unlessAborted } from "../abort.js";
 import { ask, askJson } from "../http/ask.js";
 import { failureOf, nonsense } from "../http/failure.js";
 import { asPng, imageLimit } from "../http/image.js";

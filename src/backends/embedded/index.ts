@@ -2,12 +2,12 @@
 
 import { fileURLToPath } from "node:url";
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
+import { unlessAborted } from "../../core/abort.js";
 import type { Backend, Handlers } from "../../core/backend.js";
 import type { Call, Handle } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { type ErrorCode, toLintelError } from "../../core/errors.js";
 import { type BackendMethod, backendServices, type Output } from "../../core/methods.js";
-import { unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { findModels } from "../local.js";
 import { NodeBackend } from "../node/index.js";

@@ -1,8 +1,8 @@
 /** The work of one completion on its sequence. */
 
 import type { LlamaContextSequence, Token } from "node-llama-cpp";
+import { unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import { unlessAborted } from "../abort.js";
 import { rankOf } from "./batching.js";
 
 /** How tokens are chosen; in llama.cpp's terms, 0 turns `topK` off. */

@@ -2,13 +2,13 @@
 
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Output } from "../../core/methods.js";
 import { modelOf } from "../../core/model.js";
-import { unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { ggufName } from "../local.js";
 import { type Resident, type ResidentBackend, type ResidentState, retryMs } from "../resident.js";

@@ -1,7 +1,8 @@
 /** Something costly that is there while it is wanted: loaded when first borrowed, freed on demand. */
+
+import { unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
-import { unlessAborted } from "../abort.js";
 import type { ResidentState } from "../resident.js";
 
 /** How to come by it, and how to be rid of it. */

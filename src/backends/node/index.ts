@@ -1,10 +1,10 @@
 /** The kind `node`: another Lintel, or any server of the contract, over gRPC. */
 
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
+import { timeLimit, unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
-import { timeLimit, unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { fromConfiguration, merge, sameModels, unreachable } from "./models.js";
 import { Peer } from "./peer.js";

@@ -1,8 +1,8 @@
 /** The backend for OpenAI-compatible model servers. */
 
+import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import { unlessAborted } from "../abort.js";
 import { ask, bodyOf } from "../http/ask.js";
 import { Guard } from "../http/guard.js";
 import { Transport } from "../http/transport.js";

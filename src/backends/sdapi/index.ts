@@ -1,6 +1,7 @@
 /** The kind `sdapi`: servers of the Stable Diffusion web API. */
+
+import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
-import { unlessAborted } from "../abort.js";
 import type { BackendContext, BackendKind } from "../kind.js";
 import { generate } from "./generate.js";
 import { listModels } from "./inventory.js";

@@ -1,7 +1,8 @@
 /** One `txt2img` request, from before it is sent until the server has let go of it. */
+
+import { unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
-import { unlessAborted } from "../abort.js";
 import { askJson } from "../http/ask.js";
 import { imageLimit } from "../http/image.js";
 import type { Site } from "./inventory.js";

@@ -1,6 +1,6 @@
 /** Waiting that ends when a signal aborts. */
-import { type CallSignal, Cancellation } from "../core/cancellation.js";
-import { LintelError } from "../core/errors.js";
+import { type CallSignal, Cancellation } from "./cancellation.js";
+import { LintelError } from "./errors.js";
 
 /** The promise, or the reason of the abort if that comes first. */
 export function unlessAborted<T>(promise: Promise<T>, signal: CallSignal): Promise<T> {
