@@ -34,10 +34,7 @@ export function checkTargets({ models, backends, listed, checked }: TargetParts)
     return [{ path, message: `there is no backend "${name}"${hint}` }];
   };
   const lacking = (backend: unknown, model: unknown, path: Path): Finding[] => {
-    const names = served.get(backend);
-    if (!names || typeof model !== "string" || names.some((name) => fits(model, name))) return [];
-    const message = `the backend "${backend}" has no model "${model}"${didYouMean(model, names)}`;
-    return [{ path, message }];
+    return without(model, served.get(backend), `the backend "${backend}" has no model`, path);
   };
   return [
     ...models.flatMap((entry, i) => [
@@ -62,8 +59,18 @@ export function checkTargets({ models, backends, listed, checked }: TargetParts)
 /** An entry for all backends, of which none has the model. */
 function nowhere(entry: Fields, i: number, names: readonly string[] | undefined): Finding[] {
   const { name, model = name, backends, targets } = entry;
-  if (!names || backends !== undefined || targets !== undefined) return [];
-  if (typeof model !== "string" || names.some((name) => fits(model, name))) return [];
-  const message = `no backend has a model "${model}"${didYouMean(model, names)}`;
-  return [{ path: ["models", i, entry.model === undefined ? "name" : "model"], message }];
+  if (backends !== undefined || targets !== undefined) return [];
+  const path = ["models", i, entry.model === undefined ? "name" : "model"];
+  return without(model, names, "no backend has a model", path);
+}
+
+/** Says that a model is not among those that are known; nothing where they are not known. */
+function without(
+  model: unknown,
+  names: readonly string[] | undefined,
+  lack: string,
+  path: Path,
+): Finding[] {
+  if (!names || typeof model !== "string" || names.some((name) => fits(model, name))) return [];
+  return [{ path, message: `${lack} "${model}"${didYouMean(model, names)}` }];
 }

@@ -112,26 +112,24 @@ describe("a server's list", () => {
     },
   );
 
-  it.each([404, 405])("may be missing, %i, where the models are configured", async (status) => {
-    const upstream = await serve((exchange) => exchange.sendJson(status, {}));
+  /** Expects that the server counts as healthy only where its models are configured. */
+  const healthyIfConfigured = async ({ url }: Upstream) => {
     for (const models of [["a"], undefined]) {
-      const backend = backendFor(upstream.url, { models });
+      const backend = backendFor(url, { models });
       cleanups.push(() => backend.close());
       const health = expect(backend.health(signal));
       if (models) await health.resolves.toBeUndefined();
       else await health.rejects.toMatchObject({ code: "upstream_failed" });
     }
+  };
+
+  it.each([404, 405])("may be missing, %i, where the models are configured", async (status) => {
+    await healthyIfConfigured(await serve((exchange) => exchange.sendJson(status, {})));
   });
 
   it("may have any form where the models are configured", async () => {
     const upstream = await serve((exchange) => exchange.send(200, {}, "all is well"));
-    for (const models of [["a"], undefined]) {
-      const backend = backendFor(upstream.url, { models });
-      cleanups.push(() => backend.close());
-      const health = expect(backend.health(signal));
-      if (models) await health.resolves.toBeUndefined();
-      else await health.rejects.toMatchObject({ code: "upstream_failed" });
-    }
+    await healthyIfConfigured(upstream);
     upstream.script((exchange) => exchange.sendJson(503, {}));
     const backend = backendFor(upstream.url, { models: ["a"] });
     cleanups.push(() => backend.close());

@@ -13,8 +13,7 @@ export interface Named {
 
 /** A name with one `*` in it, which stands for anything. */
 interface Wildcard {
-  readonly before: string;
-  readonly after: string;
+  readonly pattern: string;
   readonly entry: ModelSettings;
   /** The entry's name if this is an alias of it. */
   readonly canonical: string | undefined;
@@ -49,8 +48,7 @@ export class Names {
       this.#add(entry.name, entry, undefined);
       for (const alias of entry.aliases ?? []) this.#add(alias, entry, entry.name);
     }
-    const length = ({ before, after }: Wildcard) => before.length + after.length;
-    this.#wildcards.sort((a, b) => length(b) - length(a));
+    this.#wildcards.sort((a, b) => b.pattern.length - a.pattern.length);
   }
 
   /** Names without a wildcard. */
@@ -70,16 +68,15 @@ export class Names {
       yield exact;
       return;
     }
-    for (const { before, after, entry, canonical } of this.#wildcards) {
-      const rest = restOf(`${before}*${after}`, name);
+    for (const { pattern, entry, canonical } of this.#wildcards) {
+      const rest = restOf(pattern, name);
       if (rest === undefined) continue;
       yield { entry, name: canonical === undefined ? name : fill(canonical, rest), rest };
     }
   }
 
   #add(name: string, entry: ModelSettings, canonical: string | undefined): void {
-    const [before = "", after] = name.split("*", 2);
-    if (after !== undefined) this.#wildcards.push({ before, after, entry, canonical });
+    if (name.includes("*")) this.#wildcards.push({ pattern: name, entry, canonical });
     else if (!this.#exact.has(name)) this.#exact.set(name, { entry, name: canonical ?? name });
   }
 }
