@@ -3,6 +3,7 @@ import type { FastifyReply } from "fastify";
 import { toLintelError } from "../../core/errors.js";
 import { only, type Running } from "../../core/gateway.js";
 import type { MethodName, Output } from "../../core/methods.js";
+import { writeAtTurnsEnd } from "../../core/turn.js";
 import { sendError } from "./error.js";
 import { type JsonText, sendParts } from "./parts.js";
 
@@ -27,6 +28,7 @@ export async function sendWhole<M extends MethodName>(
     return sendError(reply, toLintelError(thrown), running);
   }
   const text = encode(message);
+  await new Promise<void>(writeAtTurnsEnd);
   reply.headers(headersOf(running, notes)).type("application/json; charset=utf-8");
   if (typeof text === "string") return reply.send(text);
   if (text.every((part) => typeof part === "string")) return reply.send(text.join(""));

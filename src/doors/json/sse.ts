@@ -6,6 +6,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { type LintelError, toLintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import type { MethodName, Output } from "../../core/methods.js";
+import { writeAtTurnsEnd } from "../../core/turn.js";
 import type { DoorSettings } from "../door.js";
 import { sendError } from "./error.js";
 import { headersOf } from "./reply.js";
@@ -123,6 +124,8 @@ function openWriter(
   if (chunked) raw.chunkedEncoding = false;
   const framed = (text: string, bytes: number) =>
     chunked ? `${bytes.toString(16)}\r\n${text}\r\n` : text;
+  // HTTP/2 writes at the end of a turn by itself.
+  const socket = reply.request.raw.httpVersionMajor === 1 ? raw.socket : undefined;
   const silence = setTimeout(() => {
     if (!left && !full) full = !raw.write(framed(keepAlive, keepAlive.length));
     silence.refresh();
@@ -134,11 +137,30 @@ function openWriter(
     left = true;
     clearTimeout(silence);
   });
+  let held = false;
+  let last: string | undefined;
+  const hold = () => {
+    if (held) return;
+    held = true;
+    socket?.cork();
+    writeAtTurnsEnd(release);
+  };
+  const release = () => {
+    held = false;
+    if (last === undefined) {
+      socket?.uncork();
+    } else if (!left) {
+      const bytes = Buffer.byteLength(last);
+      // Uncorks as well.
+      raw.end(framed(last, bytes) + (chunked ? lastChunk : ""), encodingOf(last, bytes));
+    }
+  };
   return {
     flushHead: () => raw.flushHeaders(),
     write(events) {
       if (events === "" || left) return undefined;
       silence.refresh();
+      hold();
       const bytes = Buffer.byteLength(events);
       full = !raw.write(framed(events, bytes), encodingOf(events, bytes));
       if (!full) return undefined;
@@ -154,9 +176,8 @@ function openWriter(
     },
     end(events) {
       clearTimeout(silence);
-      if (left) return;
-      const bytes = Buffer.byteLength(events);
-      raw.end(framed(events, bytes) + (chunked ? lastChunk : ""), encodingOf(events, bytes));
+      last = events;
+      hold();
     },
   };
 }

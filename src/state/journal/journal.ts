@@ -8,6 +8,7 @@
 import { closeSync, ftruncateSync, openSync, rmSync, utimesSync, writeSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Logger } from "../../core/log.js";
+import { atTurnsEnd } from "../../core/turn.js";
 import type { UsageRecord, UsageSink } from "../../core/usage/record.js";
 import { makeFolder } from "../directory.js";
 import { segmentName } from "./segment.js";
@@ -72,8 +73,7 @@ export class Journal implements UsageSink {
   keep(record: UsageRecord): Promise<void> {
     this.#lines.push(JSON.stringify(record));
     this.#written ??= new Promise((resolve) => {
-      // After the reads of this turn: whatever ends in it goes into one write.
-      setImmediate(() => {
+      atTurnsEnd(() => {
         this.flush();
         resolve();
       });
