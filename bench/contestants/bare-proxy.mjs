@@ -1,10 +1,24 @@
-// Passes requests on to one origin. Usage: node bare-proxy.mjs PORT UPSTREAM
+// Passes requests on to one origin. Usage: node bare-proxy.mjs PORT UPSTREAM [together]
+// together: what it answers in one turn of the event loop is written at the turn's end.
 import { createServer } from "node:http";
 import { Pool } from "undici";
 
-const [port, upstream] = process.argv.slice(2);
+const [port, upstream, together] = process.argv.slice(2);
 const pool = new Pool(`http://127.0.0.1:${upstream}`, { connections: 2048 });
 const headers = { "content-type": "application/json" };
+
+let waiting = [];
+/** Takes what to write; the turn's end. */
+function later(write) {
+  if (waiting.length === 0) setImmediate(writeAll);
+  waiting.push(write);
+}
+function writeAll() {
+  const all = waiting;
+  waiting = [];
+  for (const write of all) write();
+}
+const writing = together ? later : (write) => write();
 
 createServer((request, response) => {
   const parts = [];
@@ -18,13 +32,13 @@ createServer((request, response) => {
         onResponseStart(_, status, head) {
           const answer = { "content-type": head["content-type"] };
           if (head["content-length"]) answer["content-length"] = head["content-length"];
-          response.writeHead(status, answer);
+          writing(() => response.writeHead(status, answer));
         },
         onResponseData(_, bytes) {
-          response.write(bytes);
+          writing(() => response.write(bytes));
         },
         onResponseEnd() {
-          response.end();
+          writing(() => response.end());
         },
         onResponseError() {
           response.destroy();
