@@ -44,6 +44,15 @@ describe("health", () => {
     expect(await probe).toBe("a");
     expect(stateOf(core, "a")).toMatchObject({ state: "in", outForMs: 0 });
   });
+  it("is back also where the call that tries it is told what is wrong about the request", async () => {
+    const a = backend("a", inTurn(fails("upstream_failed"), fails("invalid_value"), says("a")));
+    const { core, clock } = bench([a], { health: { failures: 1 } });
+    await run(core, "chat", hello).catch(() => {});
+    await clock.advance(1000);
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("invalid_value"));
+    expect(stateOf(core, "a")).toMatchObject({ state: "in", outForMs: 0 });
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+  });
   it("all out: unavailable at once, with the time of the soonest try", async () => {
     const all = [backend("a", fails("upstream_failed")), backend("b", fails("upstream_failed"))];
     const { core, clock } = bench(all, { health: { failures: 1, firstPauseMs: 20_000 } });

@@ -5,6 +5,9 @@ import { RollingCounts } from "./window.js";
 /** What an attempt says of its target. */
 export type Verdict = "ok" | "failed" | "neutral";
 
+/** What the end of a call made of its target: taken out, or back in. */
+export type Turn = "out" | "back";
+
 /**
  * Takes a target out when it fails repeatedly. After a pause, one call at a
  * time may try it; the pause grows as long as those fail.
@@ -66,25 +69,27 @@ export class Circuit {
 
   /**
    * A call that went there ended.
-   * @returns whether that took the target out
+   * @returns `undefined`: the target is as it was
    */
-  end(verdict: Verdict, probe: boolean, now: number): boolean {
+  end(verdict: Verdict, probe: boolean, now: number): Turn | undefined {
     if (probe) this.#probing = false;
-    if (verdict === "neutral") return false;
+    if (verdict === "neutral") return undefined;
     if (verdict === "ok") {
-      if (this.#out) return false;
+      // Answered, if only with what is wrong about the request.
+      if (probe && this.answered()) return "back";
+      if (this.#out) return undefined;
       this.#inARow = 0;
       this.#pauseMs = this.#settings.firstPauseMs;
       this.#recent.add(now, 1, 0);
-      return false;
+      return undefined;
     }
     // Of calls that began before it was taken out nothing new is learnt.
-    if (this.#out && !probe) return false;
+    if (this.#out && !probe) return undefined;
     this.#inARow++;
     this.#recent.add(now, 1, 1);
-    if (!probe && !this.#tooMany(now)) return false;
+    if (!probe && !this.#tooMany(now)) return undefined;
     this.trip(now);
-    return true;
+    return "out";
   }
 
   /** Takes the target out. */

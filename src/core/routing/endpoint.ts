@@ -160,7 +160,9 @@ export class Endpoint {
       this.#lastFailure = code;
     }
     const wasOut = this.circuit.out;
-    if (this.circuit.end(verdict, probe, now)) this.#left(now, wasOut);
+    const turn = this.circuit.end(verdict, probe, now);
+    if (turn === "out") this.#left(now, wasOut);
+    else if (turn === "back") this.#events.back(this);
     this.serve(now);
   }
 
