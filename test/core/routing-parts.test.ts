@@ -143,6 +143,16 @@ describe("Circuit", () => {
     expect(circuit.out).toBe(true);
     expect(circuit.usable(2000)).toBe(true);
   });
+  it("has one call that tries it, also where something else says meanwhile that it is away", () => {
+    const circuit = new Circuit(health, () => 0);
+    failing(circuit, health.failures);
+    circuit.begin();
+    circuit.trip(2000);
+    const { until } = circuit;
+    expect([circuit.probing, circuit.usable(until)]).toEqual([true, false]);
+    circuit.end("neutral", true, until);
+    expect(circuit.usable(until)).toBe(true);
+  });
   it("learns nothing from calls that began before it opened", () => {
     const circuit = new Circuit(health, () => 0);
     failing(circuit, health.failures);

@@ -92,10 +92,9 @@ export class Circuit {
     return "out";
   }
 
-  /** Takes the target out. */
+  /** Takes the target out; a call that tries it goes on as the only one. */
   trip(now: number): void {
     this.#out = true;
-    this.#probing = false;
     // Replicas that lost a target together don't come back to it together.
     this.#until = now + this.#pauseMs * (1 - 0.2 * this.#random());
     this.#pauseMs = Math.min(this.#pauseMs * 2, this.#settings.longestPauseMs);
