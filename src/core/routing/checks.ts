@@ -1,7 +1,6 @@
 /** Asks backends how they are, now and then, without a call. */
-
+import { unlessAborted } from "../abort.js";
 import type { Backend } from "../backend.js";
-import type { CallSignal } from "../cancellation.js";
 import { LintelError, toLintelError } from "../errors.js";
 import type { Logger } from "../log.js";
 import type { Clock, Timer } from "./clock.js";
@@ -66,7 +65,8 @@ export class HealthChecks {
       controller.abort(new LintelError("timeout", "the model server took too long")),
     );
     try {
-      await answered(backend.health(controller.signal), controller.signal);
+      // A backend may be slow to notice.
+      await unlessAborted(backend.health(controller.signal), controller.signal);
       this.#well(backend);
     } catch (thrown) {
       if (!this.#closing.signal.aborted) this.#unwell(backend, toLintelError(thrown));
@@ -100,14 +100,4 @@ export class HealthChecks {
     if (failures > convinced) return;
     this.#log.warn({ backend: backend.name, code }, "the health check fails");
   }
-}
-
-/** The answer, or the signal's reason: a backend may be slow to notice. */
-function answered(health: Promise<void>, signal: CallSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort, { once: true });
-    health.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }
