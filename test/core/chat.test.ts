@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { State } from "../../gen/lintel/v1/models_pb.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
@@ -299,6 +300,23 @@ describe("routing", () => {
     await expect(run(coreOf([late]), "complete", { ...hello, model: "nope" })).rejects.toEqual(
       failure("model_not_found"),
     );
+  });
+  it("of several backends that load a model, the first to have it answers", async () => {
+    const state = State.LOADING;
+    const broken = scripted({ chat: says("x") }, [chatModel("chat-1", { state })], "broken", {
+      ready: () => Promise.reject(new LintelError("unavailable", "no memory")),
+    });
+    let list = [chatModel("chat-1", { state })];
+    const late = scripted({ chat: says("x") }, [], "late", {
+      models: () => list,
+      ready: async () => {
+        await new Promise(setImmediate);
+        list = models;
+      },
+    });
+    await run(coreOf([broken, late]), "complete", hello);
+    expect([broken.asked.length, late.asked.length]).toEqual([0, 1]);
+    await expect(run(coreOf([broken]), "complete", hello)).rejects.toEqual(failure("unavailable"));
   });
   it("a model is not called unknown while a backend that may have it can't be asked", async () => {
     const away = scripted({ chat: says("x") }, [], "away", {

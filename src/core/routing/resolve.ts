@@ -2,9 +2,11 @@
 import { State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { mayUse } from "../authenticate.js";
 import type { Call, Middleware } from "../call.js";
+import type { CallSignal } from "../cancellation.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
 import type { Catalogue, Found } from "./catalogue.js";
+import type { Target } from "./target.js";
 
 /**
  * Sets `call.targets` and `call.modelSettings`, having waited for a model that
@@ -25,20 +27,25 @@ export function resolve(catalogue: Catalogue): Middleware {
         return next(withFound(call, lookUpAfter(call, catalogue, heard)));
       });
     }
-    const loading = found.targets[0];
     // Another backend that has the model ready is not made to wait.
-    if (
-      found.targets.some(({ model }) => model.state !== State.LOADING) ||
-      !loading?.backend.ready
-    ) {
+    if (found.targets.some(({ model }) => model.state !== State.LOADING)) {
       return next(withFound(call, found));
     }
-    const { backend, model } = loading;
+    const loading = found.targets.filter(({ backend }) => backend.ready);
+    if (loading.length === 0) return next(withFound(call, found));
     return deferred(async () => {
-      await backend.ready?.(model.id, call.signal);
+      await anyReady(loading, call.signal);
       return next(withFound(call, lookUp(call, catalogue)));
     });
   };
+}
+
+/** Resolves when one of them has the model; throws why the last one has not, if none will. */
+async function anyReady(loading: readonly Target[], signal: CallSignal): Promise<void> {
+  const ready = loading.map(({ backend, model }) => backend.ready?.(model.id, signal));
+  await Promise.any(ready).catch(({ errors }: AggregateError) => {
+    throw errors.at(-1);
+  });
 }
 
 const isNotFound = (thrown: unknown) =>
