@@ -277,4 +277,35 @@ describe("a bound on requests in flight", () => {
     await second;
     expect(lines.map((it) => it.queuedMs)).toEqual([undefined, 700]);
   });
+  it("notes it also where the call waited in vain", async () => {
+    const lines: (Attributes & { code: string })[] = [];
+    const note = (fields: object) => void lines.push(fields as Attributes & { code: string });
+    const log = { ...silent, info: note, warn: note };
+    const clock = new FakeClock();
+    const queue = { size: 2, timeoutMs: 5000 };
+    const settings = { routing: routing({ maxInFlight: 1, queue }) };
+    const core = coreOf([backend("only", gate().handle)], settings, { clock, log });
+    const ask = (credential: string, signal = new AbortController().signal) =>
+      run(core, "chat", hello, { credential, signal }).catch(() => {});
+    const calls = [ask("first")];
+    await settled();
+    calls.push(ask("greedy"));
+    await clock.advance(100);
+    calls.push(ask("greedy"));
+    await clock.advance(300);
+    // Takes the place of greedy's last one.
+    const controller = new AbortController();
+    calls.push(ask("modest", controller.signal));
+    await clock.advance(700);
+    controller.abort();
+    await clock.advance(5000);
+    core.abort();
+    await Promise.all(calls);
+    expect(lines.map(({ code, queuedMs }) => [code, queuedMs])).toEqual([
+      ["rate_limited", 300],
+      ["cancelled", 700],
+      ["unavailable", 5000],
+      ["shutting_down", undefined],
+    ]);
+  });
 });

@@ -8,7 +8,7 @@ import { imageDefaults } from "../defaults.js";
 import { LintelError } from "../errors.js";
 import { progressEvent } from "../image-events.js";
 import type { Batch } from "./attempt.js";
-import type { Clock } from "./clock.js";
+import type { Clock, Timer } from "./clock.js";
 import type { Endpoint } from "./endpoint.js";
 import { type Place, Waiter } from "./queue.js";
 import type { QueueSettings } from "./settings.js";
@@ -19,6 +19,9 @@ export class Waiting {
   readonly #clock: Clock;
   readonly #since: number;
   readonly #waiter: Waiter;
+  readonly #timer: Timer;
+  readonly #left = () => this.#waiter.fail(this.#call.signal.reason);
+  #over = false;
   /** Whether its place may be another one than the caller was told. */
   #moved: boolean;
   #onMoved: (() => void) | undefined;
@@ -43,14 +46,10 @@ export class Waiting {
     this.#waiter = waiter;
     for (const { queue } of endpoints) queue.enter(waiter, size);
     if (waiter.queues.size === 0) throw overloaded(endpoints);
-    const left = () => waiter.fail(call.signal.reason);
-    call.signal.addEventListener("abort", left, { once: true });
-    const timer = clock.after(timeoutMs, () => waiter.fail(tooLate(endpoints)));
-    const over = () => {
-      timer.cancel();
-      call.signal.removeEventListener("abort", left);
-    };
-    waiter.place.then(over, over);
+    call.signal.addEventListener("abort", this.#left, { once: true });
+    this.#timer = clock.after(timeoutMs, () => waiter.fail(tooLate(endpoints)));
+    const ended = () => this.#ended();
+    waiter.place.then(ended, ended);
   }
 
   /**
@@ -68,17 +67,27 @@ export class Waiting {
       this.#moved = false;
       return queueEvent(this.#call, this.#waiter.position());
     }
-    const { attributes } = this.#call;
-    attributes.queuedMs = (attributes.queuedMs ?? 0) + this.#clock.now() - this.#since;
     return place;
   }
 
   /** The call is over. A place that it got meanwhile goes to the next one. */
   leave(): void {
     this.#waiter.fail(new LintelError("cancelled", "the caller left"));
+    // Whoever logs the call does so at once.
+    this.#ended();
     const giveBack = (place: Place | undefined) =>
       place?.endpoint.giveBack(this.#clock.now(), place.probe, this.#waiter.caller);
     this.#waiter.place.then(giveBack, () => {});
+  }
+
+  /** It waits no more, whatever came of it; only the first time counts. */
+  #ended(): void {
+    if (this.#over) return;
+    this.#over = true;
+    const { attributes, signal } = this.#call;
+    this.#timer.cancel();
+    signal.removeEventListener("abort", this.#left);
+    attributes.queuedMs = (attributes.queuedMs ?? 0) + this.#clock.now() - this.#since;
   }
 
   #move(): void {
