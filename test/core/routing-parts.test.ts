@@ -12,13 +12,15 @@ import { FairQueue, Waiter } from "../../src/core/routing/queue.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
 import type { Target } from "../../src/core/routing/target.js";
 import { RollingCounts } from "../../src/core/routing/window.js";
-import { seeded } from "../support/clock.js";
+import { FakeClock, seeded } from "../support/clock.js";
 import { chatModel } from "../support/models.js";
 
 const { health, retry } = routingDefaults;
 
+const events = { out() {}, back() {} };
+
 function endpoint(backend: string): Endpoint {
-  return new Endpoint(backend, "m", health, () => 0, { out() {}, back() {} });
+  return new Endpoint(backend, "m", health, { clock: new FakeClock(), random: () => 0 }, events);
 }
 
 function target(name: string, known: Partial<Target> = {}): Target {

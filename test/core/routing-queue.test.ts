@@ -259,6 +259,58 @@ describe("a bound on requests in flight", () => {
     a.open();
     await first;
   });
+  it("calls that wait are served once a target may be tried, though nothing else happens", async () => {
+    for (const outFirst of [true, false]) {
+      const [a, b] = [gate("a"), gate("b")];
+      const all = [backend("a", a.handle), backend("b", b.handle)];
+      const { core, clock } = bench(all, {
+        maxInFlight: 1,
+        health: { failures: 1 },
+        retry: { attempts: 1 },
+      });
+      const first = run(core, "chat", hello);
+      await settled();
+      const second = run(core, "chat", hello).catch(() => {});
+      await settled();
+      const fail = async () => {
+        b.fail(new LintelError("upstream_failed", "gone"));
+        await second;
+      };
+      if (outFirst) await fail();
+      const waits = textOf(run(core, "chat", hello));
+      await settled();
+      expect(stateOf(core, "a").waiting).toBe(1);
+      if (!outFirst) await fail();
+      expect(stateOf(core, "b").state).toBe("out");
+      await clock.advance(1000);
+      b.open();
+      expect(await waits).toBe("b");
+      a.open();
+      await first;
+      expect(clock.timers).toBe(0);
+    }
+  });
+  it("nothing is kept for a target that is out once nobody waits any more", async () => {
+    const a = gate("a");
+    const all = [backend("a", a.handle), backend("b", fails("upstream_failed"))];
+    const { core, clock } = bench(all, {
+      maxInFlight: 1,
+      health: { failures: 1, firstPauseMs: 60_000 },
+      retry: { attempts: 1 },
+    });
+    const first = run(core, "chat", hello);
+    await settled();
+    await run(core, "chat", hello).catch(() => {});
+    const controller = new AbortController();
+    const left = run(core, "chat", hello, { signal: controller.signal }).catch(() => {});
+    await settled();
+    expect(clock.timers).toBe(2);
+    controller.abort();
+    await left;
+    expect(clock.timers).toBe(0);
+    a.open();
+    await first;
+  });
   it("notes how long a call waited", async () => {
     const lines: Attributes[] = [];
     const log = { ...silent, info: (fields: object) => lines.push(fields as Attributes) };

@@ -9,6 +9,7 @@ import type { ErrorCode, ErrorOptions } from "../../src/core/errors.js";
 import { errorTable, LintelError } from "../../src/core/errors.js";
 import { progressEvent } from "../../src/core/image-events.js";
 import { silent } from "../../src/core/log.js";
+import { routingDefaults } from "../../src/core/routing/settings.js";
 import { FakeClock, seeded, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel, imageModel } from "../support/models.js";
@@ -18,6 +19,7 @@ import {
   equals,
   fails,
   failure,
+  gate,
   hello,
   inTurn,
   routing,
@@ -57,6 +59,23 @@ describe("failover", () => {
     expect(await at("anywhere")).toBe("good");
     expect(await at("elsewhere")).toBe("good");
     await expect(at("never")).rejects.toEqual(failure("upstream_failed"));
+  });
+  it("asks one again that has room, where those that were not asked have none", async () => {
+    const door = gate();
+    const all = [backend("a", inTurn(fails("unavailable"), says("a"))), backend("b", door.handle)];
+    const models = [
+      { name: "m", backends: ["a", "b"] },
+      { name: "only-b", model: "m", backends: ["b"] },
+    ];
+    const { core, clock } = bench(all, { maxInFlight: 1 }, models);
+    const busy = run(core, "chat", { ...hello, model: "only-b" });
+    await settled();
+    const answer = textOf(run(core, "chat", { ...hello, model: "m" }));
+    await clock.advance(routingDefaults.retry.firstPauseMs);
+    expect(stateOf(core, "b").waiting).toBe(0);
+    expect(await answer).toBe("a");
+    door.open();
+    await busy;
   });
   it("is as good for whole answers and for images", async () => {
     const bad = breaksAfter(new LintelError("unavailable", "away"));

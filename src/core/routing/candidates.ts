@@ -27,10 +27,11 @@ export class Candidates {
     this.#random = random;
   }
 
-  /** A target that was not asked yet; else, one that may be asked again. */
+  /** A target with room: one that was not asked yet; else, one that may be asked again. */
   choose(now: number): Target | "full" | undefined {
     const chosen = this.#choose(now, this.#passed());
-    return chosen !== undefined || !this.#tried ? chosen : this.#choose(now, this.#unfit);
+    const none = chosen === undefined || chosen === "full";
+    return none && this.#tried ? this.#choose(now, this.#unfit) : chosen;
   }
 
   /** A healthy one with room, besides those that are being asked. */

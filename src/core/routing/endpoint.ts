@@ -1,8 +1,9 @@
 /** What is known of one model on one backend while the gateway runs. */
 import type { ErrorCode } from "../errors.js";
 import { Circuit, type Verdict } from "./circuit.js";
+import type { Clock, Timer } from "./clock.js";
 import { Latency } from "./latency.js";
-import { FairQueue } from "./queue.js";
+import { FairQueue, type Waiter } from "./queue.js";
 import type { HealthSettings } from "./settings.js";
 import type { Shares } from "./shares.js";
 
@@ -62,6 +63,7 @@ export class Endpoint {
   readonly first = new Latency();
   /** To the end of complete answers. */
   readonly whole = new Latency();
+  readonly #clock: Clock;
   readonly #events: EndpointEvents;
   #inFlight = 0;
   #maxInFlight = Number.POSITIVE_INFINITY;
@@ -69,12 +71,15 @@ export class Endpoint {
   #attempts = 0;
   #failures = 0;
   #lastFailure: ErrorCode | undefined;
+  /** Set while calls wait for it to be usable again. */
+  #timer: Timer | undefined;
+  #timerAt: number | undefined;
 
   constructor(
     backend: string,
     model: string,
     health: HealthSettings,
-    random: () => number,
+    { clock, random }: { readonly clock: Clock; readonly random: () => number },
     events: EndpointEvents,
     shares?: Shares,
   ) {
@@ -83,6 +88,7 @@ export class Endpoint {
     this.backend = backend;
     this.model = model;
     this.circuit = new Circuit(health, random);
+    this.#clock = clock;
     this.#events = events;
   }
 
@@ -127,6 +133,12 @@ export class Endpoint {
     this.#inFlight++;
     if (this.#maxInFlight !== Number.POSITIVE_INFINITY) this.shares?.took(caller);
     return this.circuit.begin();
+  }
+
+  /** A call waits for it, where `FairQueue.enter` lets it in. */
+  enter(waiter: Waiter, most: number, now: number): void {
+    this.queue.enter(waiter, most);
+    this.#watch(now);
   }
 
   /** A place that was kept is not needed. */
@@ -185,6 +197,7 @@ export class Endpoint {
       const waiter = this.queue.shift();
       waiter?.settle({ endpoint: this, probe: this.take(waiter.caller) });
     }
+    this.#watch(now);
   }
 
   /** @param now as the clock says */
@@ -219,6 +232,20 @@ export class Endpoint {
   #wake(now: number): void {
     if (this.queue.size === 0) return;
     this.queue.sweep((waiter) => waiter.endpoints.every((endpoint) => !endpoint.usable(now)));
+    this.#watch(now);
+  }
+
+  /** Serves those who wait once it may be usable again: nothing else need happen then. */
+  #watch(now: number): void {
+    const at = this.queue.size > 0 && !this.usable(now) ? this.usableAt(now) : undefined;
+    if (at === this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    if (at === undefined) return;
+    this.#timer = this.#clock.after(at - now, () => {
+      this.#timerAt = undefined;
+      this.serve(this.#clock.now());
+    });
   }
 }
 

@@ -142,7 +142,7 @@ export class Routing implements RoutingTools {
       backend,
       model,
       this.settings.health,
-      this.random,
+      this,
       {
         out: ({ backend, model }, forMs) => {
           this.#log.warn({ backend, model, forMs: Math.round(forMs) }, "a target was taken out");

@@ -44,7 +44,7 @@ export class Waiting {
       this.#moved ? () => this.#move() : undefined,
     );
     this.#waiter = waiter;
-    for (const { queue } of endpoints) queue.enter(waiter, size);
+    for (const endpoint of endpoints) endpoint.enter(waiter, size, this.#since);
     if (waiter.queues.size === 0) throw overloaded(endpoints);
     call.signal.addEventListener("abort", this.#left, { once: true });
     this.#timer = clock.after(timeoutMs, () => waiter.fail(tooLate(endpoints)));
@@ -87,7 +87,10 @@ export class Waiting {
     const { attributes, signal } = this.#call;
     this.#timer.cancel();
     signal.removeEventListener("abort", this.#left);
-    attributes.queuedMs = (attributes.queuedMs ?? 0) + this.#clock.now() - this.#since;
+    const now = this.#clock.now();
+    attributes.queuedMs = (attributes.queuedMs ?? 0) + now - this.#since;
+    // It may have been the last who waits for a target that is out.
+    for (const endpoint of this.#waiter.endpoints) endpoint.serve(now);
   }
 
   #move(): void {
