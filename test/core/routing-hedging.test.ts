@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
+import { type Logger, silent } from "../../src/core/log.js";
 import { FakeClock, seeded, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import {
@@ -20,7 +21,7 @@ import {
 import { hangsAfter, says } from "../support/scripted.js";
 
 /** Two targets of which the first has long enough taken 100 ms to begin; then it does as it is told. */
-async function warm(chat: Handle<"chat">, more: Some = {}) {
+async function warm(chat: Handle<"chat">, more: Some = {}, log: Logger = silent) {
   const clock = new FakeClock();
   const usual: Handle<"chat"> = async function* (call) {
     await new Promise<void>((resolve) => clock.after(100, resolve));
@@ -32,7 +33,7 @@ async function warm(chat: Handle<"chat">, more: Some = {}) {
     backend("b", second.handle),
   ];
   const settings = { routing: routing({ hedge: { percentile: 90, leastMs: 50 }, ...more }) };
-  const core = coreOf(all, settings, { clock, random: seeded(1) });
+  const core = coreOf(all, settings, { clock, random: seeded(1), log });
   for (let i = 0; i < 20; i++) {
     const answer = run(core, "chat", hello);
     await clock.advance(100);
@@ -115,6 +116,22 @@ describe("hedging", () => {
     expect(await answer).toEqual(failure("invalid_value"));
     expect(first.signals[0]?.aborted).toBe(true);
     expect(["a", "b"].map((name) => stateOf(core, name).inFlight)).toEqual([0, 0]);
+  });
+  it("a failure that ends both is the one's alone, and told once", async () => {
+    const lines: unknown[] = [];
+    const log = { ...silent, debug: (fields: object) => lines.push(fields) };
+    const first = gate("first");
+    const { core, clock } = await warm(first.handle, {}, log);
+    const answer = run(core, "chat", hello).catch((error: unknown) => error);
+    await clock.advance(100);
+    const before = stateOf(core, "b");
+    first.fail(new LintelError("upstream_failed", "broken"));
+    expect(await answer).toEqual(failure("upstream_failed"));
+    expect(stateOf(core, "a")).toMatchObject({ inFlight: 0, attempts: 21, failures: 1 });
+    expect(before).toMatchObject({ inFlight: 1, failures: 0 });
+    expect(stateOf(core, "b")).toMatchObject({ inFlight: 0, attempts: 1, failures: 0 });
+    expect(lines).toEqual([expect.objectContaining({ backend: "a", code: "upstream_failed" })]);
+    expect(clock.timers).toBe(0);
   });
   it("a caller who leaves ends both", async () => {
     const { handle, aborted } = hangsAfter();

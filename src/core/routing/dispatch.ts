@@ -5,30 +5,28 @@
  */
 import type { Call, CallEnd } from "../call.js";
 import { LintelError, toLintelError } from "../errors.js";
-import { Attempt, type Batch } from "./attempt.js";
+import type { Attempt, Batch } from "./attempt.js";
+import { Attempts } from "./attempts.js";
 import { isDeadline } from "./blame.js";
 import { Candidates } from "./candidates.js";
 import { hedgeDelay, hedged, type Outcome, type Started } from "./hedge.js";
 import type { Place } from "./queue.js";
 import { beforeRetry } from "./retry.js";
 import type { RoutingTools } from "./routing.js";
+import type { HedgeSettings } from "./settings.js";
 import type { Target } from "./target.js";
 import { onlyWaits, Waiting } from "./waiting.js";
 
 type Step = IteratorResult<Batch>;
 type End = Parameters<CallEnd["ended"]>[0];
 
-/** Failures whose `Retry-After` is about the target, not about the request. */
-const rests: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shutting_down"]);
-
 /** The answer to one call, from whichever target gives it. */
 export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   readonly #call: Call;
   readonly #tools: RoutingTools;
   readonly #candidates: Candidates;
-  #running: Attempt[] = [];
-  #winner: Attempt | undefined;
-  #asked = 0;
+  readonly #hedge: HedgeSettings | undefined;
+  readonly #attempts: Attempts;
   #pauses = 0;
   #waiting: Waiting | undefined;
   /** Told that it has not begun. */
@@ -40,7 +38,10 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   constructor(call: Call, tools: RoutingTools) {
     this.#call = call;
     this.#tools = tools;
-    this.#candidates = new Candidates(call.targets ?? [], call.affinity, tools.random);
+    const targets = call.targets ?? [];
+    this.#candidates = new Candidates(targets, call.affinity, tools.random);
+    this.#hedge = targets.length > 1 ? tools.hedgeOf(call) : undefined;
+    this.#attempts = new Attempts(call, tools, this.#candidates, this.#hedge !== undefined);
   }
 
   get #caller(): string {
@@ -48,16 +49,16 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   }
 
   next(): Promise<Step> {
-    const winner = this.#winner;
+    const { winner } = this.#attempts;
     if (!winner) return this.#open();
     // A chat has many steps, and ends with its call: nothing is made for a step.
     return this.#call.method === "chat" ? winner.next() : this.#follow(winner);
   }
 
   async return(): Promise<Step> {
-    for (const attempt of this.#running) attempt.release();
+    this.#attempts.release();
     // A unary answer is complete with its first message: nobody asks for more.
-    if (this.#winner !== undefined && this.#call.method === "complete") this.ended("ok");
+    if (this.#attempts.winner && this.#call.method === "complete") this.ended("ok");
     // Why nobody asks any more is told with the call's end: the answer may have been broken.
     else if (this.#call.life) this.#refused = true;
     else this.ended("cancelled");
@@ -71,16 +72,13 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     this.#waiting?.leave();
     const ours = this.#refused && code !== "upstream_failed";
     const own = ours || this.#call.signal.aborted || isDeadline(this.#call, code);
-    for (const attempt of this.#running) {
-      attempt.end(code, own);
-      if (code !== "ok") attempt.giveUp(left());
-    }
+    this.#attempts.end(code, own);
   }
 
   async #open(): Promise<Step> {
     const { signal, life } = this.#call;
     const { clock, budget } = this.#tools;
-    if (this.#asked === 0 && !this.#waiting) {
+    if (this.#attempts.asked === 0 && !this.#waiting) {
       life?.onEnd(this);
       budget.request(clock.now());
     }
@@ -103,9 +101,9 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
         // Whoever ended the call meanwhile has given the place back.
         if (this.#over) throw left();
         this.#waiting = undefined;
-        start = place && this.#begin(this.#targetOf(place), place.probe, clock.now());
+        start = place && this.#attempts.begin(this.#targetOf(place), place.probe, clock.now());
       } else {
-        start = this.#begin(chosen, chosen.endpoint.take(this.#caller), now);
+        start = this.#attempts.begin(chosen, chosen.endpoint.take(this.#caller), now);
       }
       const answer = start && (await this.#ask(start));
       if (answer) return answer;
@@ -115,11 +113,11 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   /** The first messages; `undefined`: it failed, and another attempt may follow. */
   async #ask(start: Started): Promise<Step | undefined> {
     const { attempt, probe } = start;
-    const after = hedgeDelay(this.#call, this.#hedge(), attempt.target);
+    const after = hedgeDelay(this.#call, this.#hedge, attempt.target);
     if (after !== undefined) {
       const outcome = await this.#hedged(start, after);
       if ("first" in outcome) return this.#won(outcome.attempt, outcome.first);
-      await this.#failed(outcome.attempt, outcome.thrown);
+      await this.#failed(outcome.failure);
       return undefined;
     }
     let first: Step;
@@ -127,7 +125,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
       first = await attempt.first(probe);
     } catch (thrown) {
       this.#unbegun = undefined;
-      await this.#failed(attempt, thrown);
+      await this.#failed(this.#lost(attempt, thrown));
       return undefined;
     }
     this.#unbegun = onlyWaits(first) ? start : undefined;
@@ -139,56 +137,13 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
       clock: this.#tools.clock,
       after,
       second: () => this.#second(),
-      lost: (loser, thrown) => this.#lost(loser, thrown).retry !== "never",
+      lost: (loser, thrown) => this.#lost(loser, thrown),
     });
-  }
-
-  /** An attempt at a taken place; `undefined`, and the place is free, where the target is unfit. */
-  #begin(target: Target, probe: boolean, now: number, hedge = false): Started | undefined {
-    const { clock } = this.#tools;
-    const { attributes, metadata } = this.#call;
-    let attempt: Attempt;
-    try {
-      const timeouts = this.#tools.timeoutsOf(this.#call);
-      const options = {
-        target,
-        clock,
-        now,
-        timeouts,
-        bounds: this.#tools.bounds,
-        hedge,
-        detached: this.#hedge() !== undefined,
-      };
-      attempt = new Attempt(this.#call, options);
-    } catch (thrown) {
-      target.endpoint.giveBack(clock.now(), probe, this.#caller);
-      const why = toLintelError(thrown);
-      this.#candidates.unfit(target, why);
-      if (why.retry !== "elsewhere") throw why;
-      return undefined;
-    }
-    this.#running.push(attempt);
-    attributes.tried.push(attempt.record);
-    attributes.attempts++;
-    if (this.#asked++ > 0) attributes.retries = (attributes.retries ?? 0) + 1;
-    metadata.set("x-lintel-attempts", String(1 + (attributes.retries ?? 0)));
-    attributes.backend = target.backend.name;
-    return { attempt, probe };
   }
 
   #won(attempt: Attempt, first: Step): Step {
     this.#call.signal.throwIfAborted();
-    this.#winner = attempt;
-    this.#call.attributes.backend = attempt.record.backend;
-    attempt.win();
-    for (const other of this.#running) {
-      if (other === attempt) continue;
-      other.end("slower");
-      other.giveUp(new LintelError("cancelled", "another model server was faster"));
-    }
-    this.#running = [attempt];
-    // Nothing at all came.
-    if (first.done) attempt.end("upstream_failed");
+    this.#attempts.won(attempt, first);
     return first;
   }
 
@@ -204,33 +159,20 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     }
   }
 
-  /** An attempt failed, with others maybe still running. */
+  /** Why an attempt failed. What happens after an abort is nobody's failure. */
   #lost(attempt: Attempt, thrown: unknown): LintelError {
-    const failure = toLintelError(thrown);
-    const { target, record } = attempt;
-    this.#running = this.#running.filter((it) => it !== attempt);
-    attempt.end(failure.code, isDeadline(this.#call, failure.code));
-    attempt.giveUp(failure);
-    this.#candidates.failed(target, failure);
-    if (failure.askedDelay !== undefined && rests.has(failure.code)) {
-      target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now());
-    }
-    const { log, id } = this.#call;
-    const { backend, model } = record;
-    log.debug({ id, backend, model, code: failure.code }, "attempt failed");
-    return failure;
+    const { signal } = this.#call;
+    return signal.aborted ? toLintelError(signal.reason) : this.#attempts.lost(attempt, thrown);
   }
 
   /** Lets another attempt follow, after a pause, or throws why there is none. */
-  async #failed(attempt: Attempt, thrown: unknown): Promise<void> {
-    const { signal } = this.#call;
-    if (signal.aborted) throw signal.reason;
-    const failure = this.#lost(attempt, thrown);
+  async #failed(failure: LintelError): Promise<void> {
+    this.#call.signal.throwIfAborted();
     if (failure.retry === "never") {
-      for (const other of this.#running) other.giveUp(failure);
+      this.#attempts.drop(failure);
       throw failure;
     }
-    const tries = { asked: this.#asked, pauses: this.#pauses };
+    const tries = { asked: this.#attempts.asked, pauses: this.#pauses };
     this.#pauses = await beforeRetry(this.#call, this.#tools, this.#candidates, tries);
   }
 
@@ -240,18 +182,13 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     if (this.#over) return undefined;
     const { clock, budget } = this.#tools;
     const now = clock.now();
-    const asked = this.#running.map(({ target }) => target);
-    const chosen = this.#candidates.second(now, asked);
+    const chosen = this.#candidates.second(now, this.#attempts.targets());
     if (!chosen || !budget.take(now)) return undefined;
     try {
-      return this.#begin(chosen, chosen.endpoint.take(this.#caller), now, true);
+      return this.#attempts.begin(chosen, chosen.endpoint.take(this.#caller), now, true);
     } catch {
       return undefined;
     }
-  }
-
-  #hedge() {
-    return this.#candidates.all.length > 1 ? this.#tools.hedgeOf(this.#call) : undefined;
   }
 
   #enter(): Waiting {

@@ -1,5 +1,6 @@
 /** A second target is asked when the first one is slow to begin; whoever is first answers. */
 import type { Call } from "../call.js";
+import type { LintelError } from "../errors.js";
 import { type Attempt, type Batch, streams } from "./attempt.js";
 import type { Clock } from "./clock.js";
 import type { HedgeSettings } from "./settings.js";
@@ -31,7 +32,7 @@ export interface Started {
 /** How the first of them came out. */
 export type Outcome =
   | { readonly attempt: Attempt; readonly first: IteratorResult<Batch> }
-  | { readonly attempt: Attempt; readonly thrown: unknown };
+  | { readonly failure: LintelError };
 
 /** What hedging needs. */
 export interface Hedge {
@@ -41,27 +42,35 @@ export interface Hedge {
   /** The second one, if there may be one. */
   second(): Started | undefined;
   /**
-   * One failed while the other runs.
-   * @returns whether to go on with the other
+   * One failed.
+   * @returns why; the other goes on if another target may do better
    */
-  lost(attempt: Attempt, thrown: unknown): boolean;
+  lost(attempt: Attempt, thrown: unknown): LintelError;
 }
 
 /** The first that is answered; where all fail, the last to. */
 export function hedged(start: Started, hedge: Hedge): Promise<Outcome> {
   return new Promise((resolve) => {
     let running = 0;
+    let over = false;
+    const end = (outcome: Outcome) => {
+      over = true;
+      resolve(outcome);
+    };
     const run = ({ attempt, probe }: Started) => {
       running++;
       attempt.first(probe).then(
         (first) => {
           timer.cancel();
-          resolve({ attempt, first });
+          end({ attempt, first });
         },
         (thrown) => {
           timer.cancel();
+          // Given up because of the other one.
+          if (over) return;
           running--;
-          if (running === 0 || !hedge.lost(attempt, thrown)) resolve({ attempt, thrown });
+          const failure = hedge.lost(attempt, thrown);
+          if (running === 0 || failure.retry === "never") end({ failure });
         },
       );
     };

@@ -1,0 +1,136 @@
+/** The book of one call's attempts: which run, which one answers, and what came of the others. */
+import type { Call, CallEnd } from "../call.js";
+import { LintelError, toLintelError } from "../errors.js";
+import { Attempt, type Batch } from "./attempt.js";
+import { isDeadline } from "./blame.js";
+import type { Candidates } from "./candidates.js";
+import type { Started } from "./hedge.js";
+import type { RoutingTools } from "./routing.js";
+import type { Target } from "./target.js";
+
+/** Failures whose `Retry-After` is about the target, not about the request. */
+const rests: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shutting_down"]);
+
+/** The attempts of one call. */
+export class Attempts {
+  readonly #call: Call;
+  readonly #tools: RoutingTools;
+  readonly #candidates: Candidates;
+  readonly #detached: boolean;
+  #running: Attempt[] = [];
+  #winner: Attempt | undefined;
+  #asked = 0;
+
+  /** @param detached whether one may be given up alone, while the call goes on */
+  constructor(call: Call, tools: RoutingTools, candidates: Candidates, detached: boolean) {
+    this.#call = call;
+    this.#tools = tools;
+    this.#candidates = candidates;
+    this.#detached = detached;
+  }
+
+  /** Targets that were asked, in all. */
+  get asked(): number {
+    return this.#asked;
+  }
+
+  /** The one that answers the call. */
+  get winner(): Attempt | undefined {
+    return this.#winner;
+  }
+
+  /** Targets that are being asked. */
+  targets(): Target[] {
+    return this.#running.map(({ target }) => target);
+  }
+
+  /**
+   * An attempt at a taken place; `undefined`, and the place is free, where the target is unfit.
+   * @throws LintelError if no other target could do it either
+   */
+  begin(target: Target, probe: boolean, now: number, hedge = false): Started | undefined {
+    const { clock, bounds } = this.#tools;
+    const { attributes, metadata } = this.#call;
+    let attempt: Attempt;
+    try {
+      const timeouts = this.#tools.timeoutsOf(this.#call);
+      const detached = this.#detached;
+      const options = { target, clock, now, timeouts, bounds, hedge, detached };
+      attempt = new Attempt(this.#call, options);
+    } catch (thrown) {
+      target.endpoint.giveBack(clock.now(), probe, this.#call.caller?.id ?? "");
+      const why = toLintelError(thrown);
+      this.#candidates.unfit(target, why);
+      if (why.retry !== "elsewhere") throw why;
+      return undefined;
+    }
+    this.#running.push(attempt);
+    attributes.tried.push(attempt.record);
+    attributes.attempts++;
+    if (this.#asked++ > 0) attributes.retries = (attributes.retries ?? 0) + 1;
+    metadata.set("x-lintel-attempts", String(1 + (attributes.retries ?? 0)));
+    attributes.backend = target.backend.name;
+    return { attempt, probe };
+  }
+
+  /** One was answered first. */
+  won(attempt: Attempt, first: IteratorResult<Batch>): void {
+    this.#winner = attempt;
+    this.#call.attributes.backend = attempt.record.backend;
+    attempt.win();
+    if (this.#running.length > 1) {
+      this.drop(new LintelError("cancelled", "another model server was faster"), attempt);
+    }
+    // Nothing at all came.
+    if (first.done) attempt.end("upstream_failed");
+  }
+
+  /**
+   * One failed, with others maybe still running.
+   * @returns why
+   */
+  lost(attempt: Attempt, thrown: unknown): LintelError {
+    const failure = toLintelError(thrown);
+    const { target, record } = attempt;
+    this.#running = this.#running.filter((it) => it !== attempt);
+    attempt.end(failure.code, isDeadline(this.#call, failure.code));
+    attempt.giveUp(failure);
+    this.#candidates.failed(target, failure);
+    if (failure.askedDelay !== undefined && rests.has(failure.code)) {
+      target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now());
+    }
+    const { log, id } = this.#call;
+    const { backend, model } = record;
+    log.debug({ id, backend, model, code: failure.code }, "attempt failed");
+    return failure;
+  }
+
+  /**
+   * Nobody waits any more for those that run, but maybe for one: that says nothing of their targets.
+   * @param reason what they are told
+   */
+  drop(reason: LintelError, but?: Attempt): void {
+    for (const attempt of this.#running) {
+      if (attempt === but) continue;
+      attempt.end("slower");
+      attempt.giveUp(reason);
+    }
+    this.#running = but ? [but] : [];
+  }
+
+  /**
+   * The call is over.
+   * @param own whether that is not the targets' fault
+   */
+  end(code: Parameters<CallEnd["ended"]>[0], own: boolean): void {
+    for (const attempt of this.#running) {
+      attempt.end(code, own);
+      if (code !== "ok") attempt.giveUp(new LintelError("cancelled", "the caller left"));
+    }
+  }
+
+  /** Lets what backends hold for them be freed. */
+  release(): void {
+    for (const attempt of this.#running) attempt.release();
+  }
+}
