@@ -3,7 +3,7 @@ import { performance } from "node:perf_hooks";
 import type { LimitStore } from "../core/limits/store.js";
 import type { EndpointSnapshot } from "../core/routing/endpoint.js";
 import type { RoutingSnapshot } from "../core/routing/routing.js";
-import { type Attributes, type Instrument, Observed, type Point } from "./instruments.js";
+import type { Attributes, Metric, Point } from "./instruments.js";
 
 /** Where the numbers come from. */
 export interface Sources {
@@ -26,29 +26,36 @@ interface Outages {
 
 const one = (value: number, attributes: Attributes = {}): Point[] => [{ attributes, value }];
 
-/** Everything that the sources tell. */
-export function gauges(sources: Sources): Instrument[] {
-  const gauge = (name: string, unit: string, description: string, look: () => Point[]) =>
-    new Observed("gauge", { name, unit, description }, look);
-  const counter = (name: string, unit: string, description: string, look: () => Point[]) =>
-    new Observed("counter", { name, unit, description }, look);
-  const perTarget = (value: (endpoint: EndpointSnapshot) => number) => () =>
-    sources.routing().endpoints.map((endpoint) => ({
+const metric =
+  (type: "gauge" | "counter") =>
+  (name: string, unit: string, description: string, points: Point[]): Metric => ({
+    type,
+    name,
+    unit,
+    description,
+    points,
+  });
+const gauge = metric("gauge");
+const counter = metric("counter");
+
+/** Everything that the sources tell now. */
+export function gauges(sources: Sources): Metric[] {
+  const { limits, tokens, usage } = sources;
+  const { endpoints, retries } = sources.routing();
+  const perTarget = (value: (endpoint: EndpointSnapshot) => number) =>
+    endpoints.map((endpoint) => ({
       attributes: {
         "lintel.backend": endpoint.backend,
         "gen_ai.request.model": endpoint.model,
       },
       value: value(endpoint),
     }));
-  const { limits, tokens, usage } = sources;
   const perDatabase = (value: (store: Outages) => number) => [
     ...(tokens ? one(value(tokens), { "lintel.store": "tokens" }) : []),
     ...(usage ? one(value(usage), { "lintel.store": "usage" }) : []),
   ];
   return [
-    gauge("lintel.requests.active", "{request}", "Calls that run now.", () =>
-      one(sources.running()),
-    ),
+    gauge("lintel.requests.active", "{request}", "Calls that run now.", one(sources.running())),
     gauge(
       "lintel.target.available",
       "{target}",
@@ -73,19 +80,17 @@ export function gauges(sources: Sources): Instrument[] {
       "Questions that a target failed.",
       perTarget(({ failures }) => failures),
     ),
-    counter("lintel.retries.denied", "{request}", "Retries that the budget did not allow.", () =>
-      one(sources.routing().retries.denied),
+    counter(
+      "lintel.retries.denied",
+      "{request}",
+      "Retries that the budget did not allow.",
+      one(retries.denied),
     ),
-    gauge(
-      "lintel.store.available",
-      "{store}",
-      "1 while a store answers, 0 while it is away.",
-      () => [
-        ...(limits ? one(Number(limits.state.available), { "lintel.store": "limits" }) : []),
-        ...perDatabase(({ away }) => Number(!away)),
-      ],
-    ),
-    counter("lintel.store.outages", "{outage}", "How often a store went away.", () => [
+    gauge("lintel.store.available", "{store}", "1 while a store answers, 0 while it is away.", [
+      ...(limits ? one(Number(limits.state.available), { "lintel.store": "limits" }) : []),
+      ...perDatabase(({ away }) => Number(!away)),
+    ]),
+    counter("lintel.store.outages", "{outage}", "How often a store went away.", [
       ...(limits ? one(limits.state.outages, { "lintel.store": "limits" }) : []),
       ...perDatabase(({ outages }) => outages),
     ]),
@@ -93,60 +98,44 @@ export function gauges(sources: Sources): Instrument[] {
       "lintel.store.decided_without",
       "{decision}",
       "Decisions about limits that were made while the store was away.",
-      () => (limits ? one(limits.state.decidedWithout) : []),
+      limits ? one(limits.state.decidedWithout) : [],
     ),
     gauge(
       "lintel.usage.unwritten",
       "{record}",
       "Records of calls that can't be written now, not even to the disk.",
-      () => (usage ? one(usage.lost) : []),
+      usage ? one(usage.lost) : [],
     ),
-    counter("lintel.usage.lost", "{record}", "Records of calls that could not be written.", () =>
+    counter(
+      "lintel.usage.lost",
+      "{record}",
+      "Records of calls that could not be written.",
       usage ? one(usage.lostTotal) : [],
     ),
     ...ofProcess(),
   ];
 }
 
-function ofProcess(): Instrument[] {
-  const { nodeTiming } = performance;
-  const observed = (
-    type: "counter" | "gauge",
-    name: string,
-    unit: string,
-    description: string,
-    look: () => Point[],
-  ) => new Observed(type, { name, unit, description }, look);
+function ofProcess(): Metric[] {
+  const { user, system } = process.cpuUsage();
+  const { loopStart, idleTime: idle } = performance.nodeTiming;
+  const active = Math.max(0, performance.now() - loopStart - idle);
   return [
-    observed("counter", "process.cpu.time", "s", "CPU time of the process.", () => {
-      const { user, system } = process.cpuUsage();
-      return [
-        ...one(user / 1e6, { "cpu.mode": "user" }),
-        ...one(system / 1e6, { "cpu.mode": "system" }),
-      ];
-    }),
-    observed("gauge", "process.memory.usage", "By", "Memory of the process.", () =>
-      one(process.memoryUsage.rss()),
-    ),
-    observed("gauge", "process.uptime", "s", "How long the process runs.", () =>
-      one(process.uptime()),
-    ),
-    observed("gauge", "v8js.memory.heap.used", "By", "Heap that is in use.", () =>
+    counter("process.cpu.time", "s", "CPU time of the process.", [
+      ...one(user / 1e6, { "cpu.mode": "user" }),
+      ...one(system / 1e6, { "cpu.mode": "system" }),
+    ]),
+    gauge("process.memory.usage", "By", "Memory of the process.", one(process.memoryUsage.rss())),
+    gauge("process.uptime", "s", "How long the process runs.", one(process.uptime())),
+    gauge(
+      "v8js.memory.heap.used",
+      "By",
+      "Heap that is in use.",
       one(process.memoryUsage().heapUsed),
     ),
-    observed(
-      "counter",
-      "nodejs.eventloop.time",
-      "s",
-      "Time that the event loop was idle or at work.",
-      () => {
-        const { idleTime: idle } = nodeTiming;
-        const active = Math.max(0, performance.now() - nodeTiming.loopStart - idle);
-        return [
-          ...one(idle / 1000, { "nodejs.eventloop.state": "idle" }),
-          ...one(active / 1000, { "nodejs.eventloop.state": "active" }),
-        ];
-      },
-    ),
+    counter("nodejs.eventloop.time", "s", "Time that the event loop was idle or at work.", [
+      ...one(idle / 1000, { "nodejs.eventloop.state": "idle" }),
+      ...one(active / 1000, { "nodejs.eventloop.state": "active" }),
+    ]),
   ];
 }

@@ -165,20 +165,3 @@ export class Histogram implements Instrument {
     return { ...this.#descriptor, type: "histogram", boundaries: this.#boundaries, points };
   }
 }
-
-/** Numbers that are looked up when somebody asks. */
-export class Observed implements Instrument {
-  readonly #descriptor: Descriptor;
-  readonly #type: "counter" | "gauge";
-  readonly #look: () => readonly Point[];
-
-  constructor(type: "counter" | "gauge", descriptor: Descriptor, look: () => readonly Point[]) {
-    this.#type = type;
-    this.#descriptor = descriptor;
-    this.#look = look;
-  }
-
-  read(): Metric {
-    return { ...this.#descriptor, type: this.#type, points: this.#look() };
-  }
-}

@@ -3,7 +3,6 @@ import type { Logger } from "../core/log.js";
 import type { Telemetry } from "../core/telemetry.js";
 import { CallMetrics } from "./call-metrics.js";
 import { gauges, type Sources } from "./gauges.js";
-import type { Instrument } from "./instruments.js";
 import { prometheusText } from "./prometheus.js";
 import type { TelemetrySettings } from "./settings.js";
 import { type Status, statusOf } from "./status.js";
@@ -39,9 +38,10 @@ export async function openTelemetry(
   const tally = status ? new Tally() : undefined;
   const watchers = new Watchers([metrics, tally].filter((it) => it !== undefined));
   let sources: Sources | undefined;
-  let looked: readonly Instrument[] = [];
-  const read = () =>
-    [...(metrics?.instruments ?? []), ...looked].map((instrument) => instrument.read());
+  const read = () => [
+    ...(metrics?.instruments.map((instrument) => instrument.read()) ?? []),
+    ...(sources ? gauges(sources) : []),
+  ];
   const sent =
     otlp && (await (await import("./otlp.js")).openOtlp(otlp, settings, watchers, read, log));
   const target = { service_name: "lintel", service_version: version };
@@ -49,7 +49,6 @@ export async function openTelemetry(
     telemetry: sent?.telemetry ?? watchers,
     observe(from) {
       sources = from;
-      looked = gauges(from);
     },
     ...(prometheus && { prometheus: () => prometheusText(read(), target) }),
     ...(tally && { status: () => statusOf(version, tally, sources ?? nothing) }),

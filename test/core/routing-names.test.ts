@@ -214,6 +214,15 @@ describe("names and targets", () => {
     expect(find(512).targets).toHaveLength(1);
     expect(() => find(513)).toThrow(failure("model_not_found"));
   });
+  it("targets are told of though no call went there, also those that a backend has later", () => {
+    let models = [chatModel("m")];
+    const a = scripted({ chat: says("a") }, [], "a", { models: () => models });
+    const core = coreOf([a], { models: [{ name: "x-*", model: "m-*" }] });
+    const told = () => core.routing.snapshot().endpoints.map(({ model }) => model);
+    expect(told()).toEqual(["m"]);
+    models = [chatModel("m-1"), chatModel("n")];
+    expect(told()).toEqual(["m", "m-1", "n"]);
+  });
   it("what backends say anew counts at once", async () => {
     let models = [chatModel("m")];
     const late = scripted({ chat: says("late") }, [], "late", { models: () => models });

@@ -51,6 +51,21 @@ describe("as Prometheus reads them", () => {
     expect(of(text, "lintel_target_available")).toEqual([1, 1]);
   });
 
+  test("targets are looked at once for all that is told of them", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const { routing } = coreOf([backend("a")]);
+    let looks = 0;
+    const look = () => {
+      looks++;
+      return routing.snapshot();
+    };
+    open.observe({ running: () => 0, routing: look });
+    for (const times of [1, 2]) {
+      expect(of(open.prometheus?.() ?? "", "lintel_target_available")).toEqual([1]);
+      expect(looks).toBe(times);
+    }
+  });
+
   test("buckets are those of the conventions, and each holds those below it", async () => {
     const open = await telemetryOf({ prometheus: true });
     const core = coreOf([backend("a")], {}, { telemetry: open.telemetry });

@@ -39,6 +39,7 @@ export class Catalogue {
   #lists: (readonly Model[])[] = [];
   #behind = new Behind();
   readonly #found = new Map<string, Found>();
+  #allLookedUp = false;
   readonly #defaults = new Map<Task, string | undefined>();
 
   /** @param endpoint what is known of a model on a backend */
@@ -106,6 +107,14 @@ export class Catalogue {
         return !there || (there.length > 0 && !there.some(({ id }) => fits(model, id)));
       }),
     );
+  }
+
+  /** Looks up what has a public name, so that the endpoints of all targets are known. */
+  lookUpAll(): void {
+    this.#refresh();
+    if (this.#allLookedUp) return;
+    for (const name of this.#publicNames()) this.#lookUp(name);
+    this.#allLookedUp = true;
   }
 
   /** Every model under its public names, by name. `allowed` leaves models out. */
@@ -226,6 +235,7 @@ export class Catalogue {
     if (same) return;
     this.#lists = this.#backends.map((backend) => backend.models());
     this.#found.clear();
+    this.#allLookedUp = false;
     this.#defaults.clear();
     this.#behind = new Behind();
     for (const entry of this.#settings.models) {

@@ -159,7 +159,7 @@ export class Routing implements RoutingTools {
 
   #all(): Endpoint[] {
     // They are made when a name that leads to them is looked up.
-    this.catalogue.list(() => true);
+    this.catalogue.lookUpAll();
     return [...this.#endpoints.values()];
   }
 }
