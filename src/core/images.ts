@@ -43,16 +43,15 @@ export function images(settings: CoreSettings, finish: Finish): Middleware {
   const most = mostPrompts(settings.bounds);
   return (next) => (call) => {
     if (call.method === "streamTextToImage") {
-      return generate(
-        call as Call<"streamTextToImage">,
-        next as Handle<"streamTextToImage">,
-        most,
-        finish,
+      const streamed = call as Call<"streamTextToImage">;
+      return counted(
+        streamed,
+        generate(streamed, next as Handle<"streamTextToImage">, most, finish),
       );
     }
     if (call.method === "textToImage") {
       const streamed = { ...call, method: "streamTextToImage" } as Call<"streamTextToImage">;
-      return gather(generate(streamed, next as Handle<"streamTextToImage">, most, finish));
+      return gather(call, generate(streamed, next as Handle<"streamTextToImage">, most, finish));
     }
     return next(call);
   };
@@ -118,7 +117,6 @@ async function* run(
         const seed = Math.max(0, e.value.media.seed);
         const media: Media = await finish.image(call, { ...e.value.media, seed });
         out.push(imageEvent(index + offset, media));
-        call.attributes.images = (call.attributes.images ?? 0) + 1;
       } else if (e.case === "done") {
         done = true;
         for (const warning of e.value.warnings) warn(call.warnings, warning);
@@ -191,7 +189,17 @@ function requestFor(request: TextToImageRequest, job: Job): TextToImageRequest {
   };
 }
 
-async function* gather(events: Events): AsyncGenerator<readonly TextToImageResponse[]> {
+/** Counts images as they are delivered: one that is ready may still be lost with its batch. */
+async function* counted(call: Call, events: Events): Events {
+  for await (const batch of events) {
+    const images = batch.filter(({ event }) => event.case === "image").length;
+    if (images > 0) call.attributes.images = (call.attributes.images ?? 0) + images;
+    yield batch;
+  }
+}
+
+/** One answer out of all events. Nothing is delivered, and so counted, before it is whole. */
+async function* gather(call: Call, events: Events): AsyncGenerator<readonly TextToImageResponse[]> {
   const images: Media[] = [];
   let warnings: string[] = [];
   for await (const batch of events) {
@@ -200,5 +208,6 @@ async function* gather(events: Events): AsyncGenerator<readonly TextToImageRespo
       else if (e.case === "done") warnings = e.value.warnings;
     }
   }
+  call.attributes.images = images.length;
   yield [{ $typeName: "lintel.v1.TextToImageResponse", images, warnings }];
 }

@@ -1,12 +1,22 @@
 import { describe, expect, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
+import { imageEvent, inlineImage } from "../../src/core/image-events.js";
 import type { Input, MethodName } from "../../src/core/methods.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import type { UsageRecord, UsageSink } from "../../src/core/usage/record.js";
+import { memoryLimits } from "../../src/state/limits/memory.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
-import { breaksAfter, hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
+import {
+  breaksAfter,
+  hangsAfter,
+  paints,
+  piece,
+  png,
+  says,
+  scripted,
+} from "../support/scripted.js";
 
 const messages = [{ role: "user", content: "Hello" }];
 const secret = createToken();
@@ -226,6 +236,58 @@ describe("calls that don't end well", () => {
     const { sink, core } = metered([scripted({ chat: breaksAfter(failure, "1234") })]);
     await expect(run(core, "chat", { messages })).rejects.toThrow("broken");
     expect(sink.records).toMatchObject([{ outcome: "upstream_failed", completionTokens: 1 }]);
+  });
+
+  test("images that nobody got don't count", async () => {
+    const broken = new LintelError("upstream_failed", "broken");
+    const streamTextToImage: Handle<"streamTextToImage"> = async function* ({ request }) {
+      yield [imageEvent(0, inlineImage(png(1), Number(request.seed ?? 0n)))];
+      throw broken;
+    };
+    const limits = {
+      settings: { caller: { imagesPerDay: 3 }, models: [] },
+      prices: [],
+      store: memoryLimits(),
+    };
+    const sink = new Sink();
+    const backends = [scripted({ streamTextToImage })];
+    const core = coreOf(backends, {}, { usage: { sink, prices }, limits });
+    const request = { modelId: "image-1", prompt: "x", numImagesPerPrompt: 2 };
+    // Each of them would fill the rest of the day's three images.
+    for (let i = 0; i < 3; i++) {
+      await expect(run(core, "textToImage", request)).rejects.toBe(broken);
+    }
+    // What was delivered before counts.
+    await expect(run(core, "streamTextToImage", request)).rejects.toBe(broken);
+    const nothing = { outcome: "upstream_failed", images: 0, spend: 0 };
+    expect(sink.records).toMatchObject([
+      nothing,
+      nothing,
+      nothing,
+      { outcome: "upstream_failed", images: 1, spend: 500_000_000 },
+    ]);
+  });
+
+  test("an image that was ready is not counted where a later one of its batch is blocked", async () => {
+    const streamTextToImage: Handle<"streamTextToImage"> = async function* () {
+      yield [0, 1].map((index) => imageEvent(index, inlineImage(png(index), index)));
+    };
+    const sink = new Sink();
+    let checked = 0;
+    const core = coreOf(
+      [scripted({ streamTextToImage })],
+      { safetyAction: "block" },
+      {
+        usage: { sink, prices },
+        checker: { isHarmful: async () => checked++ > 0 },
+      },
+    );
+    const request = { modelId: "image-1", prompt: "x", numImagesPerPrompt: 2 };
+    await expect(run(core, "streamTextToImage", request)).rejects.toMatchObject({
+      code: "content_blocked",
+    });
+    expect(checked).toBe(2);
+    expect(sink.records).toMatchObject([{ outcome: "content_blocked", images: 0 }]);
   });
 
   test("refused: of callers that are known", async () => {
