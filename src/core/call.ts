@@ -105,6 +105,11 @@ export interface CallLife {
   onEnd(listener: CallEnd): void;
   /** Ends the call with an error. */
   abort(reason: LintelError): void;
+  /**
+   * The work may go on after the caller left: telemetry and the log wait for its end.
+   * @param work resolves at that end; never rejects
+   */
+  outlast(work: Promise<void>): void;
 }
 
 /** A call. Steps hand on a changed copy; `attributes`, `warnings` and `metadata` are shared by all copies. */

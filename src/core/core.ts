@@ -25,7 +25,7 @@ import type { Peers } from "./routing/peers.js";
 import { resolve } from "./routing/resolve.js";
 import { Routing } from "./routing/routing.js";
 import type { CoreSettings } from "./settings.js";
-import { type Telemetry, traceOf } from "./telemetry.js";
+import { type CallOutcome, type Telemetry, traceOf } from "./telemetry.js";
 import { Transcript } from "./transcript.js";
 import { meter, type UsageParts } from "./usage/meter.js";
 import { validate } from "./validate.js";
@@ -67,11 +67,14 @@ export interface Core extends Gateway {
   readonly catalogue: Catalogue;
   /** Where calls go, and how it stands there. Who made the core starts and closes it. */
   readonly routing: Pick<Routing, "start" | "close" | "snapshot">;
-  /** Refuses new calls from now on. Resolves once no call runs. */
+  /**
+   * Refuses new calls from now on, and lets none go on without its caller.
+   * Resolves once no call runs.
+   */
   drain(): Promise<void>;
   /** Resolves once no call runs, also none that goes on without its caller; refuses nothing. */
   idle(): Promise<void>;
-  /** Aborts the calls that still run. */
+  /** Aborts the calls that still run, also those that go on without their callers. */
   abort(): void;
 }
 
@@ -93,6 +96,22 @@ export function createCore(parts: CoreParts): Core {
       if (running.size === 0) settle();
     });
   const again = parts.idempotency && idempotency(parts.idempotency);
+  const idle = async () => {
+    await none();
+    await again?.idle();
+  };
+  const tell = (
+    call: Call,
+    outcome: CallOutcome,
+    error: LintelError | undefined,
+    said: Transcript | undefined,
+  ) => {
+    call.observation?.end(call, outcome);
+    if (error || logged(settings.callLog.sample)) logCall(call, outcome, error, said?.fields());
+  };
+  // Apart, so that calls without a key make nothing for it.
+  const tellAfter = (work: Promise<void>, ...told: Parameters<typeof tell>) =>
+    void work.then(() => tell(...told));
   const handle = compose(
     [
       authenticate(settings.auth, parts.callers),
@@ -146,10 +165,8 @@ export function createCore(parts: CoreParts): Core {
         end(outcome, error) {
           life.end(outcome.code);
           running.delete(life);
-          call.observation?.end(call, outcome);
-          if (error || logged(settings.callLog.sample)) {
-            logCall(call, outcome, error, said?.fields());
-          }
+          if (life.work) tellAfter(life.work, call, outcome, error, said);
+          else tell(call, outcome, error, said);
           if (running.size === 0 && waiting.size > 0) settle();
         },
       });
@@ -159,15 +176,13 @@ export function createCore(parts: CoreParts): Core {
     drain() {
       accepting = false;
       again?.abandon();
-      return none();
+      return idle();
     },
-    async idle() {
-      await none();
-      await again?.idle();
-    },
+    idle,
     abort() {
       const reason = new LintelError("shutting_down", "this gateway is shutting down");
       for (const life of running) life.abort(reason);
+      again?.abort(reason);
     },
   };
 }

@@ -9,6 +9,8 @@ import type { Enrolled } from "./roster.js";
 export class Life implements CallLife, Enrolled {
   place = -1;
   readonly cancellation = new Cancellation();
+  /** What may still go on when the call ended; absent: nothing. */
+  work: Promise<void> | undefined;
   readonly #left = () => this.abort(new LintelError("cancelled", "the caller left"));
   #origin: CallSignal | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -34,6 +36,10 @@ export class Life implements CallLife, Enrolled {
   onEnd(listener: CallEnd): void {
     if (this.#listeners) this.#listeners.push(listener);
     else this.#listeners = [listener];
+  }
+
+  outlast(work: Promise<void>): void {
+    this.work = work;
   }
 
   /** The call ended. */

@@ -24,7 +24,7 @@ export class Run implements AsyncIterableIterator<Batch> {
   readonly ended: Promise<void>;
   readonly #call: Call;
   readonly #recorder: Recorder;
-  readonly #lingerMs: number;
+  #lingerMs: number;
   readonly #life = new Life();
   readonly #ready: Batch[] = [];
   #end: { readonly error?: LintelError } | undefined;
@@ -33,6 +33,10 @@ export class Run implements AsyncIterableIterator<Batch> {
   #left = false;
   #linger: NodeJS.Timeout | undefined;
 
+  /**
+   * @param call whose caller is still there
+   * @param lingerMs how long it goes on after its caller left, milliseconds
+   */
   constructor(next: Handle, call: Call, recorder: Recorder, lingerMs: number) {
     this.#call = call;
     this.#recorder = recorder;
@@ -40,7 +44,7 @@ export class Run implements AsyncIterableIterator<Batch> {
     const leave = () => this.#leave();
     call.signal.addEventListener("abort", leave, { once: true });
     this.ended = this.#pump(next).finally(() => call.signal.removeEventListener("abort", leave));
-    if (call.signal.aborted) leave();
+    call.life?.outlast(this.ended);
   }
 
   [Symbol.asyncIterator](): this {
@@ -72,9 +76,10 @@ export class Run implements AsyncIterableIterator<Batch> {
     this.#life.abort(reason);
   }
 
-  /** Whether it runs on without its caller. */
-  get lingering(): boolean {
-    return this.#left && !this.#end;
+  /** It may not go on without its caller any more; if it does, it ends. */
+  abandon(reason: LintelError): void {
+    this.#lingerMs = 0;
+    if (this.#left) this.abort(reason);
   }
 
   async #pump(next: Handle): Promise<void> {

@@ -17,8 +17,10 @@ export interface IdempotencyParts {
 /** The step, and its end. */
 export interface Idempotency {
   readonly step: Middleware;
-  /** Ends the calls that go on without their callers. */
+  /** Ends the calls that go on without their callers, and lets no others do so. */
   abandon(): void;
+  /** Ends all calls. */
+  abort(reason: LintelError): void;
   /** Resolves when those that run now have ended. */
   idle(): Promise<void>;
 }
@@ -38,6 +40,7 @@ type Batch = readonly Output<MethodName>[];
  */
 export function idempotency({ store, lingerMs }: IdempotencyParts): Idempotency {
   const runs = new Set<Run>();
+  let leaving = false;
 
   const answer = async (next: Handle, call: Call, key: string): Promise<AsyncIterable<Batch>> => {
     const question = {
@@ -51,7 +54,11 @@ export function idempotency({ store, lingerMs }: IdempotencyParts): Idempotency 
       const opened = await store.open(question);
       switch (opened.as) {
         case "first": {
-          const run = new Run(next, call, opened.recorder, lingerMs);
+          if (call.signal.aborted) {
+            opened.recorder.forget();
+            throw call.signal.reason;
+          }
+          const run = new Run(next, call, opened.recorder, leaving ? 0 : lingerMs);
           runs.add(run);
           void run.ended.finally(() => runs.delete(run));
           return run;
@@ -83,8 +90,12 @@ export function idempotency({ store, lingerMs }: IdempotencyParts): Idempotency 
       return deferred(() => answer(next, call, key));
     },
     abandon() {
+      leaving = true;
       const reason = new LintelError("shutting_down", "this gateway is shutting down");
-      for (const run of runs) if (run.lingering) run.abort(reason);
+      for (const run of runs) run.abandon(reason);
+    },
+    abort(reason) {
+      for (const run of runs) run.abort(reason);
     },
     async idle() {
       await Promise.all([...runs].map(({ ended }) => ended));

@@ -1,0 +1,114 @@
+/** Calls with a key that go on without their callers, as those see it who watch and who end the gateway. */
+import { describe, expect, test } from "vitest";
+import { Cancellation } from "../../src/core/cancellation.js";
+import type { CoreParts } from "../../src/core/core.js";
+import type { IdempotencyStore } from "../../src/core/idempotency/store.js";
+import type { UsageRecord } from "../../src/core/usage/record.js";
+import { memoryIdempotency } from "../../src/state/idempotency/memory.js";
+import { CallMetrics } from "../../src/telemetry/call-metrics.js";
+import { Watchers } from "../../src/telemetry/watchers.js";
+import * as calls from "../support/calls.js";
+import { settled } from "../support/clock.js";
+import { coreOf } from "../support/core.js";
+import { backend, gate, hello } from "../support/routing.js";
+
+const newStore = () =>
+  memoryIdempotency({ ttlMs: 3_600_000, maxAnswerBytes: 1_000_000, maxBytes: 10_000_000 });
+
+/** A core before a backend whose answers wait, and a call with a key whose caller can leave. */
+function lingering(store: IdempotencyStore = newStore(), parts: Partial<CoreParts> = {}) {
+  const answer = gate();
+  const records: UsageRecord[] = [];
+  const core = coreOf(
+    [backend("a", answer.handle)],
+    {},
+    {
+      idempotency: { store, lingerMs: 3_600_000 },
+      usage: { prices: [], sink: { keep: async (record) => void records.push(record) } },
+      ...parts,
+    },
+  );
+  const caller = new Cancellation();
+  const call = calls.outcome(core, "chat", hello, { signal: caller, idempotencyKey: "k" });
+  return {
+    answer,
+    records,
+    core,
+    async leave() {
+      caller.abort(undefined);
+      return (await call).code;
+    },
+  };
+}
+
+test("what a call does after its caller left is told when it has done it", async () => {
+  const metrics = new CallMetrics(new Map());
+  const lines: object[] = [];
+  const note = (fields: object) => void lines.push(fields);
+  const { answer, core, leave } = lingering(newStore(), {
+    telemetry: new Watchers([metrics]),
+    log: { debug: note, info: note, warn: note, error: note },
+  });
+  const points = (name: string) =>
+    metrics.instruments.map((it) => it.read()).find((it) => it.name === name)?.points;
+  await settled();
+  expect(await leave()).toBe("cancelled");
+  await settled();
+  expect([lines, points("lintel.requests")]).toEqual([[], []]);
+  answer.open();
+  await core.idle();
+  const outcome = (code: string) => ({
+    value: 1,
+    attributes: expect.objectContaining({ "lintel.outcome": code }),
+  });
+  // The caller saw it so.
+  expect(points("lintel.requests")).toEqual([outcome("cancelled")]);
+  expect(points("lintel.attempts")).toEqual([outcome("ok")]);
+  expect(points("gen_ai.client.token.usage")).toMatchObject([{ sum: 7 }, { sum: 1 }]);
+  expect(lines).toMatchObject([{ code: "cancelled", attempts: 1, completionTokens: 1 }]);
+});
+
+describe("while the gateway ends", () => {
+  test("a call whose caller leaves does not go on, and is over when it says so", async () => {
+    const { answer, records, core, leave } = lingering();
+    await settled();
+    const drained = core.drain();
+    expect(await leave()).toBe("cancelled");
+    await drained;
+    expect(answer.signals[0]?.aborted).toBe(true);
+    expect(records).toMatchObject([{ outcome: "cancelled" }]);
+  });
+
+  test("one that goes on without its caller is aborted, also before a drain", async () => {
+    const { answer, core, leave } = lingering();
+    await settled();
+    await leave();
+    core.abort();
+    await core.idle();
+    expect(answer.signals[0]?.reason).toMatchObject({ code: "shutting_down" });
+  });
+});
+
+test("a call whose caller left before it is known to be the first does not begin", async () => {
+  const store = newStore();
+  const asked = calls.gate();
+  const slow: IdempotencyStore = {
+    close: () => store.close(),
+    async open(question) {
+      await asked.opened;
+      return store.open(question);
+    },
+  };
+  const { answer, core, leave } = lingering(slow);
+  await settled();
+  await leave();
+  asked.open();
+  await settled();
+  expect(answer.begun).toBe(0);
+  // Who asks again is the first then.
+  const again = calls.outcome(core, "chat", hello, { idempotencyKey: "k" });
+  await settled();
+  answer.open();
+  expect(await again).toMatchObject({ code: "ok" });
+  expect((await again).metadata.has("idempotent-replayed")).toBe(false);
+});
