@@ -55,7 +55,7 @@ export function limit({ settings, prices, store, bounds }: LimitParts): Middlewa
       ? new Plan(applying, demandOf(call, bounds), priceOf(prices, model))
       : new Plan(applying, {});
     if (plan.claims.length === 0) return next(call);
-    const verdict = store.reserve(plan.claims);
+    const verdict = store.reserve(plan.claims, call.deadline);
     if (!(verdict instanceof Promise)) return admit(next, call, plan, verdict);
     return deferred(async () => admit(next, call, plan, await verdict));
   };

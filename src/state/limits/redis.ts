@@ -33,8 +33,11 @@ export interface RedisLimitOptions {
   readonly clock?: () => number;
 }
 
-/** How long what a call may have taken too much is remembered: longer than calls last. */
-const reservationMs = 3_600_000;
+/** How long what a call may have taken too much is remembered after its deadline: its end may wait for the store. */
+const afterMs = 3_600_000;
+
+/** How long estimates of a calendar period count as what calls that run may give back. The same for all replicas. */
+const claimsMs = 3_600_000;
 
 interface RedisReservation extends Reservation {
   /** Absent: the store was not asked. */
@@ -64,6 +67,8 @@ export function redisLimits(
   const replica = randomBytes(9).toString("base64url");
   let made = 0;
   let decidedWithout = 0;
+  /** Of a reservation, milliseconds. */
+  const lifeOf = (deadline = 0) => Math.ceil(Math.max(0, deadline - ownClock())) + afterMs;
   /** Of a counter, and of what is claimed of it. */
   const keysOf = ({ key }: Claim["counter"]) => [prefix + key, `${prefix}claims:${key}`];
 
@@ -89,7 +94,7 @@ export function redisLimits(
     unsure: boolean,
   ) => {
     const keys = [`${prefix}r:${id}`];
-    const args: (string | number)[] = [time(), id, unsure ? reservationMs : 0];
+    const args: (string | number)[] = [time(), id, unsure ? afterMs : 0];
     for (const [i, { counter, amount }] of claims.entries()) {
       const took = amounts[i] ?? amount;
       const { span, estimated } = counter;
@@ -102,12 +107,13 @@ export function redisLimits(
   };
 
   return {
-    reserve(claims) {
+    reserve(claims, deadline) {
       if (!connection.available) return without(claims);
       const id = `${replica}-${(made++).toString(36)}`;
       const keys = [`${prefix}r:${id}`];
       const corrected = claims.some(({ counter }) => counter.estimated);
-      const args: (string | number)[] = [time(), corrected ? reservationMs : 0, id, leaseMs];
+      const life = corrected ? lifeOf(deadline) : 0;
+      const args: (string | number)[] = [time(), life, id, leaseMs];
       for (const { counter, amount } of claims) {
         keys.push(...keysOf(counter));
         const { span, limit } = counter;
@@ -170,7 +176,7 @@ function spanArguments(span: Claim["counter"]["span"], now: number): [number, nu
 /** Step of a counter's claims; 0: what it counts is no estimate. */
 function claimStep({ span, estimated }: Claim["counter"]): number {
   if (!estimated) return 0;
-  return (span.type === "sliding" ? span.ms : reservationMs) / stepsPerWindow;
+  return (span.type === "sliding" ? span.ms : claimsMs) / stepsPerWindow;
 }
 
 function verdictOf(answer: readonly number[], claims: readonly Claim[], id: string): Verdict {

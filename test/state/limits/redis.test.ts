@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { silent } from "../../../src/core/log.js";
 import { redisLimits } from "../../../src/state/limits/redis.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
+import { coreOf, run } from "../../support/core.js";
 import { type RedisServer, redisBinary, redisServers, startRedis } from "../../support/redis.js";
+import { backend, gate, hello } from "../../support/routing.js";
 import { limitContract } from "./contract.js";
 
 describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => {
@@ -34,5 +36,33 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
         await Promise.all(opened.map((connection) => connection.close()));
       },
     };
+  });
+
+  it("knows what a call claimed for as long as the call may last", async () => {
+    const connection = new RedisConnection({ url: server.url, keyPrefix: "long:" }, silent);
+    await connection.settled(5000);
+    const store = redisLimits(connection);
+    onTestFinished(async () => {
+      await store.close();
+      await connection.close();
+    });
+    const hours = 3_600_000;
+    const answer = gate();
+    const core = coreOf(
+      [backend("a", answer.handle)],
+      {
+        models: [{ name: "m", targets: [{ backend: "a" }], timeouts: { total: 30 * hours } }],
+        totalTimeoutMs: 2 * hours,
+      },
+      {
+        limits: { settings: { global: { tokensPerMinute: 1000 }, models: [] }, prices: [], store },
+      },
+    );
+    const call = run(core, "chat", hello);
+    await vi.waitFor(() => expect(answer.begun).toBe(1));
+    const [key = ""] = await connection.client.keys("long:*:r:*");
+    expect(await connection.client.pttl(key)).toBeGreaterThan(30 * hours);
+    answer.open();
+    await call;
   });
 });
