@@ -264,7 +264,7 @@ describe("images per day", () => {
     expect((await outcome(core, "chat", chat)).code).toBe("ok");
   });
 
-  it("count only what was made", async () => {
+  it("count only what was delivered", async () => {
     const failing = {
       async *streamTextToImage(call: Call<"streamTextToImage">) {
         for await (const batch of paints(1)(call)) {
@@ -277,9 +277,14 @@ describe("images per day", () => {
     };
     const { core } = limited({ caller: { imagesPerDay: 4 } }, { handlers: failing });
     const three = { ...draw, numImagesPerPrompt: 3 };
-    expect((await outcome(core, "textToImage", three)).code).toBe("upstream_failed");
-    expect((await outcome(core, "textToImage", three)).code).toBe("upstream_failed");
-    expect((await outcome(core, "textToImage", three)).code).toBe("rate_limited");
+    const code = async (method: "textToImage" | "streamTextToImage") =>
+      (await outcome(core, method, three)).code;
+    // A whole answer that fails delivers nothing.
+    expect(await code("textToImage")).toBe("upstream_failed");
+    expect(await code("textToImage")).toBe("upstream_failed");
+    expect(await code("streamTextToImage")).toBe("upstream_failed");
+    expect(await code("streamTextToImage")).toBe("upstream_failed");
+    expect(await code("streamTextToImage")).toBe("rate_limited");
   });
 });
 
