@@ -54,7 +54,7 @@ function limited(
 const chat = { messages: [{ role: "user", content: "four tokens long" }] };
 const draw = { prompt: "a lintel" };
 
-type Method = "chat" | "complete" | "textToImage";
+type Method = "chat" | "complete" | "textToImage" | "streamTextToImage";
 
 /** What a call of a caller came to. */
 const outcome = (core: Core, method: Method, request: object, credential = "me") =>
@@ -277,8 +277,7 @@ describe("images per day", () => {
     };
     const { core } = limited({ caller: { imagesPerDay: 4 } }, { handlers: failing });
     const three = { ...draw, numImagesPerPrompt: 3 };
-    const code = async (method: "textToImage" | "streamTextToImage") =>
-      (await outcome(core, method, three)).code;
+    const code = async (method: Method) => (await outcome(core, method, three)).code;
     // A whole answer that fails delivers nothing.
     expect(await code("textToImage")).toBe("upstream_failed");
     expect(await code("textToImage")).toBe("upstream_failed");

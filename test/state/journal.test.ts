@@ -44,10 +44,10 @@ afterEach(async () => {
   vi.clearAllMocks();
 });
 
-/** A real database that can be away, or lose the answer to what it did. */
+/** A real database that can be away, lose the answer to what it did, or never give one. */
 class FlakySql implements Sql {
   readonly kind = "sqlite";
-  state: "there" | "away" | "deaf" = "there";
+  state: "there" | "away" | "deaf" | "hanging" = "there";
   asked = 0;
   readonly #real: Sql;
 
@@ -66,6 +66,7 @@ class FlakySql implements Sql {
   async #ask<T>(what: () => Promise<T>): Promise<T> {
     this.asked++;
     if (this.state === "away") throw new DatabaseAway("away");
+    if (this.state === "hanging") return new Promise(() => {});
     const answer = await what();
     if (this.state === "deaf") throw new DatabaseAway("no answer");
     return answer;
@@ -201,6 +202,17 @@ describe("the database is away", () => {
     expect(await counted()).toBe(11);
     expect(log.warn).toHaveBeenCalledWith({ lost: 1 }, expect.stringContaining("some was lost"));
   });
+});
+
+test("a database that hangs does not hold up the end, and nothing is lost", async () => {
+  const { journal, shipper } = opened({ closeMs: 1 });
+  sql.state = "hanging";
+  await journal.keep(record({ id: "sent" }));
+  void shipper.ship();
+  await vi.waitUntil(() => sql.asked > 0);
+  await journal.keep(record({ id: "written meanwhile" }));
+  await shipper.close();
+  expect(files().flatMap(linesIn)).toHaveLength(2);
 });
 
 test("a full or broken disk does not hold calls up", async () => {

@@ -1,17 +1,14 @@
 /**
  * Brings the journal's files into the database: this process's own about every
- * second, and those that processes left behind that are dead. A file is deleted
- * when the database has all of it; what arrives twice counts once.
+ * second, and those that processes left behind that are dead.
  */
-import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../core/log.js";
 import { DatabaseAway, reasonOf } from "../database/sql.js";
 import type { DatabaseUsage } from "../database/usage.js";
 import type { Journal } from "./journal.js";
-import { extension, isOrphan, isOwn } from "./segment.js";
+import { WaitingFiles } from "./waiting-files.js";
 
 /** What a shipper is made with. */
 export interface ShipperSettings {
@@ -26,6 +23,8 @@ export interface ShipperSettings {
   readonly retentionMs?: number | undefined;
   /** Most bytes that may wait on the disk while the database is away. Default 1 GiB. */
   readonly maxBytes?: number | undefined;
+  /** How long the last records may take at the end, milliseconds. They are safe on the disk anyway. Default 3000. */
+  readonly closeMs?: number | undefined;
 }
 
 /** How often to look for what others left, and to delete what is old, milliseconds. */
@@ -34,9 +33,6 @@ const purgeMs = 3_600_000;
 
 /** Longest pause between attempts while the database is away, milliseconds. */
 const longestPauseMs = 30_000;
-
-/** How long the last records may take at the end, milliseconds. They are safe on the disk anyway. */
-const closeMs = 3000;
 
 /** What the log says of an outage. */
 const words = {
@@ -63,10 +59,7 @@ export class Shipper {
   /** What was away first, while something is. */
   #missing: keyof typeof words = "database";
   #purgedAt = 0;
-  /** Files that were tried, and stay. */
-  readonly #stuck = new Set<string>();
-  /** Files whose half-written line was in the log. */
-  readonly #torn = new Set<string>();
+  readonly #files: WaitingFiles;
   #closed = false;
 
   constructor(settings: ShipperSettings) {
@@ -74,7 +67,9 @@ export class Shipper {
       ...settings,
       shipMs: settings.shipMs ?? 1000,
       maxBytes: settings.maxBytes ?? 2 ** 30,
+      closeMs: settings.closeMs ?? 3000,
     };
+    this.#files = new WaitingFiles(settings);
   }
 
   /** Whether the database, or the folder, could not be used when it was tried last. */
@@ -120,10 +115,12 @@ export class Shipper {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await this.#running;
-    this.#settings.journal?.seal();
+    const { journal, closeMs } = this.#settings;
+    journal?.seal();
+    // The round that runs may not know of the file that was sealed.
+    const last = (this.#running ?? Promise.resolve()).then(() => this.ship());
     const limit = new AbortController();
-    await Promise.race([this.ship(), sleep(closeMs, undefined, limit).catch(() => {})]);
+    await Promise.race([last, sleep(closeMs, undefined, limit).catch(() => {})]);
     limit.abort();
   }
 
@@ -136,17 +133,17 @@ export class Shipper {
   }
 
   async #round(): Promise<void> {
-    const { journal, log } = this.#settings;
+    const { journal, log, maxBytes } = this.#settings;
     try {
       // While the database is away there would be a small file for each attempt.
       if (this.away) journal?.touch();
       else journal?.seal();
-      let names = await this.#waiting();
+      let names = await this.#files.names();
       if (names.length === 0 && this.away) {
         journal?.seal();
-        names = await this.#waiting();
+        names = await this.#files.names();
       }
-      for (const name of names) await this.#try(name);
+      for (const name of names) await this.#files.send(name);
       // An idle gateway does not open the database for this.
       if (names.length > 0) await this.#purge();
       if (this.away) log.info({}, words[this.#missing].back);
@@ -161,62 +158,13 @@ export class Shipper {
       this.#pauseMs = doubled * (0.75 + Math.random() / 4);
     }
     if (!journal) return;
-    const all = !this.away && this.#stuck.size === 0;
-    journal.full = !all && (await this.#overfull().catch(() => journal.full));
-  }
-
-  /** Names of the files that can be sent, oldest first. */
-  async #waiting(): Promise<string[]> {
-    const { directory, journal } = this.#settings;
-    const found: { name: string; mtimeMs: number }[] = [];
-    for (const name of await list(directory)) {
-      if (name === journal?.current) continue;
-      const info = await stat(join(directory, name)).catch(() => undefined);
-      if (!info) continue;
-      const { mtimeMs, size } = info;
-      if (!isOwn(name) && !isOrphan(name, Date.now() - mtimeMs)) continue;
-      // A disk that was full leaves them; they wait for no database.
-      if (size === 0) await rm(join(directory, name), { force: true }).catch(() => {});
-      else found.push({ name, mtimeMs });
-    }
-    return found.sort((a, b) => a.mtimeMs - b.mtimeMs).map(({ name }) => name);
-  }
-
-  /** Sends a file. One that can't be read, or deleted, does not hold up the others. */
-  async #try(name: string): Promise<void> {
-    try {
-      await this.#send(name);
-      this.#stuck.delete(name);
-    } catch (error) {
-      if (error instanceof DatabaseAway) throw error;
-      if (this.#stuck.has(name)) return;
-      this.#stuck.add(name);
-      this.#settings.log.warn(
-        { file: name, error: reasonOf(error) },
-        "a file of usage can't be sent; it is tried again, and the others go on",
+    const all = !this.away && !this.#files.stuck;
+    const overfull = () =>
+      this.#files.bytes().then(
+        (bytes) => bytes > maxBytes,
+        () => journal.full,
       );
-    }
-  }
-
-  async #send(name: string): Promise<void> {
-    const { directory, usage, log } = this.#settings;
-    const path = join(directory, name);
-    const text = await readFile(path, "utf8").catch(missingIsEmpty);
-    const lines = text.split("\n");
-    const tail = lines.pop();
-    // Cut off half-way with the process: that call's answer was not complete.
-    if (tail && !this.#torn.has(name)) {
-      this.#torn.add(name);
-      log.warn({ file: name }, "a half-written line of usage is passed over");
-    }
-    const refused = await usage.insert(lines.filter((line) => line !== ""));
-    for (const { line, reason } of refused) {
-      log.error({ error: reason, line }, "the database does not take a record of usage");
-      await mkdir(directory, { recursive: true });
-      await appendFile(join(directory, "refused.jsonl"), `${line}\n`);
-    }
-    await rm(path, { force: true });
-    this.#torn.delete(name);
+    journal.full = !all && (await overfull());
   }
 
   async #purge(): Promise<void> {
@@ -227,30 +175,4 @@ export class Shipper {
     const deleted = await usage.purge(now - retentionMs);
     if (deleted > 0) log.info({ deleted }, "old usage is deleted");
   }
-
-  /** Whether more waits than may. */
-  async #overfull(): Promise<boolean> {
-    const { directory, maxBytes } = this.#settings;
-    const sizes = (await list(directory)).map((name) =>
-      stat(join(directory, name)).then(
-        ({ size }) => size,
-        () => 0,
-      ),
-    );
-    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0) > maxBytes;
-  }
-}
-
-async function list(directory: string): Promise<string[]> {
-  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return [];
-    throw error;
-  });
-  return names.filter((name) => name.endsWith(extension));
-}
-
-/** Another process may have sent it meanwhile. */
-function missingIsEmpty(error: NodeJS.ErrnoException): string {
-  if (error.code === "ENOENT") return "";
-  throw error;
 }
