@@ -3,6 +3,7 @@
 import { fits } from "../pattern.js";
 import type { UsageHistory, UsedSoFar } from "../usage/history.js";
 import { periodAt } from "./period.js";
+import { counterKey, scopes } from "./rules.js";
 import type { BudgetPeriod, CallerLimits, LimitSettings } from "./settings.js";
 
 /** What a counter of a calendar period had counted. */
@@ -29,12 +30,12 @@ export async function usedCounters(
 ): Promise<UsedCounter[]> {
   const used: UsedCounter[] = [];
   for (const period of periods) {
-    const scopes = scopesOf(settings, callersOwn, period);
-    if (scopes.length === 0) continue;
+    const counting = scopesOf(settings, callersOwn, period);
+    if (counting.length === 0) continue;
     const { start } = periodAt(period, now);
     const sums = new Map<string, number>();
     for (const row of await history.since(start)) {
-      for (const scope of scopes)
+      for (const scope of counting)
         scope(row, (key, more) => sums.set(key, (sums.get(key) ?? 0) + more));
     }
     for (const [key, sum] of sums) used.push({ key, period, start, used: sum });
@@ -46,9 +47,10 @@ export async function usedCounters(
 type Scope = (row: UsedSoFar, add: (key: string, more: number) => void) => void;
 
 function scopesOf(settings: LimitSettings, callersOwn: boolean, period: BudgetPeriod): Scope[] {
-  const scope = (
+  const span = { type: "calendar", period } as const;
+  const counted = (
     limits: CallerLimits | undefined,
-    prefixOf: (row: UsedSoFar) => string | undefined,
+    scopeOf: (row: UsedSoFar) => string | undefined,
     any = false,
   ): Scope[] => {
     const images = period === "day" && (any || limits?.imagesPerDay !== undefined);
@@ -56,18 +58,20 @@ function scopesOf(settings: LimitSettings, callersOwn: boolean, period: BudgetPe
     if (!images && !spend) return [];
     return [
       (row, add) => {
-        const prefix = prefixOf(row);
-        if (prefix === undefined) return;
-        if (images && row.images > 0) add(`${prefix}:images`, row.images);
-        if (spend && row.spend > 0) add(`${prefix}:spend-${period}`, row.spend);
+        const scope = scopeOf(row);
+        if (scope === undefined) return;
+        if (images && row.images > 0) add(counterKey(scope, "images", span), row.images);
+        if (spend && row.spend > 0) add(counterKey(scope, "spend", span), row.spend);
       },
     ];
   };
   return [
-    ...scope(settings.global, () => "global"),
-    ...scope(settings.caller, ({ caller }) => `caller:${caller}`, callersOwn),
+    ...counted(settings.global, () => scopes.gateway),
+    ...counted(settings.caller, ({ caller }) => scopes.caller(caller), callersOwn),
     ...settings.models.flatMap((entry) =>
-      scope(entry, ({ model }) => (fits(entry.model, model) ? `model:${entry.model}` : undefined)),
+      counted(entry, ({ model }) =>
+        fits(entry.model, model) ? scopes.model(entry.model) : undefined,
+      ),
     ),
   ];
 }

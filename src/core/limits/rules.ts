@@ -16,6 +16,25 @@ export interface Rule {
   readonly words: string;
 }
 
+/** Whose calls are counted together. */
+export const scopes = {
+  gateway: "global",
+  /** @param id `Caller.id` */
+  caller: (id: string) => `caller:${id}`,
+  /** @param name of an entry of the configuration */
+  model: (name: string) => `model:${name}`,
+} as const;
+
+/**
+ * Name of a counter in every store. Under another name it begins at 0 again.
+ * @param scope one of `scopes`
+ */
+export function counterKey(scope: string, quantity: Quantity, span: Counter["span"]): string {
+  // A budget of another period is another counter.
+  const budget = quantity === "spend" && span.type === "calendar";
+  return `${scope}:${budget ? `${quantity}-${span.period}` : quantity}`;
+}
+
 /** Callers and models whose rules are remembered. Those of others are made anew each time. */
 const mostRemembered = 10_000;
 
@@ -31,7 +50,7 @@ export class Rules {
 
   constructor(settings: LimitSettings) {
     this.#settings = settings;
-    this.#global = rulesOf(settings.global, "global", "for this gateway");
+    this.#global = rulesOf(settings.global, scopes.gateway, "for this gateway");
   }
 
   /** The rules for a call; empty: nothing limits it. */
@@ -47,7 +66,7 @@ export class Rules {
     if (!limits && !everyone) return [];
     const known = this.#callers.get(id);
     if (known && known.limits === limits) return known.rules;
-    const rules = rulesOf(merged(everyone, limits), `caller:${id}`, "for this caller");
+    const rules = rulesOf(merged(everyone, limits), scopes.caller(id), "for this caller");
     remember(this.#callers, id, { limits, rules });
     return rules;
   }
@@ -62,7 +81,7 @@ export class Rules {
         const words = entry.model.includes("*")
           ? `for the models ${name}`
           : `for the model ${name}`;
-        return rulesOf(entry, `model:${entry.model}`, words);
+        return rulesOf(entry, scopes.model(entry.model), words);
       });
     remember(this.#models, model, rules);
     return rules;
@@ -87,7 +106,7 @@ const minute = { type: "sliding", ms: 60_000 } as const;
 const day = { type: "calendar", period: "day" } as const;
 const running = { type: "running" } as const;
 
-function rulesOf(limits: CallerLimits | undefined, prefix: string, whose: string): Rule[] {
+function rulesOf(limits: CallerLimits | undefined, scope: string, whose: string): Rule[] {
   if (!limits) return [];
   const { requestsPerMinute, tokensPerMinute, imagesPerDay, concurrent, budget } = limits;
   const rules: Rule[] = [];
@@ -98,8 +117,7 @@ function rulesOf(limits: CallerLimits | undefined, prefix: string, whose: string
     what: string,
   ) => {
     if (limit === undefined || limit === Number.POSITIVE_INFINITY) return;
-    // A budget of another period is another counter.
-    const key = `${prefix}:${quantity === "spend" && span.type === "calendar" ? `${quantity}-${span.period}` : quantity}`;
+    const key = counterKey(scope, quantity, span);
     rules.push({
       quantity,
       counter: { key, span, limit, estimated: estimates.has(quantity) },
