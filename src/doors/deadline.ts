@@ -1,6 +1,7 @@
 /** The caller's own deadline, on every door. */
 import { invalidValue, LintelError } from "../core/errors.js";
 import type { Origin } from "../core/gateway.js";
+import { longestTimerMs } from "../core/timers.js";
 
 /**
  * Adds `x-request-timeout-ms`. Of it and what the protocol itself says
@@ -16,9 +17,9 @@ export function withDeadline(origin: Origin, header: string | undefined): Origin
 function timeoutOf(given: string): number | LintelError {
   const ms = Number(given);
   // A longer one than Node's timers can count would end at once.
-  if (/^\s*\d+\s*$/.test(given) && ms > 0 && ms < 2 ** 31) return ms;
+  if (/^\s*\d+\s*$/.test(given) && ms > 0 && ms <= longestTimerMs) return ms;
   return invalidValue(
     "x-request-timeout-ms",
-    "must be a whole number of milliseconds, from 1 to 2147483647",
+    `must be a whole number of milliseconds, from 1 to ${longestTimerMs}`,
   );
 }

@@ -2,6 +2,7 @@
 
 import { performance } from "node:perf_hooks";
 import type { CallSignal } from "../cancellation.js";
+import { longestTimerMs } from "../timers.js";
 
 /** A timer that runs out once, and can be wound up again without being made anew. */
 export interface Timer {
@@ -20,9 +21,6 @@ export interface Clock {
   after(ms: number, run: () => void): Timer;
 }
 
-/** Longer times make Node's timers run out at once. */
-const longest = 2 ** 31 - 1;
-
 /** Asking the system for the time of day costs as much as a choice of a target. */
 const syncMs = 1000;
 let syncedAt = Number.NEGATIVE_INFINITY;
@@ -39,7 +37,7 @@ export const systemClock: Clock = {
     return now + offset;
   },
   after(ms, run) {
-    const timer = setTimeout(run, Math.min(ms, longest)).unref();
+    const timer = setTimeout(run, Math.min(ms, longestTimerMs)).unref();
     return { refresh: () => void timer.refresh(), cancel: () => clearTimeout(timer) };
   },
 };

@@ -14,14 +14,13 @@ import type { FastifyRequest } from "fastify";
 import type { CallSignal } from "../../core/cancellation.js";
 import type { Logger } from "../../core/log.js";
 import { methods } from "../../core/methods.js";
+import { longestTimerMs } from "../../core/timers.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answer } from "./defect.js";
+import { timeoutIn } from "./edge/request.js";
 import { readable } from "./trailers.js";
 import { unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
-
-/** Longest that Node's timers count, milliseconds: about 24 days. */
-const longestTimeout = 2 ** 31 - 1;
 
 const contract = new Set<unknown>(Object.values(methods));
 
@@ -119,9 +118,8 @@ function cut({ raw }: FastifyRequest): void {
 
 /** A deadline that Node's timers can't count would pass at once. It is as good as none. */
 function dropEndlessTimeout(header: Headers): void {
-  const unit = { H: 3_600_000, M: 60_000, S: 1000 };
-  const [, count, of] = /^(\d{1,8})([HMS])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
-  if (Number(count) * unit[of as keyof typeof unit] > longestTimeout) header.delete("grpc-timeout");
-  if (Number(header.get("connect-timeout-ms")) > longestTimeout)
+  const grpc = header.get("grpc-timeout") ?? undefined;
+  if (timeoutIn({ "grpc-timeout": grpc }) === undefined) header.delete("grpc-timeout");
+  if (Number(header.get("connect-timeout-ms")) > longestTimerMs)
     header.delete("connect-timeout-ms");
 }

@@ -1,6 +1,7 @@
 /** Reads what a gRPC client sends: who is asked, for how long, and the one message. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { LintelError } from "../../../core/errors.js";
+import { longestTimerMs } from "../../../core/timers.js";
 import { prefixLength } from "./envelopes.js";
 
 /**
@@ -62,9 +63,6 @@ const unitMs: Readonly<Record<string, number>> = {
   n: 1e-6,
 };
 
-/** Longest that Node's timers count, milliseconds: about 24 days. */
-const longestTimeout = 2 ** 31 - 1;
-
 /**
  * The client's deadline, milliseconds from now; absent if there is none, or one
  * so far off that no timer counts it; `invalid_value` if it is not in gRPC's form.
@@ -79,5 +77,5 @@ export function timeoutIn(headers: IncomingHttpHeaders): number | LintelError | 
     });
   }
   const ms = Math.ceil(Number(count) * (unitMs[unit] ?? 0));
-  return ms > longestTimeout ? undefined : ms;
+  return ms > longestTimerMs ? undefined : ms;
 }
