@@ -4,7 +4,7 @@ import type { Backend } from "./backend.js";
 import { type Call, compose, type Handle, newAttributes } from "./call.js";
 import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion.js";
-import { LintelError } from "./errors.js";
+import { type LintelError, shuttingDown } from "./errors.js";
 import { type FinishTools, finisher } from "./finish.js";
 import type { Gateway, Origin, Running } from "./gateway.js";
 import { type IdempotencyParts, idempotency } from "./idempotency/step.js";
@@ -157,7 +157,7 @@ export function createCore(parts: CoreParts): Core {
       const said = settings.callLog.content ? new Transcript(call) : undefined;
       const messages = new Observed(life.cancellation, () => handle(call), {
         begin() {
-          if (!accepting) throw new LintelError("shutting_down", "this gateway is shutting down");
+          if (!accepting) throw shuttingDown();
           running.add(life);
           life.begin(origin.signal, deadline);
         },
@@ -180,7 +180,7 @@ export function createCore(parts: CoreParts): Core {
     },
     idle,
     abort() {
-      const reason = new LintelError("shutting_down", "this gateway is shutting down");
+      const reason = shuttingDown();
       for (const life of running) life.abort(reason);
       again?.abort(reason);
     },

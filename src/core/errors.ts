@@ -189,6 +189,12 @@ export function invalidValue(param: string, message: string): LintelError {
   return new LintelError("invalid_value", `${param}: ${message}`, { param });
 }
 
+/** Nobody waits for the answer any more. */
+export const callerLeft = () => new LintelError("cancelled", "the caller left");
+
+/** This process is about to leave. */
+export const shuttingDown = () => new LintelError("shutting_down", "this gateway is shutting down");
+
 /**
  * Makes a `LintelError` of whatever was thrown. A thing that nobody foresaw
  * becomes `internal`, and its own words stay in `cause`.

@@ -2,7 +2,7 @@
 
 import type { CallEnd, CallLife } from "./call.js";
 import { type CallSignal, Cancellation } from "./cancellation.js";
-import { type ErrorCode, LintelError } from "./errors.js";
+import { callerLeft, type ErrorCode, LintelError } from "./errors.js";
 import type { Enrolled } from "./roster.js";
 
 /** The life of one call. */
@@ -11,7 +11,7 @@ export class Life implements CallLife, Enrolled {
   readonly cancellation = new Cancellation();
   /** What may still go on when the call ended; absent: nothing. */
   work: Promise<void> | undefined;
-  readonly #left = () => this.abort(new LintelError("cancelled", "the caller left"));
+  readonly #left = () => this.abort(callerLeft());
   #origin: CallSignal | undefined;
   #timer: NodeJS.Timeout | undefined;
   #listeners: CallEnd[] | undefined;

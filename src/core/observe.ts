@@ -5,11 +5,11 @@
  */
 import { performance } from "node:perf_hooks";
 import type { Cancellation } from "./cancellation.js";
-import { type ErrorCode, LintelError, toLintelError } from "./errors.js";
+import { callerLeft, type ErrorCode, type LintelError, toLintelError } from "./errors.js";
 import type { CallOutcome } from "./telemetry.js";
 
-/** What surrounds a call's run. */
-export interface Life<T> {
+/** What is done as a call begins, goes on and ends. */
+export interface Hooks<T> {
   /** Called before anything runs; what it throws ends the call. */
   begin(): void;
   /** Called with everything that the caller gets. */
@@ -22,7 +22,7 @@ export interface Life<T> {
 export class Observed<T> implements AsyncIterableIterator<T> {
   readonly #cancellation: Cancellation;
   readonly #start: () => AsyncIterable<T>;
-  readonly #life: Life<T>;
+  readonly #hooks: Hooks<T>;
   #source: AsyncIterator<T> | undefined;
   /** The step that is on its way. */
   #asked:
@@ -38,10 +38,10 @@ export class Observed<T> implements AsyncIterableIterator<T> {
    * @param cancellation the call's own; aborted here if the caller stops early
    * @param start runs the chain
    */
-  constructor(cancellation: Cancellation, start: () => AsyncIterable<T>, life: Life<T>) {
+  constructor(cancellation: Cancellation, start: () => AsyncIterable<T>, hooks: Hooks<T>) {
     this.#cancellation = cancellation;
     this.#start = start;
-    this.#life = life;
+    this.#hooks = hooks;
   }
 
   [Symbol.asyncIterator](): this {
@@ -73,7 +73,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     this.#untold = undefined;
     if (this.#state === "running") {
       this.#end("cancelled");
-      const reason = new LintelError("cancelled", "the caller left");
+      const reason = callerLeft();
       this.#cancellation.abort(reason);
       this.#release();
       this.#settle(undefined, reason);
@@ -89,7 +89,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
       if (result.done) this.#end("ok");
       else {
         this.#firstAt ??= performance.now();
-        this.#life.saw?.(result.value);
+        this.#hooks.saw?.(result.value);
       }
     } catch (thrown) {
       this.#settle(undefined, toLintelError(thrown));
@@ -126,7 +126,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
   #begin(): void {
     this.#state = "running";
     this.#startedAt = performance.now();
-    this.#life.begin();
+    this.#hooks.begin();
     // Also between two steps: a caller who reads slowly, or not at all, must not hold the call.
     this.#cancellation.addEventListener("abort", () => this.#failed(undefined));
   }
@@ -135,6 +135,6 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     this.#state = "ended";
     const totalMs = performance.now() - this.#startedAt;
     const firstMs = this.#firstAt === undefined ? undefined : this.#firstAt - this.#startedAt;
-    this.#life.end({ code, firstMs, totalMs }, error);
+    this.#hooks.end({ code, firstMs, totalMs }, error);
   }
 }

@@ -2,7 +2,7 @@
 import type { Worker } from "node:worker_threads";
 import { unlessAborted } from "../core/abort.js";
 import type { CallSignal } from "../core/cancellation.js";
-import { LintelError } from "../core/errors.js";
+import { LintelError, shuttingDown } from "../core/errors.js";
 import { startThread } from "../thread.js";
 import { broken } from "./png.js";
 
@@ -65,8 +65,6 @@ export class Blurring {
     });
   }
 }
-
-const shuttingDown = () => new LintelError("shutting_down", "this gateway is shutting down");
 
 const failure = (cause: unknown) =>
   new LintelError("internal", "an image could not be blurred", { cause });

@@ -4,7 +4,7 @@ import type { Worker } from "node:worker_threads";
 import { silenceEngine } from "../backends/onnx/telemetry.js";
 import { retryMs } from "../backends/resident.js";
 import type { CallSignal } from "../core/cancellation.js";
-import { LintelError } from "../core/errors.js";
+import { LintelError, shuttingDown } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
 import { startThread } from "../thread.js";
 import type { OwnedChecker } from "./open.js";
@@ -42,7 +42,7 @@ export class ThreadChecker implements OwnedChecker {
 
   isHarmful(png: Uint8Array, signal: CallSignal): Promise<boolean> {
     if (this.#closed) {
-      return Promise.reject(new LintelError("shutting_down", "this gateway is shutting down"));
+      return Promise.reject(shuttingDown());
     }
     if (this.#failure && Date.now() - this.#failure.at < retryMs) {
       return Promise.reject(failure(this.#failure.problem));

@@ -6,15 +6,12 @@
 
 import type { Call, Handle } from "../call.js";
 import { type CallSignal, Cancellation } from "../cancellation.js";
-import { LintelError, toLintelError } from "../errors.js";
+import { callerLeft, LintelError, toLintelError } from "../errors.js";
 import { iterable } from "../iterate.js";
 import { Life } from "../life.js";
 import type { MethodName, Output } from "../methods.js";
 import { encodeAbout, encodeStep } from "./parts.js";
 import type { Recorder } from "./store.js";
-
-/** Longest that Node's timers count. */
-const longestMs = 2 ** 31 - 1;
 
 type Batch = readonly Output<MethodName>[];
 
@@ -84,7 +81,8 @@ export class Run implements AsyncIterableIterator<Batch> {
 
   async #pump(next: Handle): Promise<void> {
     const signal = this.#life.cancellation;
-    this.#life.begin(new Cancellation(), this.#call.deadline ?? Date.now() + longestMs);
+    // Every call of a core has a deadline.
+    this.#life.begin(new Cancellation(), this.#call.deadline as number);
     let code: Parameters<Life["end"]>[0] = "ok";
     try {
       let about = false;
@@ -115,7 +113,7 @@ export class Run implements AsyncIterableIterator<Batch> {
   /** Gives a batch to the caller. What is recorded need not wait until it is read; all else does. */
   async #hand(batch: Batch): Promise<void> {
     if (this.#left) {
-      if (!this.#recorder.recording) this.abort(left());
+      if (!this.#recorder.recording) this.abort(callerLeft());
       return;
     }
     this.#ready.push(batch);
@@ -137,7 +135,7 @@ export class Run implements AsyncIterableIterator<Batch> {
     this.#ready.length = 0;
     this.#drained?.();
     const { signal } = this.#call;
-    const reason: unknown = signal.aborted ? signal.reason : left();
+    const reason: unknown = signal.aborted ? signal.reason : callerLeft();
     const gone = reason instanceof LintelError && reason.code === "cancelled";
     if (gone && this.#lingerMs > 0 && this.#recorder.recording) this.#wait();
     else this.abort(toLintelError(reason));
@@ -149,7 +147,7 @@ export class Run implements AsyncIterableIterator<Batch> {
       const wanted = this.#recorder.recording && (await this.#recorder.wanted());
       if (this.#end) return;
       if (wanted) this.#wait();
-      else this.abort(left());
+      else this.abort(callerLeft());
     }, this.#lingerMs);
   }
 }
@@ -172,5 +170,3 @@ function untilAborted<T>(source: AsyncIterable<T>, signal: CallSignal): AsyncIte
       }),
   }));
 }
-
-const left = () => new LintelError("cancelled", "the caller left");

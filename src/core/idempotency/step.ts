@@ -1,6 +1,6 @@
 /** Who asks again with the same key gets the first answer: the call does not run twice. */
 import type { Call, Handle, Middleware } from "../call.js";
-import { invalidValue, LintelError } from "../errors.js";
+import { invalidValue, LintelError, shuttingDown } from "../errors.js";
 import { deferred } from "../iterate.js";
 import type { MethodName, Output } from "../methods.js";
 import { decodeAbout, decodeStep, nameOf, printOf } from "./parts.js";
@@ -91,7 +91,7 @@ export function idempotency({ store, lingerMs }: IdempotencyParts): Idempotency 
     },
     abandon() {
       leaving = true;
-      const reason = new LintelError("shutting_down", "this gateway is shutting down");
+      const reason = shuttingDown();
       for (const run of runs) run.abandon(reason);
     },
     abort(reason) {

@@ -1,7 +1,7 @@
 /** Asks backends how they are, now and then, without a call. */
 import { unlessAborted } from "../abort.js";
 import type { Backend } from "../backend.js";
-import { LintelError, toLintelError } from "../errors.js";
+import { LintelError, shuttingDown, toLintelError } from "../errors.js";
 import type { Logger } from "../log.js";
 import type { Clock, Timer } from "./clock.js";
 import type { Endpoint } from "./endpoint.js";
@@ -45,7 +45,7 @@ export class HealthChecks {
   }
 
   close(): void {
-    this.#closing.abort(new LintelError("shutting_down", "this gateway is shutting down"));
+    this.#closing.abort(shuttingDown());
     for (const timer of this.#timers.values()) timer.cancel();
   }
 

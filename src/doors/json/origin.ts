@@ -2,7 +2,7 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type CallSignal, Cancellation } from "../../core/cancellation.js";
-import { LintelError } from "../../core/errors.js";
+import { callerLeft, type LintelError } from "../../core/errors.js";
 import type { Origin } from "../../core/gateway.js";
 import { credentialOf } from "../credential.js";
 import { withDeadline } from "../deadline.js";
@@ -37,7 +37,7 @@ export function originOf(
 /** The close of the response: the one of the request comes once its body was read. */
 function leaving(request: FastifyRequest, reply: FastifyReply): CallSignal {
   const cancellation = new Cancellation();
-  const leave = () => cancellation.abort(new LintelError("cancelled", "the caller left"));
+  const leave = () => cancellation.abort(callerLeft());
   if (request.raw.aborted) leave();
   reply.raw.once("close", () => {
     if (!reply.raw.writableEnded) leave();

@@ -9,7 +9,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type CallSignal, Cancellation } from "../../../core/cancellation.js";
-import { LintelError } from "../../../core/errors.js";
+import { callerLeft, LintelError } from "../../../core/errors.js";
 import type { Connection } from "../../forwarded.js";
 import { GrpcAnswer, type Metadata } from "./answer.js";
 import { isPlain, type Malformed, readMessage, timeoutIn } from "./request.js";
@@ -83,7 +83,7 @@ function serve(
   const answer = new GrpcAnswer(stream, headers["content-type"] ?? "", method.output);
   // The stream closes when the answer is complete, too.
   stream.on("close", () => {
-    if (!answer.ended) cancellation.abort(new LintelError("cancelled", "the caller left"));
+    if (!answer.ended) cancellation.abort(callerLeft());
   });
   stream.on("error", () => {});
   readMessage(stream, bodyLimit, (message) => {
