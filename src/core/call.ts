@@ -163,6 +163,9 @@ export interface Call<M extends MethodName = MethodName> {
   readonly metadata: Map<string, string>;
 }
 
+/** A call for images, in either form. */
+export type ImageCall = Call & Call<"textToImage" | "streamTextToImage">;
+
 /**
  * Answers a call. Each step of the iteration carries all the messages that one
  * read from upstream brought, at least one. A unary method is a stream of one

@@ -12,6 +12,7 @@ import { cutShort } from "./adapt.js";
 import type { Call, Middleware } from "./call.js";
 import { estimatePrompt, estimateTokens } from "./estimate.js";
 import { iterable } from "./iterate.js";
+import { isChat } from "./methods.js";
 import { randomId } from "./random-id.js";
 
 type Batch = readonly LLMResponse[];
@@ -20,7 +21,7 @@ type Step = IteratorResult<Batch>;
 /** Shapes the messages of `chat` and `complete`; other methods pass. */
 export const completion: Middleware = (next) => (call) => {
   const { method } = call;
-  if (method !== "chat" && method !== "complete") return next(call);
+  if (!isChat(method)) return next(call);
   return iterable(() => {
     const source = next(call)[Symbol.asyncIterator]() as AsyncIterator<Batch>;
     return method === "chat" ? new Stream(call, source) : new Whole(call, source);

@@ -5,9 +5,9 @@ import type { Call } from "./call.js";
 import type { CallSignal } from "./cancellation.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError, toLintelError } from "./errors.js";
-import { warn } from "./fit.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
 import { answering } from "./routing/target.js";
+import { warn } from "./warnings.js";
 
 /** Makes the caller's pictures out of the model's. */
 export interface Finish {

@@ -10,6 +10,7 @@ import { chatDefaults, defaultOf } from "./defaults.js";
 import { invalidFields, LintelError } from "./errors.js";
 import { multipleOf } from "./rules.js";
 import type { Bound, Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
+import { warn } from "./warnings.js";
 
 type Values = Record<string, unknown>;
 
@@ -220,11 +221,6 @@ function refuseOrWarn(parameter: Parameter, policy: UnsupportedPolicy, warnings:
     });
   }
   warn(warnings, `${name}: not supported by this model, ignored`);
-}
-
-/** Adds a warning once. */
-export function warn(warnings: string[], text: string): void {
-  if (!warnings.includes(text)) warnings.push(text);
 }
 
 /** @param asked what the caller sent */

@@ -10,23 +10,21 @@ import type {
   TextToImageResponse,
 } from "../../gen/lintel/v1/image_pb.js";
 import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
-import type { Call, Handle, Middleware } from "./call.js";
+import type { Call, Handle, ImageCall, Middleware } from "./call.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError } from "./errors.js";
 import type { Finish } from "./finish.js";
-import { warn } from "./fit.js";
 import { doneEvent, imageEvent, progressEvent } from "./image-events.js";
 import { checkMade } from "./made.js";
 import { barOf, type Prompt, promptsOf, readingOf } from "./prompts.js";
 import type { Bounds, CoreSettings } from "./settings.js";
+import { warn } from "./warnings.js";
 
 /** Events of `streamTextToImage`, in batches. */
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
 
 /** How many prompts one request may have. */
 export const mostPrompts = (bounds: Bounds): number => bounds.prompts?.max ?? 4;
-
-type ImageCall = Call<"textToImage"> | Call<"streamTextToImage">;
 
 /** One call to a model: one prompt, some images. */
 interface Job extends Prompt {

@@ -3,9 +3,9 @@ import type { Media } from "../../gen/lintel/v1/image_pb.js";
 import type { Call } from "./call.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError } from "./errors.js";
-import { warn } from "./fit.js";
 import { noSeed } from "./image-events.js";
 import { answering } from "./routing/target.js";
+import { warn } from "./warnings.js";
 
 /**
  * Checks an image. A side at the contract's default counts as not set, and then

@@ -35,3 +35,7 @@ export const methods = {
   ...TextToImageService.method,
   ...ModelsService.method,
 } as Methods;
+
+/** Whether a method answers with a completion, streamed or whole. */
+export const isChat = (method: MethodName): method is "chat" | "complete" =>
+  method === "chat" || method === "complete";

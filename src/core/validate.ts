@@ -1,12 +1,12 @@
 /** Is the request one that the contract allows? Asked once, for every door. */
-import type { Call, Middleware } from "./call.js";
+import type { Call, ImageCall, Middleware } from "./call.js";
 import { invalidFields, type Violation } from "./errors.js";
-import { warn } from "./fit.js";
 import { parseLoras, withoutLoraTags } from "./loras.js";
 import type { MethodName } from "./methods.js";
 import { methods } from "./methods.js";
 import { type Check, compileRules } from "./rules.js";
 import type { CoreSettings } from "./settings.js";
+import { warn } from "./warnings.js";
 
 /**
  * Throws what the door found wrong while decoding together with what the rules
@@ -31,8 +31,6 @@ export function validate(settings: CoreSettings): Middleware {
     return next(isImage(call) ? withLoras(call, loras?.max) : call);
   };
 }
-
-type ImageCall = Call<"textToImage" | "streamTextToImage"> & Call;
 
 const isImage = (call: Call): call is ImageCall =>
   call.method === "textToImage" || call.method === "streamTextToImage";

@@ -4,6 +4,7 @@ import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { AttemptRecord, Call } from "../core/call.js";
 import { type ErrorCode, errorTable } from "../core/errors.js";
+import { isChat } from "../core/methods.js";
 import type {
   CallOutcome,
   CallStart,
@@ -158,7 +159,7 @@ const operationAttributes = (operation: Operation | undefined, provider: string)
   };
 
 function requestAttributes({ method, request }: Call) {
-  if (method === "chat" || method === "complete") {
+  if (isChat(method)) {
     const { maxTokens, temperature, topP, topK, seed, stop } = request as LLMRequest;
     return {
       ...(maxTokens !== undefined && { "gen_ai.request.max_tokens": maxTokens }),

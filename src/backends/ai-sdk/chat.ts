@@ -12,8 +12,8 @@ import type {
 import type { LLMMessage, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
-import { warn } from "../../core/fit.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { warn } from "../../core/warnings.js";
 import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
 import { type Attempt, askWithout, chosenForChat } from "../openai/asking.js";

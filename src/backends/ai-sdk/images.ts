@@ -6,9 +6,9 @@ import type { Media, TextToImageResponse } from "../../../gen/lintel/v1/image_pb
 import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
-import { warn } from "../../core/fit.js";
 import { inlineImage, noSeed } from "../../core/image-events.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { warn } from "../../core/warnings.js";
 import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
 import { asked } from "./chat.js";

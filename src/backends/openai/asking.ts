@@ -2,7 +2,7 @@
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import type { LintelError } from "../../core/errors.js";
-import { warn } from "../../core/fit.js";
+import { warn } from "../../core/warnings.js";
 import { aboutValue, refusedField } from "./refusal.js";
 import type { Optional } from "./request.js";
 

@@ -1,8 +1,8 @@
 /** Another gateway, as a client of its REST operations sees it. */
 import type { Call } from "../../core/call.js";
-import { warn } from "../../core/fit.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { warn } from "../../core/warnings.js";
 import type { Answer } from "../http/exchange.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
 import type { JsonObject } from "../http/json.js";

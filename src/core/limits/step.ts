@@ -2,6 +2,7 @@
 import type { Attributes, Call, Handle, Middleware } from "../call.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
+import { isChat } from "../methods.js";
 import type { Bounds } from "../settings.js";
 import { demandOf } from "./demand.js";
 import { tellStandings } from "./headers.js";
@@ -128,9 +129,8 @@ function refusal(
   // OpenAI's clients would come again by themselves, to no purpose.
   if (waitMs > longestRetry) call.metadata.set("x-should-retry", "false");
   if (waitMs === Number.POSITIVE_INFINITY) {
-    const chat = call.method === "chat" || call.method === "complete";
     const message = `limit reached: this request alone may take more than ${words}; ask for less`;
-    const param = chat ? "max_tokens" : "num_images_per_prompt";
+    const param = isChat(call.method) ? "max_tokens" : "num_images_per_prompt";
     return new LintelError("rate_limited", message, { param, retryAfter: 3600 });
   }
   const seconds = Math.max(1, Math.ceil(waitMs / 1000));

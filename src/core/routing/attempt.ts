@@ -7,6 +7,7 @@ import { type ErrorCode, LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
 import type { BackendMethod, Input, MethodName, Output } from "../methods.js";
 import type { Bounds } from "../settings.js";
+import { warn } from "../warnings.js";
 import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import type { RouteTimeouts } from "./settings.js";
@@ -126,9 +127,7 @@ export class Attempt {
     if (this.#streams) endpoint.first.add(this.record.firstMs);
     if (this.#probe) endpoint.answered(now);
     this.#probe = false;
-    for (const warning of this.#warnings) {
-      if (!this.#call.warnings.includes(warning)) this.#call.warnings.push(warning);
-    }
+    for (const warning of this.#warnings) warn(this.#call.warnings, warning);
     const { betweenTokens } = this.#timeouts;
     if (!this.#streams || betweenTokens === undefined) return;
     this.#timer = this.#clock.after(betweenTokens, () => void this.#silent());

@@ -2,6 +2,7 @@
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../core/errors.js";
 import { toJsonString } from "../../core/json-string.js";
+import { warn } from "../../core/warnings.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, event } from "./sse.js";
 
@@ -72,9 +73,7 @@ export function chunkEncoder(
         open ??= opening(message.id, message.created, message.model);
         if (message.usage) usage = message.usage;
         if (message.usageEstimated) estimated = true;
-        for (const warning of message.warnings) {
-          if (!warnings.includes(warning)) warnings.push(warning);
-        }
+        for (const warning of message.warnings) warn(warnings, warning);
         const choice = message.choices[0];
         if (!choice) continue;
         const content = choice.delta?.content ?? "";

@@ -4,7 +4,6 @@ import type { StreamTextToImageResponse } from "../../../../gen/lintel/v1/image_
 import type { Call } from "../../../core/call.js";
 import { imageDefaults } from "../../../core/defaults.js";
 import type { LintelError } from "../../../core/errors.js";
-import { warn } from "../../../core/fit.js";
 import {
   doneEvent,
   imageEvent,
@@ -13,6 +12,7 @@ import {
   progressEvent,
 } from "../../../core/image-events.js";
 import { traceHeaders } from "../../../core/telemetry.js";
+import { warn } from "../../../core/warnings.js";
 import { isWhole } from "../../http/ask.js";
 import type { Answer } from "../../http/exchange.js";
 import { nonsense } from "../../http/failure.js";
