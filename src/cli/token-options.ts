@@ -1,5 +1,5 @@
 /** What a token may do, as it is said on the command line. */
-import { duration, time } from "../config/quantities.js";
+import { duration, latestTime, time } from "../config/quantities.js";
 import type { Budget, BudgetPeriod, CallerLimits } from "../core/limits/settings.js";
 import { stars } from "../core/pattern.js";
 import type { NewToken } from "../state/database/tokens.js";
@@ -112,12 +112,13 @@ export function expiryOption(given: Given): number | null | undefined {
   if (Number.isNaN(expiresAt)) {
     throw new UsageError(`--expires must be ${expiryHelp}`);
   }
+  if (expiresAt > latestTime) throw new UsageError("--expires must be before the year 10000");
   if (expiresAt <= Date.now()) throw new UsageError("--expires is in the past");
   return expiresAt;
 }
 
 /**
- * An option that is a duration, in milliseconds.
+ * An option that is a duration from now, in milliseconds.
  * @throws UsageError
  */
 export function durationOption(given: Given, name: string): number | undefined {
@@ -126,6 +127,8 @@ export function durationOption(given: Given, name: string): number | undefined {
   const ms = parseDuration(text);
   if (ms === undefined)
     throw new UsageError(`--${name} must be a duration such as 30s, 15m, 24h or 7d`);
+  if (Date.now() + ms > latestTime)
+    throw new UsageError(`--${name} must end before the year 10000`);
   return ms;
 }
 

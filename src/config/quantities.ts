@@ -61,6 +61,9 @@ export const waitOrNone = () =>
 /** A duration that is waited: longer than 0, at most 24 days. */
 export const wait = () => waitOrNone().refine(positive, positiveMessage);
 
+/** Last time that `time` can read, the end of the year 9999. Milliseconds since the epoch. */
+export const latestTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
 const timeMessage = "must be a date or a time such as 2027-01-31 or 2027-01-31T18:00:00Z";
 
 /** A time; a date alone is its beginning in UTC. Comes out in milliseconds since the epoch. */

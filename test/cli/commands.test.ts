@@ -60,9 +60,18 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["tokens", "create", "--name", "a", "--budget", "5/year"], "--budget must be a number, or"],
     [["tokens", "create", "--name", "a", "--expires", "soon"], "--expires must be a date, a time"],
     [["tokens", "create", "--name", "a", "--expires", "2020-01-01"], "--expires is in the past"],
+    [
+      ["tokens", "create", "--name", "a", "--expires", "999999999d"],
+      "--expires must be before the year 10000",
+    ],
+    [
+      ["tokens", "create", "--name", "a", "--yaml", "--expires", "100000001d"],
+      "--expires must be before the year 10000",
+    ],
     [["tokens", "revoke"], "tokens revoke needs NAME"],
     [["tokens", "revoke", "a", "b"], 'unexpected argument "b"'],
     [["tokens", "rotate", "a", "--grace", "1"], "--grace must be a duration such as 30s"],
+    [["tokens", "rotate", "a", "--grace", "999999999d"], "--grace must end before the year 10000"],
     [["usage", "--by", "tokn"], '--by: there is no group "tokn" (did you mean "token"?)'],
     [["usage", "--since", "yesterday"], "--since must be a duration, a date or a time"],
     [["usage", "--format", "xml"], "--format must be table, csv or json"],
