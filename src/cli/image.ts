@@ -1,4 +1,5 @@
 /** `lintel image`: makes pictures on any Lintel and writes them to files. */
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { extname } from "node:path";
 import {
@@ -18,7 +19,7 @@ export const image: Command = {
     out: {
       value: "FILE",
       short: "o",
-      help: "where to (default: lintel-SEED.png); several get -1, -2, …",
+      help: "where to; several get -1, -2, … (default: lintel-SEED.png, no file that is there)",
     },
     size: { value: "WxH", help: "pixels, for example 512x512 (default: 1024x576)" },
     steps: { value: "N", help: "denoising steps (default: 50)" },
@@ -32,9 +33,10 @@ export const image: Command = {
   },
   run: (given) =>
     withServer(given, TextToImageService, async (client, options) => {
-      const pictures = new Pictures(given.text("out"));
+      const request = requestOf(given);
+      const pictures = new Pictures(given.text("out"), (request.numImagesPerPrompt ?? 1) > 1);
       try {
-        for await (const { event } of client.streamTextToImage(requestOf(given), options)) {
+        for await (const { event } of client.streamTextToImage(request, options)) {
           await pictures.take(event);
         }
       } finally {
@@ -82,26 +84,36 @@ class Pictures {
   failed = false;
   readonly #out: string | undefined;
   readonly #progress = new ProgressLine(process.stderr);
-  #images = 1;
+  #several: boolean;
 
-  constructor(out: string | undefined) {
+  /**
+   * @param several whether more than one picture was asked for; that there are more is learned
+   *   from events as well
+   */
+  constructor(out: string | undefined, several: boolean) {
     this.#out = out;
+    this.#several = several;
   }
 
   async take(event: StreamTextToImageResponse["event"]): Promise<void> {
     if (event.case === "progress") {
       const { index, images, step, steps, percent, queuePosition, preview } = event.value;
-      this.#images = images;
+      this.#several ||= images > 1;
       const which = images > 1 ? `picture ${index + 1} of ${images}, ` : "";
       const waits = queuePosition !== undefined && step === 0;
       const words = waits ? `waiting, ${queuePosition} before` : `${which}step ${step} of ${steps}`;
       this.#progress.show(percent, words);
-      if (preview.length > 0) await this.#write(this.#fileFor(index, "preview"), preview);
+      if (preview.length > 0) {
+        await this.#write(this.#fileFor(index) ?? "lintel-preview.png", preview);
+      }
     } else if (event.case === "image" && event.value.media) {
       const { data, seed, nsfw } = event.value.media;
-      const file = this.#fileFor(event.value.index, seed);
+      const named = this.#fileFor(event.value.index);
+      const file = await (named === undefined
+        ? this.#writeNew(seed, data)
+        : this.#write(named, data));
       const flagged = nsfw ? ", flagged by the safety check" : "";
-      if (await this.#write(file, data)) out(`${file}  seed ${seed}${flagged}`);
+      if (file !== undefined) out(`${file}  seed ${seed}${flagged}`);
     } else if (event.case === "done") {
       this.#progress.clear();
       for (const warning of event.value.warnings) say(`warning: ${warning}`);
@@ -112,22 +124,32 @@ class Pictures {
     this.#progress.clear();
   }
 
-  #fileFor(index: number, otherwise: number | string): string {
-    if (this.#out === undefined) return `lintel-${otherwise}.png`;
-    if (this.#images === 1) return this.#out;
+  /** The file that `--out` means for a picture. */
+  #fileFor(index: number): string | undefined {
+    this.#several ||= index > 0;
+    if (this.#out === undefined || !this.#several) return this.#out;
     const end = extname(this.#out);
     return `${this.#out.slice(0, this.#out.length - end.length)}-${index + 1}${end}`;
   }
 
-  async #write(file: string, data: Uint8Array): Promise<boolean> {
+  /** Writes a picture that was given no name; seeds may come twice, and what is there stays. */
+  async #writeNew(seed: number, data: Uint8Array): Promise<string | undefined> {
+    for (let n = 1; ; n++) {
+      const file = `lintel-${seed}${n === 1 ? "" : `-${n}`}.png`;
+      if (!existsSync(file)) return this.#write(file, data, "wx");
+    }
+  }
+
+  /** @returns the file; `undefined`, and said why, if it can't be written */
+  async #write(file: string, data: Uint8Array, flag?: "wx"): Promise<string | undefined> {
     this.#progress.clear();
     try {
-      await writeFile(file, data);
-      return true;
+      await writeFile(file, data, { flag });
+      return file;
     } catch (error) {
       say(`lintel: ${file} can't be written (${(error as NodeJS.ErrnoException).code})`);
       this.failed = true;
-      return false;
+      return undefined;
     }
   }
 }

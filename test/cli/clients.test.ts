@@ -1,8 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
+import { doneEvent, imageEvent, inlineImage } from "../../src/core/image-events.js";
 import { startLintel } from "../support/lintel.js";
 import { hangsAfter, paints, png, says, scripted } from "../support/scripted.js";
 import { runHere } from "./here.js";
@@ -116,6 +117,35 @@ describe("lintel image", () => {
     await runHere(["image", "a|b", ...at, "--out", out, "--seed", "1", "--count", "2"]);
     expect(readdirSync(directory).sort()).toEqual(["a-1.png", "a-2.png", "a-3.png", "a-4.png"]);
     expect(readFileSync(join(directory, "a-4.png"))).toEqual(png(4));
+  });
+
+  test("several are numbered also where nothing is told but the pictures", async () => {
+    const silent = await startLintel([
+      scripted({
+        async *streamTextToImage() {
+          yield [imageEvent(0, inlineImage(png(1), 1)), imageEvent(1, inlineImage(png(2), 2))];
+          yield [doneEvent([])];
+        },
+      }),
+    ]);
+    const directory = folder();
+    const out = join(directory, "a.png");
+    const to = ["--server", silent.url, "--out", out];
+    await runHere(["image", "a", ...to, "--count", "2"]);
+    expect(readdirSync(directory).sort()).toEqual(["a-1.png", "a-2.png"]);
+    await silent.close();
+  });
+
+  test("a file of an earlier picture stays where no name is given", async () => {
+    const before = process.cwd();
+    process.chdir(folder());
+    onTestFinished(() => process.chdir(before));
+    writeFileSync("lintel-7.png", "an earlier one");
+    const run = () => runHere(["image", "a cat", ...at, "--seed", "7"]);
+    expect((await run()).stdout).toBe("lintel-7-2.png  seed 7\n");
+    expect((await run()).stdout).toBe("lintel-7-3.png  seed 7\n");
+    expect(readFileSync("lintel-7.png", "utf8")).toBe("an earlier one");
+    expect(readFileSync("lintel-7-3.png")).toEqual(png(7));
   });
 
   test("a file that can't be written is said, and ends with 1", async () => {
