@@ -14,6 +14,8 @@ export interface ReloadOptions {
   readonly log: Logger & { level: string };
   /** The file as it was loaded; absent: there is nothing to watch. */
   readonly file?: string | undefined;
+  /** What stood in it then: it may have changed since. */
+  readonly text?: string | undefined;
 }
 
 /**
@@ -78,7 +80,7 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   if (file === undefined) return () => {};
   const path = resolve(sources.cwd ?? process.cwd(), file);
   const read = () => readFile(path, "utf8").catch(() => undefined);
-  let known = await read();
+  let known = options.text;
   let timer: NodeJS.Timeout | undefined;
   let changedAt: number | undefined;
   const look = async () => {
@@ -98,6 +100,8 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   watcher.on("error", (error) => {
     log.warn({ reason: error.message }, "the configuration's file can't be watched any more");
   });
+  // It may have changed while the gateway started.
+  await look();
   return () => {
     clearTimeout(timer);
     watcher.close();

@@ -24,7 +24,7 @@ SIGINT running calls may end; a second signal ends the process at once.`,
   async run(given) {
     const onHangUp = reloadOnSignal();
     const sources = { file: given.text("config"), listen: given.texts("listen") };
-    const { config, file, warnings } = await loadConfig(sources);
+    const { config, file, text, warnings } = await loadConfig(sources);
     const log = createLogger(config.log.level);
     for (const warning of warnings) log.warn({}, warning);
     const signalled = untilSignal();
@@ -35,7 +35,7 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     });
     // Here, too, nothing that a library holds open must keep the process.
     if (!running) process.exit(1);
-    const reloading = { sources, running, log, file };
+    const reloading = { sources, running, log, file, text };
     onHangUp(reloading);
     const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
     await listed(running.backends.map(({ backend }) => backend));
@@ -46,7 +46,7 @@ SIGINT running calls may end; a second signal ends the process at once.`,
         file,
         addresses: running.listeners.map(({ url }) => url),
         ...served(running),
-        auth: config.auth.mode,
+        auth: running.config.auth.mode,
       }),
     );
     const signal = await signalled;

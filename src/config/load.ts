@@ -35,6 +35,8 @@ export interface LoadedConfig {
   readonly config: Config;
   /** The file as it was named; `undefined` without one. */
   readonly file: string | undefined;
+  /** What stood in it; `undefined` without one. */
+  readonly text: string | undefined;
   /** What may be a mistake, one line each. */
   readonly warnings: readonly string[];
 }
@@ -49,9 +51,9 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
     sources.file ??
     (env.LINTEL_CONFIG || undefined) ??
     (existsSync(resolve(cwd, defaultFile)) ? defaultFile : undefined);
-  const { config, problems } =
+  const { config, problems, text } =
     file === undefined
-      ? { config: configSchema.parse({}, { jitless: true }), problems: [] }
+      ? { config: configSchema.parse({}, { jitless: true }), problems: [], text: undefined }
       : await parseFile(file, cwd, env);
   const overrides: Problem[] = [];
   const listen =
@@ -68,7 +70,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
   const taken = addressOfMetrics(effective);
   if (taken) throw new ConfigError([{ source: file ?? "--listen", ...taken }]);
   keepSecret(secretsOf(effective));
-  return { config: effective, file, warnings: warningsOf(effective) };
+  return { config: effective, file, text, warnings: warningsOf(effective) };
 }
 
 /** An address cannot be listened on for calls and for metrics. */
@@ -86,7 +88,7 @@ async function parseFile(
   file: string,
   cwd: string,
   env: NonNullable<ConfigSources["env"]>,
-): Promise<Parsed> {
+): Promise<Parsed & { readonly text?: string }> {
   const path = resolve(cwd, file);
   let text: string;
   try {
@@ -103,7 +105,9 @@ async function parseFile(
   const listen = parsed.config?.listen.map((address) =>
     "path" in address ? { path: resolve(directory, address.path) } : address,
   );
-  return parsed.config && listen ? { ...parsed, config: { ...parsed.config, listen } } : parsed;
+  return parsed.config && listen
+    ? { ...parsed, config: { ...parsed.config, listen }, text }
+    : parsed;
 }
 
 function listenOption(text: string, cwd: string, problems: Problem[]): ListenAddress | undefined {

@@ -139,6 +139,15 @@ test("a watched file applies when it is replaced", async () => {
   expect(await statusOf(it.chat("b"))).toBe(200);
 });
 
+test("a watched file applies that changed while the gateway started", async () => {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  it.write(`backends:\n${backend("b", b.url)}`);
+  onTestFinished(await reloadOnChange(it.options));
+  expect(it.lines.map(({ message }) => message)).toContain("configuration reloaded");
+  expect(await statusOf(it.chat("b"))).toBe(200);
+});
+
 test("a watched file applies while a log in its folder is written all the time", async () => {
   const [a, b] = [await modelServer("a"), await modelServer("b")];
   const it = await gateway(`backends:\n${backend("a", a.url)}`);

@@ -43,14 +43,14 @@ export async function gateway(text: string, files: Readonly<Record<string, strin
     error: say("error"),
   };
   const sources = { cwd, env: {} };
-  const { config, file } = await loadConfig(sources);
+  const { config, file, text: loaded } = await loadConfig(sources);
   const running = await start(config, log);
   onTestFinished(async () => {
     await running.close(0);
     rmSync(cwd, { recursive: true });
   });
   const url = running.listeners[0]?.url ?? "";
-  const options = { sources, running, log, file };
+  const options = { sources, running, log, file, text: loaded };
   const chat = (model: string, content = "Hello", token = "me") =>
     fetch(`${url}/llm`, {
       method: "POST",
