@@ -15,40 +15,35 @@ interface Definition {
 }
 
 /**
- * Resolves every field that is called `path`, or that its definition marks with
- * `.meta({ format: "path" })`. Names of models, `hf:user/repository`, stay.
+ * Resolves every field that its definition marks with `.meta({ format: "path" })`. Names of
+ * models, `hf:user/repository`, stay.
  * @param directory relative paths count from here
  */
 export function resolvePaths<T>(schema: z.core.$ZodType, value: T, directory: string): T {
-  return walk(schema, value, directory, false) as T;
+  return walk(schema, value, directory) as T;
 }
 
-function walk(
-  schema: z.core.$ZodType,
-  value: unknown,
-  directory: string,
-  isPath: boolean,
-): unknown {
+function walk(schema: z.core.$ZodType, value: unknown, directory: string): unknown {
   if (value === undefined || value === null) return value;
   const definition = schema._zod.def as unknown as Definition;
   const { shape, element, valueType, options } = definition;
-  if (typeof value === "string" && (isPath || isMarked(schema))) {
+  if (typeof value === "string" && isMarked(schema)) {
     return value.startsWith("hf:") ? value : resolve(directory, value);
   }
   const inner = definition.innerType ?? definition.in;
-  if (inner) return walk(inner, value, directory, isPath);
+  if (inner) return walk(inner, value, directory);
   if (options) {
     const option = options.find((option) => tells(option, definition.discriminator, value));
-    return option ? walk(option, value, directory, isPath) : value;
+    return option ? walk(option, value, directory) : value;
   }
   if (typeof value !== "object") return value;
   if (element && Array.isArray(value)) {
-    return value.map((item) => walk(element, item, directory, false));
+    return value.map((item) => walk(element, item, directory));
   }
   if (!shape && !valueType) return value;
   const entries = Object.entries(value).map(([key, item]) => {
     const member = shape?.[key] ?? valueType;
-    return [key, member ? walk(member, item, directory, key === "path") : item];
+    return [key, member ? walk(member, item, directory) : item];
   });
   return Object.fromEntries(entries);
 }

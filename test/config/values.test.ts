@@ -83,6 +83,25 @@ backends:
   });
 });
 
+test("what is called path in settings of others is theirs", () => {
+  const config = valid(`backends:
+  - { type: ai-sdk, name: a, package: x, options: { path: api }, models: [{ id: m }] }
+  - { type: sdapi, name: b, url: "http://h", headers: { path: a }, parameters: { path: b } }
+`);
+  expect(config.backends).toMatchObject([
+    { options: { path: "api" } },
+    { headers: { path: "a" }, parameters: { path: "b" } },
+  ]);
+});
+
+test.each([
+  "postgres://me@db/name",
+  "postgres://me:pass@/name?host=/run/postgresql",
+  "postgresql:///name",
+])("the database %s", (database) => {
+  expect(valid(`state: { database: "${database}" }`).state.database).toBe(database);
+});
+
 test("origins come in the spelling of browsers", () => {
   const text = `cors:
   origins: ["https://a.example/", "HTTPS://B.example:443", "http://localhost:3000", "null"]
