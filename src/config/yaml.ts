@@ -1,5 +1,14 @@
 /** Reads a YAML file: its value, where each value stands, and the environment inside it. */
-import { isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from "yaml";
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+} from "yaml";
 import type { Finding, Path, Position } from "./problems.js";
 
 /** A file that was read. */
@@ -40,6 +49,12 @@ export function readYaml(text: string, environment: Environment): YamlFile {
   const references: Finding[] = [];
   const fromEnvironment = new Set<string>();
 
+  const substituted = new Map<unknown, readonly string[]>();
+
+  const cameFromEnvironment = (path: Path, wrong: readonly string[] = []) => {
+    for (const message of wrong) references.push({ path, message });
+    fromEnvironment.add(pathKey(path));
+  };
   const visit = (node: unknown, path: Path): void => {
     if (isMap(node)) {
       for (const { key, value } of node.items) visit(value, [...path, keyOf(key)]);
@@ -47,9 +62,13 @@ export function readYaml(text: string, environment: Environment): YamlFile {
       for (const [i, item] of node.items.entries()) visit(item, [...path, i]);
     } else if (isScalar(node) && typeof node.value === "string" && node.value.includes("${")) {
       const { value, wrong } = substitute(node.value, environment);
-      for (const message of wrong) references.push({ path, message });
       node.value = value;
-      fromEnvironment.add(pathKey(path));
+      substituted.set(node, wrong);
+      cameFromEnvironment(path, wrong);
+    } else if (isAlias(node)) {
+      // What a mapping's alias stands for is that mapping itself, whose values were visited.
+      const named = node.resolve(document);
+      if (substituted.has(named)) cameFromEnvironment(path, substituted.get(named));
     }
   };
 

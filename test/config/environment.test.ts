@@ -39,6 +39,22 @@ media:
     ]);
   });
 
+  test("comes through aliases, too", () => {
+    const text = `routing: { queue: { size: &n "\${N}" }, retry: { attempts: *n } }
+models:
+  - { name: a, defaults: &d { num_inference_steps: "\${N}" } }
+  - { name: b, defaults: *d }
+`;
+    const { routing, models } = valid(text, { N: "3" });
+    expect([routing.queue.size, routing.retry.attempts]).toEqual([3, 3]);
+    expect(models.map(({ defaults }) => defaults)).toEqual([
+      { num_inference_steps: 3 },
+      { num_inference_steps: 3 },
+    ]);
+    const literal = valid('models: [{ name: &n "$$${a}" }, { name: b, model: *n }]', { a: "x" });
+    expect(literal.models).toMatchObject([{ name: "$${a}" }, { model: "$${a}" }]);
+  });
+
   test("a variable that is not set is one mistake, with its line", () => {
     expect(mistakes("media:\n  ttl: ${TTL}\n")).toEqual([
       "lintel.yaml:2:8: media.ttl: the environment variable TTL is not set; ${TTL:-default} gives a default",
