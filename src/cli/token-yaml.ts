@@ -14,7 +14,9 @@ export function tokenYaml({ name, models, limits, expiresAt }: TokenWish): strin
     limits: limits && written(limits),
     expires: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
   };
-  const lines = stringify({ auth: { mode: "token", tokens: [token] } }, { lineWidth: 0 });
+  const yaml = stringify({ auth: { mode: "token", tokens: [token] } }, { lineWidth: 0 });
+  // Else it would stand for a variable of the environment there.
+  const lines = yaml.replaceAll("${", () => "$${");
   const words = "This is the only time that it is shown. For lintel.yaml:";
   return `${secret}\n\n${words}\n\n${lines.trimEnd()}`;
 }

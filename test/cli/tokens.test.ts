@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: names may have it
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,6 +40,12 @@ test("--yaml: a token is shown once, and its lines are a configuration that know
       expires: Date.UTC(2099, 0, 31),
     },
   ]);
+});
+
+test("--yaml: a name with a variable's form is that name", async () => {
+  const { stdout } = await runHere(["tokens", "create", "--yaml", "--name", "a${X}$${Y}"]);
+  const [token] = valid(stdout.slice(stdout.indexOf("auth:"))).auth.tokens;
+  expect(token?.name).toBe("a${X}$${Y}");
 });
 
 test("--yaml and --json together are refused, and nothing is stored", async () => {
