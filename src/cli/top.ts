@@ -77,7 +77,8 @@ async function watch(path: string): Promise<number> {
   let found = true;
   try {
     while (!stop.signal.aborted) {
-      const status = await look(path);
+      const status = await look(path, stop.signal);
+      if (stop.signal.aborted) break;
       found = status !== undefined;
       if (!status) break;
       stdout.write(stdout.isTTY ? screen(topView(status), stdout) : `${topView(status)}\n\n`);
@@ -115,9 +116,10 @@ function gone(): number {
 }
 
 /** How a gateway stands; `undefined` if it does not answer. */
-function look(socketPath: string): Promise<Status | undefined> {
+function look(socketPath: string, signal?: AbortSignal): Promise<Status | undefined> {
   return new Promise((resolve) => {
-    const asked = request({ socketPath, path: "/status", timeout: patience }, (answer) => {
+    const options = { socketPath, path: "/status", timeout: patience, signal };
+    const asked = request(options, (answer) => {
       let text = "";
       answer.setEncoding("utf8");
       answer.on("data", (part: string) => {

@@ -1,9 +1,11 @@
 import { statSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import { topView } from "../../src/cli/top-view.js";
 import type { Status } from "../../src/telemetry/status.js";
 import { Upstream } from "../backends/upstream.js";
+import { runHere } from "./here.js";
 import { build, folder, type Lintel, run, start } from "./lintel.js";
 
 beforeAll(build);
@@ -142,6 +144,16 @@ test("is closed where the operator says so; metrics may have an address of their
   });
   expect(text).toMatch(/^text\/plain; version=0\.0\.4/);
   expect(text).toContain("lintel_target_available");
+});
+
+test("Ctrl-C waits for no gateway that hangs", async () => {
+  const socket = join(folder(), "hangs.sock");
+  const hanging = createServer(() => process.emit("SIGINT"));
+  await new Promise<void>((resolve) => {
+    hanging.listen(socket, resolve);
+  });
+  closing.push(() => hanging.close());
+  expect(await runHere(["top", "--socket", socket])).toEqual({ code: 0, stdout: "", stderr: "" });
 });
 
 test("a model's name can't steer the terminal", () => {
