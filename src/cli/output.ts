@@ -11,9 +11,23 @@ export function say(text: string): void {
   process.stderr.write(`${printableLines(text)}\n`);
 }
 
+/** Whether a process that nobody reads has anything left to do. */
+let outlivesReader = false;
+
+/** Ends the process without a word once nobody reads stdout any more, as `head` does. */
+export function endWithReader(): void {
+  if (!process.stdout.listeners("error").includes(onError)) process.stdout.on("error", onError);
+}
+
+function onError(error: NodeJS.ErrnoException): void {
+  if (outlivesReader) return;
+  if (error.code !== "EPIPE") throw error;
+  process.exit(0);
+}
+
 /** Writes a line to stdout that nobody has to see: that it can't be written ends nothing. */
 export function show(text: string): void {
-  process.stdout.once("error", () => {});
+  outlivesReader = true;
   out(text);
 }
 

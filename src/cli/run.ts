@@ -4,7 +4,7 @@ import { didYouMean } from "../config/suggest.js";
 import { version } from "../version.js";
 import { type Command, type Group, readArguments, UsageError } from "./command.js";
 import { commandHelp, groupHelp, overview } from "./help.js";
-import { out, say } from "./output.js";
+import { endWithReader, out, say } from "./output.js";
 
 /** Commands by name. Each loads when it is asked for. */
 const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
@@ -26,6 +26,7 @@ const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
  * @returns the exit code: 0, 1 if it failed, 2 if the arguments are wrong
  */
 export async function run(args: readonly string[]): Promise<number> {
+  endWithReader();
   try {
     return await dispatch(args);
   } catch (error) {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { run as runHere } from "../../src/cli/run.js";
 import { configJsonSchema } from "../../src/config/json-schema.js";
-import { build, folder, run } from "./lintel.js";
+import { build, folder, run, start } from "./lintel.js";
 
 beforeAll(build);
 
@@ -74,6 +74,7 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["tokens", "rotate", "a", "--grace", "999999999d"], "--grace must end before the year 10000"],
     [["usage", "--by", "tokn"], '--by: there is no group "tokn" (did you mean "token"?)'],
     [["usage", "--since", "yesterday"], "--since must be a duration, a date or a time"],
+    [["usage", "--since", "2027-02-31"], "--since must be a duration, a date or a time"],
     [["usage", "--format", "xml"], "--format must be table, csv or json"],
     [["node"], "node needs at least one --model PATH"],
     [["node", "-m", "a", "--threads", "many"], "--threads must be a number, 1 or more"],
@@ -97,6 +98,13 @@ describe("wrong arguments end with 2 and say what was meant", () => {
   afterEach(() => {
     vi.restoreAllMocks();
   });
+});
+
+test("a reader that is gone ends a command without a word", async () => {
+  const lintel = start(["schema"]);
+  lintel.unread();
+  expect(await lintel.ended).toEqual({ code: 0, signal: null });
+  expect(lintel.stderr).toBe("");
 });
 
 describe("check", () => {

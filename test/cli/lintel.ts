@@ -70,6 +70,11 @@ export class Lintel {
     this.#child.kill(signal);
   }
 
+  /** Leaves whatever it writes to stdout unread from now on. */
+  unread(): void {
+    this.#child.stdout?.destroy();
+  }
+
   get running(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
