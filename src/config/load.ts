@@ -16,7 +16,7 @@ import { secretsOf } from "./secrets.js";
 import { timeoutWarnings } from "./timeout-warnings.js";
 
 /** Name of the file that is looked for in the working directory. */
-export const defaultFile = "lintel.yaml";
+const defaultFile = "lintel.yaml";
 
 /** Where the configuration comes from. */
 export interface ConfigSources {
@@ -102,18 +102,32 @@ async function parseFile(
   const { parseConfig } = await import("./parse.js");
   const directory = dirname(path);
   const parsed = parseConfig(text, { source: file, directory, env });
-  const listen = parsed.config?.listen.map((address) =>
-    "path" in address ? { path: resolve(directory, address.path) } : address,
-  );
-  return parsed.config && listen
-    ? { ...parsed, config: { ...parsed.config, listen }, text }
-    : parsed;
+  return parsed.config ? { ...parsed, config: absolute(parsed.config, directory), text } : parsed;
 }
+
+/** The same with the paths of sockets absolute. */
+function absolute(config: Config, directory: string): Config {
+  const { prometheus } = config.telemetry;
+  return {
+    ...config,
+    listen: config.listen.map((address) => absoluteAddress(address, directory)),
+    telemetry: {
+      ...config.telemetry,
+      prometheus:
+        typeof prometheus === "object"
+          ? { listen: absoluteAddress(prometheus.listen, directory) }
+          : prometheus,
+    },
+  };
+}
+
+const absoluteAddress = (address: ListenAddress, directory: string): ListenAddress =>
+  "path" in address ? { path: resolve(directory, address.path) } : address;
 
 function listenOption(text: string, cwd: string, problems: Problem[]): ListenAddress | undefined {
   const address = parseListen(text);
   if (!address) problems.push({ source: "--listen", field: "", message: listenMessage });
-  return address && "path" in address ? { path: resolve(cwd, address.path) } : address;
+  return address && absoluteAddress(address, cwd);
 }
 
 /** `HOST` and `PORT`, as many platforms set them, stand for one address in place of all. */

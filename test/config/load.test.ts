@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -127,14 +127,20 @@ test("metrics have an address of their own, as it is in the end", async () => {
   const prometheus = (listen: string) => `telemetry: { prometheus: { listen: "${listen}" } }\n`;
   const cwd = folder({
     "same.yaml": prometheus("127.0.0.1:8080"),
+    "socket.yaml": `listen: unix:a.sock\n${prometheus("unix:./a.sock")}`,
     "free.yaml": `listen: 127.0.0.1:0\n${prometheus("127.0.0.1:0")}`,
   });
+  mkdirSync(join(cwd, "sub"));
+  writeFileSync(join(cwd, "sub", "own.yaml"), prometheus("unix:a.sock"));
   const load = (file: string, env = {}) => loadConfig({ cwd, file, env });
   await expect(load("same.yaml")).rejects.toThrow(
     "same.yaml: telemetry.prometheus.listen: is also in listen; say true to have the metrics there",
   );
+  await expect(load("socket.yaml")).rejects.toThrow("telemetry.prometheus.listen: is also in");
   await load("same.yaml", { PORT: "8081" });
   await load("free.yaml");
+  const { telemetry } = (await load("sub/own.yaml")).config;
+  expect(telemetry.prometheus).toEqual({ listen: { path: join(cwd, "sub", "a.sock") } });
 });
 
 test("what the file says reaches the core, the doors and the app", async () => {
