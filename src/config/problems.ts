@@ -112,6 +112,8 @@ export function messageOf(issue: RawIssue): string | undefined {
       return typeof input === "object" && input !== null
         ? oneOf(issue.options, (input as Record<string, unknown>)[String(issue.discriminator)])
         : "must be a mapping";
+    case "invalid_key":
+      return (issue.issues as readonly { message: string }[])[0]?.message;
     case "too_small":
     case "too_big":
       return outOfBounds(issue, code === "too_small");

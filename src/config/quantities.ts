@@ -66,6 +66,12 @@ export const latestTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 const timeMessage = "must be a date or a time such as 2027-01-31 or 2027-01-31T18:00:00Z";
 
+/** Whether a month has this day: `Date` makes the 3rd of March of the 31st of February. */
+function isDay(date: string): boolean {
+  const at = Date.parse(date);
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(date);
+}
+
 /** A time; a date alone is its beginning in UTC. Comes out in milliseconds since the epoch. */
 export const time = () =>
   z
@@ -74,7 +80,9 @@ export const time = () =>
       error: timeMessage,
       abort: true,
     })
-    .refine((text) => !Number.isNaN(Date.parse(text)), { error: timeMessage })
+    .refine((text) => isDay(text.slice(0, 10)) && !Number.isNaN(Date.parse(text)), {
+      error: timeMessage,
+    })
     .transform((text) => Date.parse(text));
 
 /** A size: `1GiB`, `500kB`, or a number of bytes. Comes out in bytes. */
@@ -112,6 +120,16 @@ export function parseListen(text: string | number): ListenAddress | undefined {
   const host = match[1].replace(/^\[|\]$/g, "");
   return { host: host === "" || host === "*" ? "::" : host, port };
 }
+
+/** An address to listen on, as a field. */
+export const listenAddress = z
+  .union([z.string(), z.int()], { error: listenMessage })
+  .transform((value, context) => {
+    const address = parseListen(value);
+    if (address) return address;
+    context.addIssue({ code: "custom", message: listenMessage });
+    return z.NEVER;
+  });
 
 /** An address to listen on as people write it. */
 export function formatListen(address: ListenAddress): string {

@@ -1,5 +1,6 @@
 /** Where calls go: targets of models, retries, health, queues, time-outs. */
 import { z } from "zod";
+import { headerName } from "../backends/http/fields.js";
 import {
   type HedgeSettings,
   type RouteTimeouts,
@@ -103,9 +104,7 @@ export const routeTimeouts = timeouts;
 
 /** The part `routing` of the configuration. */
 export const routingSchema = z.strictObject({
-  affinity_header: z
-    .string()
-    .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of an HTTP header" })
+  affinity_header: headerName()
     .transform((header) => header.toLowerCase())
     .optional()
     .describe(

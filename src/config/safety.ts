@@ -1,6 +1,6 @@
 /** The safety check of images. */
 import { z } from "zod";
-import { headerValue, serverUrl } from "../backends/http/fields.js";
+import { headerValue, serverUrl, withoutQuery } from "../backends/http/fields.js";
 import { path } from "./fields.js";
 import { wait } from "./quantities.js";
 
@@ -13,7 +13,9 @@ const threshold = z
 
 const moderation = z.strictObject({
   type: z.literal("moderation"),
-  url: serverUrl().describe("Address of an OpenAI-compatible API. Without a path, /v1 is added."),
+  url: serverUrl()
+    .check(withoutQuery)
+    .describe("Address of an OpenAI-compatible API. Without a path, /v1 is added."),
   api_key: headerValue()
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),

@@ -10,22 +10,13 @@ import { httpUrl, origin, path } from "./fields.js";
 import { backendSchema } from "./kinds.js";
 import { idempotencySchema, limitSettingsSchema, pricesSchema } from "./limits.js";
 import { mediaSchema } from "./media.js";
-import { listenMessage, parseListen, size, wait, waitOrNone } from "./quantities.js";
+import { listenAddress, listenMessage, size, wait, waitOrNone } from "./quantities.js";
 import { modelRouting, routeTimeouts, routingSchema } from "./routing.js";
 import { safetySchema } from "./safety.js";
 import { stateSchema, usageSchema } from "./state.js";
 import { telemetrySchema } from "./telemetry.js";
 
 const name = () => z.string().min(1);
-
-const listenAddress = z
-  .union([z.string(), z.int()], { error: listenMessage })
-  .transform((value, context) => {
-    const address = parseListen(value);
-    if (address) return address;
-    context.addIssue({ code: "custom", message: listenMessage });
-    return z.NEVER;
-  });
 
 /** Below the longest text that Node can make of a body (`buffer.constants.MAX_STRING_LENGTH`), bytes. */
 const largestBody = 512e6;

@@ -6,6 +6,9 @@ import { duration, size, wait } from "./quantities.js";
 import { redisSchema } from "./redis.js";
 import type { Config } from "./schema.js";
 
+/** Whether the driver can read it; without a host it takes a path's beginning for one. */
+const isPostgresUrl = (text: string) => URL.canParse(text.replace("@/", "@host/"));
+
 const databaseMessage = "must be sqlite, or an address such as postgres://user@host/name";
 
 export const stateSchema = z.strictObject({
@@ -16,7 +19,8 @@ export const stateSchema = z.strictObject({
     ),
   database: z
     .string()
-    .regex(/^(sqlite|postgres(ql)?:\/\/.+)$/, { error: databaseMessage })
+    .regex(/^(sqlite|postgres(ql)?:\/\/.+)$/, { error: databaseMessage, abort: true })
+    .refine((text) => text === "sqlite" || isPostgresUrl(text), { error: databaseMessage })
     .default("sqlite")
     .describe(
       "Where tokens and usage are kept: sqlite, a file in the folder, for one machine; or the address of a PostgreSQL database, for any number of gateways.",

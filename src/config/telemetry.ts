@@ -1,21 +1,13 @@
 /** Who watches, and where what is seen goes to. */
 import { join } from "node:path";
 import { z } from "zod";
+import { headerName, headerValue } from "../backends/http/fields.js";
 import type { OperatorSettings } from "../operator.js";
 import { defaultStateDirectory } from "../state/directory.js";
 import type { OtlpSettings, TelemetrySettings } from "../telemetry/settings.js";
 import { httpUrl } from "./fields.js";
-import { listenMessage, parseListen, wait } from "./quantities.js";
+import { listenAddress, wait } from "./quantities.js";
 import type { BackendConfig, Config } from "./schema.js";
-
-const listenAddress = z
-  .union([z.string(), z.int()], { error: listenMessage })
-  .transform((value, context) => {
-    const address = parseListen(value);
-    if (address) return address;
-    context.addIssue({ code: "custom", message: listenMessage });
-    return z.NEVER;
-  });
 
 export const telemetrySchema = z.strictObject({
   prometheus: z
@@ -40,7 +32,7 @@ export const telemetrySchema = z.strictObject({
           "Base address of a collector, OTLP over HTTP. Default: OTEL_EXPORTER_OTLP_ENDPOINT, then http://localhost:4318.",
         ),
       headers: z
-        .record(z.string(), z.string())
+        .record(headerName(), headerValue())
         .optional()
         .describe("Sent with every export. Default: OTEL_EXPORTER_OTLP_HEADERS."),
       interval: wait()

@@ -171,6 +171,75 @@ backends:
       ["lintel.yaml:1:13: public_url: must be an http:// or https:// address"],
     ],
     [
+      "addresses that are none",
+      `state: { database: "postgres://[" }
+backends:
+  - { type: node, name: a, address: "http://gpu:99999" }
+  - { type: node, name: b, address: "http://[" }
+  - { type: node, name: c, address: "unix://host/a.sock" }
+  - { type: openai, name: d, url: "http://d", allow_hosts: ["http://10.0.0.5:99999"] }
+`,
+      [
+        "lintel.yaml:1:20: state.database: must be sqlite, or an address such as postgres://user@host/name",
+        "lintel.yaml:3:37: backends[0].address: must be http://host:port, https://host or unix:/path",
+        "backends[1].address: must be http://host:port",
+        "backends[2].address: must be http://host:port",
+        "backends[3].allow_hosts[0]: must be a host (cdn.example.com, *.example.com) or an origin",
+      ],
+    ],
+    [
+      "a node's password in its address, and a token on two lines",
+      'backends: [{ type: node, name: a, address: "http://me:pass@h", token: "a\\nb" }]',
+      [
+        "backends[0].address: must carry no user and password: put them into token",
+        "backends[0].token: must be a header's value on one line",
+      ],
+    ],
+    [
+      "a query that would be lost",
+      `safety: { checker: { type: moderation, url: "http://h/v1?a=1" } }
+backends:
+  - { type: sdapi, name: a, url: "http://h/?key=a" }
+  - { type: comfyui, name: b, url: "http://h/#a" }
+  - { type: rest, name: c, url: "http://h?a", models: [{ id: a, task: chat }] }
+`,
+      [
+        "safety.checker.url: must have no query and no fragment",
+        "backends[0].url: must have no query and no fragment",
+        "backends[1].url: must have no query and no fragment",
+        "backends[2].url: must have no query and no fragment",
+      ],
+    ],
+    [
+      "a password without a user",
+      'backends: [{ type: sdapi, name: a, url: "http://h", password: abc }]',
+      ["lintel.yaml:1:12: backends[0].username: is required where there is a password"],
+    ],
+    [
+      "fields that no request has",
+      `backends:
+  - { type: rest, name: a, url: "http://h", models: [{ id: a, task: chat, supports: [temprature] }] }
+  - { type: node, name: b, address: "http://h", models: [{ id: a, task: chat, supports: [b] }] }
+`,
+      [
+        "backends[0].models[0].supports[0]: must be a request field",
+        "backends[1].models[0].supports[0]: must be a request field",
+      ],
+    ],
+    [
+      "headers of a collector that no request can have",
+      'telemetry: { otlp: { headers: { "bad name": a, x-key: "a\\nb" } } }',
+      [
+        "telemetry.otlp.headers.bad name: must be the name of an HTTP header",
+        "telemetry.otlp.headers.x-key: must be a header's value on one line",
+      ],
+    ],
+    [
+      "a day that its month has not",
+      `auth: { tokens: [{ name: a, hash: "${hash}", expires: 2027-02-31 }] }`,
+      ["auth.tokens[0].expires: must be a date or a time"],
+    ],
+    [
       "a proxy's address",
       "trust_proxy:\n  - 10.0.0.0/8\n  - proxy.local\n",
       ["lintel.yaml:3:5: trust_proxy[1]: must be an IP address or a network such as 10.0.0.0/8"],

@@ -1,18 +1,13 @@
 /** The entry of a provider of the Vercel AI SDK in the configuration. */
 import { z } from "zod";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { methods } from "../../core/methods.js";
-import { allowHosts } from "../http/fields.js";
-
-const fields = new Set(
-  [methods.chat, methods.textToImage].flatMap(({ input }) => input.fields.map(({ name }) => name)),
-);
+import { allowHosts, requestField } from "../http/fields.js";
 
 const model = z.strictObject({
   id: z.string().min(1).describe("Name of the model at the provider."),
   task: z.enum(["chat", "image"]).default("chat").describe("What the model does."),
   supports: z
-    .array(z.string().refine((name) => fields.has(name), { error: "must be a request field" }))
+    .array(requestField())
     .optional()
     .describe("Request fields that it honours. Default: what its provider can do."),
   max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { path } from "../../config/fields.js";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { headerName, headerValue, serverUrl } from "../http/fields.js";
+import { headerName, headerValue, serverUrl, withoutQuery } from "../http/fields.js";
 
 const input = z
   .string()
@@ -70,7 +70,9 @@ const model = z
 export const comfyuiSchema = z.strictObject({
   type: z.literal("comfyui"),
   name: z.string().min(1).describe("Name of the backend, unique."),
-  url: serverUrl("headers").describe("Address of ComfyUI, for example http://127.0.0.1:8188."),
+  url: serverUrl("headers")
+    .check(withoutQuery)
+    .describe("Address of ComfyUI, for example http://127.0.0.1:8188."),
   headers: z
     .record(headerName(), headerValue())
     .default({})

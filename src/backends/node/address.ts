@@ -8,7 +8,16 @@ export const addressPattern = /^(?:https?:\/\/[^\s/?#]+\/?|unix:\/\S+)$/;
 
 type Connection = Pick<GrpcTransportOptions, "baseUrl" | "nodeOptions">;
 
-/** How the transport reaches an address that `addressPattern` matches. */
+/** Whether this is an address that `connectionTo` takes: the pattern knows no ports and no hosts. */
+export function isAddress(text: string): boolean {
+  try {
+    return addressPattern.test(text) && URL.canParse(connectionTo(text).baseUrl);
+  } catch {
+    return false;
+  }
+}
+
+/** How the transport reaches an address. */
 export function connectionTo(address: string): Connection {
   if (!address.startsWith("unix:")) return { baseUrl: address.replace(/\/$/, "") };
   const path = socketPathOf(address);
@@ -16,7 +25,7 @@ export function connectionTo(address: string): Connection {
 }
 
 /** The path in a `unix:` address. */
-export function socketPathOf(address: string): string {
+function socketPathOf(address: string): string {
   const path = address.slice("unix:".length);
   return path.startsWith("//") ? fileURLToPath(`file:${path}`) : path;
 }

@@ -1,7 +1,10 @@
 /** What the configuration says of a node. */
 import { z } from "zod";
 import { longestWait } from "../../config/quantities.js";
-import { addressPattern } from "./address.js";
+import { headerValue, requestField, withoutUser } from "../http/fields.js";
+import { addressPattern, isAddress } from "./address.js";
+
+const addressMessage = "must be http://host:port, https://host or unix:/path";
 
 /** An entry of type `node`. */
 export const nodeSchema = z.strictObject({
@@ -9,10 +12,11 @@ export const nodeSchema = z.strictObject({
   name: z.string().min(1).describe("Name of the backend, unique."),
   address: z
     .string()
-    .regex(addressPattern, "must be http://host:port, https://host or unix:/path")
+    .regex(addressPattern, { error: addressMessage, abort: true })
+    .refine(isAddress, { error: addressMessage, abort: true })
+    .check(withoutUser("token"))
     .describe("Where the node listens: http://host:port, https://host, or unix:/path."),
-  token: z
-    .string()
+  token: headerValue()
     .min(1)
     .optional()
     .describe("Bearer token. A node in the mode public takes any, but wants one."),
@@ -22,7 +26,7 @@ export const nodeSchema = z.strictObject({
         id: z.string().min(1).describe("Name of the model on the node."),
         task: z.enum(["chat", "image"]).describe("What the model does."),
         supports: z
-          .array(z.string())
+          .array(requestField())
           .optional()
           .describe("Request fields that it honours. Default: all."),
         max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),

@@ -1,15 +1,22 @@
 /** What the configuration says of another gateway. */
 import { z } from "zod";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { allowHosts, headerName, headerValue, serverUrl } from "../http/fields.js";
+import {
+  allowHosts,
+  headerName,
+  headerValue,
+  requestField,
+  serverUrl,
+  withoutQuery,
+} from "../http/fields.js";
 
 /** An entry of type `rest`. */
 export const restSchema = z.strictObject({
   type: z.literal("rest"),
   name: z.string().min(1).describe("Name of the backend, unique."),
-  url: serverUrl("token or headers").describe(
-    "Address of the gateway; /llm and /text-to-image are added.",
-  ),
+  url: serverUrl("token or headers")
+    .check(withoutQuery)
+    .describe("Address of the gateway; /llm and /text-to-image are added."),
   token: headerValue()
     .default("lintel")
     .describe("Bearer token. A gateway in public mode takes any, but wants one."),
@@ -23,7 +30,7 @@ export const restSchema = z.strictObject({
         id: z.string().min(1).describe("Name of the model at the gateway."),
         task: z.enum(["chat", "image"]).describe("What the model does."),
         supports: z
-          .array(z.string())
+          .array(requestField())
           .optional()
           .describe("Request fields that it honours. Default: all."),
         max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
