@@ -4,7 +4,7 @@ import { nameOver } from "../core/routing/names.js";
 import { readCertificates } from "./certificates.js";
 import { checkDefaults } from "./default-checks.js";
 import { checkModels } from "./model-checks.js";
-import type { Finding } from "./problems.js";
+import { type Finding, formatPath, type Path } from "./problems.js";
 import { formatListen, parseListen } from "./quantities.js";
 import { type Fields, fields, list, texts } from "./raw.js";
 import { allServed, servedModels } from "./served.js";
@@ -23,10 +23,11 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
   const backends = list(config.backends);
   const models = list(config.models);
   return [
-    ...duplicates(backends, "backends", "name"),
-    ...duplicates(models, "models", "name"),
-    ...duplicates(list(fields(config.limits).models), "limits.models", "model"),
-    ...duplicates(list(config.prices), "prices", "model"),
+    ...duplicates(backends, ["backends"], "name"),
+    ...checkModelLists(backends),
+    ...duplicates(models, ["models"], "name"),
+    ...duplicates(list(fields(config.limits).models), ["limits", "models"], "model"),
+    ...duplicates(list(config.prices), ["prices"], "model"),
     ...checkListen(config.listen),
     ...checkAuth(fields(config.auth)),
     ...checkFiles(config, ["tls"], directory),
@@ -45,21 +46,41 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
   ];
 }
 
-function duplicates(items: readonly Fields[], at: string, key: string): Finding[] {
-  const first = new Map<unknown, number>();
+/**
+ * Texts that stand in a list twice.
+ * @param key of the fields, where the items are mappings
+ */
+function duplicates(items: readonly unknown[], at: Path, key?: string): Finding[] {
+  const first = new Map<string, number>();
   const found: Finding[] = [];
   for (const [i, item] of items.entries()) {
-    const value = item[key];
+    const value = key === undefined ? item : fields(item)[key];
     if (typeof value !== "string" || value === "") continue;
     const earlier = first.get(value);
     if (earlier === undefined) first.set(value, i);
     else {
-      const path = [...at.split("."), i, key];
-      found.push({ path, message: `is the same as that of ${at}[${earlier}]; must be unique` });
+      const other = `${key === undefined ? "" : "that of "}${formatPath([...at, earlier])}`;
+      const path = [...at, i, ...(key === undefined ? [] : [key])];
+      found.push({ path, message: `is the same as ${other}; must be unique` });
     }
   }
   return found;
 }
+
+/** A backend has one model of a name, whatever it does. */
+const checkModelLists = (backends: readonly Fields[]): Finding[] =>
+  backends.flatMap((backend, i) =>
+    ["models", "image_models"].flatMap((name) => {
+      const models = backend[name];
+      if (!Array.isArray(models)) return [];
+      const at = ["backends", i, name];
+      return [
+        ...duplicates(models, at),
+        ...duplicates(models, at, "id"),
+        ...duplicates(models, at, "name"),
+      ];
+    }),
+  );
 
 /** Any free port may be wanted twice. */
 function checkListen(listen: unknown): Finding[] {
@@ -83,10 +104,10 @@ function checkAuth(auth: Fields): Finding[] {
   const tokens = list(auth.tokens);
   const issuers = list(auth.oidc);
   return [
-    ...duplicates(tokens, "auth.tokens", "name"),
-    ...duplicates(tokens, "auth.tokens", "hash"),
-    ...duplicates(issuers, "auth.oidc", "name"),
-    ...duplicates(issuers, "auth.oidc", "issuer"),
+    ...duplicates(tokens, ["auth", "tokens"], "name"),
+    ...duplicates(tokens, ["auth", "tokens"], "hash"),
+    ...duplicates(issuers, ["auth", "oidc"], "name"),
+    ...duplicates(issuers, ["auth", "oidc"], "issuer"),
     ...tokens.flatMap((token, i) => {
       const name = String(token.name);
       const issuer = issuers.find((issuer) => name.startsWith(`${issuer.name}:`));

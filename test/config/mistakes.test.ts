@@ -240,6 +240,19 @@ backends:
       ["auth.tokens[0].expires: must be a date or a time"],
     ],
     [
+      "a backend's model twice",
+      `backends:
+  - { type: rest, name: a, url: "http://h", models: [{ id: m, task: chat }, { id: m, task: image }] }
+  - { type: comfyui, name: b, url: "http://h", models: [{ name: m }, { name: m, checkpoint: c }] }
+  - { type: openai, name: c, url: "http://h", models: [m, m], image_models: [m] }
+`,
+      [
+        "lintel.yaml:2:83: backends[0].models[1].id: is the same as that of backends[0].models[0]; must be unique",
+        "backends[1].models[1].name: is the same as that of backends[1].models[0]; must be unique",
+        "backends[2].models[1]: is the same as backends[2].models[0]; must be unique",
+      ],
+    ],
+    [
       "a proxy's address",
       "trust_proxy:\n  - 10.0.0.0/8\n  - proxy.local\n",
       ["lintel.yaml:3:5: trust_proxy[1]: must be an IP address or a network such as 10.0.0.0/8"],
