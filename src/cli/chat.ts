@@ -1,7 +1,8 @@
 /** `lintel chat`: one answer, or a conversation, on any Lintel. */
 import { createInterface } from "node:readline/promises";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
-import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
+import { ChatService, type LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { integerOf, numberOf, seedOf, serverOptions, withServer } from "./client.js";
 import type { Command, Given } from "./command.js";
 import { printableLines, say } from "./output.js";
@@ -28,69 +29,83 @@ export const chat: Command = {
     seed: { value: "N", help: "for the same answer again, where the model can" },
   },
   run: (given) =>
-    withServer(given, ChatService, async (client, options) => {
+    withServer(given, ChatService, async (client, options, explain) => {
+      const settings = settingsOf(given);
+      const ask = (messages: readonly Message[]) =>
+        answer(client, { ...settings, messages: [...messages] }, options);
       const system = given.text("system");
       const messages: Message[] = system === undefined ? [] : [{ role: "system", content: system }];
-      if (given.operand !== "") {
-        await answer(
-          client,
-          given,
-          [...messages, { role: "user", content: given.operand }],
-          options,
-        );
-        return 0;
-      }
-      return converse(client, given, messages, options);
+      if (given.operand === "") return converse(ask, messages, options.signal, explain);
+      await ask([...messages, { role: "user", content: given.operand }]);
+      return 0;
     }),
 };
 
+/** What every request of a conversation has. */
+const settingsOf = (given: Given) => ({
+  model: given.text("model") ?? "",
+  temperature: numberOf(given, "temperature"),
+  topP: numberOf(given, "top-p"),
+  topK: integerOf(given, "top-k"),
+  maxTokens: integerOf(given, "max-tokens"),
+  seed: seedOf(given),
+});
+
+/**
+ * Answers line by line. A message that fails is forgotten, and the conversation goes on.
+ * @returns the exit code: 1 if a message failed
+ */
 async function converse(
-  client: Client<typeof ChatService>,
-  given: Given,
+  ask: (messages: readonly Message[]) => Promise<string>,
   messages: Message[],
-  options: CallOptions,
+  signal: AbortSignal,
+  explain: (thrown: unknown) => void,
 ): Promise<number> {
   const lines = createInterface({ input: process.stdin, terminal: false });
   const prompt = () => {
     if (process.stdin.isTTY) process.stderr.write("> ");
   };
-  options.signal.addEventListener("abort", () => lines.close(), { once: true });
+  signal.addEventListener("abort", () => lines.close(), { once: true });
+  let code = 0;
   prompt();
   for await (const line of lines) {
     if (line.trim() !== "") {
-      messages.push({ role: "user", content: line });
-      messages.push({ role: "assistant", content: await answer(client, given, messages, options) });
+      const said = { role: "user", content: line };
+      try {
+        const content = await ask([...messages, said]);
+        messages.push(said, { role: "assistant", content });
+      } catch (thrown) {
+        if (signal.aborted) break;
+        explain(thrown);
+        code = 1;
+      }
     }
     prompt();
   }
-  return options.signal.aborted ? 130 : 0;
+  return signal.aborted ? 130 : code;
 }
 
 /** Prints an answer as it comes. */
 async function answer(
   client: Client<typeof ChatService>,
-  given: Given,
-  messages: readonly Message[],
+  request: MessageInitShape<typeof LLMRequestSchema>,
   options: CallOptions,
 ): Promise<string> {
   let text = "";
   let reason = "";
-  const request = {
-    messages: [...messages],
-    model: given.text("model") ?? "",
-    temperature: numberOf(given, "temperature"),
-    topP: numberOf(given, "top-p"),
-    topK: integerOf(given, "top-k"),
-    maxTokens: integerOf(given, "max-tokens"),
-    seed: seedOf(given),
-  };
-  for await (const { choices, warnings } of client.chat(request, options)) {
-    const [choice] = choices;
-    const piece = choice?.delta?.content ?? "";
-    text += piece;
-    if (choice?.finishReason) reason = choice.finishReason;
-    process.stdout.write(printableLines(piece));
-    for (const warning of warnings) say(`\nwarning: ${warning}`);
+  try {
+    for await (const { choices, warnings } of client.chat(request, options)) {
+      const [choice] = choices;
+      const piece = choice?.delta?.content ?? "";
+      text += piece;
+      if (choice?.finishReason) reason = choice.finishReason;
+      process.stdout.write(printableLines(piece));
+      for (const warning of warnings) say(`\nwarning: ${warning}`);
+    }
+  } catch (thrown) {
+    // What is said of it gets a line of its own.
+    if (text !== "") process.stdout.write("\n");
+    throw thrown;
   }
   process.stdout.write("\n");
   if (reason === "length") say("(cut off: --max-tokens allows more)");

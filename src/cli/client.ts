@@ -3,7 +3,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { addressPattern, connectionTo } from "../backends/node/address.js";
+import { connectionTo, isAddress } from "../backends/node/address.js";
 import { fromConnectError } from "../core/connect-error.js";
 import type { Given, Option } from "./command.js";
 import { UsageError } from "./command.js";
@@ -25,17 +25,22 @@ const largestMessage = 256 * 1024 * 1024;
 
 /**
  * Calls a server, and says in words what it refused.
- * @param use gets a client, the headers of every call, and a signal that Ctrl-C aborts
+ * @param use gets a client, the headers of every call, a signal that Ctrl-C aborts, and what
+ *   says in words why a call failed, for those that go on then
  * @returns the exit code: of `use`, 1 if a call failed, 130 after Ctrl-C
  * @throws UsageError if the address is not one
  */
 export async function withServer<S extends DescService>(
   given: Given,
   service: S,
-  use: (client: Client<S>, options: { headers: Headers; signal: AbortSignal }) => Promise<number>,
+  use: (
+    client: Client<S>,
+    options: { headers: Headers; signal: AbortSignal },
+    explain: (thrown: unknown) => void,
+  ) => Promise<number>,
 ): Promise<number> {
   const address = given.text("server") ?? process.env.LINTEL_SERVER ?? "http://127.0.0.1:8080";
-  if (!addressPattern.test(address)) {
+  if (!isAddress(address)) {
     throw new UsageError("--server must be http://host:port, https://host or unix:/path");
   }
   const token = given.text("token") ?? process.env.LINTEL_TOKEN ?? "lintel-cli";
@@ -44,24 +49,27 @@ export async function withServer<S extends DescService>(
   const transport = createGrpcTransport({ baseUrl, sessionManager, readMaxBytes: largestMessage });
   const stop = new AbortController();
   const interrupt = () => stop.abort();
+  const explain = (thrown: unknown) => say(`lintel: ${reasonOf(thrown, address)}`);
   process.once("SIGINT", interrupt);
   try {
     const headers = new Headers({ authorization: `Bearer ${token}` });
-    return await use(createClient(service, transport), { headers, signal: stop.signal });
+    return await use(createClient(service, transport), { headers, signal: stop.signal }, explain);
   } catch (thrown) {
     if (stop.signal.aborted) return 130;
     if (thrown instanceof UsageError) throw thrown;
-    const error = fromConnectError(thrown);
-    const unreachable = error.code === "upstream_unreachable" || error.code === "unavailable";
-    // Another Lintel's words are about its model servers; this is about the Lintel itself.
-    say(
-      `lintel: ${unreachable && !hasWords(thrown) ? `nobody answers at ${address}` : wordsOf(thrown)}`,
-    );
+    explain(thrown);
     return 1;
   } finally {
     process.off("SIGINT", interrupt);
     sessionManager.abort();
   }
+}
+
+function reasonOf(thrown: unknown, address: string): string {
+  const { code } = fromConnectError(thrown);
+  const unreachable = code === "upstream_unreachable" || code === "unavailable";
+  // Another Lintel's words are about its model servers; this is about the Lintel itself.
+  return unreachable && !hasWords(thrown) ? `nobody answers at ${address}` : wordsOf(thrown);
 }
 
 const wordsOf = (thrown: unknown): string => {

@@ -1,7 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { Readable } from "node:stream";
+import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { doneEvent, imageEvent, inlineImage } from "../../src/core/image-events.js";
 import { startLintel } from "../support/lintel.js";
@@ -51,6 +52,37 @@ describe("lintel chat", () => {
     });
   });
 
+  test("a message that is refused is forgotten, and the conversation goes on", async () => {
+    const asked: unknown[] = [];
+    const server = await startLintel([
+      scripted({
+        async *chat(call) {
+          const said = call.request.messages.map(({ content }) => content);
+          asked.push(said);
+          const last = said.at(-1);
+          if (last === "two") throw new LintelError("invalid_value", "too long");
+          yield* says(`answer to ${last}`)(call);
+        },
+      }),
+    ]);
+    const stdin = Readable.from(["one\n", "two\n", "three\n"]);
+    const input = vi.spyOn(process, "stdin", "get").mockReturnValue(stdin as typeof process.stdin);
+    onTestFinished(() => input.mockRestore());
+    const ended = await runHere(["chat", "--server", server.url]);
+    expect(ended).toEqual({
+      code: 1,
+      stdout: "answer to one\nanswer to three\n",
+      stderr: "lintel: too long\n",
+    });
+    expect(asked.at(-1)).toEqual(["one", "answer to one", "three"]);
+    await server.close();
+  });
+
+  test("options are read before the first message", async () => {
+    const ended = await runHere(["chat", ...at, "--temperature", "warm"]);
+    expect(ended).toMatchObject({ code: 2, stdout: "" });
+  });
+
   test.each(["2147483648", "4294967295"])("takes a seed of %s", async (seed) => {
     expect(await runHere(["chat", "Hi", ...at, "--seed", seed])).toMatchObject({ code: 0 });
     expect(seen.at(-1)).toMatchObject({ seed: BigInt(seed) });
@@ -85,6 +117,7 @@ describe("lintel chat", () => {
     [["--seed", "1.5"], "--seed must be a whole number"],
     [["--seed", "9223372036854775808"], "--seed is too large"],
     [["--server", "localhost"], "--server must be http://host:port"],
+    [["--server", "http://h:99999"], "--server must be http://host:port"],
   ])("%j is used wrongly", async (args, words) => {
     const ended = await runHere(["chat", "Hi", ...args]);
     expect(ended.code).toBe(2);
