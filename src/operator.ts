@@ -10,7 +10,7 @@ import type { FastifyPluginAsync } from "fastify";
 import type { Logger } from "./core/log.js";
 import { metrics, status } from "./doors/watch.js";
 import { createApp } from "./server/app.js";
-import { type Listener, listen } from "./server/listen.js";
+import { listen } from "./server/listen.js";
 import type { Address } from "./server/settings.js";
 import { makeFolder } from "./state/directory.js";
 import type { OpenTelemetry } from "./telemetry/open.js";
@@ -25,7 +25,6 @@ export interface OperatorSettings {
 
 /** Ways in that are open. */
 export interface Operator {
-  readonly listeners: readonly Listener[];
   close(): Promise<void>;
 }
 
@@ -45,7 +44,7 @@ export async function openOperator(
   telemetry: OpenTelemetry | undefined,
   log: Logger,
 ): Promise<Operator> {
-  const open: Opened[] = [];
+  const open: Operator[] = [];
   const text = telemetry?.prometheus;
   const now = telemetry?.status;
   if (text && prometheus) open.push(await openAt(prometheus, [metrics(text)]));
@@ -57,24 +56,17 @@ export async function openOperator(
     if (socket) open.push(socket);
   }
   return {
-    listeners: open.map(({ listener }) => listener),
     async close() {
       await Promise.all(open.map(({ close }) => close()));
     },
   };
 }
 
-interface Opened {
-  readonly listener: Listener;
-  close(): Promise<void>;
-}
-
-async function openAt(address: Address, plugins: readonly FastifyPluginAsync[]): Promise<Opened> {
+async function openAt(address: Address, plugins: readonly FastifyPluginAsync[]): Promise<Operator> {
   const app = await createApp({ corsOrigins: false });
   for (const plugin of plugins) await app.register(plugin);
   const listener = await listen(app, { ...address });
   return {
-    listener,
     async close() {
       await listener.close(0);
       await app.close();
@@ -85,7 +77,7 @@ async function openAt(address: Address, plugins: readonly FastifyPluginAsync[]):
 async function openSocket(
   folder: string,
   plugins: readonly FastifyPluginAsync[],
-): Promise<Opened | undefined> {
+): Promise<Operator | undefined> {
   const path = join(folder, `${process.pid}${opened === 0 ? "" : `-${opened + 1}`}${extension}`);
   if (process.platform === "win32" || Buffer.byteLength(path) > longestPath) return undefined;
   // Nobody else comes in, whatever the mask for new files.
@@ -95,7 +87,6 @@ async function openSocket(
   opened++;
   await chmod(path, 0o600);
   return {
-    listener: socket.listener,
     async close() {
       await socket.close();
       await rm(path, { force: true });

@@ -1,7 +1,7 @@
 /** "Did you mean": the nearest of some known words. */
 
 /** Number of letters to insert, delete, replace or swap with their neighbour to make `b` of `a`. */
-export function editDistance(a: string, b: string): number {
+function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {
