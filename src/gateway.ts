@@ -1,25 +1,24 @@
 /** The one place of wiring: configuration -> backends -> core -> doors -> addresses. */
 import { join } from "node:path";
-import { isDeepStrictEqual } from "node:util";
 import type { BackendContext } from "./backends/kind.js";
 import { Residents } from "./backends/residents.js";
-import { changeOf } from "./config/changes.js";
 import { countingSettings } from "./config/limits.js";
 import type { Config } from "./config/schema.js";
-import { appSettings, doorSettings, listenOptions } from "./config/settings.js";
+import { appSettings, listenOptions } from "./config/settings.js";
 import { stateSettings } from "./config/state.js";
 import { operatorSettings, telemetrySettings } from "./config/telemetry.js";
 import type { Core } from "./core/core.js";
-import { CurrentCore } from "./core/current.js";
 import type { Logger } from "./core/log.js";
+import type { Door } from "./doors/door.js";
 import { doors } from "./doors/index.js";
 import { metrics } from "./doors/watch.js";
 import { Blurring } from "./media/blurring.js";
 import { openMedia } from "./media/open.js";
 import { type Operator, openOperator } from "./operator.js";
+import { type Reloaded, Reloading } from "./reloading.js";
 import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve } from "./serving.js";
-import { type Closable, type SetUpBackend, type Setup, type Stores, setUp } from "./setup.js";
+import { type Closable, type SetUpBackend, type Stores, setUp } from "./setup.js";
 import { openCounting } from "./state/counting.js";
 import { defaultStateDirectory } from "./state/directory.js";
 import { openState } from "./state/open.js";
@@ -48,17 +47,6 @@ export interface RunningGateway {
   close(graceMs: number): Promise<void>;
 }
 
-/** What a reload did. */
-export interface Reloaded {
-  /** Sections that apply now. */
-  readonly changed: readonly string[];
-  /** Sections that differ, and apply after a restart. */
-  readonly restart: readonly string[];
-  /** Names of backends. One whose entry changed is in both. */
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-}
-
 /**
  * Starts a gateway. It listens at once; models load in the background, and calls
  * wait for theirs.
@@ -66,31 +54,16 @@ export interface Reloaded {
  *   of the configuration can't be read; nothing runs on then
  */
 export async function start(config: Config, log: Logger): Promise<RunningGateway> {
+  const listen = listenOptions(config);
   let base = config.public_url ?? "";
   const stores = await openStores(config, () => base, log);
-  let setup: Setup;
-  let serving: Serving;
-  let operator: Operator | undefined;
-  let core: CurrentCore;
-  const settings = { ...doorSettings(config) };
-  let { tls } = listenOptions(config)[0] ?? {};
-  /** Those that still answer calls. */
-  const live = new Set<Setup>();
-  const retire = async (old: Setup) => {
-    live.delete(old);
-    const used = new Set<Closable>([...live].flatMap(({ parts }) => parts));
-    const closing = old.parts.filter((part) => !used.has(part));
-    await Promise.all(closing.map(async (part) => part.close()));
-  };
   const { telemetry, counting, state } = stores;
-  const everyDoor =
-    config.telemetry.prometheus === true && telemetry?.prometheus
-      ? [...doors, metrics(telemetry.prometheus)]
-      : doors;
+  let current: Reloading | undefined;
+  let operator: Operator | undefined;
+  let serving: Serving;
   try {
-    setup = await setUp(config, stores);
-    live.add(setup);
-    core = new CurrentCore(setup.core);
+    current = new Reloading(await setUp(config, stores), stores, listen[0]?.tls);
+    const { core } = current;
     telemetry?.observe({
       running: () => core.readiness.running,
       routing: () => core.routing.snapshot(),
@@ -99,79 +72,41 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
       usage: state.usage,
     });
     operator = await openOperator(operatorSettings(config), telemetry, log);
-    const listen = listenOptions(config);
-    const app = appSettings(config);
     serving = await serve({
       core,
-      doors: everyDoor,
-      doorSettings: settings,
-      appSettings: app,
+      doors: doorsOf(config, telemetry),
+      doorSettings: current.doorSettings,
+      appSettings: appSettings(config),
       listen,
     });
   } catch (error) {
     await operator?.close();
-    for (const one of live) await retire(one);
+    await current?.close();
     await closeStores(stores);
     throw error;
   }
-  base ||= localUrl(serving.listeners.find(({ port }) => port > 0)?.url ?? "http://localhost");
-  for (const part of setup.made) part.start?.();
-  core.routing.start();
+  const { listeners } = serving;
+  base ||= localUrl(listeners.find(({ port }) => port > 0)?.url ?? "http://localhost");
+  const reloading = current;
+  reloading.start(listeners);
   state.start();
-
   let closed: Promise<void> | undefined;
-  const apply = async (wanted: Config): Promise<Reloaded> => {
-    const before = setup;
-    const { config: next, changed, restart } = changeOf(before.config, wanted);
-    const renewed = listenOptions(next)[0]?.tls;
-    const after = await setUp(next, stores, before);
-    if (closed) {
-      await Promise.all(after.made.map(async (part) => part.close()));
-      throw new Error("the gateway is shutting down");
-    }
-    live.add(after);
-    setup = after;
-    for (const part of after.made) part.start?.();
-    core
-      .replace(after.core)
-      .then(() => retire(before))
-      .catch((err) => log.error({ err }, "a part of the configuration before can't be closed"));
-    const { bodyLimit: _atStart, ...times } = doorSettings(next);
-    Object.assign(settings, times);
-    const certificate = renewed !== undefined && !isDeepStrictEqual(renewed, tls);
-    if (renewed && certificate) {
-      for (const listener of serving.listeners) listener.renew(renewed);
-      tls = renewed;
-    }
-    return {
-      changed: [...changed, ...(certificate ? ["tls (certificate)"] : [])],
-      restart,
-      added: namesWithout(after, before),
-      removed: namesWithout(before, after),
-    };
-  };
-  let turn: Promise<unknown> = Promise.resolve();
   return {
-    core,
+    core: reloading.core,
     get config() {
-      return setup.config;
+      return reloading.setup.config;
     },
     get backends() {
-      return setup.backends;
+      return reloading.setup.backends;
     },
-    listeners: serving.listeners,
-    reload(wanted) {
-      const reloaded = turn.then(() => apply(wanted));
-      turn = reloaded.catch(() => {});
-      return reloaded;
-    },
+    listeners,
+    reload: (wanted) => reloading.reload(wanted),
     close(graceMs) {
       closed ??= (async () => {
+        reloading.stop();
         await serving.close(graceMs);
-        await turn;
         await operator?.close();
-        core.routing.close();
-        for (const one of live) await retire(one);
+        await reloading.close();
         await closeStores(stores);
       })();
       return closed;
@@ -179,9 +114,12 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
   };
 }
 
-/** Backends that one setup has and the other has not, or not the same. */
-const namesWithout = (one: Setup, other: Setup) =>
-  one.backends.filter((entry) => !other.backends.includes(entry)).map((entry) => entry.config.name);
+/** Metrics are among the doors where they have no address of their own. */
+function doorsOf(config: Config, telemetry: Stores["telemetry"]): readonly Door[] {
+  return config.telemetry.prometheus === true && telemetry?.prometheus
+    ? [...doors, metrics(telemetry.prometheus)]
+    : doors;
+}
 
 /** @throws whatever opening a store throws; those that are open are closed then */
 async function openStores(config: Config, baseUrl: () => string, log: Logger): Promise<Stores> {

@@ -1,0 +1,131 @@
+/** What a gateway serves now, and how another configuration takes its place while calls run. */
+import { isDeepStrictEqual } from "node:util";
+import { changeOf } from "./config/changes.js";
+import type { Config } from "./config/schema.js";
+import { doorSettings, listenOptions } from "./config/settings.js";
+import { CurrentCore } from "./core/current.js";
+import type { DoorSettings } from "./doors/door.js";
+import type { Listener } from "./server/listen.js";
+import type { TlsSettings } from "./server/settings.js";
+import { type Closable, type Setup, type Stores, setUp } from "./setup.js";
+
+/** What a reload did. */
+export interface Reloaded {
+  /** Sections that apply now. */
+  readonly changed: readonly string[];
+  /** Sections that differ, and apply after a restart. */
+  readonly restart: readonly string[];
+  /** Names of backends. One whose entry changed is in both. */
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+}
+
+/** The setup of the moment, and those before it that still answer calls. */
+export class Reloading {
+  /** Hands calls to the setup of the moment. */
+  readonly core: CurrentCore;
+  /** What the doors go by; changes with a reload, but for the largest body. */
+  readonly doorSettings: DoorSettings;
+  readonly #stores: Stores;
+  readonly #live = new Set<Setup>();
+  #setup: Setup;
+  #tls: TlsSettings | undefined;
+  #listeners: readonly Listener[] = [];
+  #turn: Promise<unknown> = Promise.resolve();
+  #stopped = false;
+
+  /**
+   * @param setup the first
+   * @param tls the certificate that is served with
+   */
+  constructor(setup: Setup, stores: Stores, tls: TlsSettings | undefined) {
+    this.#setup = setup;
+    this.#stores = stores;
+    this.#live.add(setup);
+    this.#tls = tls;
+    this.core = new CurrentCore(setup.core);
+    this.doorSettings = { ...doorSettings(setup.config) };
+  }
+
+  /** The setup of the moment. */
+  get setup(): Setup {
+    return this.#setup;
+  }
+
+  /**
+   * Begins to load models and to watch targets.
+   * @param listeners get a certificate that was renewed
+   */
+  start(listeners: readonly Listener[]): void {
+    this.#listeners = listeners;
+    for (const part of this.#setup.made) part.start?.();
+    this.core.routing.start();
+  }
+
+  /**
+   * Takes over another configuration, after those that are being taken over.
+   * @throws Error if it can't be used: the one before stays as it was
+   */
+  reload(wanted: Config): Promise<Reloaded> {
+    const reloaded = this.#turn.then(() => this.#apply(wanted));
+    this.#turn = reloaded.catch(() => {});
+    return reloaded;
+  }
+
+  /** Takes over nothing more. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Closes every setup, after a reload that runs. No call may run any more. */
+  async close(): Promise<void> {
+    this.stop();
+    await this.#turn;
+    this.core.routing.close();
+    for (const one of this.#live) await this.#retire(one);
+  }
+
+  async #apply(wanted: Config): Promise<Reloaded> {
+    const before = this.#setup;
+    const { config: next, changed, restart } = changeOf(before.config, wanted);
+    const renewed = listenOptions(next)[0]?.tls;
+    const after = await setUp(next, this.#stores, before);
+    if (this.#stopped) {
+      await Promise.all(after.made.map(async (part) => part.close()));
+      throw new Error("the gateway is shutting down");
+    }
+    this.#live.add(after);
+    this.#setup = after;
+    for (const part of after.made) part.start?.();
+    const { log } = this.#stores;
+    this.core
+      .replace(after.core)
+      .then(() => this.#retire(before))
+      .catch((err) => log.error({ err }, "a part of the configuration before can't be closed"));
+    const { bodyLimit: _atStart, ...times } = doorSettings(next);
+    Object.assign(this.doorSettings, times);
+    const certificate = renewed !== undefined && !isDeepStrictEqual(renewed, this.#tls);
+    if (certificate) {
+      for (const listener of this.#listeners) listener.renew(renewed);
+      this.#tls = renewed;
+    }
+    return {
+      changed: [...changed, ...(certificate ? ["tls (certificate)"] : [])],
+      restart,
+      added: namesWithout(after, before),
+      removed: namesWithout(before, after),
+    };
+  }
+
+  /** Closes what only this setup has. */
+  async #retire(old: Setup): Promise<void> {
+    this.#live.delete(old);
+    const used = new Set<Closable>([...this.#live].flatMap(({ parts }) => parts));
+    const closing = old.parts.filter((part) => !used.has(part));
+    await Promise.all(closing.map(async (part) => part.close()));
+  }
+}
+
+/** Backends that one setup has and the other has not, or not the same. */
+const namesWithout = (one: Setup, other: Setup) =>
+  one.backends.filter((entry) => !other.backends.includes(entry)).map((entry) => entry.config.name);
