@@ -18,6 +18,7 @@ import { requestOf } from "./onnx/support.js";
 import { callOf } from "./subject.js";
 
 const MB = 1e6;
+const never = new AbortController().signal;
 
 /** A model that takes no memory, and does as it is told. */
 class Fake implements Resident {
@@ -262,6 +263,40 @@ describe("real models under a budget", () => {
       ["chat", "chat"],
       ["a", "a"],
     ]);
+    await models.remove();
+  });
+
+  it("make room for others once their backend is closed", async () => {
+    const models = await ParityModels.unpack("sd15");
+    const path = models.folder("sd15");
+    const chats = (admit: Admit) => (id: string) =>
+      llama.create(llamaSchema.parse({ type: "llama", name: id, id, path: tiny, load: "lazy" }), {
+        log: silent,
+        admit,
+      });
+    const images = (admit: Admit) => (id: string) =>
+      createOnnxBackend(
+        { type: "onnx", name: id, id, path, threads: 1, load: "lazy" },
+        { log: silent, admit },
+      );
+    for (const kind of [chats, images]) {
+      let bytes = 0;
+      const probe = kind(async (resident) => {
+        bytes = resident.bytes;
+      })("probe");
+      await probe.ready?.("probe", never);
+      await probe.close();
+      expect(state(probe)).toBe(State.IDLE);
+
+      const make = kind(new Residents(2.5 * bytes, silent).admit);
+      const [stays, closed, next] = [make("stays"), make("closed"), make("next")];
+      await stays.ready?.("stays", never);
+      await closed.ready?.("closed", never);
+      await closed.close();
+      await next.ready?.("next", never);
+      expect([state(stays), state(next)]).toEqual([State.READY, State.READY]);
+      await Promise.all([stays.close(), next.close()]);
+    }
     await models.remove();
   });
 

@@ -83,7 +83,10 @@ export class Residency<T> {
     this.#empty();
     await this.#leaving;
     const value = await this.#value?.catch(() => undefined);
-    if (value !== undefined) await this.#options.free(value);
+    if (value === undefined) return;
+    await this.#options.free(value);
+    // Who reckons with its memory may know it for longer than its backend lasts.
+    this.#become("idle");
   }
 
   async #left(signal: CallSignal): Promise<void> {

@@ -225,6 +225,8 @@ export class ImageEngine {
     this.#closed = true;
     for (const stop of this.#stops) stop();
     await this.#thread?.close();
+    // Who reckons with its memory may know it for longer than its backend lasts.
+    this.#options.onState({ name: "idle" });
   }
 }
 
