@@ -279,6 +279,29 @@ describe("any server of the contract", () => {
     }
   });
 
+  it("that can't reach a server of its own can be reached itself", async () => {
+    const peer = await serve(
+      chatting(async function* ({ model }) {
+        if (model === "broken") {
+          throw toConnectError(new LintelError("upstream_unreachable", "it can't be reached"));
+        }
+        yield piece("hi", "stop");
+      }),
+    );
+    const backend = connectTo(peer.address);
+    await listed(backend);
+    await expect(answer(backend, chatRequest("hello", { model: "broken" }))).rejects.toMatchObject({
+      code: "upstream_unreachable",
+    });
+    expect(backend.models()).toMatchObject([{ id: "m", state: State.READY }]);
+    peer.server.close();
+    peer.cut();
+    await expect(answer(backend, chatRequest("hello"))).rejects.toMatchObject({
+      code: "upstream_unreachable",
+    });
+    expect(backend.models()).toMatchObject([{ id: "m", state: State.FAILED }]);
+  });
+
   it("sends images of any size, which are asked for inline", async () => {
     const data = new Uint8Array(70 * 1024 * 1024).fill(7);
     let asked: { includeData?: boolean; safetyCheck?: boolean | undefined } = {};

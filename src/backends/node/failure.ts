@@ -12,6 +12,13 @@ export function failureOf(thrown: unknown): LintelError {
   });
 }
 
+/** Whether a call found nobody, or lost the connection: not where the node said that of a server behind it. */
+export const isLost = (error: LintelError, thrown: unknown): boolean =>
+  error.code === "upstream_unreachable" && !wasSaid(thrown);
+
+/** Only who answers sends details. */
+const wasSaid = (thrown: unknown) => thrown instanceof ConnectError && thrown.details.length > 0;
+
 /**
  * Whether the connection ended under the call. It shows as an error of the
  * operating system or of HTTP/2; as a stream that was reset, though we did not
@@ -19,7 +26,7 @@ export function failureOf(thrown: unknown): LintelError {
  */
 function brokeOff(thrown: unknown): boolean {
   if (!(thrown instanceof ConnectError)) return true;
-  if (thrown.details.length > 0) return false;
+  if (wasSaid(thrown)) return false;
   const { cause, code, rawMessage } = thrown;
   if (cause instanceof Error && "code" in cause && typeof cause.code === "string") return true;
   return code === Code.Canceled || code === Code.Aborted || rawMessage.endsWith("missing status");

@@ -47,9 +47,7 @@ export class NodeBackend implements Backend {
         checksSafety: (id) =>
           this.#models.some((m) => m.id === id && m.supports.includes("safety_check")),
       },
-      (error) => {
-        if (error.code === "upstream_unreachable") this.#lost();
-      },
+      () => this.#lost(),
     );
     this.handlers = this.#peer.handlers;
     this.refresh();

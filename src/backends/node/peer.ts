@@ -18,7 +18,7 @@ import {
 import { readingHeader, readingOf } from "../../core/prompts.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { connectionTo } from "./address.js";
-import { failureOf } from "./failure.js";
+import { failureOf, isLost } from "./failure.js";
 
 /** Eight images of the largest size are below this. */
 const largestMessage = 256 * 1024 * 1024;
@@ -41,11 +41,11 @@ export class Peer {
   readonly #token: string | undefined;
   readonly #checksSafety: PeerSettings["checksSafety"];
   readonly #running = new Set<AbortController>();
-  readonly #failed: (error: LintelError) => void;
+  readonly #lost: () => void;
   #closed = false;
 
-  /** @param failed hears of every call that failed */
-  constructor(settings: PeerSettings, failed: (error: LintelError) => void = () => {}) {
+  /** @param lost called when a call found nobody there, or lost the connection */
+  constructor(settings: PeerSettings, lost: () => void = () => {}) {
     const { baseUrl, nodeOptions } = connectionTo(settings.address);
     this.#session = new Http2SessionManager(
       baseUrl,
@@ -60,7 +60,7 @@ export class Peer {
     });
     this.#token = settings.token;
     this.#checksSafety = settings.checksSafety;
-    this.#failed = failed;
+    this.#lost = lost;
     this.handlers = Object.fromEntries(
       backendServices
         .flatMap((service) => service.methods as DescMethod[])
@@ -103,7 +103,7 @@ export class Peer {
     } catch (thrown) {
       if (controller.signal.aborted) throw controller.signal.reason;
       const error = failureOf(thrown);
-      this.#failed(error);
+      if (isLost(error, thrown)) this.#lost();
       throw error;
     } finally {
       this.#running.delete(controller);
