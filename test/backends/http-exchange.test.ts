@@ -1,7 +1,9 @@
-/** The clock of an exchange, and how it holds a fast server back. */
+/** The clocks of an exchange and its transport, and how a fast server is held back. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Exchange } from "../../src/backends/http/exchange.js";
+import { Transport } from "../../src/backends/http/transport.js";
 import { LintelError } from "../../src/core/errors.js";
+import { Upstream } from "./upstream.js";
 
 /** Stands where undici stands: takes orders for the connection. */
 class Controller {
@@ -194,5 +196,46 @@ describe("draining", () => {
     vi.advanceTimersByTime(1000);
     expect(controller.aborted).toBe(true);
     await over;
+  });
+});
+
+describe("the time to connect", () => {
+  it("does not count while the transport's connections are all in use", async () => {
+    // Sockets and undici's own work go on: only the clock stands still.
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const server = await Upstream.start(async (exchange) => {
+      await held;
+      await exchange.send(200, {}, "done");
+    });
+    const transport = new Transport({
+      origin: server.url,
+      headers: {},
+      timeouts: { connect: 60_000, first: 60_000, idle: 60_000 },
+      connections: 1,
+    });
+    const { signal } = new AbortController();
+    const send = () => transport.send({ method: "GET", path: "/", signal, connect: 300 });
+    const first = send();
+    await server.received(1);
+    const second = send();
+    vi.advanceTimersByTime(300);
+    answer();
+    for (const sent of [first, second]) expect(await (await sent).text(100)).toBe("done");
+    await transport.close();
+    await server.close();
+  });
+
+  it("counts where one is free", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const exchange = new Exchange(new AbortController().signal, 1000, 100, 300);
+    vi.advanceTimersByTime(300);
+    await expect(exchange.answer).rejects.toMatchObject({
+      code: "timeout",
+      message: "the model server did not take the connection",
+    });
   });
 });

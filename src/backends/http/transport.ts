@@ -37,7 +37,10 @@ export interface Request {
   readonly signal: CallSignal;
   /** Overrides the time to the first byte, milliseconds. */
   readonly timeout?: number;
-  /** Time to a connection, milliseconds, where it is shorter than the server's own. */
+  /**
+   * Time to a connection, milliseconds, where it is shorter than the server's own. It does
+   * not count for a request that waits because as many run as there may be connections.
+   */
   readonly connect?: number | undefined;
   /** Overrides the time between two reads, milliseconds. */
   readonly idle?: number;
@@ -89,12 +92,14 @@ export class Transport {
   }: Request): Promise<Answer> {
     if (signal.aborted) return Promise.reject(signal.reason);
     if (this.#closed) return Promise.reject(this.#closed);
-    const { timeouts, origin } = this.#options;
+    const { timeouts, origin, connections } = this.#options;
+    // Whoever waits until others are done with their connections waits for no server.
+    const waits = this.#running.size >= connections;
     const exchange: Exchange = new Exchange(
       signal,
       timeout ?? timeouts.first,
       idle ?? timeouts.idle,
-      connect,
+      waits ? undefined : connect,
       () => this.#running.delete(exchange),
     );
     this.#running.add(exchange);
