@@ -57,6 +57,13 @@ describe("errors of providers", () => {
         "upstream_unreachable",
       ],
       [Object.assign(new Error("x"), { code: "ECONNRESET" }), "upstream_unreachable"],
+      [Object.assign(new Error("x"), { code: "EAI_AGAIN" }), "upstream_unreachable"],
+      [
+        Object.assign(new Error("x"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" }),
+        "upstream_unreachable",
+      ],
+      // A mistake of the provider's, not of the network's.
+      [Object.assign(new TypeError("x"), { code: "ERR_INVALID_URL" }), "upstream_failed"],
       [new Error("fetch failed", { cause: own }), "upstream_failed"],
       [{ type: "overloaded_error", message: "Overloaded" }, "unavailable"],
       [{ type: "rate_limit_error", message: "slow" }, "rate_limited"],

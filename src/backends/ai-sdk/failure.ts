@@ -66,8 +66,11 @@ function ofApiCall(error: APICallError): LintelError {
   return failureOfAnswer(statusCode, responseBody, responseHeaders, message);
 }
 
+/** The operating system's codes, undici's, and those of Node's own that are about the connection. */
+const connectionCode = /^(?:E(?!RR_)|UND_ERR_|ERR_(?:TLS|SSL)_)/;
+
 const isConnection = (error: Error) =>
-  causes(error).some(({ code }) => /^(?:E[A-Z]+|UND_ERR_)/.test(String(code ?? "")));
+  causes(error).some(({ code }) => connectionCode.test(String(code ?? "")));
 
 const unreachable = (cause: unknown) =>
   new LintelError("upstream_unreachable", "the model server can't be reached", { cause });
