@@ -42,7 +42,23 @@ describe("large answers", () => {
     inside[1]?.leave();
     await third;
     for (const answer of all) answer.leave();
-    await new LargeAnswer().enter(signal);
+    const last = new LargeAnswer();
+    await last.enter(signal);
+    last.leave();
+  });
+
+  test("a place that becomes free is for who waits, not for who comes in the same moment", async () => {
+    const inside = Array.from({ length: 8 }, () => new LargeAnswer());
+    for (const answer of inside) await answer.enter(signal);
+    const [waiting, late] = [new LargeAnswer(), new LargeAnswer()];
+    const waited = waiting.enter(signal);
+    inside[0]?.leave();
+    const entered = late.enter(signal);
+    await waited;
+    expect(await settled(entered)).toBe(false);
+    waiting.leave();
+    await entered;
+    for (const answer of [...inside, late]) answer.leave();
   });
 
   test.each([

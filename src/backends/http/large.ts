@@ -11,11 +11,15 @@ const most = 8;
 let inside = 0;
 const waiting = new Set<() => void>();
 
-function next(): void {
-  const [first] = waiting;
-  if (!first) return;
-  waiting.delete(first);
-  first();
+/** A place goes from hand to hand: whoever comes before the next one runs would take a free one. */
+function handOn(): void {
+  const [next] = waiting;
+  if (!next) {
+    inside--;
+    return;
+  }
+  waiting.delete(next);
+  next();
 }
 
 /**
@@ -47,8 +51,7 @@ export class LargeAnswer {
         waiting.add(go);
         signal.addEventListener("abort", leave, { once: true });
       });
-    }
-    inside++;
+    } else inside++;
     this.#inside = true;
   }
 
@@ -56,7 +59,6 @@ export class LargeAnswer {
   leave(): void {
     if (!this.#inside) return;
     this.#inside = false;
-    inside--;
-    next();
+    handOn();
   }
 }
