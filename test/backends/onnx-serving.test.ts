@@ -1,5 +1,5 @@
 /** Image models while they serve: who waits, what is shown, what is in memory. */
-import { rename, rm } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { PNG } from "pngjs";
@@ -326,12 +326,20 @@ describe("what the list says of a model", () => {
     expect(modelOf(without).loras).toEqual([]);
   });
 
-  it("is how many steps and how much guidance a model for few steps takes", () => {
+  it("is how many steps and how much guidance a model for few steps takes", async () => {
     expect(modelOf(models.folder("turbo")).defaults).toEqual({
       guidance_scale: 0,
       num_inference_steps: 4,
     });
     expect(modelOf(models.folder("lcm")).defaults).toEqual({ num_inference_steps: 4 });
+    const prefixed = await models.copy("lcm", "prefixed");
+    const file = join(prefixed, "model_index.json");
+    const index = JSON.parse(await readFile(file, "utf8"));
+    for (const prefix of ["ORT", "Onnx"]) {
+      const _class_name = `${prefix}LatentConsistencyModelPipeline`;
+      await writeFile(file, JSON.stringify({ ...index, _class_name }));
+      expect(modelOf(prefixed).defaults).toEqual({ num_inference_steps: 4 });
+    }
     expect(modelOf(models.folder("sdxl")).defaults).toEqual({});
     expect(basename(models.folder("turbo"))).toBe("turbo");
   });

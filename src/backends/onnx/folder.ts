@@ -44,7 +44,10 @@ export const files = {
   processor: "feature_extractor/preprocessor_config.json",
 } as const;
 
-/** Layouts by the classes of diffusers; optimum's own classes have other prefixes. */
+/** A pipeline's class as diffusers calls it: optimum's classes, and diffusers' older ones, have a prefix. */
+export const classOf = (name: string): string => name.replace(/^(?:ORT|Onnx)/, "");
+
+/** Layouts by the classes of diffusers. */
 const layouts = {
   StableDiffusionPipeline: "sd",
   LatentConsistencyModelPipeline: "sd",
@@ -65,7 +68,7 @@ const side = z.enum(["left", "right"]).default("right");
 const indexFile = z.object({
   _class_name: z
     .string()
-    .transform((name) => name.replace(/^(?:ORT|Onnx)/, ""))
+    .transform(classOf)
     .pipe(
       z.enum(Object.keys(layouts) as (keyof typeof layouts)[], {
         error: ({ input }) =>

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { type Model, PromptBar, type State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { modelOf } from "../../core/model.js";
 import { readOnnx } from "./file/onnx.js";
-import { files } from "./folder.js";
+import { classOf, files } from "./folder.js";
 import { memoryOf } from "./memory.js";
 import { hasChecker } from "./safety/checker.js";
 
@@ -61,7 +61,7 @@ function indexOf(folder: string): { className: string; origin: string } {
   try {
     const index = JSON.parse(readFileSync(join(folder, files.index), "utf8"));
     return {
-      className: String(index._class_name ?? "").replace(/^ORT/, ""),
+      className: classOf(String(index._class_name ?? "")),
       origin: String(index._name_or_path ?? ""),
     };
   } catch {
