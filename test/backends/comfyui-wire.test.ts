@@ -1,13 +1,16 @@
 /** What goes to ComfyUI, and what is made of what it says. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { WebSocketServer } from "ws";
 import type {
   StreamTextToImageResponse,
   TextToImageRequest,
 } from "../../gen/lintel/v1/image_pb.js";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import { Socket } from "../../src/backends/comfyui/socket.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { Comfy, frame, linesOf, pictureOf, play } from "./comfyui-server.js";
@@ -442,3 +445,27 @@ function metadata(value: object): Buffer {
   length.writeUInt32BE(json.length);
   return Buffer.concat([length, json]);
 }
+
+describe("messages that nobody reads", () => {
+  it("pile up no further than they are worth: the end is among them, whatever came before", async () => {
+    const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+    cleanups.push(() => server.close());
+    server.on("connection", (socket) => {
+      const say = (type: string, data: object) => socket.send(JSON.stringify({ type, data }));
+      for (let value = 1; value <= 1500; value++) {
+        say("progress", { prompt_id: "p", node: "3", value, max: 1500 });
+      }
+      say("execution_success", { prompt_id: "p" });
+      socket.close();
+    });
+    await new Promise((resolve) => server.once("listening", resolve));
+    const { port } = server.address() as AddressInfo;
+    const url = `ws://127.0.0.1:${port}`;
+    const socket = await Socket.open({ url, headers: {}, timeout: 10_000 });
+    await vi.waitFor(() => expect(socket.alive).toBe(false), 10_000);
+    const types = [];
+    for (let next = await socket.next(0); next; next = await socket.next(0)) types.push(next.type);
+    expect(types).toHaveLength(1001);
+    expect(types.at(-1)).toBe("finished");
+  });
+});

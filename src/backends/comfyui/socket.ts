@@ -16,6 +16,7 @@ const largest = 32 * 1024 * 1024;
 
 /** Messages that wait to be read; of more, those about steps are not worth keeping. */
 const most = 1000;
+const aboutSteps: ReadonlySet<Message["type"]> = new Set(["progress", "preview"]);
 
 /** A connection. Losing it is no failure: what is done can be asked for. */
 export class Socket {
@@ -28,7 +29,7 @@ export class Socket {
     socket.on("message", (data: Buffer, binary: boolean) => {
       const message = binary ? readFrame(data) : readMessage(data.toString("utf8"));
       if (!message) return;
-      if (this.#queue.length < most || message.type !== "preview") this.#queue.push(message);
+      if (this.#queue.length < most || !aboutSteps.has(message.type)) this.#queue.push(message);
       this.#wake();
     });
     socket.on("close", () => this.#wake());
