@@ -3,6 +3,7 @@ import { State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { restSchema } from "../../src/backends/rest/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
 import { text } from "./contract-chat.js";
 import { fixture } from "./fixture.js";
 import { chatRequest } from "./openai-subject.js";
@@ -55,6 +56,12 @@ async function drawn(backend: Backend, more = {}) {
   const images = events.flatMap((e) => (e.case === "image" ? [e.value] : []));
   const progress = events.flatMap((e) => (e.case === "progress" ? [e.value] : []));
   return { images, progress, warnings: call.warnings };
+}
+
+async function collected<T>(steps: AsyncIterable<readonly T[]> | undefined): Promise<T[]> {
+  const all: T[] = [];
+  for await (const step of steps ?? []) all.push(...step);
+  return all;
 }
 
 async function failure(promise: Promise<unknown>): Promise<LintelError> {
@@ -155,6 +162,49 @@ describe("another Lintel's errors", () => {
     const error = await failure(chatted(backend));
     expect(error).toMatchObject({ code: "upstream_failed", param: undefined });
     expect(error.message).not.toContain("token");
+  });
+});
+
+describe("errors of a gateway that is no Lintel", () => {
+  it("are in the log and behind the error in its words, which callers do not get", async () => {
+    const said = "CUDA out of memory";
+    for (const body of [
+      { error: { message: said } },
+      { detail: { msg: said } },
+      { detail: [{ msg: said }] },
+    ]) {
+      const { backend } = await against((exchange) => exchange.sendJson(500, body));
+      const lines: object[] = [];
+      const log = { ...silent, warn: (fields: object) => void lines.push(fields) };
+      const call = { ...callOf("complete", chatRequest()), log };
+      const error = await failure(collected(backend.handlers.complete?.(call)));
+      expect(error).toMatchObject({ code: "upstream_failed", cause: { message: said } });
+      expect(error.message).not.toContain(said);
+      expect(lines).toEqual([{ id: "req-contract", status: 500, said }]);
+    }
+  });
+
+  it("name the fields of a 422", async () => {
+    const detail = [
+      { loc: ["body", "messages", 0, "role"], msg: "unknown" },
+      { loc: ["body", "seed"], msg: "too large" },
+    ];
+    const { backend } = await against((exchange) => exchange.sendJson(422, { detail }));
+    expect(await failure(chatted(backend))).toMatchObject({
+      code: "invalid_value",
+      message: expect.stringMatching(/: messages\[0\]\.role: unknown; seed: too large$/),
+    });
+  });
+
+  it("say their status inside of a stream", async () => {
+    const { backend } = await against(async (exchange) => {
+      await exchange.stream({ error: { message: "slow down", code: 429 } });
+      await exchange.end();
+    });
+    expect(await failure(chatted(backend))).toMatchObject({
+      code: "rate_limited",
+      cause: { message: "slow down" },
+    });
   });
 });
 

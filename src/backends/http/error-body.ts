@@ -54,13 +54,27 @@ function read(error: unknown): string {
   return string(said.message) || listed(said.detail) || listed(error.errors);
 }
 
-/** A text, or a list: of texts (Hugging Face), or of objects with one (FastAPI, Cloudflare). */
+/** A text, an object with one, or a list of either (Hugging Face, FastAPI, Cloudflare). */
 function listed(value: unknown): string {
-  if (!Array.isArray(value)) return string(value);
-  const texts = value.map((entry) =>
-    isObject(entry) ? string(entry.message) || string(entry.msg) : string(entry),
-  );
+  const texts = (Array.isArray(value) ? value : [value]).map(textOf);
   return texts.filter((text) => text !== "").join("; ");
+}
+
+function textOf(entry: unknown): string {
+  if (!isObject(entry)) return string(entry);
+  const said = string(entry.message) || string(entry.msg);
+  const field = fieldOf(entry.loc);
+  return said && field ? `${field}: ${said}` : said;
+}
+
+/** FastAPI's `["body", "messages", 0, "role"]` as `messages[0].role`; empty where nothing is named. */
+export function fieldOf(loc: unknown): string {
+  if (!Array.isArray(loc)) return "";
+  const parts = loc.filter((part) => part !== "body");
+  return parts
+    .map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`))
+    .join("")
+    .replace(/^\./, "");
 }
 
 /** Statuses by words in `code` and `type`, for errors without a number. */

@@ -1,34 +1,26 @@
 /** Errors of another gateway, in bodies and inside of streams. */
 import { acrossHop, isErrorCode } from "../../core/connect-error.js";
-import {
-  type ErrorCode,
-  fromUpstreamStatus,
-  LintelError,
-  type Violation,
-} from "../../core/errors.js";
+import { type ErrorCode, LintelError, type Violation } from "../../core/errors.js";
 import { withoutAddresses } from "../../core/withheld.js";
+import { fieldOf } from "../http/error-body.js";
+import { failureIn as failureInAny, failureOf as failureOfAny } from "../http/failure.js";
 import { isObject, type JsonObject, parseJson, string } from "../http/json.js";
+import { type Headers, retryAfterOf } from "../http/retry-after.js";
 
 /**
  * The error for an answer with a status that is not 2xx. Another Lintel's
- * errors come back as they were; of all others the message is handed on.
- * @param retryAfter seconds
+ * errors come back as they were; all others are read as those of a model server.
  */
-export function failureOf(
-  status: number,
-  body: string,
-  retryAfter: number | undefined,
-): LintelError {
+export function failureOf(status: number, body: string, headers: Headers): LintelError {
   const value = parseJson(body);
-  const answer = isObject(value) ? value : {};
-  return fromLintel(answer, retryAfter) ?? fromUpstreamStatus(status, saidIn(answer), retryAfter);
+  const retryAfter = retryAfterOf(headers["retry-after"], Date.now());
+  const own = isObject(value) ? fromLintel(value, retryAfter) : undefined;
+  return own ?? failureOfAny(status, body, headers);
 }
 
-/** The error that an object of a stream carries, if it carries one. */
-export function failureIn(value: JsonObject): LintelError | undefined {
-  if (!value.error) return undefined;
-  return fromLintel(value, undefined) ?? fromUpstreamStatus(500, saidIn(value));
-}
+/** The error that an object of a stream, or a whole answer, carries, if it carries one. */
+export const failureIn = (value: JsonObject): LintelError | undefined =>
+  fromLintel(value, undefined) ?? failureInAny(value);
 
 function fromLintel(
   { error, detail }: JsonObject,
@@ -53,24 +45,7 @@ function fromLintel(
 function violationsOf(detail: unknown): Violation[] {
   if (!Array.isArray(detail)) return [];
   return detail.filter(isObject).map(({ loc, msg }) => ({
-    field: pathOf(Array.isArray(loc) ? loc.filter((part) => part !== "body") : []),
+    field: fieldOf(loc),
     message: string(msg),
   }));
-}
-
-/** `["messages", 0, "role"]` as `messages[0].role`. */
-const pathOf = (parts: readonly unknown[]): string =>
-  parts
-    .map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`))
-    .join("")
-    .replace(/^\./, "");
-
-function saidIn({ error, detail, message }: JsonObject): string {
-  if (isObject(error) && typeof error.message === "string") return error.message;
-  if (typeof error === "string") return error;
-  if (isObject(detail)) return string(detail.msg);
-  if (!Array.isArray(detail)) return string(detail) || string(message);
-  return violationsOf(detail)
-    .map(({ field, message }) => (field ? `${field}: ${message}` : message))
-    .join("; ");
 }

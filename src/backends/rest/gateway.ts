@@ -3,10 +3,10 @@ import type { Call } from "../../core/call.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { warn } from "../../core/warnings.js";
+import { messageOf } from "../http/error-body.js";
 import type { Answer } from "../http/exchange.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
 import type { JsonObject } from "../http/json.js";
-import { retryAfterOf } from "../http/retry-after.js";
 import type { Transport } from "../http/transport.js";
 import { failureOf } from "./failure.js";
 
@@ -45,8 +45,8 @@ export async function ask(
   const { status } = answer;
   if (status >= 200 && status < 300) return answer;
   const text = await answer.text(errorLimit);
-  call.log.warn({ id, status }, "the model server refused");
-  throw failureOf(status, text, retryAfterOf(answer.headers["retry-after"], Date.now()));
+  call.log.warn({ id, status, said: messageOf(text) }, "the model server refused");
+  throw failureOf(status, text, answer.headers);
 }
 
 /** Hands on what the gateway warns of. */
