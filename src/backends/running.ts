@@ -1,16 +1,41 @@
 /** The calls that a backend has at work, so that closing it ends them. */
 import type { CallSignal } from "../core/cancellation.js";
+import { type Enrolled, Roster } from "../core/roster.js";
 
 /** A call's own signal, which also aborts when the backend is closed. */
-export interface Followed {
-  readonly signal: AbortSignal;
+export class Followed implements Enrolled {
+  place = -1;
+  readonly #controller = new AbortController();
+  readonly #caller: CallSignal;
+  readonly #all: Roster<Followed>;
+  readonly #left = () => this.abort(this.#caller.reason);
+
+  constructor(caller: CallSignal, all: Roster<Followed>) {
+    this.#caller = caller;
+    this.#all = all;
+    caller.addEventListener("abort", this.#left, { once: true });
+    all.add(this);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Ends the call. */
+  abort(reason: unknown): void {
+    this.#controller.abort(reason);
+  }
+
   /** To be called when the call is over. */
-  end(): void;
+  end(): void {
+    this.#caller.removeEventListener("abort", this.#left);
+    this.#all.delete(this);
+  }
 }
 
 /** Calls at work. `AbortSignal.any` with a signal that lives as long as the backend would pile up. */
 export class Running {
-  readonly #controllers = new Set<AbortController>();
+  readonly #calls = new Roster<Followed>();
   #reason: unknown;
 
   /**
@@ -20,22 +45,12 @@ export class Running {
   follow(caller: CallSignal): Followed {
     if (this.#reason !== undefined) throw this.#reason;
     caller.throwIfAborted();
-    const controller = new AbortController();
-    const left = () => controller.abort(caller.reason);
-    caller.addEventListener("abort", left, { once: true });
-    this.#controllers.add(controller);
-    return {
-      signal: controller.signal,
-      end: () => {
-        caller.removeEventListener("abort", left);
-        this.#controllers.delete(controller);
-      },
-    };
+    return new Followed(caller, this.#calls);
   }
 
   /** Ends all, and all that would come. */
   endAll(reason: unknown): void {
     this.#reason ??= reason;
-    for (const controller of this.#controllers) controller.abort(this.#reason);
+    for (const call of this.#calls) call.abort(this.#reason);
   }
 }

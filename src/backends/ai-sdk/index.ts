@@ -11,6 +11,7 @@ import { LintelError, toLintelError } from "../../core/errors.js";
 import { modelOf } from "../../core/model.js";
 import { Guard } from "../http/guard.js";
 import type { BackendContext, BackendKind } from "../kind.js";
+import { Running } from "../running.js";
 import { chat, complete } from "./chat.js";
 import { guardedFetch } from "./fetch.js";
 import { textToImage } from "./images.js";
@@ -41,10 +42,9 @@ export class AiSdkBackend implements Backend {
   readonly #entries: ReadonlyMap<string, Entry>;
   readonly #guard: Guard;
   readonly #agent: Agent;
-  readonly #running = new Set<AbortController>();
+  readonly #running = new Running();
   readonly #loading: Promise<void>;
   #models: readonly Model[] = [];
-  #closed: LintelError | undefined;
 
   constructor(config: AiSdkConfig, { log }: BackendContext) {
     this.name = config.name;
@@ -86,8 +86,7 @@ export class AiSdkBackend implements Backend {
   }
 
   async close(): Promise<void> {
-    this.#closed ??= new LintelError("shutting_down", "the backend was closed");
-    for (const controller of this.#running) controller.abort(this.#closed);
+    this.#running.endAll(new LintelError("shutting_down", "the backend was closed"));
     await Promise.all([this.#guard.close(), this.#agent.destroy()]);
   }
 
@@ -106,28 +105,22 @@ export class AiSdkBackend implements Backend {
     return { ...(has("chat") && chats), ...(has("image") && draws) };
   }
 
-  /** Runs a call under a signal that also aborts when the backend is closed. */
   async *#run<M extends "chat" | "complete" | "textToImage">(
     call: Call<M>,
     run: (entry: Entry, signal: AbortSignal) => ReturnType<Handle<M>>,
   ): ReturnType<Handle<M>> & AsyncGenerator {
-    call.signal.throwIfAborted();
-    if (this.#closed) throw this.#closed;
-    const controller = new AbortController();
-    const abort = () => controller.abort(call.signal.reason);
-    call.signal.addEventListener("abort", abort, { once: true });
-    this.#running.add(controller);
+    const followed = this.#running.follow(call.signal);
+    const { signal } = followed;
     try {
-      await unlessAborted(this.#loading, controller.signal);
+      await unlessAborted(this.#loading, signal);
       const { request } = call as Call;
       const id = "modelId" in request ? request.modelId : (request as { model: string }).model;
       const entry = this.#entries.get(id);
       if (!entry) throw new LintelError("model_not_found", "the provider has no such model");
       if (entry.failure) throw entry.failure;
-      yield* run(entry, controller.signal);
+      yield* run(entry, signal);
     } finally {
-      this.#running.delete(controller);
-      call.signal.removeEventListener("abort", abort);
+      followed.end();
     }
   }
 

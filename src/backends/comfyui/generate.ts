@@ -37,7 +37,8 @@ interface Job {
 /** The handler of image generation. */
 export async function* generate(server: Server, call: Call<"streamTextToImage">): Events {
   const { request } = call;
-  const { signal, end } = server.running.follow(call.signal);
+  const followed = server.running.follow(call.signal);
+  const { signal } = followed;
   let socket: Socket | undefined;
   try {
     await unlessAborted(server.ready(), signal);
@@ -61,7 +62,7 @@ export async function* generate(server: Server, call: Call<"streamTextToImage">)
     throw thrown;
   } finally {
     socket?.close();
-    end();
+    followed.end();
   }
 }
 

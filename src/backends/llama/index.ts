@@ -169,7 +169,8 @@ class LlamaBackend implements ResidentBackend {
   }
 
   async *#chat(call: Call<"chat">): AsyncGenerator<readonly Output<"chat">[]> {
-    const { signal, end } = this.#running.follow(call.signal);
+    const followed = this.#running.follow(call.signal);
+    const { signal } = followed;
     this.#lastUsed = Date.now();
     try {
       const loaded = await this.#residency.borrow(signal);
@@ -180,7 +181,7 @@ class LlamaBackend implements ResidentBackend {
         this.#residency.giveBack();
       }
     } finally {
-      end();
+      followed.end();
     }
   }
 }

@@ -17,6 +17,7 @@ import {
 } from "../../core/methods.js";
 import { readingHeader, readingOf } from "../../core/prompts.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { Running } from "../running.js";
 import { connectionTo } from "./address.js";
 import { failureOf, isLost } from "./failure.js";
 
@@ -40,9 +41,8 @@ export class Peer {
   readonly #transport: Transport;
   readonly #token: string | undefined;
   readonly #checksSafety: PeerSettings["checksSafety"];
-  readonly #running = new Set<AbortController>();
+  readonly #running = new Running();
   readonly #lost: () => void;
-  #closed = false;
 
   /** @param lost called when a call found nobody there, or lost the connection */
   constructor(settings: PeerSettings, lost: () => void = () => {}) {
@@ -83,31 +83,24 @@ export class Peer {
 
   /** Ends the connection and what runs on it. */
   close(): void {
-    this.#closed = true;
-    for (const controller of this.#running) controller.abort(closing());
+    this.#running.endAll(new LintelError("shutting_down", "the connection is being closed"));
     this.#session.abort();
   }
 
   async *#handle(method: DescMethod, call: Call): AsyncGenerator<readonly Output<MethodName>[]> {
-    call.signal.throwIfAborted();
-    if (this.#closed) throw closing();
-    const controller = new AbortController();
-    const abort = () => controller.abort(call.signal.reason);
-    call.signal.addEventListener("abort", abort, { once: true });
-    this.#running.add(controller);
+    const followed = this.#running.follow(call.signal);
+    const { signal } = followed;
     try {
       if (call.connectMs !== undefined) await this.#connected(call.connectMs);
-      if (method.methodKind === "unary") yield [await this.#unary(method, call, controller.signal)];
-      else
-        for await (const message of this.#stream(method, call, controller.signal)) yield [message];
+      if (method.methodKind === "unary") yield [await this.#unary(method, call, signal)];
+      else for await (const message of this.#stream(method, call, signal)) yield [message];
     } catch (thrown) {
-      if (controller.signal.aborted) throw controller.signal.reason;
+      if (signal.aborted) throw signal.reason;
       const error = failureOf(thrown);
       if (isLost(error, thrown)) this.#lost();
       throw error;
     } finally {
-      this.#running.delete(controller);
-      call.signal.removeEventListener("abort", abort);
+      followed.end();
     }
   }
 
@@ -176,8 +169,6 @@ export class Peer {
     };
   }
 }
-
-const closing = () => new LintelError("shutting_down", "the connection is being closed");
 
 type Message = Parameters<Transport["unary"]>[4];
 
