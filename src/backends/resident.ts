@@ -41,8 +41,3 @@ export type Admit = (resident: Resident) => Promise<void>;
 export interface ResidentBackend extends Backend {
   readonly residents: readonly Resident[];
 }
-
-/** Whether a backend's models can leave memory. */
-export function isResidentBackend(backend: Backend): backend is ResidentBackend {
-  return "residents" in backend;
-}

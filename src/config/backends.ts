@@ -33,5 +33,5 @@ async function findServers(): Promise<BackendConfig[]> {
     discover(discoveryMs),
     discoverImageServers(discoveryMs),
   ]);
-  return [...found.map((server) => server.config), ...images];
+  return [...found, ...images];
 }

@@ -10,11 +10,6 @@ export class Pool<T> {
     this.#free = [...items];
   }
 
-  /** Calls that wait. */
-  get waiting(): number {
-    return this.#line.length;
-  }
-
   /**
    * Borrows an item. Whoever waits leaves the line when the signal aborts.
    * @param fitness chooses among the free items: the highest wins
