@@ -1,5 +1,4 @@
 /** What a kind of backend is to the configuration and the wiring. */
-import type { z } from "zod";
 import type { Backend } from "../core/backend.js";
 import type { Logger } from "../core/log.js";
 import type { Admit } from "./resident.js";
@@ -14,11 +13,7 @@ export interface BackendContext {
 }
 
 /**
- * A kind of backend: the schema of its entry in the configuration (with the
- * literal `type` that selects it), and how one is made of such an entry.
- * Modules of a kind are light to import: engines load inside of `create`.
+ * A kind of backend: how one is made of its entry in the configuration, whose schema
+ * `config/kinds.ts` has. Modules of a kind are light to import: engines load inside of it.
  */
-export interface BackendKind<S extends z.ZodObject> {
-  readonly schema: S;
-  create(config: z.output<S>, context: BackendContext): Backend;
-}
+export type CreateBackend<C> = (config: C, context: BackendContext) => Backend;

@@ -24,15 +24,10 @@ const schemas = {
   "ai-sdk": aiSdkSchema,
 } satisfies Record<keyof typeof kinds, z.ZodObject>;
 
+type Schema = (typeof schemas)[keyof typeof schemas];
+
 /** The entry of a backend; `type` says which kind. */
-export const backendSchema = z.discriminatedUnion("type", [
-  schemas.embedded,
-  schemas.openai,
-  schemas.node,
-  schemas.llama,
-  schemas.onnx,
-  schemas.sdapi,
-  schemas.comfyui,
-  schemas.rest,
-  schemas["ai-sdk"],
-]);
+export const backendSchema = z.discriminatedUnion(
+  "type",
+  Object.values(schemas) as [Schema, ...Schema[]],
+);

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { llama } from "../../src/backends/llama/index.js";
+import { createLlamaBackend } from "../../src/backends/llama/index.js";
 import { llamaSchema } from "../../src/backends/llama/schema.js";
 import { silent } from "../../src/core/log.js";
 import { answer, chatRequest, tiny } from "./llama-subject.js";
@@ -56,7 +56,7 @@ function close(): Promise<unknown> {
 }
 
 const backendFor = (path: string) =>
-  llama.create(llamaSchema.parse({ type: "llama", name: "test", path }), {
+  createLlamaBackend(llamaSchema.parse({ type: "llama", name: "test", path }), {
     log: silent,
     downloads: folder,
   });

@@ -1,7 +1,7 @@
 /** A `llama` backend over a tiny model of random weights, whose tokens are bytes. */
 import { fileURLToPath } from "node:url";
 import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
-import { llama } from "../../src/backends/llama/index.js";
+import { createLlamaBackend } from "../../src/backends/llama/index.js";
 import { llamaSchema } from "../../src/backends/llama/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { chatDefaults } from "../../src/core/defaults.js";
@@ -20,7 +20,7 @@ export const trained = file("models/chat/lintel-chat.gguf");
 
 /** A backend for a file; fields as in the configuration. */
 export function backendFor(path: string, config: object = {}): Backend {
-  return llama.create(llamaSchema.parse({ type: "llama", name: "test", path, ...config }), {
+  return createLlamaBackend(llamaSchema.parse({ type: "llama", name: "test", path, ...config }), {
     log: silent,
   });
 }

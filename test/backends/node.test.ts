@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { ChatService, type LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
 import { ModelsService, State, Task } from "../../gen/lintel/v1/models_pb.js";
-import { node } from "../../src/backends/node/index.js";
+import { createNodeBackend } from "../../src/backends/node/index.js";
 import { nodeSchema } from "../../src/backends/node/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { toConnectError } from "../../src/core/connect-error.js";
@@ -57,7 +57,7 @@ interface Peer {
 
 function connectTo(address: string, config: object = {}): Backend {
   const entry = nodeSchema.parse({ type: "node", name: "peer", address, ...config });
-  const backend = node.create(entry, { log: silent });
+  const backend = createNodeBackend(entry, { log: silent });
   cleanups.push(() => backend.close());
   return backend;
 }

@@ -6,9 +6,10 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { StreamTextToImageResponse } from "../../gen/lintel/v1/image_pb.js";
 import { State } from "../../gen/lintel/v1/models_pb.js";
-import { onnx } from "../../src/backends/onnx/index.js";
+import { createOnnxBackend } from "../../src/backends/onnx/backend.js";
 import { enginePackages } from "../../src/backends/onnx/protocol.js";
 import { installHint } from "../../src/backends/onnx/runtime.js";
+import { onnxSchema } from "../../src/backends/onnx/schema.js";
 import { PipelineThread } from "../../src/backends/onnx/thread.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { Call, Handle } from "../../src/core/call.js";
@@ -153,14 +154,14 @@ describe("the onnx backend", () => {
   });
 
   it("loads with the first call where it is lazy", async () => {
-    const config = onnx.schema.parse({
+    const config = onnxSchema.parse({
       type: "onnx",
       name: "images",
       path: folderOf("tiny"),
       id: "mine",
       load: "lazy",
     });
-    backend = onnx.create(config, { log: silent });
+    backend = createOnnxBackend(config, { log: silent });
     backend.start?.();
     expect(backend.models()).toMatchObject([{ id: "mine", state: State.IDLE }]);
     expect((await generate(backend)).at(-1)?.case).toBe("done");

@@ -1,7 +1,7 @@
 /** The memory budget: who leaves, who may come, and that nobody's call is cut. */
 import { describe, expect, it } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
-import { llama } from "../../src/backends/llama/index.js";
+import { createLlamaBackend } from "../../src/backends/llama/index.js";
 import { llamaSchema } from "../../src/backends/llama/schema.js";
 import { createOnnxBackend } from "../../src/backends/onnx/backend.js";
 import type {
@@ -163,7 +163,7 @@ describe("real models under a budget", () => {
   function pair(budget: number, path = tiny) {
     const { admit } = new Residents(budget, silent);
     return ["a", "b"].map((name) =>
-      llama.create(llamaSchema.parse({ type: "llama", name, id: name, path, load: "lazy" }), {
+      createLlamaBackend(llamaSchema.parse({ type: "llama", name, id: name, path, load: "lazy" }), {
         log: silent,
         admit,
       }),
@@ -185,10 +185,13 @@ describe("real models under a budget", () => {
   it("take turns in memory, and each answers", async () => {
     // What one takes is reckoned by the engine: its budget is found out, not guessed.
     const seen: number[] = [];
-    const probe = llama.create(llamaSchema.parse({ type: "llama", name: "probe", path: tiny }), {
-      log: silent,
-      admit: async ({ bytes }) => void seen.push(bytes),
-    });
+    const probe = createLlamaBackend(
+      llamaSchema.parse({ type: "llama", name: "probe", path: tiny }),
+      {
+        log: silent,
+        admit: async ({ bytes }) => void seen.push(bytes),
+      },
+    );
     await answer(probe, chatRequest("hello"));
     await probe.close();
     const [a, b] = pair((seen[0] ?? 0) * 1.5);
@@ -225,7 +228,7 @@ describe("real models under a budget", () => {
           { log, admit },
         );
       const config = { type: "llama", name: "chat", id: "chat", path: tiny, load: "lazy" };
-      const chat = llama.create(llamaSchema.parse(config), { log, admit });
+      const chat = createLlamaBackend(llamaSchema.parse(config), { log, admit });
       return { a: image("a"), b: image("b"), c: image("c"), chat };
     };
     const probe = parts(async ({ id, bytes }) => {
@@ -270,10 +273,13 @@ describe("real models under a budget", () => {
     const models = await ParityModels.unpack("sd15");
     const path = models.folder("sd15");
     const chats = (admit: Admit) => (id: string) =>
-      llama.create(llamaSchema.parse({ type: "llama", name: id, id, path: tiny, load: "lazy" }), {
-        log: silent,
-        admit,
-      });
+      createLlamaBackend(
+        llamaSchema.parse({ type: "llama", name: id, id, path: tiny, load: "lazy" }),
+        {
+          log: silent,
+          admit,
+        },
+      );
     const images = (admit: Admit) => (id: string) =>
       createOnnxBackend(
         { type: "onnx", name: id, id, path, threads: 1, load: "lazy" },

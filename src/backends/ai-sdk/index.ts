@@ -10,20 +10,18 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import { modelOf } from "../../core/model.js";
 import { Guard } from "../http/guard.js";
-import type { BackendContext, BackendKind } from "../kind.js";
+import type { BackendContext, CreateBackend } from "../kind.js";
 import { Running } from "../running.js";
 import { chat, complete } from "./chat.js";
 import { guardedFetch } from "./fetch.js";
 import { textToImage } from "./images.js";
 import { type Loaded, loadModel, loadProvider } from "./load.js";
 import { imagePackage, supportedBy } from "./packages.js";
-import { type AiSdkConfig, type AiSdkModel, aiSdkSchema } from "./schema.js";
+import type { AiSdkConfig, AiSdkModel } from "./schema.js";
 
-/** The kind `ai-sdk`. */
-export const aiSdk: BackendKind<typeof aiSdkSchema> = {
-  schema: aiSdkSchema,
-  create: (config, context) => new AiSdkBackend(config, context),
-};
+/** A backend of the kind `ai-sdk`. */
+export const createAiSdkBackend: CreateBackend<AiSdkConfig> = (config, context) =>
+  new AiSdkBackend(config, context);
 
 /** A model of the entry, and what became of it. */
 interface Entry {

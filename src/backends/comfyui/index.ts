@@ -3,16 +3,10 @@
 import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import { askJson } from "../http/ask.js";
-import type { BackendContext, BackendKind } from "../kind.js";
+import type { BackendContext } from "../kind.js";
 import { generate } from "./generate.js";
-import { type ComfyuiConfig, comfyuiSchema } from "./schema.js";
+import type { ComfyuiConfig } from "./schema.js";
 import { Server } from "./server.js";
-
-/** The kind `comfyui`. */
-export const comfyui: BackendKind<typeof comfyuiSchema> = {
-  schema: comfyuiSchema,
-  create: createComfyuiBackend,
-};
 
 /** Longest time for the answer about health, milliseconds. */
 const healthTimeout = 10_000;

@@ -8,19 +8,17 @@ import type { Call, Handle } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { type ErrorCode, toLintelError } from "../../core/errors.js";
 import { type BackendMethod, backendServices, type Output } from "../../core/methods.js";
-import type { BackendContext, BackendKind } from "../kind.js";
+import type { BackendContext, CreateBackend } from "../kind.js";
 import { findModels } from "../local.js";
 import { NodeBackend } from "../node/index.js";
 import { fromConfiguration } from "../node/models.js";
 import { nodeSchema } from "../node/schema.js";
-import { type EmbeddedConfig, embeddedSchema } from "./schema.js";
+import type { EmbeddedConfig } from "./schema.js";
 import { Supervisor, type Times, timeDefaults } from "./supervisor.js";
 
-/** The kind `embedded`. */
-export const embedded: BackendKind<typeof embeddedSchema> = {
-  schema: embeddedSchema,
-  create: (config, context) => new EmbeddedBackend(config, context),
-};
+/** A backend of the kind `embedded`. */
+export const createEmbeddedBackend: CreateBackend<EmbeddedConfig> = (config, context) =>
+  new EmbeddedBackend(config, context);
 
 /** What only tests change. */
 export interface EmbeddedOptions {

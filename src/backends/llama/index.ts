@@ -9,7 +9,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Output } from "../../core/methods.js";
 import { modelOf } from "../../core/model.js";
-import type { BackendContext, BackendKind } from "../kind.js";
+import type { BackendContext, CreateBackend } from "../kind.js";
 import { ggufName } from "../local.js";
 import { type Resident, type ResidentBackend, type ResidentState, retryMs } from "../resident.js";
 import { Running } from "../running.js";
@@ -17,15 +17,14 @@ import { generate } from "./generate.js";
 import { bytesOf } from "./memory.js";
 import { type LoadedModel, loadModel } from "./model.js";
 import { Residency } from "./residency.js";
-import { type LlamaConfig, llamaSchema } from "./schema.js";
+import type { LlamaConfig } from "./schema.js";
 
 /** What a GGUF model honours of a request. */
 export const llamaSupports = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
 
-export const llama: BackendKind<typeof llamaSchema> = {
-  schema: llamaSchema,
-  create: (config, context) => new LlamaBackend(config, context),
-};
+/** A backend of the kind `llama`. */
+export const createLlamaBackend: CreateBackend<LlamaConfig> = (config, context) =>
+  new LlamaBackend(config, context);
 
 const states = {
   idle: State.IDLE,

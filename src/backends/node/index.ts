@@ -5,16 +5,14 @@ import { timeLimit, unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
-import type { BackendContext, BackendKind } from "../kind.js";
+import type { BackendContext, CreateBackend } from "../kind.js";
 import { fromConfiguration, merge, sameModels, unreachable } from "./models.js";
 import { Peer } from "./peer.js";
-import { type NodeConfig, nodeSchema } from "./schema.js";
+import type { NodeConfig } from "./schema.js";
 
-/** The kind `node`. */
-export const node: BackendKind<typeof nodeSchema> = {
-  schema: nodeSchema,
-  create: (config, context) => new NodeBackend(config, context),
-};
+/** A backend of the kind `node`. */
+export const createNodeBackend: CreateBackend<NodeConfig> = (config, context) =>
+  new NodeBackend(config, context);
 
 /** Wait before the first retry, milliseconds; doubles up to `refresh_ms`. Also while a model loads. */
 const firstRetryMs = 500;

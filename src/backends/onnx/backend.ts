@@ -1,4 +1,4 @@
-/** The image engine as a backend, with its thread. */
+/** The kind `onnx`: image models in diffusers' layout, as ONNX files, run in this process, in a thread. */
 
 import { availableParallelism } from "node:os";
 import { basename, resolve } from "node:path";

@@ -6,10 +6,10 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { ask, bodyOf } from "../http/ask.js";
 import { Guard } from "../http/guard.js";
 import { Transport } from "../http/transport.js";
-import type { BackendContext, BackendKind } from "../kind.js";
+import type { BackendContext } from "../kind.js";
 import { addressOf } from "./address.js";
 import { chat, complete } from "./chat.js";
-import { type OpenaiConfig, openaiSchema } from "./config.js";
+import type { OpenaiConfig } from "./config.js";
 import { dialectOf } from "./dialect.js";
 import { generateImages, type ImageServerParts } from "./images/generate.js";
 import { type Listed, Models, readModels } from "./models.js";
@@ -20,13 +20,7 @@ const listTimeout = 10_000;
 /** What a server answers that chats well and lists nothing, such as an Azure deployment or a small proxy. */
 const lacksList: ReadonlySet<number> = new Set([404, 405]);
 
-/** The kind `openai`: any server that speaks OpenAI's chat completions. */
-export const openaiKind: BackendKind<typeof openaiSchema> = {
-  schema: openaiSchema,
-  create: createOpenaiBackend,
-};
-
-/** A backend for one server. It begins to read the server's list of models at once. */
+/** A backend for one server that speaks OpenAI's chat completions. It begins to read the server's list of models at once. */
 export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContext): Backend {
   const address = addressOf(config.url);
   const url = new URL(config.url);

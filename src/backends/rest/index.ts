@@ -3,18 +3,11 @@ import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import { Guard } from "../http/guard.js";
 import { Transport } from "../http/transport.js";
-import type { BackendKind } from "../kind.js";
 import { fromConfiguration } from "../node/models.js";
 import { chat, complete } from "./chat.js";
 import type { Gateway } from "./gateway.js";
 import { generateImages } from "./images.js";
-import { type RestConfig, restSchema } from "./schema.js";
-
-/** The kind `rest`. */
-export const rest: BackendKind<typeof restSchema> = {
-  schema: restSchema,
-  create: createRestBackend,
-};
+import type { RestConfig } from "./schema.js";
 
 /** Longest time that a gateway may take to answer anything at all, milliseconds. */
 const healthTimeout = 10_000;

@@ -2,17 +2,11 @@
 
 import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
-import type { BackendContext, BackendKind } from "../kind.js";
+import type { BackendContext } from "../kind.js";
 import { generate } from "./generate.js";
 import { listModels } from "./inventory.js";
-import { type SdapiConfig, sdapiSchema } from "./schema.js";
+import type { SdapiConfig } from "./schema.js";
 import { Server } from "./server.js";
-
-/** The kind `sdapi`. */
-export const sdapi: BackendKind<typeof sdapiSchema> = {
-  schema: sdapiSchema,
-  create: createSdapiBackend,
-};
 
 /** A backend for one server. It begins to read what the server has at once. */
 export function createSdapiBackend(config: SdapiConfig, { log }: BackendContext): Backend {
