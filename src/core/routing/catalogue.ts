@@ -1,4 +1,4 @@
-/** Which models there are, under which names, and where they run. */
+/** Which models there are, and under which names. */
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../backend.js";
 import { LintelError } from "../errors.js";
@@ -8,8 +8,8 @@ import { fits, restOf } from "../pattern.js";
 import type { CoreSettings, ModelSettings } from "../settings.js";
 import { Behind } from "./behind.js";
 import type { Endpoint } from "./endpoint.js";
-import { fill, type Named, Names } from "./names.js";
-import type { TargetSettings } from "./settings.js";
+import { fill, Names } from "./names.js";
+import { Placement } from "./placement.js";
 import type { Target } from "./target.js";
 
 /** Where a name leads. */
@@ -32,7 +32,7 @@ export class Catalogue {
   readonly #backends: readonly Backend[];
   readonly #settings: CoreSettings;
   readonly #names: Names;
-  readonly #endpoint: (backend: string, model: string) => Endpoint;
+  readonly #placement: Placement;
   /** Whether some model has a time of its own. */
   readonly #timed: boolean;
   /** What backends said last; as long as they say the same, what was found still holds. */
@@ -51,7 +51,7 @@ export class Catalogue {
     this.#backends = backends;
     this.#settings = settings;
     this.#names = new Names(settings.models);
-    this.#endpoint = endpoint;
+    this.#placement = new Placement(backends, endpoint);
     this.#timed = settings.models.some(({ timeouts }) => timeouts?.total !== undefined);
   }
 
@@ -102,7 +102,7 @@ export class Catalogue {
    */
   leadingNowhere(): readonly ModelSettings[] {
     return this.#settings.models.filter((entry) =>
-      this.#targetsOf(entry).every(({ backend, model = entry.model ?? entry.name }) => {
+      this.#placement.settingsOf(entry).every(({ backend, model = entry.model ?? entry.name }) => {
         const there = this.#backends.find(({ name }) => name === backend)?.models();
         return !there || (there.length > 0 && !there.some(({ id }) => fits(model, id)));
       }),
@@ -142,8 +142,8 @@ export class Catalogue {
     const names = new Set(this.#names.exact());
     for (const name of this.#firstNames()) names.add(name);
     for (const entry of this.#names.wildcards()) {
-      for (const { backend, model = entry.name } of this.#targetsOf(entry)) {
-        for (const { id } of this.#modelsOf(backend)) {
+      for (const { backend, model = entry.name } of this.#placement.settingsOf(entry)) {
+        for (const { id } of this.#placement.modelsOf(backend)) {
           const rest = restOf(model, id);
           if (rest !== undefined) names.add(fill(entry.name, rest));
         }
@@ -159,24 +159,20 @@ export class Catalogue {
     );
   }
 
-  #modelsOf(backend: string): readonly Model[] {
-    return this.#backends.find(({ name }) => name === backend)?.models() ?? [];
-  }
-
   #lookUp(name: string): Found {
     if (name.length > longestName) return { name, targets: [], settings: undefined };
     const remembered = this.#found.get(name);
     if (remembered) return remembered;
     let found: Found | undefined;
     for (const named of this.#names.find(name)) {
-      const targets = this.#build(this.#targetsOf(named.entry), named);
+      const targets = this.#placement.targetsOf(named);
       found = { name: named.name, targets, settings: named.entry };
       // A wildcard may lead nowhere where a shorter one, or a backend itself, has the model.
       if (targets.length > 0 || named.rest === undefined) break;
     }
     if (!found || found.targets.length === 0) {
       const listed = found && this.#settings.models.some((entry) => entry.name === found?.name);
-      const bare = listed ? [] : this.#build(this.#bare(name), { name, entry: undefined });
+      const bare = listed ? [] : this.#placement.bare(name, this.#behind);
       if (bare.length > 0 || !found) found = { name, targets: bare, settings: undefined };
     }
     if (found.targets.length > 0) {
@@ -184,46 +180,6 @@ export class Catalogue {
       this.#found.set(name, found);
     }
     return found;
-  }
-
-  /** Where an entry is served; the short form is one target for each backend. */
-  #targetsOf({ targets, backends, model }: ModelSettings): readonly TargetSettings[] {
-    if (targets) return targets;
-    const names = backends ?? this.#backends.map(({ name }) => name);
-    return names.map((backend, priority) => ({ backend, model, priority }));
-  }
-
-  /** Where a model that no entry leads to is served. */
-  #bare(id: string): readonly TargetSettings[] {
-    return this.#backends
-      .map(({ name }, priority) => ({ backend: name, priority }))
-      .filter(({ backend }) => this.#behind.nameOf(backend, id) === undefined);
-  }
-
-  #build(
-    settings: readonly TargetSettings[],
-    { name, entry, rest }: Omit<Named, "entry"> & { entry: ModelSettings | undefined },
-  ): Target[] {
-    const targets: (Omit<Target, "tier"> & { readonly rank: number })[] = [];
-    for (const { backend: at, model: upstream = entry?.model, ...more } of settings) {
-      const backend = this.#backends.find((it) => it.name === at);
-      const id = upstream === undefined ? name : fill(upstream, rest);
-      const model = backend?.models().find((it) => it.id === id);
-      if (!backend || !model) continue;
-      const endpoint = this.#endpoint(backend.name, id);
-      const maxInFlight = more.maxInFlight ?? entry?.maxInFlight;
-      if (maxInFlight !== undefined) endpoint.bound(maxInFlight);
-      const away = model.state === State.LOADING || model.state === State.FAILED;
-      // Models that answer come first; the others are tried when those fail.
-      const rank = (away ? 1e9 : 0) + (more.priority ?? 0);
-      targets.push({ backend, model, endpoint, weight: more.weight ?? 1, rank });
-    }
-    targets.sort((a, b) => a.rank - b.rank);
-    // Two patterns may lead one name to the same place, which counts once, where it is best.
-    const places = new Set<Endpoint>();
-    return targets
-      .filter(({ endpoint }) => !places.has(endpoint) && places.add(endpoint))
-      .map(({ rank, ...target }) => ({ ...target, tier: rank }));
   }
 
   /** Forgets what was found once a backend says something else than before. */
@@ -239,9 +195,9 @@ export class Catalogue {
     this.#defaults.clear();
     this.#behind = new Behind();
     for (const entry of this.#settings.models) {
-      for (const { backend, model = entry.model } of this.#targetsOf(entry)) {
+      for (const { backend, model = entry.model } of this.#placement.settingsOf(entry)) {
         if (model !== undefined) {
-          this.#behind.add(entry.name, model, backend, this.#modelsOf(backend));
+          this.#behind.add(entry.name, model, backend, this.#placement.modelsOf(backend));
         }
       }
     }
