@@ -158,6 +158,31 @@ describe("tokens of a database", () => {
     await vi.waitUntil(async () => (await tokens.find(secret)) !== undefined);
   });
 
+  test("a change is not compared with every token that is remembered", async () => {
+    let looks = 0;
+    const watched = ({ id, ...token }: StoredToken): StoredToken => ({
+      ...token,
+      get id() {
+        looks++;
+        return id;
+      },
+    });
+    const store = new (class extends ScriptedStore {
+      override async changes(since?: number): Promise<TokenChanges> {
+        const { version, tokens } = await super.changes(since);
+        return { version, tokens: tokens.map(watched) };
+      }
+    })();
+    const secrets = Array.from({ length: 300 }, (_, i) => store.add(`t${i}`));
+    const tokens = await following(store);
+    await Promise.all(secrets.map((secret) => tokens.find(secret)));
+    for (let i = 0; i < 100; i++) store.put({ ...store.token(`t${i}`), revokedAt: 1 });
+    await vi.waitUntil(async () => typeof (await who(tokens, secrets[99] as string)) === "string");
+    expect(looks).toBeLessThan(1000);
+    const all = await Promise.all(secrets.map((secret) => who(tokens, secret)));
+    expect(all.filter((it) => typeof it === "string")).toHaveLength(100);
+  });
+
   test("expired: it says so, and when", async () => {
     const store = new ScriptedStore();
     const secret = store.add("alice", { expiresAt: Date.UTC(2026, 0, 2) });

@@ -171,7 +171,7 @@ export class StoredTokens implements CallerSource {
       // What was read before the first version, or in a database that was since put back, proves nothing.
       if (this.#version === undefined || version < this.#version) this.#known.clear();
       this.#version = version;
-      for (const token of tokens) this.#update(token);
+      this.#update(tokens);
       if (this.#away) this.#settings.log.info({}, "the database of tokens is back");
       this.#away = false;
     } catch (error) {
@@ -189,16 +189,21 @@ export class StoredTokens implements CallerSource {
     this.#timer.unref();
   }
 
-  /** Brings what is remembered of a token up to date. Tokens that were not seen are not added. */
-  #update(token: StoredToken): void {
-    const now = new Map(entriesOf(token));
-    let seen = false;
-    for (const [hash, { id }] of [...this.#known.entries()]) {
-      if (id !== token.id) continue;
-      seen = true;
+  /**
+   * Brings what is remembered of tokens up to date. Those that were not seen are not added.
+   * Once through all that is remembered, however many changed: calls wait meanwhile.
+   */
+  #update(tokens: readonly StoredToken[]): void {
+    if (tokens.length === 0) return;
+    const changed = new Map(tokens.map((token) => [token.id, new Map(entriesOf(token))]));
+    const seen = new Set<ReadonlyMap<string, Entry>>();
+    for (const [hash, { id }] of this.#known.entries()) {
+      const now = changed.get(id);
+      if (!now) continue;
+      seen.add(now);
       if (!now.has(hash)) this.#known.delete(hash);
     }
-    if (seen) for (const [hash, entry] of now) this.#known.set(hash, entry);
+    for (const now of seen) for (const [hash, entry] of now) this.#known.set(hash, entry);
   }
 
   #lost(error: unknown): void {
