@@ -20,6 +20,8 @@ export type ThreadSettings = {
 export type Order =
   /** An image to look at, as PNG bytes. */
   | { readonly type: "check"; readonly id: number; readonly png: Uint8Array }
+  /** Nobody waits for this image any more. */
+  | { readonly type: "drop"; readonly id: number }
   /** Leave, after the image that is looked at; those that wait are dropped. */
   | { readonly type: "close" };
 

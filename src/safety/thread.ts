@@ -44,6 +44,7 @@ export class ThreadChecker implements OwnedChecker {
     if (this.#closed) {
       return Promise.reject(shuttingDown());
     }
+    if (signal.aborted) return Promise.reject(signal.reason);
     if (this.#failure && Date.now() - this.#failure.at < retryMs) {
       return Promise.reject(failure(this.#failure.problem));
     }
@@ -52,6 +53,7 @@ export class ThreadChecker implements OwnedChecker {
     return new Promise((resolve, reject) => {
       const leave = () => {
         this.#waiting.delete(id);
+        worker.postMessage({ type: "drop", id } satisfies Order);
         reject(signal.reason);
       };
       signal.addEventListener("abort", leave, { once: true });

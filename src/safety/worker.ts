@@ -33,6 +33,8 @@ if (parentPort) {
   // Whatever a package still holds open must not keep the thread.
   const leave = () => process.exit();
   let closing = false;
+  /** Images that wait to be looked at. */
+  const waiting = new Map<number, Uint8Array>();
   const model = load(settings);
   // Checks come one after the other, and the first one after the model.
   let before: Promise<unknown> = model.then(
@@ -48,11 +50,18 @@ if (parentPort) {
       before.then(leave);
       return;
     }
-    const { id, png } = order;
+    if (order.type === "drop") {
+      waiting.delete(order.id);
+      return;
+    }
+    const { id } = order;
+    waiting.set(id, order.png);
     before = before.then(async () => {
-      // Checks block: in between, an order to leave could not come in by itself.
+      // Checks block: in between, no other order could come in by itself.
       await setImmediate();
-      if (closing) return;
+      const png = waiting.get(id);
+      if (closing || !png) return;
+      waiting.delete(id);
       try {
         const certainties = await (await model)(decode(png));
         const sum = settings.labels.reduce((all, label) => all + (certainties.get(label) ?? 0), 0);

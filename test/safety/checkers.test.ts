@@ -1,6 +1,15 @@
 import { execFile, execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -225,6 +234,35 @@ describe("nsfwjs", () => {
         expect(await checker.isHarmful(png, signal)).toBe(verdicts[i]);
       }
     }
+  });
+
+  test("a picture that nobody waits for any more is not looked at", async () => {
+    const here = mkdtempSync(join(tmpdir(), "lintel-nsfwjs-"));
+    onTestFinished(() => rmSync(here, { recursive: true }));
+    const [log, gate] = [join(here, "log"), join(here, "gate")];
+    const folder = installed(`const { appendFileSync, existsSync } = require("node:fs");
+      const tf = require("@tensorflow/tfjs");
+      const { tensor3d } = tf;
+      const sleeper = new Int32Array(new SharedArrayBuffer(4));
+      tf.tensor3d = (...picture) => {
+        appendFileSync(${JSON.stringify(log)}, "x");
+        while (!existsSync(${JSON.stringify(gate)})) Atomics.wait(sleeper, 0, 0, 5);
+        return tensor3d(...picture);
+      };`);
+    const settings = { kind: "nsfwjs", labels: ["Porn"], threshold: 0.3 } as const;
+    const checker = new ThreadChecker({ ...settings, folder }, silent);
+    onTestFinished(() => checker.close());
+    const first = checker.isHarmful(red, signal);
+    await vi.waitUntil(() => existsSync(log), { timeout: 20_000 });
+    const caller = new AbortController();
+    const left = [1, 2, 3].map(() => checker.isHarmful(red, caller.signal));
+    caller.abort(new Error("left"));
+    left.push(checker.isHarmful(red, caller.signal));
+    for (const it of left) await expect(it).rejects.toThrow("left");
+    const last = checker.isHarmful(blue, signal);
+    writeFileSync(gate, "");
+    expect([await first, await last]).toEqual([true, false]);
+    expect(readFileSync(log, "utf8")).toBe("xx");
   });
 
   test("says what is wrong with it where it can't be loaded", async () => {
