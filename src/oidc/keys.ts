@@ -63,7 +63,7 @@ export class IssuerKeys {
 
   /** Begins to read the keys. */
   start(): void {
-    void this.#load().catch(() => {});
+    void this.#readOnce().catch(() => {});
   }
 
   /** Stops reading. */
@@ -134,6 +134,11 @@ export class IssuerKeys {
     const recently = performance.now() - this.#askedAt < Math.min(this.#cooldownMs, 1000);
     // While it does not answer, callers don't wait for it one after the other.
     if (this.#away && recently && !this.#loading) return Promise.reject(this.#unavailable());
+    return this.#readOnce();
+  }
+
+  /** Reads the keys, for all who wait for them; and again after a while. */
+  #readOnce(): Promise<void> {
     this.#loading ??= this.#read().finally(() => {
       this.#loading = undefined;
       clearTimeout(this.#timer);

@@ -220,6 +220,15 @@ describe("keys", () => {
     expect(log.warn).toHaveBeenCalledTimes(1);
   });
 
+  test("away: it is asked again also where that comes sooner than callers may ask", async () => {
+    const log = { ...silent, warn: vi.fn(), info: vi.fn() };
+    issuer.status = 500;
+    callersOf("refresh: 20ms", log, 10_000).start();
+    await vi.waitUntil(() => log.warn.mock.calls.length > 0);
+    issuer.status = 200;
+    await vi.waitUntil(() => log.info.mock.calls.length > 0);
+  });
+
   test("away at start, also when it answers nonsense", async () => {
     const log = { ...silent, warn: vi.fn() };
     issuer.status = 500;
