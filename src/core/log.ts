@@ -15,3 +15,11 @@ const longest = 4000;
 /** Others' words for the log, no longer than that. */
 export const inShort = (words: string): string =>
   words.length > longest ? `${words.slice(0, longest)}…` : words;
+
+/** Why something failed, in words for the log: with its cause's where there is one. */
+export function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  // A name with several addresses fails with one error for each, and no words of its own.
+  const [why] = cause instanceof AggregateError ? cause.errors : [cause];
+  return why instanceof Error ? `${message}: ${why.message}` : message;
+}

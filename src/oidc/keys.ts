@@ -16,7 +16,7 @@ import {
   type LocalJWKSet,
 } from "jose";
 import { LintelError } from "../core/errors.js";
-import type { Logger } from "../core/log.js";
+import { type Logger, reasonOf } from "../core/log.js";
 import type { IssuerSettings } from "./settings.js";
 
 /** How long the issuer may take to answer, milliseconds. */
@@ -229,10 +229,4 @@ async function readJson(url: string): Promise<unknown> {
     throw new Error(`${url} answers with status ${response.status}`);
   }
   return response.json();
-}
-
-/** `fetch` says nothing but "fetch failed"; what failed is its cause. */
-function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error;
-  return cause instanceof Error ? `${message}: ${cause.message}` : message;
 }

@@ -4,7 +4,7 @@ import type { IdempotencyStore } from "../core/idempotency/store.js";
 import { usedCounters } from "../core/limits/history.js";
 import type { LimitSettings } from "../core/limits/settings.js";
 import type { LimitStore } from "../core/limits/store.js";
-import type { Logger } from "../core/log.js";
+import { type Logger, reasonOf } from "../core/log.js";
 import type { Peers } from "../core/routing/peers.js";
 import type { UsageHistory } from "../core/usage/history.js";
 import { type IdempotencyOptions, memoryIdempotency } from "./idempotency/memory.js";
@@ -60,7 +60,7 @@ export async function openCounting(
     }
   } catch (error) {
     log.warn(
-      { reason: (error as Error).message },
+      { reason: reasonOf(error) },
       "what was used before can't be read: budgets and images per day begin anew",
     );
   }

@@ -244,6 +244,20 @@ describe("keys", () => {
     expect(log.warn).toHaveBeenCalledTimes(1);
   });
 
+  test("away: the log says why also where each of its addresses refuses", async () => {
+    const log = { ...silent, warn: vi.fn() };
+    const refused = ["::1", "127.0.0.1"].map((it) => new Error(`connect ECONNREFUSED ${it}:443`));
+    // As Node says it of a name with several addresses, which not every machine has.
+    const cause = new AggregateError(refused);
+    const fetch = vi
+      .spyOn(globalThis, "fetch")
+      .mockRejectedValue(new TypeError("fetch failed", { cause }));
+    onTestFinished(() => fetch.mockRestore());
+    expect(await who(callersOf("", log), await issuer.sign())).toMatch("unavailable");
+    const error = "fetch failed: connect ECONNREFUSED ::1:443";
+    expect(log.warn).toHaveBeenCalledWith({ issuer: "corp", error }, expect.any(String));
+  });
+
   test("at an address of their own there is no discovery", async () => {
     issuer.claimed = "https://elsewhere.example";
     const callers = callersOf(`jwks_url: ${issuer.url}/keys`);

@@ -5,7 +5,7 @@
  */
 import type { Caller } from "../call.js";
 import { LintelError } from "../errors.js";
-import type { Logger } from "../log.js";
+import { type Logger, reasonOf } from "../log.js";
 import { anonymousName, hashToken, isToken } from "../tokens.js";
 import { admit, callerOf, type KnownToken } from "./admit.js";
 import { Recent } from "./recent.js";
@@ -213,7 +213,7 @@ export class StoredTokens implements CallerSource {
     const { log, whenAway } = this.#settings;
     const unseen = whenAway === "allow" ? "let in without a name" : "refused";
     log.warn(
-      { error: (error as Error).message, cause: String((error as Error).cause ?? "") || undefined },
+      { error: reasonOf(error) },
       `the database of tokens is away; tokens not seen before are ${unseen} until it is back`,
     );
     // Found out by a question between two times of following changes, which may be far apart.

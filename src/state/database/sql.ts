@@ -81,14 +81,6 @@ export class ValueRefused extends Error {
   override readonly name = "ValueRefused";
 }
 
-/** The words for the log: the cause's where there is one. */
-export function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error;
-  // A name with several addresses fails with one error for each, and no words of its own.
-  const [why] = cause instanceof AggregateError ? cause.errors : [cause];
-  return why instanceof Error ? `${message}: ${why.message}` : message;
-}
-
 /** Runs one statement; answers its rows. */
 export async function rowsOf(sql: Sql, text: string, values: readonly Value[] = []) {
   const [rows = []] = await sql.run([{ text, values }]);

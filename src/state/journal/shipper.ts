@@ -4,8 +4,8 @@
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "../../core/log.js";
-import { DatabaseAway, reasonOf } from "../database/sql.js";
+import { type Logger, reasonOf } from "../../core/log.js";
+import { DatabaseAway } from "../database/sql.js";
 import type { DatabaseUsage } from "../database/usage.js";
 import type { Journal } from "./journal.js";
 import { WaitingFiles } from "./waiting-files.js";
