@@ -111,7 +111,7 @@ function gone(): ConnectError {
 
 /** Ends a response such that no client takes it for a whole one. */
 function cut({ raw }: FastifyRequest): void {
-  // HTTP/2 has other connections' calls beside this one.
+  // An HTTP/2 connection has other calls beside this one.
   if ("stream" in raw) (raw as { stream: { close(code: number): void } }).stream.close(2);
   else raw.destroy();
 }
