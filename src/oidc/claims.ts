@@ -33,7 +33,7 @@ export function callerFrom(payload: Payload, issuer: IssuerSettings): Caller {
 }
 
 /** A claim by its name, or else by the way to it. */
-export function claimOf(payload: Payload, path: string): unknown {
+function claimOf(payload: Payload, path: string): unknown {
   if (Object.hasOwn(payload, path)) return payload[path];
   let value: unknown = payload;
   for (const step of path.split(".")) {

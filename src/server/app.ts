@@ -66,7 +66,7 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
   if (corsOrigins !== false) {
     await app.register(cors, {
       origin: corsOrigins === "*" ? "*" : [...corsOrigins],
-      methods: ["GET", "POST", "DELETE"],
+      methods: ["GET", "POST"],
       // Joined once: the plugin would join a list for each answer.
       exposedHeaders: exposedHeaders.join(", "),
       maxAge: preflightMaxAge,

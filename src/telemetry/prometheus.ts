@@ -1,9 +1,6 @@
 /** Metrics as Prometheus reads them: the text format, version 0.0.4. */
 import type { Attributes, Metric } from "./instruments.js";
 
-/** Media type of the text. */
-export const prometheusType = "text/plain; version=0.0.4; charset=utf-8";
-
 /** Units that stand in a metric's name, by the conventions of both sides. */
 const unitNames: Readonly<Record<string, string>> = { s: "seconds", By: "bytes", "1": "ratio" };
 

@@ -6,7 +6,7 @@ import { RollingCounts } from "../core/routing/window.js";
 import type { CallOutcome } from "../core/telemetry.js";
 
 /** Over which time rates are counted, milliseconds. */
-export const rateWindowMs = 10_000;
+const rateWindowMs = 10_000;
 
 /** Most models that are told apart; calls of further ones count as those of no model. */
 const mostModels = 1000;

@@ -12,7 +12,7 @@ export const journalFolder = "usage";
 export const extension = ".journal";
 
 /** After which time without a sign a process of another host counts as dead, milliseconds. */
-export const deadMs = 120_000;
+const deadMs = 120_000;
 
 const host = hostname().replace(/[^\w-]/g, "_") || "host";
 const own = `${host}.${process.pid}.${randomBytes(6).toString("hex")}`;

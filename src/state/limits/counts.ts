@@ -139,9 +139,9 @@ export class CalendarCount implements Count {
     return this.#used;
   }
 
-  /** What was counted in the period that began at `start`. */
-  get counted(): { readonly start: number; readonly used: number } {
-    return { start: this.#period.start, used: this.#used };
+  /** When the period that is counted began, milliseconds since the epoch. */
+  get start(): number {
+    return this.#period.start;
   }
 
   advance(now: Moment): void {

@@ -28,7 +28,6 @@ export interface MemoryLimitOptions {
 
 /** What a calendar counter had counted in a period. */
 export interface CalendarEntry {
-  readonly key: string;
   /** Start of the period, milliseconds since the epoch. */
   readonly start: number;
   readonly used: number;
@@ -38,10 +37,8 @@ export interface CalendarEntry {
 export interface MemoryLimitStore extends LimitStore {
   // Nothing has to be asked, and all is known at once.
   reserve(claims: readonly Claim[]): Verdict;
-  /** Everything that calendar counters have counted, for who keeps it over a restart. */
-  entries(): CalendarEntry[];
   /** Adds what was counted before. What belongs to another period is passed over. */
-  restore(counter: Claim["counter"], entry: Omit<CalendarEntry, "key">): void;
+  restore(counter: Claim["counter"], entry: CalendarEntry): void;
   /** How many counters are in memory. */
   readonly size: number;
 }
@@ -125,19 +122,9 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
         claimed?.correct(-amount, reservation.at, now);
       }
     },
-    entries() {
-      const now = moment();
-      const all: CalendarEntry[] = [];
-      for (const [key, { all: count }] of counts) {
-        if (!(count instanceof CalendarCount)) continue;
-        count.advance(now);
-        if (!count.idle) all.push({ key, ...count.counted });
-      }
-      return all;
-    },
     restore(counter, { start, used }) {
       const { all: count } = countOf(counter, moment());
-      if (count instanceof CalendarCount && count.counted.start === start) count.add(used);
+      if (count instanceof CalendarCount && count.start === start) count.add(used);
     },
     get size() {
       return counts.size;

@@ -28,7 +28,7 @@ class TooLate extends Error {
 }
 
 /** The store is away, and was not asked. */
-export class StoreAway extends Error {
+class StoreAway extends Error {
   override readonly name = "StoreAway";
 }
 

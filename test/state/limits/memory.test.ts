@@ -45,14 +45,13 @@ it("goes on with what was counted before a restart", () => {
     limit: 10,
     estimated: true,
   };
-  const before = memoryLimits({ clock: () => now });
-  before.reserve([{ counter: images, amount: 7 }]);
+  const before = { start: Date.UTC(2026, 4, 5), used: 7 };
   const after = memoryLimits({ clock: () => now });
-  for (const entry of before.entries()) after.restore(images, entry);
+  after.restore(images, before);
   expect(after.reserve([{ counter: images, amount: 4 }]).granted).toBe(false);
   expect(after.reserve([{ counter: images, amount: 3 }]).granted).toBe(true);
   const nextDay = memoryLimits({ clock: () => now + 86_400_000 });
-  for (const entry of before.entries()) nextDay.restore(images, entry);
+  nextDay.restore(images, before);
   expect(nextDay.reserve([{ counter: images, amount: 10 }]).granted).toBe(true);
 });
 
