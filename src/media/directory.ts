@@ -1,10 +1,9 @@
 /** The folder for images. */
-import { constants } from "node:fs";
-import { access, mkdtemp } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "../core/log.js";
-import { defaultStateDirectory, makeFolder } from "../state/directory.js";
+import { defaultStateDirectory, openFolder } from "../state/directory.js";
 
 /** A folder that can be written to. */
 export interface Directory {
@@ -28,18 +27,9 @@ export async function openDirectory(
   log: Logger,
   preferred: string = defaultDirectory(),
 ): Promise<Directory> {
-  const path = configured ?? preferred;
-  try {
-    makeFolder(path);
-    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
-    return { path, temporary: false };
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (configured !== undefined) {
-      throw new Error(`media.directory: ${path} can't be written to (${code})`, { cause: error });
-    }
-    const temporary = await mkdtemp(join(tmpdir(), "lintel-media-"));
-    log.warn({ path, code, temporary }, "no folder for images, they are lost at the end");
-    return { path: temporary, temporary: true };
-  }
+  const { path, problem: code } = await openFolder("media.directory", configured, preferred);
+  if (code === undefined) return { path, temporary: false };
+  const temporary = await mkdtemp(join(tmpdir(), "lintel-media-"));
+  log.warn({ path, code, temporary }, "no folder for images, they are lost at the end");
+  return { path: temporary, temporary: true };
 }

@@ -1,11 +1,43 @@
-/** The folder for what a gateway keeps: the database, and usage on its way there. */
-import { existsSync, mkdirSync, statSync } from "node:fs";
+/** The folders for what a gateway keeps: the database, and usage on its way there; images. */
+import { constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
 /** The user's state folder for Lintel, after the XDG base directory specification. */
 export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "lintel");
+}
+
+/** A folder that a setting names, or its default. */
+export interface Folder {
+  readonly path: string;
+  /** Code of the reason why the default can't be written to; absent: it can. */
+  readonly problem?: string | undefined;
+}
+
+/**
+ * Makes a folder, and sees that it can be written to.
+ * @param setting its name, for the error
+ * @param configured the folder that was asked for; absent: `preferred`
+ * @throws Error with a `code` if one that was asked for can't be written to
+ */
+export async function openFolder(
+  setting: string,
+  configured: string | undefined,
+  preferred: string,
+): Promise<Folder> {
+  const path = configured ?? preferred;
+  try {
+    makeFolder(path);
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+    return { path };
+  } catch (cause) {
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    if (configured === undefined) return { path, problem: code };
+    const message = `${setting}: ${path} can't be written to (${code})`;
+    throw Object.assign(new Error(message, { cause }), { code });
+  }
 }
 
 /**

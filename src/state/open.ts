@@ -1,6 +1,4 @@
 /** What a gateway keeps: tokens and usage, in the database that the configuration names. */
-import { constants } from "node:fs";
-import { access } from "node:fs/promises";
 import { join } from "node:path";
 import type { CallerSource } from "../core/callers/source.js";
 import { StoredTokens } from "../core/callers/stored.js";
@@ -11,7 +9,7 @@ import { openDatabase } from "./database/open.js";
 import { hasSqlite, noSqlite } from "./database/sqlite-library.js";
 import { DatabaseTokens } from "./database/tokens.js";
 import { DatabaseUsage } from "./database/usage.js";
-import { defaultStateDirectory, makeFolder } from "./directory.js";
+import { defaultStateDirectory, openFolder } from "./directory.js";
 import { Journal } from "./journal/journal.js";
 import { journalFolder } from "./journal/segment.js";
 import { Shipper } from "./journal/shipper.js";
@@ -95,21 +93,15 @@ async function openDirectory(
   { directory, database }: StateSettings,
   log: Logger,
 ): Promise<string | undefined> {
-  const path = directory ?? defaultStateDirectory();
-  try {
-    makeFolder(path);
-    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
-    return path;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (directory !== undefined) {
-      const message = `state.directory: ${path} can't be written to (${code})`;
-      throw Object.assign(new Error(message, { cause: error }), { code });
-    }
-    const off = database === "sqlite" ? "usage and the database's tokens are" : "usage is";
-    log.warn({ path, code }, `no folder for state can be written to: ${off} off`);
-    return undefined;
-  }
+  const { path, problem: code } = await openFolder(
+    "state.directory",
+    directory,
+    defaultStateDirectory(),
+  );
+  if (code === undefined) return path;
+  const off = database === "sqlite" ? "usage and the database's tokens are" : "usage is";
+  log.warn({ path, code }, `no folder for state can be written to: ${off} off`);
+  return undefined;
 }
 
 function openUsage(
