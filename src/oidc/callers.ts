@@ -2,10 +2,10 @@
 import { decodeJwt, errors } from "jose";
 import type { Caller } from "../core/call.js";
 import { admit, type KnownToken } from "../core/callers/admit.js";
-import { Recent } from "../core/callers/recent.js";
 import type { CallerSource } from "../core/callers/source.js";
 import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
+import { Recent } from "../core/recent.js";
 import { hashToken } from "../core/tokens.js";
 import { callerFrom } from "./claims.js";
 import { IssuerKeys } from "./keys.js";

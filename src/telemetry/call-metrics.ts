@@ -2,6 +2,7 @@
 import type { AttemptRecord, Call } from "../core/call.js";
 import type { ErrorCode } from "../core/errors.js";
 import type { MethodName } from "../core/methods.js";
+import { Recent } from "../core/recent.js";
 import type { CallOutcome } from "../core/telemetry.js";
 import { callInstruments } from "./call-instruments.js";
 import type { Attributes, Count, Distribution, Instrument } from "./instruments.js";
@@ -27,6 +28,12 @@ interface AttemptSeries {
   readonly firstChunk: Distribution;
 }
 
+/** Series that the tokens of calls of one kind are written to. */
+interface TokenSeries {
+  readonly input: Distribution;
+  readonly output: Distribution;
+}
+
 /** Most kinds whose series are remembered; more of them are looked up anew. */
 const mostRemembered = 10_000;
 
@@ -34,12 +41,9 @@ const mostRemembered = 10_000;
 export class CallMetrics implements Watcher {
   readonly instruments: readonly Instrument[];
   readonly #providers: Providers;
-  readonly #calls = new Map<string, CallSeries>();
-  readonly #attempts = new Map<string, AttemptSeries>();
-  readonly #tokens = new Map<
-    string,
-    { readonly input: Distribution; readonly output: Distribution }
-  >();
+  readonly #calls = new Recent<string, CallSeries>(mostRemembered);
+  readonly #attempts = new Recent<string, AttemptSeries>(mostRemembered);
+  readonly #tokens = new Recent<string, TokenSeries>(mostRemembered);
 
   readonly #on = callInstruments();
 
@@ -111,7 +115,8 @@ export class CallMetrics implements Watcher {
       firstToken: chat && this.#on.firstToken.at(chat),
       perToken: chat && this.#on.perToken.at(chat),
     };
-    return remember(this.#calls, key, series);
+    this.#calls.set(key, series);
+    return series;
   }
 
   #countAttempt(operation: Operation, record: AttemptRecord): void {
@@ -125,11 +130,12 @@ export class CallMetrics implements Watcher {
         "gen_ai.provider.name": this.#providers.get(backend) ?? ownProvider,
         ...target,
       };
-      series = remember(this.#attempts, key, {
+      series = {
         attempts: this.#on.attempts.at({ ...target, "lintel.outcome": outcome }),
         duration: this.#on.clientDuration.at({ ...asked, ...errorType(outcome) }),
         firstChunk: this.#on.firstChunk.at(asked),
-      });
+      };
+      this.#attempts.set(key, series);
     }
     series.attempts.add(1);
     series.duration.record(durationMs / 1000);
@@ -147,14 +153,10 @@ export class CallMetrics implements Watcher {
         "gen_ai.token.type": type,
         "gen_ai.request.model": model,
       });
-    return remember(this.#tokens, key, { input: of("input"), output: of("output") });
+    const series: TokenSeries = { input: of("input"), output: of("output") };
+    this.#tokens.set(key, series);
+    return series;
   }
-}
-
-function remember<T>(into: Map<string, T>, key: string, value: T): T {
-  if (into.size >= mostRemembered) into.clear();
-  into.set(key, value);
-  return value;
 }
 
 const errorType = (outcome: string): Attributes =>

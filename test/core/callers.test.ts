@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Caller } from "../../src/core/call.js";
-import { Recent } from "../../src/core/callers/recent.js";
 import type { StoredToken, TokenChanges, TokenStore } from "../../src/core/callers/store.js";
 import { StoredTokens, type StoredTokensSettings } from "../../src/core/callers/stored.js";
 import type { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { Recent } from "../../src/core/recent.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { coreOf, run } from "../support/core.js";
 import { says, scripted } from "../support/scripted.js";

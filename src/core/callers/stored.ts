@@ -6,9 +6,9 @@
 import type { Caller } from "../call.js";
 import { LintelError } from "../errors.js";
 import { type Logger, reasonOf } from "../log.js";
+import { Recent } from "../recent.js";
 import { anonymousName, hashToken, isToken } from "../tokens.js";
 import { admit, callerOf, type KnownToken } from "./admit.js";
-import { Recent } from "./recent.js";
 import type { CallerSource } from "./source.js";
 import type { StoredToken, TokenStore } from "./store.js";
 

@@ -1,6 +1,7 @@
 /** Which limits a call has to keep. */
 import type { Caller } from "../call.js";
 import { fits } from "../pattern.js";
+import { Recent } from "../recent.js";
 import { unit } from "./prices.js";
 import type { CallerLimits, LimitSettings } from "./settings.js";
 import type { Counter } from "./store.js";
@@ -42,11 +43,11 @@ const mostRemembered = 10_000;
 export class Rules {
   readonly #settings: LimitSettings;
   readonly #global: readonly Rule[];
-  readonly #models = new Map<string, readonly Rule[]>();
-  readonly #callers = new Map<
+  readonly #models = new Recent<string, readonly Rule[]>(mostRemembered);
+  readonly #callers = new Recent<
     string,
     { limits: CallerLimits | undefined; rules: readonly Rule[] }
-  >();
+  >(mostRemembered);
 
   constructor(settings: LimitSettings) {
     this.#settings = settings;
@@ -67,7 +68,7 @@ export class Rules {
     const known = this.#callers.get(id);
     if (known && known.limits === limits) return known.rules;
     const rules = rulesOf(merged(everyone, limits), scopes.caller(id), "for this caller");
-    remember(this.#callers, id, { limits, rules });
+    this.#callers.set(id, { limits, rules });
     return rules;
   }
 
@@ -83,14 +84,9 @@ export class Rules {
           : `for the model ${name}`;
         return rulesOf(entry, scopes.model(entry.model), words);
       });
-    remember(this.#models, model, rules);
+    this.#models.set(model, rules);
     return rules;
   }
-}
-
-function remember<T>(into: Map<string, T>, key: string, value: T): void {
-  if (into.size >= mostRemembered) into.clear();
-  into.set(key, value);
 }
 
 function merged(everyone: CallerLimits = {}, own: CallerLimits = {}): CallerLimits {
