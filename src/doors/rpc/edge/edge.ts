@@ -10,6 +10,7 @@ import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bu
 import type { ConnectError } from "@connectrpc/connect";
 import { type CallSignal, Cancellation } from "../../../core/cancellation.js";
 import { callerLeft, LintelError } from "../../../core/errors.js";
+import type { StreamHandler } from "../../../server/http2.js";
 import type { Connection } from "../../forwarded.js";
 import { GrpcAnswer, type Metadata } from "./answer.js";
 import { isPlain, type Malformed, readMessage, timeoutIn } from "./request.js";
@@ -43,9 +44,6 @@ export interface EdgeRunning {
 
 /** A method. Never throws: everything that goes wrong comes through `messages`. */
 export type EdgeMethod = (call: EdgeCall) => EdgeRunning;
-
-/** Takes a stream, or leaves it alone and says `false`. */
-type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean;
 
 interface Entry {
   readonly method: DescMethod;
