@@ -1,4 +1,4 @@
-/** Waiting that ends when a signal aborts. */
+/** Waiting that ends: when a signal aborts, or after a while. */
 import { type CallSignal, Cancellation } from "./cancellation.js";
 import { LintelError } from "./errors.js";
 
@@ -19,4 +19,15 @@ export function timeLimit(ms: number): CallSignal {
   const late = () => limit.abort(new LintelError("timeout", "the model server took too long"));
   setTimeout(late, ms).unref();
   return limit;
+}
+
+/**
+ * The promise, or an error where it takes longer.
+ * @param ms milliseconds
+ */
+export function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+    void promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }

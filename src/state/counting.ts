@@ -1,5 +1,5 @@
 /** Where calls are counted, first answers kept, and targets told of: in this process, or in Redis for all replicas. */
-import { setTimeout } from "node:timers/promises";
+import { inTime } from "../core/abort.js";
 import type { IdempotencyStore } from "../core/idempotency/store.js";
 import { usedCounters } from "../core/limits/history.js";
 import type { LimitSettings } from "../core/limits/settings.js";
@@ -52,7 +52,7 @@ export async function openCounting(
   const kept = idempotency && memoryIdempotency(idempotency);
   try {
     const used = history
-      ? await inTime(usedCounters(history, settings.limits, callersOwn, Date.now()))
+      ? await inTime(usedCounters(history, settings.limits, callersOwn, Date.now()), startMs)
       : [];
     for (const { key, period, ...entry } of used) {
       const span = { type: "calendar", period } as const;
@@ -73,14 +73,6 @@ export async function openCounting(
       await kept?.close();
     },
   };
-}
-
-/** A database that does not answer holds up no start. */
-function inTime<T>(promise: Promise<T>): Promise<T> {
-  const late = setTimeout(startMs, undefined, { ref: false }).then(() => {
-    throw new Error("the database does not answer");
-  });
-  return Promise.race([promise, late]);
 }
 
 async function openRedis(

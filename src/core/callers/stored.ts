@@ -3,6 +3,7 @@
  * I/O, and goes on working while the database is away. Changes, revocations
  * among them, arrive by asking for what changed, every `refreshMs`.
  */
+import { inTime } from "../abort.js";
 import type { Caller } from "../call.js";
 import { LintelError } from "../errors.js";
 import { type Logger, reasonOf } from "../log.js";
@@ -138,7 +139,8 @@ export class StoredTokens implements CallerSource {
       for (const [hash] of batch) this.#queue.delete(hash);
       try {
         const version = this.#version;
-        const tokens = await inTime(this.#store.find(batch.map(([hash]) => hash)));
+        const answer = this.#store.find(batch.map(([hash]) => hash));
+        const tokens = await inTime(answer, answerMs);
         if (version !== this.#version) {
           // A change that came in between may be one of these tokens': what was read is stale.
           for (const [hash, waiting] of batch) {
@@ -219,15 +221,6 @@ export class StoredTokens implements CallerSource {
     // Found out by a question between two times of following changes, which may be far apart.
     if (this.#timer && !this.#closed) this.#schedule();
   }
-}
-
-/** An answer of the store, which may hang for longer than callers should. */
-function inTime<T>(answer: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const tooLate = () => reject(new Error(`no answer within ${answerMs} ms`));
-    const timer = setTimeout(tooLate, answerMs);
-    answer.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
 }
 
 /** What is remembered of a stored token, by each hash that leads to it. */
