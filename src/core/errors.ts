@@ -195,6 +195,12 @@ export const callerLeft = () => new LintelError("cancelled", "the caller left");
 /** This process is about to leave. */
 export const shuttingDown = () => new LintelError("shutting_down", "this gateway is shutting down");
 
+/** The error for a model that is not there. @param param what named it */
+export function noModel(name: string, param: string): LintelError {
+  const message = `there is no model ${JSON.stringify(name.slice(0, 200))}`;
+  return new LintelError("model_not_found", message, { param });
+}
+
 /**
  * Makes a `LintelError` of whatever was thrown. A thing that nobody foresaw
  * becomes `internal`, and its own words stay in `cause`.

@@ -1,7 +1,7 @@
 /** Which models there are, and under which names. */
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../backend.js";
-import { LintelError } from "../errors.js";
+import { LintelError, noModel } from "../errors.js";
 import type { Input, MethodName } from "../methods.js";
 import { configured } from "../model.js";
 import { fits, restOf } from "../pattern.js";
@@ -72,9 +72,9 @@ export class Catalogue {
     const fitting = found.targets.filter(({ model }) => model.task === task);
     if (fitting.length > 0) return { ...found, targets: fitting };
     const param = task === Task.CHAT ? "model" : "model_id";
-    const message = first
-      ? `the model ${JSON.stringify(wanted)} ${task === Task.CHAT ? "does not chat" : "does not make images"}`
-      : `there is no model ${JSON.stringify(wanted.slice(0, 200))}`;
+    if (!first) throw noModel(wanted, param);
+    const not = task === Task.CHAT ? "does not chat" : "does not make images";
+    const message = `the model ${JSON.stringify(wanted)} ${not}`;
     throw new LintelError("model_not_found", message, { param });
   }
 

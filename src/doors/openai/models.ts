@@ -1,6 +1,6 @@
 /** The models as OpenAI's clients list them. */
 import type { ListModelsResponse, Model } from "../../../gen/lintel/v1/models_pb.js";
-import { LintelError } from "../../core/errors.js";
+import { noModel } from "../../core/errors.js";
 
 /** The list as JSON text. */
 export function modelList({ models }: ListModelsResponse): string {
@@ -14,11 +14,7 @@ export function modelList({ models }: ListModelsResponse): string {
 export function oneModel({ models }: ListModelsResponse, id: string): string {
   const model = models.find((m) => m.id === id);
   if (model) return JSON.stringify(modelObject(model));
-  throw new LintelError(
-    "model_not_found",
-    `there is no model ${JSON.stringify(id.slice(0, 200))}`,
-    { param: "model" },
-  );
+  throw noModel(id, "model");
 }
 
 const modelObject = ({ id, created }: Model) => ({
