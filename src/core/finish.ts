@@ -45,10 +45,9 @@ export function finisher(tools: FinishTools): Finish {
         throw new LintelError("content_blocked", "the safety check found an image harmful");
       }
       if (nsfw && action === "blur") data = await blur(data, call.signal);
-      const mimeType = "image/png";
-      const media: Media = { ...made, url: "", nsfw, data, mimeType };
+      const media: Media = { ...made, url: "", nsfw, data, mimeType: "image/png" };
       if (!store) return media;
-      media.url = await store.put(data, mimeType, call.baseUrl);
+      media.url = await store.put(data, call.baseUrl);
       if (!call.request.includeData) media.data = none;
       return media;
     },

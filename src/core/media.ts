@@ -11,7 +11,7 @@ export interface ByteRange {
 
 /** An image in the store, open to be read. */
 export interface StoredMedia {
-  /** Media type, for example `image/png`. */
+  /** Media type: `image/png`. */
   readonly mimeType: string;
   /** Bytes. */
   readonly size: number;
@@ -32,7 +32,7 @@ export interface MediaStore {
    * @returns its address for callers: absolute, or a `data:` URL
    * @throws LintelError `internal` if it can't be written
    */
-  put(data: Uint8Array, mimeType: string, baseUrl?: string): Promise<string>;
+  put(png: Uint8Array, baseUrl?: string): Promise<string>;
   /** The image, or `undefined` if there is none of that name or it expired. */
   get(name: string): Promise<StoredMedia | undefined>;
   /** Forgets an image; nothing happens if it is not there. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { LintelError } from "../core/errors.js";
 import type { MediaStore, StoredMedia } from "../core/media.js";
 import { openDirectory } from "./directory.js";
-import { newName, typeOfName } from "./name.js";
+import { isName, newName, storedType } from "./name.js";
 import { type Listed, Retention, type RetentionSettings } from "./retention.js";
 
 /** Settings of the store. */
@@ -54,8 +54,8 @@ class FilesystemStore implements FilesystemMedia {
     );
   }
 
-  async put(data: Uint8Array, mimeType: string, baseUrl = this.#baseUrl()): Promise<string> {
-    const name = newName(mimeType);
+  async put(data: Uint8Array, baseUrl = this.#baseUrl()): Promise<string> {
+    const name = newName();
     const draft = join(this.directory, `.${name}.tmp`);
     try {
       await this.#retention.store(data.byteLength, async () => {
@@ -87,8 +87,7 @@ class FilesystemStore implements FilesystemMedia {
   }
 
   async get(name: string): Promise<StoredMedia | undefined> {
-    const mimeType = typeOfName(name);
-    if (!mimeType) return undefined;
+    if (!isName(name)) return undefined;
     const file = await open(join(this.directory, name), "r").catch(ifMissing);
     if (!file) return undefined;
     const { mtimeMs, size } = await file.stat();
@@ -97,7 +96,7 @@ class FilesystemStore implements FilesystemMedia {
       return undefined;
     }
     return {
-      mimeType,
+      mimeType: storedType,
       size,
       expiresAt: this.#retention.expiresAt(mtimeMs),
       read: (range) => file.createReadStream({ start: 0, ...range }),
@@ -106,7 +105,7 @@ class FilesystemStore implements FilesystemMedia {
   }
 
   async delete(name: string): Promise<void> {
-    if (typeOfName(name)) await this.#remove(name);
+    if (isName(name)) await this.#remove(name);
   }
 
   async #remove(name: string): Promise<void> {
@@ -127,7 +126,7 @@ class FilesystemStore implements FilesystemMedia {
     const images: Listed[] = [];
     for (const name of await readdir(this.directory)) {
       const draft = draftPattern.test(name);
-      if (!draft && !typeOfName(name)) continue;
+      if (!draft && !isName(name)) continue;
       const found = await stat(join(this.directory, name)).catch(ifMissing);
       if (!found) continue;
       const { size: bytes, mtimeMs: storedAt } = found;

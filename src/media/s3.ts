@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
 import { LintelError } from "../core/errors.js";
 import type { MediaStore, StoredMedia } from "../core/media.js";
-import { newName, typeOfName } from "./name.js";
+import { isName, newName, storedType } from "./name.js";
 import { type Listed, Retention, type RetentionSettings } from "./retention.js";
 
 /** Settings of the store. */
@@ -112,13 +112,13 @@ class S3Store implements S3Media {
     );
   }
 
-  async put(data: Uint8Array, mimeType: string, baseUrl?: string): Promise<string> {
-    const name = newName(mimeType);
+  async put(data: Uint8Array, baseUrl?: string): Promise<string> {
+    const name = newName();
     const seconds = Math.floor(this.#settings.ttlMs / 1000);
     const object = new this.#sdk.PutObjectCommand({
       ...this.#object(name),
       Body: data,
-      ContentType: mimeType,
+      ContentType: storedType,
       CacheControl: `private, max-age=${seconds}, immutable`,
     });
     try {
@@ -141,8 +141,7 @@ class S3Store implements S3Media {
   }
 
   async get(name: string): Promise<StoredMedia | undefined> {
-    const mimeType = typeOfName(name);
-    if (!mimeType) return undefined;
+    if (!isName(name)) return undefined;
     const head = await this.#client
       .send(new this.#sdk.HeadObjectCommand(this.#object(name)))
       .catch(ifMissing);
@@ -150,7 +149,7 @@ class S3Store implements S3Media {
     const storedAt = head.LastModified?.getTime() ?? 0;
     if (this.#retention.expired(storedAt)) return undefined;
     return {
-      mimeType,
+      mimeType: storedType,
       size: head.ContentLength ?? 0,
       expiresAt: this.#retention.expiresAt(storedAt),
       read: (range) => Readable.from(this.#read(name, range)),
@@ -167,7 +166,7 @@ class S3Store implements S3Media {
   }
 
   async delete(name: string): Promise<void> {
-    if (typeOfName(name)) await this.#remove(name);
+    if (isName(name)) await this.#remove(name);
   }
 
   async #remove(name: string, abortSignal?: AbortSignal): Promise<void> {
@@ -197,7 +196,7 @@ class S3Store implements S3Media {
     for await (const { Contents = [] } of pages) {
       for (const { Key = "", Size = 0, LastModified } of Contents) {
         const name = Key.slice(Prefix.length);
-        if (!typeOfName(name)) continue;
+        if (!isName(name)) continue;
         images.push({ name, bytes: Size, storedAt: LastModified?.getTime() ?? 0 });
       }
     }

@@ -37,9 +37,9 @@ async function coreWith(backend: Backend) {
   const store = memoryStore(() => "http://localhost");
   const media = {
     ...store,
-    put: (data: Uint8Array, mimeType: string) => {
-      put.push(data);
-      return store.put(data, mimeType);
+    put: (png: Uint8Array) => {
+      put.push(png);
+      return store.put(png);
     },
   };
   return { core: coreOf([backend], {}, { sanitize: sanitizePng, media }), put };

@@ -22,9 +22,7 @@ export function storeContract(kind: string, open: () => Promise<MediaStore>): vo
     test("images come back as they were put, under a name of 128 random bits", async () => {
       const store = await open();
       const before = Date.now();
-      const urls = await Promise.all(
-        [1, 2, 3].map((size) => store.put(Buffer.alloc(size, 7), "image/png")),
-      );
+      const urls = await Promise.all([1, 2, 3].map((size) => store.put(Buffer.alloc(size, 7))));
       expect(new Set(urls).size).toBe(3);
       for (const [i, url] of urls.entries()) {
         const name = nameIn(url);
@@ -39,15 +37,14 @@ export function storeContract(kind: string, open: () => Promise<MediaStore>): vo
 
     test("parts of an image can be read", async () => {
       const store = await open();
-      const name = nameIn(await store.put(Buffer.from("0123456789"), "image/webp"));
-      expect(name).toMatch(/\.webp$/);
+      const name = nameIn(await store.put(Buffer.from("0123456789")));
       expect(String(await bytesOf(store, name, { start: 2, end: 4 }))).toBe("234");
       expect(String(await bytesOf(store, name, { start: 9, end: 9 }))).toBe("9");
     });
 
     test("images are gone once they are deleted, and deleting again is no error", async () => {
       const store = await open();
-      const name = nameIn(await store.put(Buffer.alloc(3), "image/png"));
+      const name = nameIn(await store.put(Buffer.alloc(3)));
       await store.delete(name);
       await store.delete(name);
       expect(await store.get(name)).toBeUndefined();
@@ -64,13 +61,6 @@ export function storeContract(kind: string, open: () => Promise<MediaStore>): vo
       ]) {
         expect(await store.get(name)).toBeUndefined();
       }
-    });
-
-    test("only images are taken", async () => {
-      const store = await open();
-      await expect(store.put(Buffer.alloc(3), "text/html")).rejects.toMatchObject({
-        code: "internal",
-      });
     });
   });
 }

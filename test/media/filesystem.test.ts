@@ -55,7 +55,7 @@ storeContract("filesystem", async () => (await storeOf()).store);
 describe("age", () => {
   test("an image is served until it is as old as allowed, swept or not", async () => {
     const { store, clock, files } = await storeOf({ ttlMs: 2 * hour });
-    const name = nameIn(await store.put(bytes(3), "image/png"));
+    const name = nameIn(await store.put(bytes(3)));
     clock.now += 2 * hour - 1;
     expect(await bytesOf(store, name)).toEqual(bytes(3));
     clock.now += 1;
@@ -67,7 +67,7 @@ describe("age", () => {
 
   test("what is too old at the start goes", async () => {
     const { store, clock } = await storeOf();
-    await store.put(bytes(3), "image/png");
+    await store.put(bytes(3));
     const later = await storeOf({
       directory: store.directory,
       now: () => clock.now + 25 * hour,
@@ -82,7 +82,7 @@ describe("total size", () => {
     const names: string[] = [];
     for (let i = 0; i < 8; i++) {
       clock.now += 1000;
-      names.push(nameIn(await store.put(bytes(300), "image/png")));
+      names.push(nameIn(await store.put(bytes(300))));
       expect(files().length * 300).toBeLessThanOrEqual(1000);
       expect(files()).toContain(names.at(-1));
     }
@@ -94,8 +94,8 @@ describe("total size", () => {
 
   test("images that come at the same time count too", async () => {
     const { store, files } = await storeOf({ maxBytes: 1000 });
-    await Promise.all([1, 2, 3].map(() => store.put(bytes(300), "image/png")));
-    await Promise.all([1, 2, 3].map(() => store.put(bytes(300), "image/png")));
+    await Promise.all([1, 2, 3].map(() => store.put(bytes(300))));
+    await Promise.all([1, 2, 3].map(() => store.put(bytes(300))));
     await store.sweep();
     expect(files().length * 300).toBeLessThanOrEqual(1000);
   });
@@ -119,7 +119,7 @@ describe("an image that can't be deleted", () => {
 
   test("does not keep others for longer, and each sweep says so once", async () => {
     const { store, clock, files, said } = await stuckStore({ ttlMs: hour });
-    await store.put(bytes(3), "image/png");
+    await store.put(bytes(3));
     clock.now += hour;
     said.length = 0;
     await store.sweep();
@@ -132,7 +132,7 @@ describe("an image that can't be deleted", () => {
     let newest = "";
     for (let i = 0; i < 8; i++) {
       clock.now += 1000;
-      newest = nameIn(await store.put(bytes(300), "image/png"));
+      newest = nameIn(await store.put(bytes(300)));
       expect((files().length - 1) * 300).toBeLessThanOrEqual(1000);
       expect(files()).toContain(newest);
     }
@@ -145,7 +145,7 @@ describe("an image that can't be deleted", () => {
     await mkdir(join(directory, draft));
     utimesSync(join(directory, draft), 1, 1);
     const { store, clock, files } = await storeOf({ directory, maxBytes: 1e6 });
-    await store.put(bytes(3), "image/png");
+    await store.put(bytes(3));
     clock.now += 24 * hour;
     await store.sweep();
     expect(files()).toEqual([draft]);
@@ -210,7 +210,7 @@ describe("the folder", () => {
     const broken = await storeOf({ directory: join(store.directory, "sub") });
     const { rm } = await import("node:fs/promises");
     await rm(broken.store.directory, { recursive: true });
-    const put = broken.store.put(bytes(3), "image/png");
+    const put = broken.store.put(bytes(3));
     await expect(put).rejects.toMatchObject({
       code: "internal",
       message: "the image could not be stored",
@@ -233,7 +233,7 @@ describe("the folder", () => {
 
 test("images inside of the response are not kept", async () => {
   const store = inlineMedia();
-  expect(await store.put(Buffer.from("abc"), "image/png")).toBe("data:image/png;base64,YWJj");
+  expect(await store.put(Buffer.from("abc"))).toBe("data:image/png;base64,YWJj");
 });
 
 test("a process that is killed while it writes leaves no broken image to be served", async () => {

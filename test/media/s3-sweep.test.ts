@@ -67,7 +67,7 @@ test("an image does not wait for the room that it needs", async () => {
   });
   const store = await open(server, { maxBytes: 1000 });
   await store.sweep();
-  const name = nameIn(await store.put(Buffer.alloc(100), "image/png"));
+  const name = nameIn(await store.put(Buffer.alloc(100)));
   expect(server.objects.has(name)).toBe(true);
   expect(server.objects.size).toBe(11);
   held.lift();
@@ -103,7 +103,7 @@ test("objects that can't be deleted do not keep the others, and images do not as
   expect([...server.objects.keys()]).toEqual([...locked]);
   expect(said).toMatchObject([{ name: names(1)[0], count: 20 }]);
   const before = server.asked.length;
-  for (let i = 0; i < 3; i++) await store.put(Buffer.alloc(10), "image/png");
+  for (let i = 0; i < 3; i++) await store.put(Buffer.alloc(10));
   expect(server.asked.slice(before)).toEqual(["PUT", "PUT", "PUT"]);
 });
 

@@ -15,6 +15,6 @@ const image = new PNG({ width: 256, height: 256 });
 for (let i = 0; i < image.data.length; i++) image.data[i] = (i * 2654435761) >>> 13;
 const png = PNG.sync.write(image);
 for (let round = 0; round < 2000; round++) {
-  await Promise.all([1, 2, 3, 4].map(() => store.put(png, "image/png")));
+  await Promise.all([1, 2, 3, 4].map(() => store.put(png)));
   if (round === 3) process.stdout.write("some are there\n");
 }
