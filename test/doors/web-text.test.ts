@@ -1,13 +1,15 @@
 /** gRPC-Web as text, byte by byte: what the `grpc-web` package sends and reads. */
+import { randomBytes } from "node:crypto";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
+import { Code, type ConnectError, createContextValues } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { afterAll, describe, expect, it } from "vitest";
 import { LLMRequestSchema, LLMResponseSchema } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
+import { inWebForm } from "../../src/doors/rpc/web-text.js";
 import { http2, session } from "../server/serve.js";
 import { piece, says, scripted } from "../support/scripted.js";
 import { hello, serveRpc } from "./rpc-server.js";
@@ -168,6 +170,32 @@ describe("answers", () => {
     expect(pieces.slice(0, 4)).toEqual(["a", "bb", "ccc", ""]);
     expect(pieces[4]).toMatch(/^grpc-status: 0\r\n/);
     expect(pieces).toHaveLength(5);
+  });
+
+  it("a large message leaves in pieces that are padded at its end only", async () => {
+    const large = randomBytes(1_000_000);
+    async function* bodyOf(...parts: Uint8Array[]) {
+      yield* parts;
+    }
+    const request = {
+      httpVersion: "1.1",
+      method: "POST",
+      url: `${url}${whole}`,
+      header: new Headers(headers),
+      signal: new AbortController().signal,
+      body: bodyOf(),
+      contextValues: createContextValues(),
+    };
+    const header = new Headers({ "content-type": "application/grpc-web+proto" });
+    const { body } = await inWebForm(request, async () => ({
+      status: 200,
+      header,
+      body: bodyOf(large, Buffer.from("end")),
+    }));
+    const pieces: string[] = [];
+    for await (const piece of body ?? []) pieces.push(Buffer.from(piece).toString("latin1"));
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(100_000);
+    expect(pieces.join("")).toBe(base64(large) + base64(Buffer.from("end")));
   });
 
   it("an error is in the trailers", async () => {
