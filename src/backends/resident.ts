@@ -3,10 +3,19 @@
  * A backend whose models can do that is a `ResidentBackend`; how many may be in
  * memory at once is for others to decide, through `BackendContext.admit`.
  */
+import { State } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../core/backend.js";
 
 /** Where a model is: not in memory, on its way there, there, or it can't get there. */
 export type ResidentState = "idle" | "loading" | "ready" | "failed";
+
+/** The same for the list of models. */
+export const residentStates = {
+  idle: State.IDLE,
+  loading: State.LOADING,
+  ready: State.READY,
+  failed: State.FAILED,
+} as const satisfies Record<ResidentState, State>;
 
 /** A model that can't be loaded is tried again by a call that comes so much later, milliseconds. */
 export const retryMs = 10_000;

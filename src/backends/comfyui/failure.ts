@@ -1,5 +1,6 @@
 /** What ComfyUI says that went wrong, in words that name the node and its input. */
 import { invalidValue, LintelError } from "../../core/errors.js";
+import { nonsense } from "../http/failure.js";
 import { isObject, type JsonObject, parseJson, string } from "../http/json.js";
 import type { InputMap } from "./schema.js";
 import { fieldOf } from "./workflow.js";
@@ -32,7 +33,7 @@ export function refusalOf(body: string, map: InputMap): LintelError | undefined 
   if (own) return invalidValue(fieldOf(map, own.node, own.input) ?? "", lowered(own.message));
   const what = all || errorWords(answer);
   if (!what) return undefined;
-  return failed(`refused the workflow: ${what}`.slice(0, 500), cause);
+  return nonsense(`refused the workflow: ${what}`.slice(0, 500), cause);
 }
 
 /** One thing that is wrong with one node. */
@@ -74,18 +75,14 @@ function errorWords({ error }: JsonObject): string {
 export function executionFailure(details: JsonObject): LintelError {
   const node = `node ${string(details.node_id)} (${string(details.node_type)})`;
   const said = `${string(details.exception_type)}: ${string(details.exception_message)}`;
-  return failed(`failed in ${node}`, new Error(said.slice(0, 2000)));
+  return nonsense(`failed in ${node}`, new Error(said.slice(0, 2000)));
 }
 
 /** The error for work that somebody else interrupted. */
-export const interrupted = () => failed("was interrupted in its work");
+export const interrupted = () => nonsense("was interrupted in its work");
 
 /** The error for a prompt that is neither queued nor done: a server that was started again makes nothing of it. */
 export const lost = () =>
   new LintelError("upstream_failed", "the model server does not know the request any more", {
     retry: "anywhere",
   });
-
-function failed(what: string, cause?: unknown): LintelError {
-  return new LintelError("upstream_failed", `the model server ${what}`, { cause });
-}

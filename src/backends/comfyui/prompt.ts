@@ -7,7 +7,7 @@ import type { LintelError } from "../../core/errors.js";
 import { ask, askJson } from "../http/ask.js";
 import { failureOf, nonsense } from "../http/failure.js";
 import { asPng, imageLimit } from "../http/image.js";
-import { isObject, type JsonObject, string } from "../http/json.js";
+import { isObject, type JsonObject, parseJson, string } from "../http/json.js";
 import type { LargeAnswer } from "../http/large.js";
 import { executionFailure, interrupted, lost, refusalOf } from "./failure.js";
 import type { Site } from "./inventory.js";
@@ -207,12 +207,10 @@ export class Prompt {
   }
 }
 
+/** The id in the answer to a prompt; empty where there is none. */
 function idOf(text: string): string {
-  try {
-    return string((JSON.parse(text) as JsonObject).prompt_id);
-  } catch {
-    return "";
-  }
+  const answer = parseJson(text);
+  return isObject(answer) ? string(answer.prompt_id) : "";
 }
 
 /** Entries of the queue: `[number, id, …]`. A lower number is served before. */

@@ -1,6 +1,6 @@
 /** Images as servers send them, made into the contract's: PNG. */
-import { LintelError } from "../../core/errors.js";
 import { importInstalled } from "../../installed.js";
+import { nonsense } from "./failure.js";
 
 /** Most bytes of one image as a server sends it. */
 export const imageLimit = 64 * 1024 * 1024;
@@ -50,13 +50,13 @@ export async function asPng(
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   const format = formats.find(([, matches]) => matches(bytes))?.[0];
   if (format === "PNG") {
-    if (data.length < pngHeader) throw failed("answered with a broken image");
+    if (data.length < pngHeader) throw nonsense("answered with a broken image");
     return data;
   }
-  if (!format) throw failed("answered with something that is not an image");
+  if (!format) throw nonsense("answered with something that is not an image");
   const convert = await load();
   if (!convert) {
-    throw failed(
+    throw nonsense(
       `answered with an image in ${format}, not PNG`,
       new Error("to have other formats converted to PNG: npm install sharp"),
     );
@@ -64,7 +64,7 @@ export async function asPng(
   try {
     return await convert(bytes, { limitInputPixels: pixelLimit }).png().toBuffer();
   } catch (cause) {
-    throw failed("answered with a broken image", cause);
+    throw nonsense("answered with a broken image", cause);
   }
 }
 
@@ -80,8 +80,4 @@ export async function imageOfBase64(text: string): Promise<Uint8Array> {
 }
 
 /** The error for an image above `imageLimit`. */
-export const tooLarge = () => failed("answered with an image that is too large");
-
-function failed(what: string, cause?: unknown): LintelError {
-  return new LintelError("upstream_failed", `the model server ${what}`, { cause });
-}
+export const tooLarge = () => nonsense("answered with an image that is too large");

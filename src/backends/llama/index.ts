@@ -11,7 +11,13 @@ import type { Output } from "../../core/methods.js";
 import { modelOf } from "../../core/model.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
 import { ggufName } from "../local.js";
-import { type Resident, type ResidentBackend, type ResidentState, retryMs } from "../resident.js";
+import {
+  type Resident,
+  type ResidentBackend,
+  type ResidentState,
+  residentStates,
+  retryMs,
+} from "../resident.js";
 import { Running } from "../running.js";
 import { generate } from "./generate.js";
 import { bytesOf } from "./memory.js";
@@ -25,13 +31,6 @@ export const llamaSupports = ["temperature", "max_tokens", "top_p", "top_k", "se
 /** A backend of the kind `llama`. */
 export const createLlamaBackend: CreateBackend<LlamaConfig> = (config, context) =>
   new LlamaBackend(config, context);
-
-const states = {
-  idle: State.IDLE,
-  loading: State.LOADING,
-  ready: State.READY,
-  failed: State.FAILED,
-} as const satisfies Record<ResidentState, State>;
 
 class LlamaBackend implements ResidentBackend {
   readonly name: string;
@@ -153,7 +152,7 @@ class LlamaBackend implements ResidentBackend {
   #become(state: ResidentState, failure: unknown): void {
     const { id = "", source, maxTokens } = this.#models[0] ?? {};
     if (state !== "failed") {
-      this.#update({ state: states[state], stateDetail: "" });
+      this.#update({ state: residentStates[state], stateDetail: "" });
       if (state === "ready") this.#context.log.info({ model: id, maxTokens }, "model loaded");
       return;
     }

@@ -4,26 +4,24 @@ import { availableParallelism } from "node:os";
 import { basename, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
-import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
+import type { Model } from "../../../gen/lintel/v1/models_pb.js";
 import { unlessAborted } from "../../core/abort.js";
 import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import type { BackendContext } from "../kind.js";
-import type { Resident, ResidentBackend, ResidentState } from "../resident.js";
+import {
+  type Resident,
+  type ResidentBackend,
+  type ResidentState,
+  residentStates,
+} from "../resident.js";
 import { type EngineEvent, type EngineState, ImageEngine } from "./engine.js";
 import { jobOf } from "./job.js";
 import { findLoras } from "./lora/list.js";
 import { describeModel, memoryIn } from "./model.js";
 import { enginePackages, type ImageJob, type Packages } from "./protocol.js";
 import type { OnnxConfig } from "./schema.js";
-
-const states = {
-  idle: State.IDLE,
-  loading: State.LOADING,
-  ready: State.READY,
-  failed: State.FAILED,
-} as const satisfies Record<ResidentState, State>;
 
 const queueDefault = 16;
 
@@ -43,7 +41,9 @@ export function createOnnxBackend(
   let loras = findLoras(folder, more);
   const lazy = config.load === "lazy";
   let state: ResidentState = lazy ? "idle" : "loading";
-  let models: readonly Model[] = [describeModel(id, folder, [...loras.keys()], bar, states[state])];
+  let models: readonly Model[] = [
+    describeModel(id, folder, [...loras.keys()], bar, residentStates[state]),
+  ];
   let lastUsed = 0;
   let closed = false;
 
@@ -60,14 +60,14 @@ export function createOnnxBackend(
   /** The folder may have been mended, or filled, since it was looked at. */
   const lookAnew = () => {
     lookForLoras();
-    const now = describeModel(id, folder, [...loras.keys()], bar, states[state]);
+    const now = describeModel(id, folder, [...loras.keys()], bar, residentStates[state]);
     update({ ...now, created: models[0]?.created ?? now.created });
   };
 
   const onState = (next: EngineState) => {
     state = next.name;
     const detail = next.name === "failed" ? next.detail : "";
-    update({ state: states[next.name], stateDetail: detail });
+    update({ state: residentStates[next.name], stateDetail: detail });
     if (next.name === "loading") lookAnew();
     const fields = { backend: config.name, model: id };
     if (next.name === "ready") log.info(fields, "image model is ready");
