@@ -8,6 +8,7 @@ import { invalidValue, LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { parseLoras } from "../../core/loras.js";
 import { modelOf } from "../../core/model.js";
+import { byLowerName } from "../http/fields.js";
 import { Listing } from "../http/listing.js";
 import { Transport } from "../http/transport.js";
 import { Running } from "../running.js";
@@ -61,9 +62,7 @@ export class Server implements Site {
     const url = new URL(config.url);
     const base = url.pathname.replace(/\/+$/, "");
     this.at = (path) => `${base}${path}`;
-    this.#headers = Object.fromEntries(
-      Object.entries(config.headers).map(([name, value]) => [name.toLowerCase(), value]),
-    );
+    this.#headers = byLowerName(config.headers);
     this.#workflows = {
       sd: shippedWorkflow("sd", config),
       sdxl: shippedWorkflow("sdxl", config),

@@ -13,6 +13,10 @@ export const headerName = () =>
 export const headerValue = () =>
   z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "must be a header's value on one line" });
 
+/** Headers by their names in lower case, as those are that requests bring themselves. */
+export const byLowerName = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
 /**
  * No user and no password in an address: it may be logged, they may not.
  * @param instead fields that user and password belong to

@@ -4,6 +4,7 @@ import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { ask, bodyOf } from "../http/ask.js";
+import { byLowerName } from "../http/fields.js";
 import { Guard } from "../http/guard.js";
 import { Transport } from "../http/transport.js";
 import type { BackendContext } from "../kind.js";
@@ -26,7 +27,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
   const url = new URL(config.url);
   const headers = {
     ...(config.api_key && { authorization: `Bearer ${config.api_key}` }),
-    ...Object.fromEntries(Object.entries(config.headers).map(([k, v]) => [k.toLowerCase(), v])),
+    ...byLowerName(config.headers),
   };
   const transport = new Transport({
     origin: address.origin,

@@ -1,6 +1,7 @@
 /** The kind `rest`: another gateway of this contract, over its REST operations. */
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
+import { byLowerName } from "../http/fields.js";
 import { Guard } from "../http/guard.js";
 import { Transport } from "../http/transport.js";
 import { fromConfiguration } from "../node/models.js";
@@ -17,7 +18,7 @@ export function createRestBackend(config: RestConfig): Backend {
   const { origin, path } = addressOf(config.url);
   const headers = {
     authorization: `Bearer ${config.token}`,
-    ...Object.fromEntries(Object.entries(config.headers).map(([k, v]) => [k.toLowerCase(), v])),
+    ...byLowerName(config.headers),
   };
   const { connect, first_token: first, idle } = config.timeouts;
   const transport = new Transport({

@@ -6,6 +6,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
+import { byLowerName } from "../http/fields.js";
 import { Listing } from "../http/listing.js";
 import { Transport } from "../http/transport.js";
 import { Running } from "../running.js";
@@ -177,6 +178,6 @@ function headersOf({ username, password = "", headers }: SdapiConfig): Record<st
   const basic = Buffer.from(`${username}:${password}`, "utf8").toString("base64");
   return {
     ...(username && { authorization: `Basic ${basic}` }),
-    ...Object.fromEntries(Object.entries(headers).map(([k, v]) => [k.toLowerCase(), v])),
+    ...byLowerName(headers),
   };
 }
