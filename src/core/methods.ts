@@ -6,7 +6,7 @@
 import type { MessageShape } from "@bufbuild/protobuf";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
-import { ModelsService } from "../../gen/lintel/v1/models_pb.js";
+import { ModelsService, Task } from "../../gen/lintel/v1/models_pb.js";
 
 /** Services that a backend can serve. */
 export const backendServices = [ChatService, TextToImageService] as const;
@@ -39,3 +39,14 @@ export const methods = {
 /** Whether a method answers with a completion, streamed or whole. */
 export const isChat = (method: MethodName): method is "chat" | "complete" =>
   method === "chat" || method === "complete";
+
+/**
+ * What kind of model a request asks for, and which: empty for the default one.
+ * @param method any that reaches a model
+ */
+export function askedModel(method: MethodName, request: Input<MethodName>) {
+  const { model = "", modelId = "" } = request as { model?: string; modelId?: string };
+  return isChat(method)
+    ? { task: Task.CHAT, name: model }
+    : { task: Task.TEXT_TO_IMAGE, name: modelId };
+}

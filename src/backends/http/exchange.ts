@@ -4,6 +4,7 @@ import type { Dispatcher } from "undici";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Enrolled } from "../../core/roster.js";
+import { longestTimerMs } from "../../core/timers.js";
 import { nonsense } from "./failure.js";
 import type { Headers } from "./retry-after.js";
 import { notConnected, transportError } from "./transport-error.js";
@@ -39,8 +40,6 @@ const highWater = 256 * 1024;
 /** What a server may still send after the end of the answer, in bytes and milliseconds. */
 const drainBytes = 64 * 1024;
 const drainMs = 1000;
-/** A longer time makes Node's timers fire at once. */
-const longestTimer = 2 ** 31 - 1;
 
 /** A waiter for the head or for bytes. */
 interface Waiter<T> {
@@ -238,7 +237,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     }
     clearTimeout(this.#timer);
     this.#timerMs = ms;
-    this.#timer = ms > 0 ? setTimeout(this.#onTimeout, Math.min(ms, longestTimer)) : undefined;
+    this.#timer = ms > 0 ? setTimeout(this.#onTimeout, Math.min(ms, longestTimerMs)) : undefined;
   }
 
   #stopTimer(): void {

@@ -1,6 +1,6 @@
 /** The book of one call's attempts: which run, which one answers, and what came of the others. */
 import type { Call, CallEnd } from "../call.js";
-import { LintelError, toLintelError } from "../errors.js";
+import { callerLeft, LintelError, toLintelError } from "../errors.js";
 import { Attempt, type Batch } from "./attempt.js";
 import { isDeadline } from "./blame.js";
 import type { Candidates } from "./candidates.js";
@@ -125,7 +125,7 @@ export class Attempts {
   end(code: Parameters<CallEnd["ended"]>[0], own: boolean): void {
     for (const attempt of this.#running) {
       attempt.end(code, own);
-      if (code !== "ok") attempt.giveUp(new LintelError("cancelled", "the caller left"));
+      if (code !== "ok") attempt.giveUp(callerLeft());
     }
   }
 

@@ -2,7 +2,7 @@
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../backend.js";
 import { LintelError, noModel } from "../errors.js";
-import type { Input, MethodName } from "../methods.js";
+import { askedModel, type Input, type MethodName } from "../methods.js";
 import { configured } from "../model.js";
 import { fits, restOf } from "../pattern.js";
 import type { CoreSettings, ModelSettings } from "../settings.js";
@@ -82,11 +82,9 @@ export class Catalogue {
   totalMs<M extends MethodName>(method: M, request: Input<M>): number {
     const { totalTimeoutMs } = this.#settings;
     if (!this.#timed || method === "listModels") return totalTimeoutMs;
-    const chat = method === "chat" || method === "complete";
-    const { model, modelId } = request as { model?: string; modelId?: string };
-    const task = chat ? Task.CHAT : Task.TEXT_TO_IMAGE;
+    const { task, name: asked } = askedModel(method, request);
     this.#refresh();
-    const name = (chat ? model : modelId) || this.#defaultOrNone(task);
+    const name = asked || this.#defaultOrNone(task);
     if (name === undefined) return totalTimeoutMs;
     return this.#lookUp(name).settings?.timeouts?.total ?? totalTimeoutMs;
   }

@@ -4,7 +4,7 @@
  * after it is the caller's to see.
  */
 import type { Call, CallEnd } from "../call.js";
-import { LintelError, toLintelError } from "../errors.js";
+import { callerLeft, type LintelError, toLintelError } from "../errors.js";
 import type { Attempt, Batch } from "./attempt.js";
 import { Attempts } from "./attempts.js";
 import { isDeadline } from "./blame.js";
@@ -84,7 +84,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     }
     for (;;) {
       signal.throwIfAborted();
-      if (this.#over) throw left();
+      if (this.#over) throw callerLeft();
       if (this.#unbegun) {
         const answer = await this.#ask(this.#unbegun);
         if (answer) return answer;
@@ -99,7 +99,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
         const place = await this.#waiting.next();
         if (place && "event" in place) return { done: false, value: [place] };
         // Whoever ended the call meanwhile has given the place back.
-        if (this.#over) throw left();
+        if (this.#over) throw callerLeft();
         this.#waiting = undefined;
         start = place && this.#attempts.begin(this.#targetOf(place), place.probe, clock.now());
       } else {
@@ -201,5 +201,3 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     return this.#candidates.all.find((target) => target.endpoint === endpoint) as Target;
   }
 }
-
-const left = () => new LintelError("cancelled", "the caller left");

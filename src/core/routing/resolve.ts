@@ -5,6 +5,7 @@ import type { Call, Middleware } from "../call.js";
 import type { CallSignal } from "../cancellation.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
+import { askedModel } from "../methods.js";
 import type { Catalogue, Found } from "./catalogue.js";
 import type { Target } from "./target.js";
 
@@ -72,20 +73,16 @@ function lookUpAfter(
 }
 
 function lookUp(call: Call, catalogue: Catalogue): Found {
-  const chat = call.method === "chat" || call.method === "complete";
-  const { model, modelId } = call.request as { model?: string; modelId?: string };
-  const found = catalogue.find(
-    (chat ? model : modelId) ?? "",
-    chat ? Task.CHAT : Task.TEXT_TO_IMAGE,
-  );
+  const { task, name } = askedModel(call.method, call.request);
+  const found = catalogue.find(name, task);
   call.attributes.model = found.name;
   // A token may name the model, or an alias of it.
-  const asked = (chat ? model : modelId) || found.name;
+  const asked = name || found.name;
   if (mayUse(call.caller, found.name) || mayUse(call.caller, asked)) return found;
   throw new LintelError(
     "model_not_allowed",
     `this token may not use the model ${JSON.stringify(found.name)}`,
-    { param: chat ? "model" : "model_id" },
+    { param: task === Task.CHAT ? "model" : "model_id" },
   );
 }
 

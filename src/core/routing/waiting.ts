@@ -5,7 +5,7 @@ import type {
 } from "../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../call.js";
 import { imageDefaults } from "../defaults.js";
-import { LintelError } from "../errors.js";
+import { callerLeft, LintelError } from "../errors.js";
 import { progressEvent } from "../image-events.js";
 import type { Batch } from "./attempt.js";
 import type { Clock, Timer } from "./clock.js";
@@ -72,7 +72,7 @@ export class Waiting {
 
   /** The call is over. A place that it got meanwhile goes to the next one. */
   leave(): void {
-    this.#waiter.fail(new LintelError("cancelled", "the caller left"));
+    this.#waiter.fail(callerLeft());
     // Whoever logs the call does so at once.
     this.#ended();
     const giveBack = (place: Place | undefined) =>

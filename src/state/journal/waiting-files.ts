@@ -4,8 +4,8 @@
  */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Logger } from "../../core/log.js";
-import { DatabaseAway, reasonOf } from "../database/sql.js";
+import { type Logger, reasonOf } from "../../core/log.js";
+import { DatabaseAway } from "../database/sql.js";
 import type { DatabaseUsage } from "../database/usage.js";
 import type { Journal } from "./journal.js";
 import { extension, isOrphan, isOwn } from "./segment.js";
