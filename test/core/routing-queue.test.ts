@@ -44,6 +44,45 @@ describe("a bound on requests in flight", () => {
     expect(await Promise.all(answers)).toEqual(["a", "b", "b"]);
     expect(stateOf(core, "a")).toMatchObject({ inFlight: 0, waiting: 0 });
   });
+  it("is the smallest of a model's, a target's and everybody's", async () => {
+    for (const [everybody, model, target] of [
+      [9, 9, 1],
+      [9, 1, 9],
+      [1, 9, 9],
+    ]) {
+      const door = gate("one");
+      const targets = [{ backend: "only", model: "m", maxInFlight: target }];
+      const models = [{ name: "bounded", maxInFlight: model, targets }];
+      const { core } = bench([backend("only", door.handle)], { maxInFlight: everybody }, models);
+      const ask = () => textOf(run(core, "chat", { ...hello, model: "bounded" }));
+      const answers = [ask(), ask()];
+      await settled();
+      expect(door.begun).toBe(1);
+      door.open();
+      await settled();
+      door.open();
+      expect(await Promise.all(answers)).toEqual(["one", "one"]);
+    }
+  });
+  it("holds for calls by another name of the model, too, and by one that a wildcard fits", async () => {
+    for (const name of ["bounded", "bounded-*"]) {
+      const door = gate("one");
+      const target = { backend: "only", model: name === "bounded" ? "m" : "*" };
+      const models = [
+        { name, maxInFlight: 1, targets: [target] },
+        { name: "free", targets: [{ backend: "only", model: "m" }] },
+      ];
+      const { core } = bench([backend("only", door.handle)], {}, models);
+      const ask = () => textOf(run(core, "chat", { ...hello, model: "free" }));
+      const answers = [ask(), ask()];
+      await settled();
+      expect(door.begun).toBe(1);
+      door.open();
+      await settled();
+      door.open();
+      expect(await Promise.all(answers)).toEqual(["one", "one"]);
+    }
+  });
   it("counts a target once that two patterns of an entry lead to", async () => {
     const door = gate("one");
     const targets = [

@@ -33,6 +33,8 @@ export class Catalogue {
   readonly #settings: CoreSettings;
   readonly #names: Names;
   readonly #placement: Placement;
+  /** Whether some entry bounds what is in flight. */
+  readonly #bounded: boolean;
   /** Whether some model has a time of its own. */
   readonly #timed: boolean;
   /** What backends said last; as long as they say the same, what was found still holds. */
@@ -52,6 +54,10 @@ export class Catalogue {
     this.#settings = settings;
     this.#names = new Names(settings.models);
     this.#placement = new Placement(backends, endpoint);
+    this.#bounded = settings.models.some(
+      ({ maxInFlight, targets = [] }) =>
+        maxInFlight !== undefined || targets.some((target) => target.maxInFlight !== undefined),
+    );
     this.#timed = settings.models.some(({ timeouts }) => timeouts?.total !== undefined);
   }
 
@@ -110,6 +116,10 @@ export class Catalogue {
   /** Looks up what has a public name, so that the endpoints of all targets are known. */
   lookUpAll(): void {
     this.#refresh();
+    this.#lookUpNames();
+  }
+
+  #lookUpNames(): void {
     if (this.#allLookedUp) return;
     for (const name of this.#publicNames()) this.#lookUp(name);
     this.#allLookedUp = true;
@@ -199,6 +209,8 @@ export class Catalogue {
         }
       }
     }
+    // Calls by one name count against what another name bounds.
+    if (this.#bounded) this.#lookUpNames();
   }
 
   #defaultFor(task: Task): string {

@@ -58,8 +58,9 @@ export class Placement {
       const model = backend?.models().find((it) => it.id === id);
       if (!backend || !model) continue;
       const endpoint = this.#endpoint(backend.name, id);
-      const maxInFlight = more.maxInFlight ?? entry?.maxInFlight;
-      if (maxInFlight !== undefined) endpoint.bound(maxInFlight);
+      for (const { maxInFlight } of [more, entry ?? {}]) {
+        if (maxInFlight !== undefined) endpoint.bound(maxInFlight);
+      }
       const away = model.state === State.LOADING || model.state === State.FAILED;
       // Models that answer come first; the others are tried when those fail.
       const rank = (away ? 1e9 : 0) + (more.priority ?? 0);

@@ -10,7 +10,7 @@ export interface TargetSettings {
   readonly weight?: number | undefined;
   /** Lower ones are asked first. Default 0. */
   readonly priority?: number | undefined;
-  /** Most requests at once. Absent: the model's, else everybody's. */
+  /** Most requests at once; of the model's, the target's and everybody's the smallest counts. */
   readonly maxInFlight?: number | undefined;
 }
 
