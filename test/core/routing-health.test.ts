@@ -1,17 +1,21 @@
 /** How targets are taken out, and come back. */
 import { describe, expect, it } from "vitest";
+import { State } from "../../gen/lintel/v1/models_pb.js";
 import { LintelError } from "../../src/core/errors.js";
-import { settled } from "../support/clock.js";
-import { run } from "../support/core.js";
+import { silent } from "../../src/core/log.js";
+import { FakeClock, settled } from "../support/clock.js";
+import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
 import {
   backend,
   bench,
+  equals,
   fails,
   failure,
   gate,
   hello,
   inTurn,
+  routing,
   stateOf,
   textOf,
 } from "../support/routing.js";
@@ -106,6 +110,39 @@ describe("health", () => {
     }
     expect(stateOf(core, "a")).toMatchObject({ state: "in", failures: 0, inFlight: 0 });
   });
+  it.each(["rate_limited", "internal"] as const)(
+    "is neither better nor worse for %s",
+    async (code) => {
+      const a = backend(
+        "a",
+        inTurn(fails("upstream_failed"), fails(code), fails("upstream_failed")),
+      );
+      const { core } = bench([a], { health: { failures: 2 }, retry: { attempts: 1 } });
+      const states: string[] = [];
+      for (let i = 0; i < 3; i++) {
+        await expect(run(core, "chat", hello)).rejects.toEqual(
+          failure(i === 1 ? code : "upstream_failed"),
+        );
+        states.push(stateOf(core, "a").state);
+      }
+      expect(states).toEqual(["in", "in", "out"]);
+    },
+  );
+  it("is lost again by one failure while the answer that brought it back is not complete", async () => {
+    const down = fails("upstream_failed");
+    const a = backend("a", inTurn(down, down, down, hangsAfter("begun").handle, down));
+    const { core, clock } = bench([a], { health: { failures: 3 }, retry: { attempts: 1 } });
+    for (let i = 0; i < 3; i++) await run(core, "chat", hello).catch(() => {});
+    expect(stateOf(core, "a").state).toBe("out");
+    await clock.advance(1000);
+    const answer = run(core, "chat", hello).catch(() => {});
+    await settled();
+    expect(stateOf(core, "a").state).toBe("in");
+    await run(core, "chat", hello).catch(() => {});
+    expect(stateOf(core, "a").state).toBe("out");
+    core.abort();
+    await answer;
+  });
   it("a call that tried it and whose caller left leaves that to the next one", async () => {
     const door = gate("a");
     const a = backend("a", inTurn(fails("upstream_failed"), door.handle));
@@ -168,5 +205,42 @@ describe("health", () => {
     await clock.advance(4000);
     expect(stateOf(core, "a").state).toBe("out");
     core.routing.close();
+  });
+  it("a check that fails is said once per outage, and once when it succeeds again", async () => {
+    let well = false;
+    const health = async () => {
+      if (!well) throw new LintelError("upstream_unreachable", "gone");
+    };
+    const lines: string[] = [];
+    const say = (_: object, message: string) => lines.push(message);
+    const log = { ...silent, info: say, warn: say };
+    const clock = new FakeClock();
+    const settings = {
+      routing: routing({ health: { check: { intervalMs: 1000, timeoutMs: 500 } } }),
+    };
+    const a = scripted({ chat: says("a") }, [chatModel("m")], "a", { health });
+    const core = coreOf([a], settings, { clock, random: () => 0, log });
+    const said = () => lines.splice(0).filter((line) => line.startsWith("the health check"));
+    core.routing.start();
+    await clock.advance(10_000);
+    expect(said()).toEqual(["the health check fails"]);
+    well = true;
+    await clock.advance(10_000);
+    expect(said()).toEqual(["the health check succeeds again"]);
+    well = false;
+    await clock.advance(10_000);
+    expect(said()).toEqual(["the health check fails"]);
+    core.routing.close();
+  });
+});
+
+describe("a target whose model", () => {
+  it.each(["LOADING", "FAILED"] as const)("is %s comes after all others", async (state) => {
+    const models = [chatModel("m", { state: State[state] })];
+    const all = [scripted({ chat: says("a") }, models, "a"), backend("b")];
+    const { core } = bench(all);
+    expect(await textOf(run(core, "chat", hello))).toBe("b");
+    const { core: equal } = bench(all, {}, equals(all));
+    for (let i = 0; i < 5; i++) expect(await textOf(run(equal, "chat", hello))).toBe("b");
   });
 });
