@@ -9,6 +9,7 @@ import { FakeClock, seeded, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import {
   backend,
+  fails,
   failure,
   gate,
   hello,
@@ -144,6 +145,22 @@ describe("hedging", () => {
     await aborted;
     expect(second.signals[0]?.aborted).toBe(true);
     expect(["a", "b"].map((name) => stateOf(core, name).inFlight)).toEqual([0, 0]);
+  });
+  it("asks no second target that is out, though one call might try it", async () => {
+    const chat = inTurn(fails("rate_limited"), hangsAfter().handle);
+    const { core, clock, second } = await warm(chat, { health: { failures: 1 } });
+    const failed = run(core, "chat", hello).catch((error: unknown) => error);
+    await clock.advance(100);
+    second.fail(new LintelError("upstream_failed", "broken"));
+    expect(await failed).toEqual(failure("upstream_failed"));
+    await clock.advance(1000);
+    expect(stateOf(core, "b")).toMatchObject({ state: "out", outForMs: 0 });
+    const answer = run(core, "chat", hello).catch(() => {});
+    await clock.advance(10_000);
+    expect(stateOf(core, "a").inFlight).toBe(1);
+    expect(second.begun).toBe(1);
+    core.abort();
+    await answer;
   });
   it("is bound by the budget of retries, and not done for whole answers", async () => {
     const first = gate("first");
