@@ -101,6 +101,19 @@ describe("a bound on requests in flight", () => {
     door.open();
     expect(await Promise.all(answers)).toEqual(["one", "one"]);
   });
+  it.each([
+    ["all targets", { maxInFlight: 1 }, { maxInFlight: 3 }, {}],
+    ["the target", { maxInFlight: 3 }, {}, { maxInFlight: 1 }],
+    ["the model", { maxInFlight: 3 }, { maxInFlight: 1 }, {}],
+  ])("is the smallest where it is that of %s", async (_, all, model, target) => {
+    const models = [{ name: "m", ...model, targets: [{ backend: "only", ...target }] }];
+    const { core } = bench([backend("only", gate().handle)], all, models);
+    const answers = [1, 2].map(() => run(core, "chat", hello).catch(() => {}));
+    await settled();
+    expect(stateOf(core, "only")).toMatchObject({ inFlight: 1, maxInFlight: 1, waiting: 1 });
+    core.abort();
+    await Promise.all(answers);
+  });
   it("serves callers in turn", async () => {
     const door = gate();
     const only = backend("only", door.handle);
