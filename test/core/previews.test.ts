@@ -1,13 +1,14 @@
 /** Which previews a caller gets to see. */
 import { describe, expect, it } from "vitest";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
+import type { Backend, Handlers } from "../../src/core/backend.js";
 import type { CoreParts } from "../../src/core/core.js";
 import { LintelError } from "../../src/core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { coreOf, run } from "../support/core.js";
 import { imageModel } from "../support/models.js";
-import { png, scripted } from "../support/scripted.js";
+import { breaksAfter, png, scripted } from "../support/scripted.js";
 
 const own = ["include_previews", "safety_check"];
 const harmless = { isHarmful: async () => false };
@@ -16,21 +17,20 @@ interface Case {
   readonly action?: CoreSettings["safetyAction"];
   readonly parts?: Partial<CoreParts>;
   readonly models?: readonly Model[];
+  readonly first?: readonly Backend[];
   readonly request?: { readonly includePreviews?: boolean; readonly safetyCheck?: boolean };
 }
 
-/** Streams from a model that shows a preview whether it is asked to or not. */
-async function stream({ action = "flag", parts = {}, models, request = {} }: Case) {
-  const backend = scripted(
-    {
-      async *streamTextToImage() {
-        yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2, preview: png(7) })];
-        yield [imageEvent(0, inlineImage(png(1), 1)), doneEvent([])];
-      },
-    },
-    models ?? [imageModel("image-1")],
-  );
-  const core = coreOf([backend], { safetyAction: action }, parts);
+/** Shows a preview whether it is asked to or not. */
+const shows: Handlers["streamTextToImage"] = async function* () {
+  yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2, preview: png(7) })];
+  yield [imageEvent(0, inlineImage(png(1), 1)), doneEvent([])];
+};
+
+/** Streams from a model that shows a preview; `first` are asked before it. */
+async function stream({ action = "flag", parts = {}, models, request = {}, first = [] }: Case) {
+  const backend = scripted({ streamTextToImage: shows }, models ?? [imageModel("image-1")]);
+  const core = coreOf([...first, backend], { safetyAction: action }, parts);
   const wanted = { prompt: "a", includePreviews: true, ...request };
   const events = (await run(core, "streamTextToImage", wanted)).map(({ event }) => event);
   return {
@@ -71,6 +71,16 @@ describe("previews of images that may be withheld", () => {
     expect(asked).toEqual([true]);
     expect(previews).toEqual([png(7)]);
     expect(warnings.join()).not.toContain("include_previews");
+  });
+
+  it("are not shown by another target, which checks, where the first one brings no check", async () => {
+    const away = breaksAfter(new LintelError("unavailable", "away"));
+    const unchecked = imageModel("i", { supports: ["include_previews"] });
+    const first = scripted({ streamTextToImage: away as never }, [unchecked], "first");
+    const models = [imageModel("i", { supports: own })];
+    const { asked, previews } = await stream({ action: "blur", models, first: [first] });
+    expect([first.asked.length, asked.length]).toEqual([1, 1]);
+    expect(previews).toEqual([empty]);
   });
 
   it("are nothing to warn of where nobody asked for them", async () => {
