@@ -12,6 +12,8 @@ export class Issuer {
   asked = 0;
   /** What the discovery document says the issuer is; absent: the truth. */
   claimed: string | undefined;
+  /** Path of a document that a redirect leads to; absent: none. */
+  moved: string | undefined;
   url = "";
   #keys: { kid: string; pair: Pair; public: JWK; alg: string }[] = [];
   #server: Server | undefined;
@@ -22,7 +24,10 @@ export class Issuer {
     this.#server = createServer((request, response) => {
       response.setHeader("content-type", "application/json");
       response.statusCode = this.status;
-      if (request.url === "/realm/.well-known/openid-configuration") {
+      const path = request.url?.replace(/^\/moved/, "");
+      if (request.url === this.moved) {
+        response.writeHead(302, { location: `/moved${path}` }).end();
+      } else if (path === "/realm/.well-known/openid-configuration") {
         const jwks_uri = `${this.url}/keys`;
         response.end(JSON.stringify({ issuer: this.claimed ?? this.url, jwks_uri }));
       } else {

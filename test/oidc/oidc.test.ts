@@ -258,6 +258,19 @@ describe("keys", () => {
     expect(log.warn).toHaveBeenCalledWith({ issuer: "corp", error }, expect.any(String));
   });
 
+  test.each(["/.well-known/openid-configuration", "/keys"])(
+    "are not read where %s leads elsewhere",
+    async (path) => {
+      const log = { ...silent, warn: vi.fn() };
+      issuer.moved = `/realm${path}`;
+      expect(await who(callersOf("", log), await issuer.sign())).toMatch("unavailable");
+      const error = expect.stringContaining("redirect");
+      expect(log.warn).toHaveBeenCalledWith({ issuer: "corp", error }, expect.any(String));
+      issuer.moved = undefined;
+      expect(await who(callersOf(), await issuer.sign())).toMatchObject({ id: "corp:alice" });
+    },
+  );
+
   test("at an address of their own there is no discovery", async () => {
     issuer.claimed = "https://elsewhere.example";
     const callers = callersOf(`jwks_url: ${issuer.url}/keys`);
