@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { appendFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { openaiSchema } from "../../src/backends/openai/config.js";
@@ -202,4 +205,50 @@ test("auth.mode applies at once, from one to any other; calls that run go on", a
   expect((await it.said(message)).fields).toEqual({
     fields: ["auth.mode (tokens in the database)"],
   });
+});
+
+test("limits go on counting under their new numbers, and first answers are kept", async () => {
+  const a = await modelServer("a");
+  const config = (requests: number) =>
+    `limits: { caller: { requests_per_minute: ${requests} } }\nbackends:\n${backend("a", a.url)}`;
+  const it = await gateway(config(2));
+  const ask = async (headers = {}) => {
+    const answer = await it.chat("a", "Hello", "me", headers);
+    await answer.text();
+    return [answer.status, answer.headers.get("idempotent-replayed")];
+  };
+  const keyed = { "idempotency-key": "first" };
+  expect(await ask(keyed)).toEqual([200, null]);
+  expect(await ask()).toEqual([200, null]);
+  it.write(config(3));
+  await it.reload();
+  expect(await ask(keyed)).toEqual([200, "true"]);
+  expect(await ask()).toEqual([200, null]);
+  expect(await ask()).toEqual([429, null]);
+});
+
+test("limits apply where there were none before", async () => {
+  const a = await modelServer("a");
+  const backends = `backends:\n${backend("a", a.url)}`;
+  const it = await gateway(backends);
+  expect(await statusOf(it.chat("a"))).toBe(200);
+  it.write(`limits: { caller: { requests_per_minute: 1 } }\n${backends}`);
+  await it.reload();
+  expect([await statusOf(it.chat("a")), await statusOf(it.chat("a"))]).toEqual([200, 429]);
+});
+
+test("times of the doors apply at once", async () => {
+  const silent = createServer((request) => request.resume()).listen(0, "127.0.0.1");
+  onTestFinished(() => silent.close().closeAllConnections());
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  const backends = `backends:\n${backend("a", `http://127.0.0.1:${port}`)}`;
+  const it = await gateway(`timeouts: { first_message: 1h }\n${backends}`);
+  it.write(`timeouts: { first_message: 0, keep_alive: 10ms }\n${backends}`);
+  await it.reload();
+  const answer = await it.chat("a");
+  expect(answer.status).toBe(200);
+  const reader = answer.body?.getReader();
+  expect(new TextDecoder().decode((await reader?.read())?.value)).toContain(": keep-alive");
+  await reader?.cancel();
 });

@@ -51,10 +51,10 @@ export async function gateway(text: string, files: Readonly<Record<string, strin
   });
   const url = running.listeners[0]?.url ?? "";
   const options = { sources, running, log, file, text: loaded };
-  const chat = (model: string, content = "Hello", token = "me") =>
+  const chat = (model: string, content = "Hello", token = "me", more: object = {}) =>
     fetch(`${url}/llm`, {
       method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...more },
       body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content }] }),
     });
   return {
