@@ -1,0 +1,77 @@
+/** What limits are made of: periods, prices, what was used before, and how waits are written. */
+import { expect, it } from "vitest";
+import { durationText } from "../../src/core/limits/headers.js";
+import { usedCounters } from "../../src/core/limits/history.js";
+import { periodAt } from "../../src/core/limits/period.js";
+import { costOf, priceOf } from "../../src/core/limits/prices.js";
+import type { LimitSettings } from "../../src/core/limits/settings.js";
+import { noon } from "../support/limits.js";
+
+it("counts budgets to the billionth", () => {
+  const price = { model: "m", input: 0.15, output: 0.6, image: 0.04 };
+  expect(costOf(price, { promptTokens: 1, completionTokens: 1 })).toBe(750);
+  expect(costOf(price, { images: 3 })).toBe(120_000_000);
+  expect(priceOf([{ model: "gpt-4*" }, { model: "*", input: 1 }], "gpt-4o")?.model).toBe("gpt-4*");
+  expect(priceOf([{ model: "gpt-4" }], "gpt-4o")).toBeUndefined();
+});
+
+it("writes durations in the form of OpenAI", () => {
+  const texts = [0, 20, 999, 1000, 7500, 59_940, 60_000, 61_000, 3_600_000, 86_399_950];
+  expect(texts.map(durationText)).toEqual([
+    "0ms",
+    "20ms",
+    "999ms",
+    "1s",
+    "7.5s",
+    "1m0s",
+    "1m0s",
+    "1m1s",
+    "1h0m0s",
+    "24h0m0s",
+  ]);
+});
+
+it("finds the calendar's periods", () => {
+  const at = (text: string) => Date.parse(`${text}Z`);
+  const now = at("2028-02-29T13:14:15");
+  const period = (start: string, end: string) => ({ start: at(start), end: at(end) });
+  expect(periodAt("hour", now)).toEqual(period("2028-02-29T13:00", "2028-02-29T14:00"));
+  expect(periodAt("day", now)).toEqual(period("2028-02-29T00:00", "2028-03-01T00:00"));
+  expect(periodAt("week", now)).toEqual(period("2028-02-28T00:00", "2028-03-06T00:00"));
+  expect(periodAt("month", now)).toEqual(period("2028-02-01T00:00", "2028-03-01T00:00"));
+  expect(periodAt("month", at("2027-12-31T23:59"))).toEqual(
+    period("2027-12-01T00:00", "2028-01-01T00:00"),
+  );
+});
+
+it("goes on with what usage says was used before", async () => {
+  const row = { calls: 1, promptTokens: 0, completionTokens: 0 };
+  const today = [{ ...row, caller: "a", model: "image-1", images: 3, spend: 4 }];
+  const before = [{ ...row, caller: "b", model: "chat-1", images: 0, spend: 10 }];
+  const history = {
+    since: async (time: number) => (time >= Date.UTC(2026, 0, 15) ? today : [...today, ...before]),
+  };
+  const day = Date.UTC(2026, 0, 15);
+  const month = Date.UTC(2026, 0, 1);
+  const settings: LimitSettings = {
+    caller: { imagesPerDay: 5 },
+    global: { budget: { amount: 1, period: "month" } },
+    models: [{ model: "image-*", imagesPerDay: 10, requestsPerMinute: 1 }],
+  };
+  expect(await usedCounters(history, settings, false, noon)).toEqual([
+    { key: "caller:a:images", period: "day", start: day, used: 3 },
+    { key: "model:image-*:images", period: "day", start: day, used: 3 },
+    { key: "global:spend-month", period: "month", start: month, used: 14 },
+  ]);
+  // Callers with limits of their own may have a budget of any period.
+  const all = await usedCounters(history, { models: [] }, true, noon);
+  expect(all.map(({ key }) => key)).toEqual([
+    "caller:a:spend-hour",
+    "caller:a:images",
+    "caller:a:spend-day",
+    "caller:a:spend-week",
+    "caller:b:spend-week",
+    "caller:a:spend-month",
+    "caller:b:spend-month",
+  ]);
+});
