@@ -14,6 +14,7 @@ import type { UsageRecord } from "../../../src/core/usage/record.js";
 import type { IdempotencyOptions } from "../../../src/state/idempotency/memory.js";
 import { memoryLimits } from "../../../src/state/limits/memory.js";
 import { gate, outcome, start } from "../../support/calls.js";
+import { settled } from "../../support/clock.js";
 import { coreOf } from "../../support/core.js";
 import { hangsAfter, paints, piece, says, scripted } from "../../support/scripted.js";
 
@@ -296,6 +297,21 @@ export function idempotencyContract(
       await expect(iterator.next()).rejects.toMatchObject({ code: "cancelled" });
       await cores[0].drain();
       await aborted;
+    });
+
+    it("lets a call whose caller is there end in its time while the gateway shuts down", async () => {
+      const { open, handle } = gated("a", "b");
+      const { backend, cores } = replicas({ chat: handle });
+      const call = outcome(cores[0], "chat", chat, { idempotencyKey: newKey() });
+      await vi.waitFor(() => expect(backend.asked).toHaveLength(1));
+      open(0);
+      const drained = cores[0].drain();
+      await settled();
+      open(1);
+      const { code, messages } = await call;
+      expect(code).toBe("ok");
+      expect(messages.map((m) => m.choices[0]?.delta?.content)).toEqual(["a", "b", ""]);
+      await drained;
     });
 
     it("obeys the call's deadline", async () => {

@@ -1,6 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Opened } from "../../../src/core/idempotency/store.js";
 import { memoryIdempotency } from "../../../src/state/idempotency/memory.js";
+import { outcome } from "../../support/calls.js";
+import { settled } from "../../support/clock.js";
+import { coreOf } from "../../support/core.js";
+import { gate } from "../../support/routing.js";
+import { scripted } from "../../support/scripted.js";
 import { idempotencyContract } from "./contract.js";
 
 idempotencyContract("first answers in memory", async (options) => {
@@ -55,6 +60,32 @@ it("has room for as much as runs at once, and not for more", () => {
   expect(store.open({ name: "9", caller: "c", print: "p", signal })).toMatchObject({
     as: "too large",
   });
+});
+
+it("lets a call go on for as long as somebody waits, and ends it once nobody does", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { handle, signals } = gate();
+  const store = memoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 10_000 });
+  const core = coreOf([scripted({ chat: handle })], {}, { idempotency: { store, lingerMs: 1000 } });
+  const ask = async () => {
+    const leaving = new AbortController();
+    const origin = { idempotencyKey: "key", signal: leaving.signal };
+    const messages = [{ role: "user", content: "hello" }];
+    const ended = outcome(core, "chat", { messages }, origin);
+    await settled();
+    return { ended, leave: () => leaving.abort() };
+  };
+  const first = await ask();
+  const second = await ask();
+  first.leave();
+  await vi.advanceTimersByTimeAsync(5500);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  second.leave();
+  expect((await second.ended).code).toBe("cancelled");
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  await core.idle();
 });
 
 describe("answers of several callers", () => {
