@@ -1,4 +1,5 @@
 /** The thread that blurs, from its begin to its end. */
+import type { Worker } from "node:worker_threads";
 import { PNG } from "pngjs";
 import { afterEach, expect, onTestFinished, test } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
@@ -28,17 +29,25 @@ const broken = Buffer.concat([
 ]);
 
 test("pictures are blurred one after the other, each in a thread", async () => {
-  let threads = 0;
-  const count = () => threads++;
-  process.on("worker", count);
-  onTestFinished(() => void process.off("worker", count));
+  const threads: string[] = [];
+  const watch = (thread: Worker) => {
+    threads.push("begins");
+    thread.once("exit", () => threads.push("ends"));
+  };
+  process.on("worker", watch);
+  onTestFinished(() => void process.off("worker", watch));
   const one = blurring();
-  const pictures = [good, picture(9, 30, 0), picture(64, 8, 6)];
-  const blurred = await Promise.all(pictures.map((png) => one.blur(png, quiet)));
-  for (const [i, png] of pictures.entries()) {
-    expect(Buffer.from(blurred[i] ?? []).equals(await blurPng(png))).toBe(true);
-  }
-  expect(threads).toBe(pictures.length);
+  // The first takes longest.
+  const pictures = [picture(600, 400), good, picture(9, 30, 0), picture(64, 8, 6)];
+  const order: number[] = [];
+  const blur = async (png: Buffer, i: number) => {
+    const blurred = Buffer.from(await one.blur(png, quiet));
+    order.push(i);
+    expect(blurred.equals(await blurPng(png))).toBe(true);
+  };
+  await Promise.all(pictures.map(blur));
+  expect(order).toEqual([0, 1, 2, 3]);
+  expect(threads).toEqual(pictures.flatMap(() => ["begins", "ends"]));
 });
 
 test("a picture that can't be decoded is the model server's fault, and holds nobody up", async () => {

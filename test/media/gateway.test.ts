@@ -90,7 +90,7 @@ describe("an image that the checker finds harmful", () => {
     expect(a?.data.equals(b?.data ?? Buffer.alloc(0))).toBe(false);
   });
 
-  test("is blurred in a thread, which holds nobody else up", async () => {
+  test("is blurred in a thread of its own", async () => {
     const { url } = await gateway(`${backends}safety: { action: blur, ${harmful} }\n`);
     await ask(url);
     let threads = 0;
