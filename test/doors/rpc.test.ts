@@ -216,30 +216,38 @@ it("lists models", async () => {
 describe("a client that does not read, and then leaves, holds nothing", () => {
   /** Streams without end; tells the test what was let go of. */
   function endless() {
-    const state = { open: 0 };
+    const state = { open: 0, taken: 0 };
     const handle = async function* () {
       state.open++;
       try {
         for (;;) {
           yield [piece("x".repeat(50_000))];
+          state.taken++;
           await new Promise((resolve) => setImmediate(resolve));
         }
       } finally {
         state.open--;
       }
     };
-    return { state, handle };
+    /** Resolves when every buffer between is full: for many turns nothing more was taken. */
+    const full = async () => {
+      for (let turns = 0, taken = -1; turns < 200; turns++) {
+        if (state.taken !== taken) turns = 0;
+        taken = state.taken;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    return { state, handle, full };
   }
 
   it.each(["gRPC, binary", "Connect on HTTP/1, binary"] as const)("%s", async (wire) => {
-    const { state, handle } = endless();
+    const { state, handle, full } = endless();
     const { url, core } = await serveRpc([scripted({ chat: handle })]);
     const controller = new AbortController();
     const stream = chatOver(wire, url).chat(hello, { ...me, signal: controller.signal });
     const iterator = stream[Symbol.asyncIterator]();
     await iterator.next();
-    // Long enough for every buffer between to be full: nothing more is read.
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await full();
     expect(core.readiness.running).toBe(1);
     controller.abort();
     await iterator.next().catch(() => {});

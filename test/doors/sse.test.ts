@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { type CallSignal, nativeSignal } from "../../src/core/cancellation.js";
 import { LintelError } from "../../src/core/errors.js";
+import { gate } from "../support/calls.js";
 import { startLintel } from "../support/lintel.js";
 import { hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
 import { eventsOf, hello, http, serve, serveChat } from "./serve.js";
@@ -19,21 +20,14 @@ async function readUntil(socket: Socket, pattern: RegExp): Promise<string> {
   throw new Error(`ended with ${JSON.stringify(text.slice(-300))}`);
 }
 
-/** A promise to be resolved from outside. */
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { open, opened };
-}
-
 const streamed = JSON.stringify(hello({ stream: true }));
 
 describe("decisions 1, streams: status, silence, speed", () => {
   test("the status is held until the first message", async () => {
+    const asked = gate();
     const { open, opened } = gate();
     const server = await serveChat(async function* () {
+      asked.open();
       await opened;
       yield [piece("Hi"), piece("", "stop", [1, 1])];
     });
@@ -42,7 +36,9 @@ describe("decisions 1, streams: status, silence, speed", () => {
       answered = true;
       return r;
     });
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await asked.opened;
+    // Whatever had been sent until then would have come before this answer.
+    await (await server.get("/v1/models")).text();
     expect(answered).toBe(false);
     open();
     expect((await response).status).toBe(200);
