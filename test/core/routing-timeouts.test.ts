@@ -1,6 +1,6 @@
 /** How long calls may take. */
 import { create } from "@bufbuild/protobuf";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../src/core/errors.js";
 import { FakeClock, settled } from "../support/clock.js";
@@ -131,6 +131,8 @@ describe("time-outs", () => {
     core.abort();
   });
   it("in all: the model's instead of everybody's, the caller's own where it is shorter", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+    onTestFinished(() => void vi.useRealTimers());
     const names = ["m", "n"].map((id) => chatModel(id));
     const hangs = scripted({ chat: hangsAfter().handle }, names);
     const models = [
@@ -140,12 +142,14 @@ describe("time-outs", () => {
     const core = coreOf([hangs], { models, totalTimeoutMs: 20 });
     const at = (model: string, timeoutMs?: number) =>
       run(core, "chat", { ...hello, model }, { timeoutMs }).catch((error: unknown) => error);
-    const begun = Date.now();
-    expect(await at("m")).toEqual(failure("timeout"));
-    expect(Date.now() - begun).toBeGreaterThanOrEqual(29);
-    expect(await at("n", 1)).toEqual(failure("timeout"));
-    const longer = at("n");
-    expect(await Promise.race([longer, at("m")])).toEqual(failure("timeout"));
+    const [own, shorter, longer] = [at("m"), at("n", 1), at("n")];
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await shorter).toEqual(failure("timeout"));
+    await vi.advanceTimersByTimeAsync(28);
+    expect(core.readiness.running).toBe(2);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await own).toEqual(failure("timeout"));
+    await vi.advanceTimersByTimeAsync(600_000 - 31);
     expect(core.readiness.running).toBe(1);
     core.abort();
     expect(await longer).toEqual(failure("shutting_down"));
