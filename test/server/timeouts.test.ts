@@ -6,6 +6,14 @@ import { ended, http1, serve, session, tcp } from "./serve.js";
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const emptySettings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
 
+/** What clients say before they say nothing more. */
+const begun = {
+  headers: "GET /hello HTTP/1.1\r\nhost",
+  body: "POST /echo HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nabc",
+  request: "GET /hello HTTP/1.1\r\nhost: a\r\n\r\n",
+  http2: Buffer.concat([Buffer.from(preface), emptySettings]),
+};
+
 /** All of them far away, but for those of a test: so that each shows its own effect. */
 const timeouts = (different: Partial<typeof timeoutDefaults>) => ({
   timeouts: {
@@ -44,29 +52,28 @@ describe("a connection is closed", () => {
   it("that sends its headers too slowly, with 408", async () => {
     const { port } = await serve(timeouts({ headers: 80 }));
     const socket = tcp(port);
-    socket.write("GET /hello HTTP/1.1\r\nhost");
+    socket.write(begun.headers);
     expect(await ended(socket)).toMatch(/^HTTP\/1.1 408 .*"request_timeout"/s);
   });
 
   it("that sends its body too slowly, with 408", async () => {
     const { port } = await serve(timeouts({ headers: 80, request: 80 }));
     const socket = tcp(port);
-    socket.write("POST /echo HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\n");
-    socket.write("content-length: 10\r\n\r\nabc");
+    socket.write(begun.body);
     expect(await ended(socket)).toMatch(/^HTTP\/1.1 408 .*x-request-id.*"request_timeout"/s);
   });
 
   it("that stays idle after a response", async () => {
     const { port } = await serve(timeouts({ keepAlive: 50 }));
     const socket = tcp(port);
-    socket.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
+    socket.write(begun.request);
     expect(await ended(socket)).toContain("hello");
   });
 
   it("that opens HTTP/2 and then says nothing", async () => {
     const { port } = await serve(timeouts({ idleSession: 50 }));
     const socket = tcp(port);
-    socket.write(Buffer.concat([Buffer.from(preface), emptySettings]));
+    socket.write(begun.http2);
     await ended(socket);
   });
 
@@ -82,7 +89,7 @@ describe("a connection is closed", () => {
     http.end("GET /hel");
     await ended(http);
     const two = tcp(port);
-    two.end(Buffer.concat([Buffer.from(preface), emptySettings]));
+    two.end(begun.http2);
     await ended(two);
   });
 
@@ -135,7 +142,7 @@ describe("an HTTP/2 stream is ended", () => {
 describe("nothing is closed", () => {
   it("that waits for its answer, or reads one that takes long", async () => {
     const { url, port, holding, held } = await serve(
-      timeouts({ firstBytes: 40, headers: 40, request: 40, keepAlive: 40, idleSession: 40 }),
+      timeouts({ firstBytes: 300, headers: 300, request: 300, keepAlive: 300, idleSession: 300 }),
     );
     const one = http1({ port, path: "/hold" });
     const two = session(url).request({ ":path": "/hold" });
@@ -144,8 +151,14 @@ describe("nothing is closed", () => {
       text += part;
     });
     await holding(2);
-    // Several times as long as any of the timeouts.
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    // Each of the timeouts closes a connection that began after them.
+    await Promise.all(
+      ["", ...Object.values(begun)].map((said) => {
+        const socket = tcp(port);
+        socket.write(said);
+        return ended(socket);
+      }),
+    );
     for (const release of [...held]) release();
     expect((await one).body).toBe("firstlast");
     await new Promise((resolve) => two.once("close", resolve));
