@@ -10,14 +10,14 @@
 
 type Work = () => void;
 
-let last: Work[] = [];
+let due: Work[] = [];
 let writes: Work[] = [];
-let expected = false;
+let scheduled = false;
 
 /** Does work at the end of this turn, ahead of its writes. Work must not throw. */
 export function atTurnsEnd(work: Work): void {
-  last.push(work);
-  expect();
+  due.push(work);
+  schedule();
 }
 
 /**
@@ -26,27 +26,27 @@ export function atTurnsEnd(work: Work): void {
  */
 export function writeAtTurnsEnd(write: Work): void {
   writes.push(write);
-  expect();
+  schedule();
 }
 
-function expect(): void {
-  if (expected) return;
-  expected = true;
+function schedule(): void {
+  if (scheduled) return;
+  scheduled = true;
   // Two: promises that the work settles run between them.
   setImmediate(work);
   setImmediate(write);
 }
 
 function work(): void {
-  const all = last;
-  last = [];
+  const all = due;
+  due = [];
   for (const one of all) one();
 }
 
 function write(): void {
   const all = writes;
   writes = [];
-  expected = false;
-  if (last.length > 0) expect();
+  scheduled = false;
+  if (due.length > 0) schedule();
   for (const one of all) one();
 }
