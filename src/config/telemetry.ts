@@ -1,7 +1,7 @@
 /** Who watches, and where what is seen goes to. */
 import { join } from "node:path";
 import { z } from "zod";
-import { headerName, headerValue } from "../backends/http/fields.js";
+import { headers } from "../backends/http/fields.js";
 import type { OperatorSettings } from "../operator.js";
 import { defaultStateDirectory } from "../state/directory.js";
 import type { OtlpSettings, TelemetrySettings } from "../telemetry/settings.js";
@@ -31,8 +31,7 @@ export const telemetrySchema = z.strictObject({
         .describe(
           "Base address of a collector, OTLP over HTTP. Default: OTEL_EXPORTER_OTLP_ENDPOINT, then http://localhost:4318.",
         ),
-      headers: z
-        .record(headerName(), headerValue())
+      headers: headers()
         .optional()
         .describe("Sent with every export. Default: OTEL_EXPORTER_OTLP_HEADERS."),
       interval: wait()

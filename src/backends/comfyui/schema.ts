@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { path } from "../../config/fields.js";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { headerName, headerValue, serverUrl, withoutQuery } from "../http/fields.js";
+import { headers, serverUrl, withoutQuery } from "../http/fields.js";
 
 const input = z
   .string()
@@ -73,8 +73,7 @@ export const comfyuiSchema = z.strictObject({
   url: serverUrl("headers")
     .check(withoutQuery)
     .describe("Address of ComfyUI, for example http://127.0.0.1:8188."),
-  headers: z
-    .record(headerName(), headerValue())
+  headers: headers()
     .default({})
     .describe("Headers of every request to it, for a proxy that wants authorization."),
   models: z

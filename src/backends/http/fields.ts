@@ -13,6 +13,13 @@ export const headerName = () =>
 export const headerValue = () =>
   z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "must be a header's value on one line" });
 
+/** Headers by name, which the operator sets. */
+export const headers = () => z.record(headerName(), headerValue());
+
+/** Those of every request to a server, besides what requests have anyway. */
+export const furtherHeaders = () =>
+  headers().default({}).describe("Further headers of every request to it.");
+
 /** Headers by their names in lower case, as those are that requests bring themselves. */
 export const byLowerName = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));

@@ -1,7 +1,7 @@
 /** The entry of an OpenAI-compatible model server in the configuration. */
 import { z } from "zod";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { allowHosts, headerName, headerValue, serverUrl } from "../http/fields.js";
+import { allowHosts, furtherHeaders, headerValue, serverUrl } from "../http/fields.js";
 import { dialectNames } from "./dialect.js";
 
 const timeouts = z.strictObject({
@@ -22,10 +22,7 @@ export const openaiSchema = z.strictObject({
   api_key: headerValue()
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),
-  headers: z
-    .record(headerName(), headerValue())
-    .default({})
-    .describe("Further headers of every request to it."),
+  headers: furtherHeaders(),
   models: z
     .array(z.string().min(1))
     .min(1)

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { wait, waitOrNone } from "../../config/quantities.js";
 import {
   allowHosts,
-  headerName,
+  furtherHeaders,
   headerValue,
   requestField,
   serverUrl,
@@ -20,10 +20,7 @@ export const restSchema = z.strictObject({
   token: headerValue()
     .default("lintel")
     .describe("Bearer token. A gateway in public mode takes any, but wants one."),
-  headers: z
-    .record(headerName(), headerValue())
-    .default({})
-    .describe("Further headers of every request to it."),
+  headers: furtherHeaders(),
   models: z
     .array(
       z.strictObject({

@@ -1,7 +1,7 @@
 /** The entry of a server of the Stable Diffusion web API in the configuration. */
 import { z } from "zod";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { headerName, headerValue, serverUrl, withoutQuery } from "../http/fields.js";
+import { furtherHeaders, serverUrl, withoutQuery } from "../http/fields.js";
 import { dialectNames } from "./dialect.js";
 
 /** A server that speaks `/sdapi/v1`. */
@@ -20,10 +20,7 @@ export const sdapiSchema = z
       .optional()
       .describe("User of the server's API (--api-auth), for Basic authentication."),
     password: z.string().optional().describe("The user's password; best from the environment."),
-    headers: z
-      .record(headerName(), headerValue())
-      .default({})
-      .describe("Further headers of every request to it."),
+    headers: furtherHeaders(),
     models: z
       .array(z.string().min(1))
       .min(1)
