@@ -31,3 +31,14 @@ export function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
     void promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
+
+/**
+ * Resolves when the work is over, or goes on for too long; rejects as the work does by then.
+ * @param ms milliseconds
+ */
+export function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    void work.then(() => resolve(), reject).finally(() => clearTimeout(timer));
+  });
+}

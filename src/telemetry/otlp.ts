@@ -1,5 +1,6 @@
 /** Traces and metrics to a collector, over OTLP/HTTP. */
 import { randomUUID } from "node:crypto";
+import { atMost } from "../core/abort.js";
 import type { Logger } from "../core/log.js";
 import type { Telemetry } from "../core/telemetry.js";
 import { CallTraces } from "./call-traces.js";
@@ -70,14 +71,7 @@ export async function openOtlp(
   }
   return {
     telemetry,
-    async close() {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, closeMs);
-      });
-      await Promise.race([Promise.allSettled(closing.map((close) => close())), late]);
-      clearTimeout(timer);
-    },
+    close: () => atMost(closeMs, Promise.allSettled(closing.map((close) => close()))),
   };
 }
 

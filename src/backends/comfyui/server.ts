@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import { atMost } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { invalidValue, LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
@@ -147,12 +148,7 @@ export class Server implements Site {
     this.#listing.close();
     this.running.endAll(new LintelError("shutting_down", "the backend was closed"));
     const stopped = Promise.all([...this.#prompts].map((prompt) => this.stop(prompt)));
-    let timer: NodeJS.Timeout | undefined;
-    const enough = new Promise((resolve) => {
-      timer = setTimeout(resolve, farewell);
-    });
-    await Promise.race([stopped, enough]);
-    clearTimeout(timer);
+    await atMost(farewell, stopped);
     await this.transport.close();
   }
 

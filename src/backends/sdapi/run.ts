@@ -1,6 +1,6 @@
 /** One `txt2img` request, from before it is sent until the server has let go of it. */
 
-import { unlessAborted } from "../../core/abort.js";
+import { atMost, unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { askJson } from "../http/ask.js";
@@ -113,13 +113,7 @@ export class Run {
 
   /** Whether it is over, at the latest after some milliseconds. */
   async #overWithin(ms: number): Promise<boolean> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      void this.#settled.then(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
+    await atMost(ms, this.#settled);
     return this.#over;
   }
 }

@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import { atMost } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
@@ -113,12 +114,7 @@ export class Server implements Site {
     this.running.endAll(reason);
     this.#closing.abort(reason);
     const stopped = Promise.all([...this.#runs].map((run) => this.stop(run)));
-    let timer: NodeJS.Timeout | undefined;
-    const enough = new Promise((resolve) => {
-      timer = setTimeout(resolve, farewell);
-    });
-    await Promise.race([stopped, enough]);
-    clearTimeout(timer);
+    await atMost(farewell, stopped);
     await this.transport.close();
   }
 

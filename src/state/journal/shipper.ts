@@ -3,7 +3,7 @@
  * second, and those that processes left behind that are dead.
  */
 import { performance } from "node:perf_hooks";
-import { setTimeout as sleep } from "node:timers/promises";
+import { atMost } from "../../core/abort.js";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { DatabaseAway } from "../database/sql.js";
 import type { DatabaseUsage } from "../database/usage.js";
@@ -119,9 +119,7 @@ export class Shipper {
     journal?.seal();
     // The round that runs may not know of the file that was sealed.
     const last = (this.#running ?? Promise.resolve()).then(() => this.ship());
-    const limit = new AbortController();
-    await Promise.race([last, sleep(closeMs, undefined, limit).catch(() => {})]);
-    limit.abort();
+    await atMost(closeMs, last);
   }
 
   #schedule(ms: number): void {
