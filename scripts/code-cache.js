@@ -14,6 +14,10 @@ import { tuneCollector } from "../dist/src/collector.js";
 import { replace } from "./replace.js";
 
 const file = resolve(process.argv[2]);
+
+// Addresses of the gateway that is built for are none of the one that runs here: whoever asks
+// there would take it for that one.
+for (const name of ["HOST", "PORT"]) delete process.env[name];
 tuneCollector();
 const { exports, script, cache } = loadBundle(file);
 
