@@ -13,10 +13,10 @@ export default defineConfig({
       // From Node 22.8 on it lies in the temporary folder, where tests look at what is left.
       NODE_DISABLE_COMPILE_CACHE: "1",
     },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
     // Longer than anything takes: what is waited for comes, however busy the machine.
-    expect: { poll: { timeout: 20_000 } },
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
   },
 });

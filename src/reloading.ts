@@ -87,7 +87,8 @@ export class Reloading {
 
   async #apply(wanted: Config): Promise<Reloaded> {
     const before = this.#setup;
-    const { config: next, changed, restart } = changeOf(before.config, wanted);
+    const tokens = this.#stores.state.tokens !== undefined;
+    const { config: next, changed, restart } = changeOf(before.config, wanted, tokens);
     const renewed = listenOptions(next)[0]?.tls;
     const after = await setUp(next, this.#stores, before);
     if (this.#stopped) {

@@ -12,7 +12,7 @@ export interface ReloadOptions {
   readonly sources: ConfigSources;
   readonly running: Pick<RunningGateway, "reload">;
   readonly log: Logger & { level: string };
-  /** The file as it was loaded; absent: there is nothing to watch. */
+  /** The file as it was loaded; absent: there was none, and there is nothing to watch. */
   readonly file?: string | undefined;
   /** What stood in it then: it may have changed since. */
   readonly text?: string | undefined;
@@ -24,9 +24,10 @@ export interface ReloadOptions {
  * @param why what made it happen, for the log
  */
 export async function reload(options: ReloadOptions, why: string): Promise<void> {
-  const { sources, running, log } = options;
+  const { sources, running, log, file } = options;
   try {
-    const { config, warnings } = await loadConfig(sources);
+    // Not looked for again: while the file is gone, defaults would let everybody in.
+    const { config, warnings } = await loadConfig({ ...sources, file: sources.file ?? file });
     for (const warning of warnings) log.warn({}, warning);
     const { restart, ...reloaded } = await running.reload(config);
     log.level = config.log.level;

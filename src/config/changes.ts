@@ -28,8 +28,11 @@ const live: ReadonlySet<string> = new Set<keyof Config>([
   "timeouts",
 ]);
 
-/** Compares what holds with what is to hold. */
-export function changeOf(now: Config, next: Config): ConfigChange {
+/**
+ * Compares what holds with what is to hold.
+ * @param tokens whether the database's tokens are looked up, which is settled at the start
+ */
+export function changeOf(now: Config, next: Config, tokens: boolean): ConfigChange {
   const changed: string[] = [];
   const restart: string[] = [];
   const config: Record<string, unknown> = { ...next };
@@ -51,16 +54,8 @@ export function changeOf(now: Config, next: Config): ConfigChange {
       restart.splice(restart.indexOf("idempotency"), 1);
     }
   }
-  restart.push(...databaseTokens(now.auth, next.auth));
+  if (next.auth.mode === "token" && !tokens) restart.push("auth.mode (tokens in the database)");
+  if (now.auth.database_away !== next.auth.database_away) restart.push("auth.database_away");
   config.auth = { ...next.auth, database_away: now.auth.database_away };
   return { config: config as Config, changed, restart };
-}
-
-/** How the database's tokens are looked up is settled at the start. */
-function databaseTokens(now: Config["auth"], next: Config["auth"]): string[] {
-  const fields = [];
-  if (now.mode !== "token" && next.mode === "token")
-    fields.push("auth.mode (tokens in the database)");
-  if (now.database_away !== next.database_away) fields.push("auth.database_away");
-  return fields;
 }

@@ -18,7 +18,7 @@ test("docs/operations.md says of every section when a change of it applies", () 
   for (const section of Object.keys(configSchema.shape) as (keyof Config)[]) {
     if (section === "auth" || section === "idempotency") continue;
     const other = { ...now, [section]: { another: true } } as unknown as Config;
-    const change = changeOf(now, other);
+    const change = changeOf(now, other, false);
     expect([section, change.changed, change.restart]).toEqual([
       section,
       atOnce.has(section) ? [section] : [],

@@ -68,3 +68,14 @@ export async function modelServer(model: string): Promise<ModelServer> {
       }),
   };
 }
+
+/** Its entry in the configuration. */
+export const backend = (name: string, url: string) =>
+  `  - { type: openai, name: ${name}, url: "${url}", models: [${name}] }\n`;
+
+/** The status of an answer that nobody reads on. */
+export async function statusOf(answer: Promise<Response>): Promise<number> {
+  const { status, body } = await answer;
+  await body?.cancel();
+  return status;
+}

@@ -10,16 +10,7 @@ import { resolveBackends } from "../../src/config/backends.js";
 import { configSchema } from "../../src/config/schema.js";
 import { hashToken } from "../../src/core/tokens.js";
 import { gateway } from "../support/gateway.js";
-import { modelServer } from "./model-server.js";
-
-const backend = (name: string, url: string) =>
-  `  - { type: openai, name: ${name}, url: "${url}", models: [${name}] }\n`;
-
-const statusOf = async (answer: Promise<Response>) => {
-  const { status, body } = await answer;
-  await body?.cancel();
-  return status;
-};
+import { backend, modelServer, statusOf } from "./model-server.js";
 
 test("a new backend and a new token work; what is gone is gone", async () => {
   const [a, b] = [await modelServer("a"), await modelServer("b")];
@@ -161,50 +152,6 @@ test("a watched file applies while a log in its folder is written all the time",
   it.write(`backends:\n${backend("b", b.url)}`);
   await it.said("configuration reloaded");
   expect(await statusOf(it.chat("b"))).toBe(200);
-});
-
-test("auth.mode applies at once, from one to any other; calls that run go on", async () => {
-  const a = await modelServer("a");
-  const known = `tokens: [{ name: x, hash: "${hashToken("known")}" }]`;
-  const auth = (mode: string) =>
-    `auth: { mode: ${mode}, ${known} }\nbackends:\n${backend("a", a.url)}`;
-  const it = await gateway(auth("public"));
-  const nobody = () =>
-    statusOf(
-      fetch(`${it.url}/llm`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({
-          model: "a",
-          stream: true,
-          messages: [{ role: "user", content: "Hello" }],
-        }),
-      }),
-    );
-  const seen = async () => [
-    await statusOf(it.chat("a", "Hello", "known")),
-    await statusOf(it.chat("a", "Hello", "any")),
-    await nobody(),
-  ];
-  expect(await seen()).toEqual([200, 200, 401]);
-  const running = await it.chat("a", "wait", "any");
-  for (const [mode, expected] of [
-    ["token", [200, 401, 401]],
-    ["none", [200, 200, 200]],
-    ["public", [200, 200, 401]],
-    ["token", [200, 401, 401]],
-  ] as const) {
-    it.write(auth(mode));
-    await it.reload();
-    expect([mode, ...(await seen())]).toEqual([mode, ...expected]);
-  }
-  a.release();
-  expect(await running.text()).toMatch(/ two.*\[DONE\]/s);
-  // Tokens of the database were not looked up at the start, and are not now.
-  const message = "these changes of the configuration apply after a restart";
-  expect((await it.said(message)).fields).toEqual({
-    fields: ["auth.mode (tokens in the database)"],
-  });
 });
 
 test("limits go on counting under their new numbers, and first answers are kept", async () => {
