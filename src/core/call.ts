@@ -144,6 +144,11 @@ export interface Call<M extends MethodName = MethodName> {
   readonly deadline?: number | undefined;
   /** Longest time to connect to a model server, milliseconds; absent: the backend's own. Set by routing. */
   readonly connectMs?: number | undefined;
+  /**
+   * Tells that the model is at work though there is no message to show for it, as while it
+   * reasons: it counts as neither late nor silent then. Set by routing.
+   */
+  readonly alive?: (() => void) | undefined;
   /** Calls with the same value go to the same target where they can. */
   readonly affinity?: string | undefined;
   /** Place in a trace: the caller's own, and for a backend that of the attempt. */

@@ -218,6 +218,7 @@ function newCall<M extends MethodName>(
     signal: life.cancellation,
     deadline,
     connectMs: undefined,
+    alive: undefined,
     affinity: affinityOf(origin, settings),
     life,
     log,

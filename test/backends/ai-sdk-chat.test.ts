@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { gate } from "../support/calls.js";
 import { chatted, opened, played, serve, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, anthropicAt } from "./ai-sdk-subject.js";
 import { text } from "./contract-chat.js";
@@ -22,6 +23,32 @@ describe("Anthropic", () => {
       choices: [{ finishReason: "stop" }],
     });
     expect(warnings).toEqual([]);
+  });
+
+  it("is said to be alive while it thinks", async () => {
+    const seen = gate();
+    const events = fixture("anthropic/events").body.toString().split("\n\n");
+    const thinking = [
+      { type: "content_block_start", content_block: { type: "thinking", thinking: "" } },
+      { type: "content_block_delta", delta: { type: "thinking_delta", thinking: "Hm." } },
+      { type: "content_block_stop" },
+    ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify({ ...event, index: 9 })}\n\n`);
+    const server = await serve(async (exchange) => {
+      await exchange.stream(`${events[0]}\n\n`, ...thinking);
+      await seen.opened;
+      await exchange.events(`${events.slice(1).join("\n\n")}\n\n`);
+      await exchange.end();
+    });
+    let told = 0;
+    const alive = () => {
+      // The beginning and the end of a thought, and what is thought.
+      if (++told === 3) seen.open();
+    };
+    const call = { ...callOf("chat", chatRequest()), alive };
+    const steps = opened(anthropicAt(server.url)).handlers.chat?.(call) ?? [];
+    let said = "";
+    for await (const step of steps) said += text([...step]);
+    expect(said).toBe("Hello there, wörld");
   });
 
   it("answers whole", async () => {

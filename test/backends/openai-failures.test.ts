@@ -39,6 +39,17 @@ const routed = (code: number, raw: unknown) => ({
 
 const causeOf = ({ cause }: LintelError) => (cause as Error | undefined)?.message;
 
+describe("the log is told", () => {
+  it("how an answer begins that is no stream", async () => {
+    const page = `<html>${"We are back soon. ".repeat(100)}</html>`;
+    const thrown = await failure((exchange) =>
+      exchange.send(200, { "content-type": "text/html" }, page),
+    );
+    expect(thrown.message).toBe("the model server answered with no stream");
+    expect(causeOf(thrown)).toBe(page.slice(0, 300));
+  });
+});
+
 describe("a caller is told", () => {
   it.each([
     [

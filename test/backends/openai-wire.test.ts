@@ -5,6 +5,7 @@ import { openaiSchema } from "../../src/backends/openai/config.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { Call } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
+import { gate } from "../support/calls.js";
 import { text } from "./contract-chat.js";
 import { fixture, fixtureNames } from "./fixture.js";
 import { backendFor, chatRequest, chunk, echo } from "./openai-subject.js";
@@ -410,4 +411,16 @@ describe("configuration", () => {
     expect(entry({ dialect: "x" })).toBe(false);
     expect(entry({ unknown: 1 })).toBe(false);
   });
+});
+
+it("a model that reasons says nothing, and is said to be alive", async () => {
+  const seen = gate();
+  const { backend } = await against(async (exchange) => {
+    await exchange.stream(chunk({ reasoning_content: "Hm." }));
+    await seen.opened;
+    await exchange.events(chunk({ content: "Yes." }), chunk({}, "stop"), "data: [DONE]\n\n");
+    await exchange.end();
+  });
+  const call = { ...callOf("chat", chatRequest()), alive: seen.open };
+  expect(await stream(backend, call)).toMatchObject({ text: "Yes.", error: undefined });
 });

@@ -2,6 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import type { Call } from "../../src/core/call.js";
 import type { LintelError } from "../../src/core/errors.js";
 import { FakeClock, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
@@ -60,6 +61,25 @@ describe("time-outs", () => {
     await clock.advance(2000);
     expect(await answer).toBe("good");
     expect(stateOf(core, "deaf").inFlight).toBe(0);
+  });
+  it("a model at work is neither late nor silent, though it says nothing", async () => {
+    const clock = new FakeClock();
+    const working = async function* ({ alive }: Call<"chat">) {
+      for (const text of ["a", "b"]) {
+        for (let event = 0; event < 5; event++) {
+          await new Promise<void>((resolve) => clock.after(900, resolve));
+          alive?.();
+        }
+        yield [piece(text)];
+      }
+      yield [piece("", "stop")];
+    };
+    const timeouts = { firstToken: 1000, betweenTokens: 1000 };
+    const core = coreOf([backend("a", working)], { routing: routing({ timeouts }) }, { clock });
+    const answer = textOf(run(core, "chat", hello));
+    for (let event = 0; event < 10; event++) await clock.advance(900);
+    expect(await answer).toBe("ab");
+    expect(clock.timers).toBe(0);
   });
   it("between tokens: ends the call and aborts the target, which is not asked again", async () => {
     const { handle, aborted } = hangsAfter("half");

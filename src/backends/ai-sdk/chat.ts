@@ -58,7 +58,7 @@ export async function* chat(
       else if (part.type === "finish") {
         yield [piece(stamp, "", finishReasonOf(part.finishReason), countsOf(part.usage))];
         return;
-      }
+      } else call.alive?.();
     }
   } finally {
     // After a failure cancelling fails too, and there is nothing left to say.

@@ -32,7 +32,7 @@ type ChatCall = Call<"chat"> | Call<"complete">;
 
 /** Streams a completion: a step for each read that brought text. */
 export function chat(server: Server, call: Call<"chat">): AsyncIterable<readonly LLMResponse[]> {
-  return reading(call.signal, {
+  return reading(call, {
     ask: () => ask(server, call, true),
     whole: readCompletion,
     take: (event, stream, out) => stream.push(event, out),

@@ -1,15 +1,19 @@
 /** A streamed completion as it is read, of every server that answers in OpenAI's form. */
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
-import type { CallSignal } from "../../core/cancellation.js";
+import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { iterable } from "../../core/iterate.js";
 import { isWhole } from "../http/ask.js";
 import type { Answer } from "../http/exchange.js";
+import { nonsense } from "../http/failure.js";
 import { EventSplitter, type ServerEvent } from "./events.js";
 import { asStream, CompletionStream } from "./stream.js";
 
 /** Most bytes of a whole answer. */
 export const answerLimit = 32 * 1024 * 1024;
+
+/** How much is told of an answer that is no stream, bytes. */
+const startLimit = 300;
 
 /** What servers differ in. */
 export interface Dialogue {
@@ -30,22 +34,24 @@ type Step = IteratorResult<Batch>;
  * The messages of a completion: a step for each read that brought text. The request is
  * sent when the first step is asked for.
  */
-export const reading = (signal: CallSignal, dialogue: Dialogue): AsyncIterable<Batch> =>
-  iterable(() => new Reading(signal, dialogue));
+export const reading = (call: Call<"chat">, dialogue: Dialogue): AsyncIterable<Batch> =>
+  iterable(() => new Reading(call, dialogue));
 
 /** Makes one promise for each step, for streams have many. */
 class Reading implements AsyncIterator<Batch> {
-  readonly #signal: CallSignal;
+  readonly #call: Call<"chat">;
   readonly #dialogue: Dialogue;
   readonly #splitter = new EventSplitter();
   readonly #stream = new CompletionStream();
   #answer: Answer | undefined;
   #over = false;
+  /** How an answer begins that is not said to be a stream, until an event was read of it. */
+  #start: string | undefined;
   /** Thrown by the next step: what came in the same read as an error was delivered before it. */
   #failure: { readonly thrown: unknown } | undefined;
 
-  constructor(signal: CallSignal, dialogue: Dialogue) {
-    this.#signal = signal;
+  constructor(call: Call<"chat">, dialogue: Dialogue) {
+    this.#call = call;
     this.#dialogue = dialogue;
   }
 
@@ -68,6 +74,7 @@ class Reading implements AsyncIterator<Batch> {
     }
     if (!isWhole(answer)) {
       this.#answer = answer;
+      if (!isStream(answer)) this.#start = "";
       return this.next();
     }
     this.#over = true;
@@ -77,11 +84,17 @@ class Reading implements AsyncIterator<Batch> {
   /** @param bytes `undefined`: the answer is at its end */
   readonly #came = (bytes: readonly Buffer[] | undefined): Step | Promise<Step> => {
     const messages: LLMResponse[] = [];
+    let events: readonly ServerEvent[] = [];
     try {
-      const events = bytes ? this.#splitter.push(...bytes) : this.#splitter.end();
+      events = bytes ? this.#splitter.push(...bytes) : this.#splitter.end();
+      if (events.length > 0) this.#start = undefined;
+      else if (this.#start === "") this.#start = bytes?.[0]?.toString("utf8", 0, startLimit);
       for (const event of events) this.#dialogue.take(event, this.#stream, messages);
       // The marker of the end may be left out; a server that said why it ended has said all.
-      if (!bytes) this.#stream.finish(messages);
+      if (!bytes) {
+        if (this.#start) throw nonsense("answered with no stream", new Error(this.#start));
+        this.#stream.finish(messages);
+      }
     } catch (thrown) {
       if (messages.length === 0) throw this.#end(thrown);
       this.#failure = { thrown };
@@ -90,14 +103,17 @@ class Reading implements AsyncIterator<Batch> {
       this.#answer?.drain();
       this.#over = true;
     }
-    if (messages.length === 0) return this.next();
+    if (messages.length === 0) {
+      if (events.length > 0) this.#call.alive?.();
+      return this.next();
+    }
     this.#dialogue.made?.(messages);
     return { done: false, value: messages };
   };
 
   /** A server that said why it ended has said all: some leave `[DONE]` out, or hang then. */
   readonly #broke = (thrown: unknown): Step | Promise<Step> => {
-    const said = this.#stream.finished && !this.#signal.aborted;
+    const said = this.#stream.finished && !this.#call.signal.aborted;
     if (said && thrown instanceof LintelError && endings.has(thrown.code)) {
       return this.#came(undefined);
     }
@@ -111,5 +127,7 @@ class Reading implements AsyncIterator<Batch> {
     return thrown;
   }
 }
+
+const isStream = ({ headers }: Answer) => /event-stream/i.test(String(headers["content-type"]));
 
 const endings: ReadonlySet<string> = new Set(["timeout", "upstream_failed"]);

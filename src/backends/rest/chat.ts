@@ -12,7 +12,7 @@ import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 /** Streams a completion: a step for each read that brought text. */
 export function chat(gateway: Gateway, call: Call<"chat">): AsyncIterable<readonly LLMResponse[]> {
   let estimated = false;
-  return reading(call.signal, {
+  return reading(call, {
     ask: () => ask(gateway, "/llm", call, bodyOf(call.request, true)),
     whole: (text) => readWhole(call, text),
     take(event, stream, out) {

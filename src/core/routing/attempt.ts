@@ -44,6 +44,9 @@ export class Attempt {
   readonly #warnings: string[];
   readonly #startedAt: number;
   readonly #follow = () => this.#cancellation?.abort(this.#call.signal.reason);
+  readonly #alive = () => {
+    if (!this.#ended) this.#timer?.refresh();
+  };
   #probe = false;
   #stream: AsyncIterator<Batch> | undefined;
   #pending: Promise<unknown> | undefined;
@@ -87,6 +90,7 @@ export class Attempt {
       request,
       signal: this.#cancellation ?? call.signal,
       connectMs: timeouts.connect,
+      alive: this.#streams ? this.#alive : undefined,
       warnings: this.#warnings,
       trace: call.observation?.attempt(this.record) ?? call.trace,
     };
