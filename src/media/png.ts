@@ -2,8 +2,7 @@
 import { crc32 } from "node:zlib";
 import { LintelError } from "../core/errors.js";
 import type { Bounds } from "../core/settings.js";
-
-const signature = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
+import { pngSignature } from "./signature.js";
 
 /**
  * Chunks that say how the pixels look; everything else that may be left out
@@ -37,11 +36,12 @@ const frame = 12;
  */
 export function sanitizePng(data: Uint8Array, most = mostPixels({})): Uint8Array {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  if (!bytes.subarray(0, signature.length).equals(signature)) throw broken("no PNG signature");
-  const parts: Uint8Array[] = [signature];
+  const begin = bytes.subarray(0, pngSignature.length);
+  if (!begin.equals(pngSignature)) throw broken("no PNG signature");
+  const parts: Uint8Array[] = [pngSignature];
   let before = "";
   let pixels = 0;
-  let at = signature.length;
+  let at = pngSignature.length;
   while (before !== "IEND") {
     if (at + frame > bytes.length) throw broken("it ends early");
     const length = bytes.readUInt32BE(at);

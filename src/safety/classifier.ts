@@ -3,8 +3,16 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { readJson } from "../backends/onnx/json-file.js";
-import { centre, type Filter, resize } from "../backends/onnx/safety/resize.js";
-import type { Classify, Picture } from "./protocol.js";
+import {
+  centre,
+  type Filter,
+  type Normalization,
+  type Picture,
+  planes,
+  resize,
+  shortestEdge,
+} from "../media/pictures.js";
+import type { Classify } from "./protocol.js";
 
 const side = z.int().min(1);
 const area = z.union([
@@ -71,41 +79,33 @@ export async function loadClassifier(folder: string, labels: readonly string[]):
   const [output = "logits"] = session.outputNames;
   const several = config.problem_type === "multi_label_classification";
   return async (picture) => {
-    const { planes, width, height } = ready(picture, processor);
-    const tensor = new ort.Tensor("float32", planes, [1, 3, height, width]);
+    const seen = framed(picture, processor);
+    const shown = planes(seen, normalizationOf(processor));
+    const tensor = new ort.Tensor("float32", shown, [1, 3, seen.height, seen.width]);
     const logits = (await session.run({ [input]: tensor }))[output]?.data as Float32Array;
     const shares = several ? [...logits].map((x) => 1 / (1 + Math.exp(-x))) : softmax(logits);
     return new Map(names.map((name, i) => [name, shares[i] ?? 0]));
   };
 }
 
-/** The three planes that the model is shown. */
-function ready(picture: Picture, processor: Processor) {
+/** The picture as large as the model is shown it. */
+function framed(picture: Picture, processor: Processor): Picture {
   const resized = processor.do_resize ? scaled(picture, processor) : picture;
   const crop = processor.do_center_crop ? processor.crop_size : undefined;
-  const { rgb, width, height } = crop ? centre(resized, crop) : resized;
-  const scale = processor.do_rescale ? processor.rescale_factor : 1;
-  const size = width * height;
-  const planes = new Float32Array(3 * size);
-  for (let c = 0; c < 3; c++) {
-    const mean = processor.do_normalize ? (processor.image_mean[c] as number) : 0;
-    const deviation = processor.do_normalize ? (processor.image_std[c] as number) : 1;
-    for (let i = 0; i < size; i++) {
-      planes[c * size + i] = ((rgb[i * 3 + c] as number) * scale - mean) / deviation;
-    }
-  }
-  return { planes, width, height };
+  return crop ? centre(resized, crop) : resized;
 }
 
 function scaled(picture: Picture, { size, resample }: Processor): Picture {
   const filter: Filter = resample === 2 ? "bilinear" : "bicubic";
-  if (!("shortest_edge" in size)) return resize(picture, size.width, size.height, filter);
-  const { width, height } = picture;
-  const short = size.shortest_edge;
-  const long = Math.trunc((short * Math.max(width, height)) / Math.min(width, height));
-  const [w, h] = width <= height ? [short, long] : [long, short];
-  return resize(picture, w, h, filter);
+  if ("shortest_edge" in size) return shortestEdge(picture, size.shortest_edge, filter);
+  return resize(picture, size.width, size.height, filter);
 }
+
+const normalizationOf = (processor: Processor): Normalization => ({
+  scale: processor.do_rescale ? processor.rescale_factor : 1,
+  mean: processor.do_normalize ? processor.image_mean : [0, 0, 0],
+  deviation: processor.do_normalize ? processor.image_std : [1, 1, 1],
+});
 
 function softmax(logits: Float32Array): number[] {
   const most = Math.max(...logits);

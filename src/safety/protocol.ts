@@ -1,4 +1,5 @@
 /** What the checkers' thread is told and what it says. */
+import type { Picture } from "../media/pictures.js";
 
 /** What looks at the images. */
 export type ThreadSettings = {
@@ -36,10 +37,3 @@ export type Report =
 
 /** Looks at a picture: certainties by label, 0 to 1. */
 export type Classify = (picture: Picture) => Promise<ReadonlyMap<string, number>>;
-
-/** 8-bit RGB, rows from the top. */
-export interface Picture {
-  readonly rgb: Uint8ClampedArray;
-  readonly width: number;
-  readonly height: number;
-}

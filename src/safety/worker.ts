@@ -6,7 +6,8 @@
 import { setImmediate } from "node:timers/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import { decodePng } from "../media/decode.js";
-import type { Classify, Order, Picture, Report, ThreadSettings } from "./protocol.js";
+import type { Picture } from "../media/pictures.js";
+import type { Classify, Order, Report, ThreadSettings } from "./protocol.js";
 
 function decode(png: Uint8Array): Picture {
   const { data, width, height } = decodePng(png);

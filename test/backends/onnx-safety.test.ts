@@ -12,8 +12,8 @@ import {
   planesOf,
   readProcessor,
 } from "../../src/backends/onnx/safety/checker.js";
-import type { Picture } from "../../src/backends/onnx/safety/resize.js";
 import type { ResidentBackend } from "../../src/backends/resident.js";
+import type { Picture } from "../../src/media/pictures.js";
 import { coreOf, run } from "../support/core.js";
 import { checkedPictures, ParityModels } from "./onnx/parity.js";
 import { backendOf, jobOf, requestOf } from "./onnx/support.js";

@@ -1,5 +1,6 @@
 /** Images as servers send them, made into the contract's: PNG. */
 import { importInstalled } from "../../installed.js";
+import { pngSignature } from "../../media/signature.js";
 import { nonsense } from "./failure.js";
 
 /** Most bytes of one image as a server sends it. */
@@ -16,7 +17,6 @@ const formats: readonly (readonly [string, (bytes: Buffer) => boolean])[] = [
   ["AVIF", (bytes) => latin1(bytes, 4, 8) === "ftyp" && /^avi[fs]$/.test(latin1(bytes, 8, 12))],
 ];
 
-const pngSignature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 /** Bytes of a PNG up to the end of its header, in which its size is. */
 const pngHeader = 33;
 

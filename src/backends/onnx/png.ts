@@ -1,9 +1,9 @@
 /** PNG of 8-bit RGB pixels, with nothing in it besides the picture. */
 import { promisify } from "node:util";
 import { crc32, deflate } from "node:zlib";
+import { pngSignature } from "../../media/signature.js";
 
 const compress = promisify(deflate);
-const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 /**
  * Encodes a picture. Compression runs on Node's thread pool.
@@ -20,7 +20,7 @@ export async function encodePng(
   header.set([8, 2, 0, 0, 0], 8); // 8 bits, RGB, deflate, filters by row, not interlaced
   const data = await compress(filter(rgb, width, height), { level: 6 });
   const chunks = [
-    signature,
+    pngSignature,
     chunk("IHDR", header),
     chunk("IDAT", data),
     chunk("IEND", Buffer.alloc(0)),

@@ -2,11 +2,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { centre, type Picture, planes, shortestEdge } from "../../../media/pictures.js";
 import { files } from "../folder.js";
 import type { Graph, Signature } from "../graph.js";
 import { readJson } from "../json-file.js";
 import { ModelProblem } from "../problem.js";
-import { centre, type Picture, resize } from "./resize.js";
 
 /** Inputs and outputs, as diffusers' own export names them. */
 export const checkerSignature: Signature = {
@@ -61,17 +61,9 @@ export async function readProcessor(folder: string): Promise<Processor> {
 
 /** What the checker is shown: three planes. */
 export function planesOf(picture: Picture, processor: Processor): Float32Array {
-  const { size, crop_size: crop, rescale_factor: scale, image_mean, image_std } = processor;
-  const { width, height } = picture;
-  const long = Math.trunc((size * Math.max(width, height)) / Math.min(width, height));
-  const [w, h] = width <= height ? [size, long] : [long, size];
-  const { rgb } = centre(resize(picture, w, h), crop);
-  const area = crop.width * crop.height;
-  return Float32Array.from({ length: 3 * area }, (_, i) => {
-    const plane = Math.floor(i / area);
-    const value = (rgb[(i % area) * 3 + plane] as number) * scale;
-    return (value - (image_mean[plane] as number)) / (image_std[plane] as number);
-  });
+  const { size, crop_size, rescale_factor: scale, image_mean, image_std } = processor;
+  const seen = centre(shortestEdge(picture, size), crop_size);
+  return planes(seen, { scale, mean: image_mean, deviation: image_std });
 }
 
 /** A checker, ready. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { resize } from "../../src/backends/onnx/safety/resize.js";
+import { resize } from "../../src/media/pictures.js";
 
 /** By Pillow 13.0: `Image.fromarray((np.arange(105) * 37 % 256).astype(np.uint8).reshape(5, 7, 3)).resize(…, Image.BILINEAR)`. */
 const pillow: Readonly<Record<string, readonly number[]>> = {

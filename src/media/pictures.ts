@@ -1,6 +1,6 @@
 /**
- * Resizes pictures bit for bit as Pillow does, which models that look at
- * pictures were trained with: bicubic or bilinear, widened where it shrinks,
+ * Readies pictures for models that look at them. Resizes bit for bit as Pillow does,
+ * which such models were trained with: bicubic or bilinear, widened where it shrinks,
  * 8 bits between the two passes.
  */
 
@@ -26,8 +26,20 @@ export function resize(
   return turn(across(turn(wide), height, filter));
 }
 
+/** Resizes so that the shorter side has so many pixels; the other keeps its share, rounded down. */
+export function shortestEdge(picture: Picture, edge: number, filter?: Filter): Picture {
+  const { width, height } = picture;
+  const long = Math.trunc((edge * Math.max(width, height)) / Math.min(width, height));
+  return width <= height
+    ? resize(picture, edge, long, filter)
+    : resize(picture, long, edge, filter);
+}
+
 /** Cuts out the middle. */
-export function centre({ rgb, width, height }: Picture, side: { width: number; height: number }) {
+export function centre(
+  { rgb, width, height }: Picture,
+  side: { readonly width: number; readonly height: number },
+): Picture {
   const out = new Uint8ClampedArray(side.width * side.height * 3);
   const left = Math.floor((width - side.width) / 2);
   const top = Math.floor((height - side.height) / 2);
@@ -36,6 +48,32 @@ export function centre({ rgb, width, height }: Picture, side: { width: number; h
     out.set(rgb.subarray(from, from + side.width * 3), y * side.width * 3);
   }
   return { rgb: out, ...side };
+}
+
+/** How samples become what a model was trained on. */
+export interface Normalization {
+  /** What samples, 0 to 255, are multiplied by. */
+  readonly scale: number;
+  /** Of red, green and blue, once scaled: what is taken away. */
+  readonly mean: readonly number[];
+  /** Of red, green and blue, after that: what is divided by. */
+  readonly deviation: readonly number[];
+}
+
+/** The samples as three planes, one after the other, normalized. */
+export function planes(
+  { rgb, width, height }: Picture,
+  { scale, mean, deviation }: Normalization,
+): Float32Array {
+  const area = width * height;
+  const out = new Float32Array(3 * area);
+  for (let c = 0; c < 3; c++) {
+    for (let i = 0; i < area; i++) {
+      const value = (rgb[i * 3 + c] as number) * scale;
+      out[c * area + i] = (value - (mean[c] as number)) / (deviation[c] as number);
+    }
+  }
+  return out;
 }
 
 /** Fixed-point weights have this many bits behind the point. */
