@@ -33,6 +33,9 @@ export function freeMemory(figures: MemoryFigures = own): number {
   return limit === 0 || limit >= figures.total() ? free : free + keptOfFiles(figures);
 }
 
+/** Bytes in gigabytes, as errors tell them. */
+export const inGb = (bytes: number): string => (bytes / 1e9).toFixed(1);
+
 /**
  * Of both versions of control groups; what lies in memory file systems is not given up. The
  * group's own folder first: outside of a container the topmost one tells of the whole machine.

@@ -2,8 +2,8 @@
 import { Template } from "@huggingface/jinja";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
+import { ControlTokenMarks } from "../../src/backends/llama/control-tokens.js";
 import { Detokenizer } from "../../src/backends/llama/detokenizer.js";
-import { Guard } from "../../src/backends/llama/guard.js";
 import { type LoadedModel, loadModel } from "../../src/backends/llama/model.js";
 import { StopScanner } from "../../src/backends/llama/stop.js";
 import { ChatTemplate, chatML } from "../../src/backends/llama/template.js";
@@ -63,9 +63,9 @@ describe("prompts", () => {
   });
 
   it("reach the template as they are if they look like nothing", () => {
-    const guard = new Guard(["<|end|>"]);
+    const marks = new ControlTokenMarks(["<|end|>"]);
     for (const text of ["", "  ", "hello", "x < y | z > w", "é😀"]) {
-      expect(guard.mark(text)).toBe(text);
+      expect(marks.insert(text)).toBe(text);
     }
   });
 

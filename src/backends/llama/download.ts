@@ -5,6 +5,7 @@ import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { isRemote } from "../local.js";
 import type { LlamaLibrary } from "./library.js";
+import { unloading } from "./residency.js";
 
 /** How to come by a file. */
 export interface DownloadOptions {
@@ -28,7 +29,7 @@ export async function localFile(
   { folder, log, signal }: DownloadOptions,
 ): Promise<string> {
   if (!isRemote(path)) return path;
-  const tenth = { reached: 0 };
+  let tenths = 0;
   try {
     return await resolveModelFile(path, {
       directory: folder,
@@ -36,14 +37,14 @@ export async function localFile(
       signal,
       deleteTempFileOnCancel: false,
       onProgress({ totalSize, downloadedSize }) {
-        const part = Math.floor((10 * downloadedSize) / totalSize);
-        if (!(part > tenth.reached)) return;
-        tenth.reached = part;
-        log.info({ model: path, percent: part * 10, bytes: totalSize }, "fetching a model");
+        const reached = Math.floor((10 * downloadedSize) / totalSize);
+        if (!(reached > tenths)) return;
+        tenths = reached;
+        log.info({ model: path, percent: tenths * 10, bytes: totalSize }, "fetching a model");
       },
     });
   } catch (cause) {
-    if (signal.aborted) throw new LintelError("shutting_down", "the model is being unloaded");
+    if (signal.aborted) throw unloading();
     throw new LintelError("unavailable", `${path}: ${why(cause)}; ${remedy(path)}`, { cause });
   }
 }

@@ -6,7 +6,7 @@ import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import { LintelError, toLintelError } from "../../core/errors.js";
+import { toLintelError } from "../../core/errors.js";
 import type { Output } from "../../core/methods.js";
 import { modelOf } from "../../core/model.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
@@ -22,7 +22,7 @@ import { Running } from "../running.js";
 import { generate } from "./generate.js";
 import { bytesOf } from "./memory.js";
 import { type LoadedModel, loadModel } from "./model.js";
-import { Residency } from "./residency.js";
+import { Residency, unloading } from "./residency.js";
 import type { LlamaConfig } from "./schema.js";
 
 /** What a GGUF model honours of a request. */
@@ -88,7 +88,7 @@ class LlamaBackend implements ResidentBackend {
 
   /** A model that the next call loads can take a call. */
   async health(signal: CallSignal): Promise<void> {
-    if (this.#closed) throw closing();
+    if (this.#closed) throw unloading();
     if (this.#residency.state === "idle" && this.#lazy) return;
     await unlessAborted(this.#residency.load(), signal);
   }
@@ -97,7 +97,7 @@ class LlamaBackend implements ResidentBackend {
     if (this.#closed) return;
     this.#closed = true;
     this.#closing.abort();
-    this.#running.endAll(closing());
+    this.#running.endAll(unloading());
     await this.#residency.close();
   }
 
@@ -183,5 +183,3 @@ class LlamaBackend implements ResidentBackend {
     }
   }
 }
-
-const closing = () => new LintelError("shutting_down", "the model is being unloaded");

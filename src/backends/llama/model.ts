@@ -6,7 +6,7 @@ import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
-import { freeMemory } from "../memory.js";
+import { freeMemory, inGb } from "../memory.js";
 import { batchingStrategy } from "./batching.js";
 import { localFile } from "./download.js";
 import type { Evaluation, Place } from "./evaluation.js";
@@ -182,8 +182,6 @@ function gpuLayersOf({ gpuLayers = "auto", contextSize, sequences }: LlamaSettin
   if (gpuLayers !== "auto") return gpuLayers;
   return { fitContext: { contextSize: (contextSize ?? largestDefaultContext) * sequences } };
 }
-
-const inGb = (bytes: number) => (bytes / 1e9).toFixed(1);
 
 /** @throws Error if the file's template can't be parsed or does not work */
 function chatTemplateOf({ Template }: LlamaLibrary, model: LlamaModel) {

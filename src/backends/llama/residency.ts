@@ -99,7 +99,7 @@ export class Residency<T> {
   }
 
   #load(): Promise<T> {
-    if (this.#closed) return Promise.reject(closing());
+    if (this.#closed) return Promise.reject(unloading());
     if (this.#failure && Date.now() - this.#failure.at < this.#options.retryMs) {
       return Promise.reject(this.#failure.error);
     }
@@ -143,4 +143,5 @@ export class Residency<T> {
 
 const never = new AbortController().signal;
 
-const closing = () => new LintelError("shutting_down", "the model is being unloaded");
+/** The error for calls of a model that goes for good. */
+export const unloading = () => new LintelError("shutting_down", "the model is being unloaded");

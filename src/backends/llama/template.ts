@@ -2,7 +2,7 @@
 import type { Template } from "@huggingface/jinja";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidValue } from "../../core/errors.js";
-import { Guard } from "./guard.js";
+import { ControlTokenMarks } from "./control-tokens.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */
 export const chatML =
@@ -26,13 +26,13 @@ interface Turn {
 export class ChatTemplate {
   readonly #template: Template;
   readonly #texts: TemplateTexts;
-  readonly #guard: Guard;
+  readonly #marks: ControlTokenMarks;
 
   /** @throws Error if the template does not work at all */
   constructor(template: Template, texts: TemplateTexts) {
     this.#template = template;
     this.#texts = texts;
-    this.#guard = new Guard(texts.control);
+    this.#marks = new ControlTokenMarks(texts.control);
     this.#render([{ role: "user", content: "Hello" }]);
   }
 
@@ -44,16 +44,16 @@ export class ChatTemplate {
   render(messages: readonly LLMMessage[]): string[] {
     const turns = messages.map(({ role, content }) => ({
       role: role === "developer" ? "system" : role,
-      content: this.#guard.mark(content),
+      content: this.#marks.insert(content),
     }));
     try {
-      return this.#guard.split(this.#render(turns));
+      return this.#marks.split(this.#render(turns));
     } catch (refusal) {
       // Some models know no system messages, and their templates throw.
       const folded = foldSystem(turns);
       if (!folded) throw refused(refusal);
       try {
-        return this.#guard.split(this.#render(folded));
+        return this.#marks.split(this.#render(folded));
       } catch {
         throw refused(refusal);
       }

@@ -24,8 +24,6 @@ export interface ModelFolder {
   readonly layout: "sd" | "xl";
   /** Whether the UNet gets zeros instead of an empty negative prompt. */
   readonly zeroNegative: boolean;
-  /** What the folder was made of, by its own word; may be a path or a hub's name. */
-  readonly origin: string;
   readonly scheduler: unknown;
   readonly encoders: readonly EncoderFolder[];
   readonly unet: z.output<typeof unetConfig>;
@@ -75,7 +73,6 @@ const indexFile = z.object({
           `pipeline ${String(input)} is not supported, only ${Object.keys(layouts).join(", ")}`,
       }),
     ),
-  _name_or_path: z.string().nullish(),
   force_zeros_for_empty_prompt: z.boolean().nullish(),
 });
 const tokenizerConfig = z.looseObject({
@@ -138,7 +135,6 @@ export async function readFolder(path: string): Promise<ModelFolder> {
     path,
     layout,
     zeroNegative: layout === "xl" && (index.force_zeros_for_empty_prompt ?? true),
-    origin: index._name_or_path ?? "",
     scheduler: await readJson(path, files.scheduler, z.unknown()),
     encoders,
     unet: await readJson(path, files.unetConfig, unetConfig),

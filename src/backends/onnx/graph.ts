@@ -2,6 +2,7 @@
 import { dirname } from "node:path";
 import type { InferenceSession, Tensor } from "onnxruntime-node";
 import type { OnnxFile } from "./file/onnx.js";
+import type { Rewritten } from "./file/rewrite.js";
 import { fromHalf, toHalf } from "./float16.js";
 import { ModelProblem, wordsOf } from "./problem.js";
 import type { Runtime } from "./runtime.js";
@@ -55,7 +56,7 @@ export class Graph {
   static async open(
     runtime: Runtime,
     file: OnnxFile,
-    source: string | { readonly model: Uint8Array; readonly files?: readonly ExternalFile[] },
+    source: string | Rewritten,
     signature: Signature,
     threads: number,
   ): Promise<Graph> {
@@ -179,12 +180,6 @@ export class Graph {
         throw new ModelProblem(`${this.file.name}: inputs of type ${type} are not supported`);
     }
   }
-}
-
-/** Bytes that stand for a file which a model refers to. */
-export interface ExternalFile {
-  readonly path: string;
-  readonly data: Uint8Array;
 }
 
 /** ONNX Runtime's option for where files lie that a model in memory refers to. */

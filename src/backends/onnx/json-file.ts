@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { z } from "zod";
-import { ModelProblem } from "./problem.js";
+import { ModelProblem, whyUnreadable } from "./problem.js";
 
 /**
  * Reads a JSON file.
@@ -20,6 +20,14 @@ export async function readJson<S extends z.ZodType>(
   } catch (error) {
     throw new ModelProblem(`${file}: ${whyUnreadable(error)}`, { cause: error });
   }
+  return checked(file, schema, json);
+}
+
+/**
+ * What a file says, by its schema.
+ * @throws ModelProblem that names the file and every field at fault
+ */
+export function checked<S extends z.ZodType>(file: string, schema: S, json: unknown): z.output<S> {
   const { success, data, error } = schema.safeParse(json);
   if (success) return data;
   const issues = error.issues.map(({ path, message }) => [...path, message].join(": "));
@@ -29,11 +37,3 @@ export async function readJson<S extends z.ZodType>(
 /** Python writes numbers that JSON does not have. */
 const quoteInfinity = (json: string) =>
   json.replace(/(:\s*)(-?Infinity|NaN)(?=\s*[,}])/g, '$1"$2"');
-
-/** Why a file can't be read, without its full path. */
-export function whyUnreadable(error: unknown): string {
-  if (error instanceof SyntaxError) return "is not valid JSON";
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === "ENOENT" || code === "ENOTDIR") return "is missing";
-  return `can't be read (${code ?? "unknown reason"})`;
-}

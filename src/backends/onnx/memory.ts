@@ -1,4 +1,5 @@
 /** Whether a model fits into the memory that is free. */
+import { inGb } from "../memory.js";
 import type { OnnxFile } from "./file/onnx.js";
 import { ModelProblem } from "./problem.js";
 
@@ -22,5 +23,3 @@ export function checkMemory(files: readonly OnnxFile[], free: number): void {
     `${largest}: about ${inGb(needed)} GB of memory are needed, and ${inGb(free)} GB are free`,
   );
 }
-
-const inGb = (bytes: number) => (bytes / 1e9).toFixed(1);

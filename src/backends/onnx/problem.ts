@@ -23,6 +23,14 @@ export class JobProblem extends Error {
   }
 }
 
+/** Why a file can't be read, without its full path. */
+export function whyUnreadable(error: unknown): string {
+  if (error instanceof SyntaxError) return "is not valid JSON";
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT" || code === "ENOTDIR") return "is missing";
+  return `can't be read (${code ?? "unknown reason"})`;
+}
+
 /** Whatever was thrown, for the other thread. */
 export function failureOf(thrown: unknown, otherwise: string): Failure {
   const cause = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { readJson, whyUnreadable } from "./json-file.js";
-import { ModelProblem } from "./problem.js";
+import { readJson } from "./json-file.js";
+import { ModelProblem, whyUnreadable } from "./problem.js";
 
 const tokenizerFile = z.looseObject({ model: z.looseObject({}) });
 const vocabulary = z.record(z.string(), z.int().min(0));

@@ -1,8 +1,7 @@
 /** What stands in an ONNX file: its nodes, and where its weights lie. */
 import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { whyUnreadable } from "../json-file.js";
-import { ModelProblem } from "../problem.js";
+import { ModelProblem, whyUnreadable } from "../problem.js";
 import { CutShort, type Field, NotProtobuf, ProtobufFile, type Span } from "./protobuf.js";
 
 /** A weight, as the file has it. */
@@ -41,8 +40,6 @@ export interface OnnxFile {
   readonly size: number;
   readonly nodes: readonly Node[];
   readonly initializers: readonly Initializer[];
-  /** Bytes of this file and of those that it refers to. */
-  readonly bytes: number;
   /** Bytes that the weights take in memory: half precision is computed in single. */
   readonly memory: number;
 }
@@ -188,14 +185,13 @@ function entryOf(file: ProtobufFile, span: Span): [key: string, value: string] {
 }
 
 /** Looks at the files that hold the weights, and sums up. */
-function checked(content: Omit<OnnxFile, "bytes" | "memory">): OnnxFile {
+function checked(content: Omit<OnnxFile, "memory">): OnnxFile {
   const ends = new Map<string, number>();
   let memory = 0;
   for (const { type, dims, data } of content.initializers) {
     memory += dims.reduce((product, size) => product * size, 1) * (elementSizes[type] ?? 1);
     if (data?.file) ends.set(data.file, Math.max(ends.get(data.file) ?? 0, data.at.end));
   }
-  let bytes = content.size;
   for (const [file, end] of ends) {
     const name = join(dirname(content.name), file);
     const size = statSync(join(dirname(content.path), file), { throwIfNoEntry: false })?.size;
@@ -205,7 +201,6 @@ function checked(content: Omit<OnnxFile, "bytes" | "memory">): OnnxFile {
     if (size < end) {
       throw new ModelProblem(`${name}: is cut short: it has ${size} of at least ${end} bytes`);
     }
-    bytes += size;
   }
-  return { ...content, bytes, memory };
+  return { ...content, memory };
 }

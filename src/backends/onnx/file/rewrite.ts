@@ -1,7 +1,6 @@
 /** An ONNX file with other numbers in some of its weights, made in memory. */
 import { closeSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { ExternalFile } from "../graph.js";
 import { type Initializer, type Node, type OnnxFile, tensorOf, withOnnx } from "./onnx.js";
 import {
   bytesField,
@@ -11,6 +10,12 @@ import {
   ProtobufFile,
   type Span,
 } from "./protobuf.js";
+
+/** Bytes that stand for a file which a model refers to. */
+export interface ExternalFile {
+  readonly path: string;
+  readonly data: Uint8Array;
+}
 
 /** A model in memory, with the files that it refers to if those are in memory too. */
 export interface Rewritten {

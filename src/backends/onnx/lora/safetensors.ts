@@ -2,8 +2,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { z } from "zod";
 import { fromHalf } from "../float16.js";
-import { whyUnreadable } from "../json-file.js";
-import { ModelProblem } from "../problem.js";
+import { ModelProblem, whyUnreadable } from "../problem.js";
 
 const entrySchema = z.object({
   dtype: z.string(),

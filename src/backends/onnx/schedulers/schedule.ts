@@ -1,6 +1,6 @@
 /** diffusers' `scheduler_config.json`: which noise a model was trained with. */
 import { z } from "zod";
-import { ModelProblem } from "../problem.js";
+import { checked } from "../json-file.js";
 
 const count = z.int().min(1).max(1_000_000);
 
@@ -84,11 +84,7 @@ export function noiseSchedule(
   defaults: ConfigDefaults = {},
 ): NoiseSchedule {
   const filled = isObject(json) ? { ...defaults, ...json } : json;
-  const { success, data, error } = schema.safeParse(filled);
-  if (!success) {
-    const issues = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-    throw new ModelProblem(`${file}: ${issues.join("; ")}`);
-  }
+  const data = checked(file, schema, filled);
   const betas = betasOf(data);
   const alphas = new Float64Array(betas.length);
   let product = 1;

@@ -11,8 +11,8 @@
  */
 import { randomBytes } from "node:crypto";
 
-/** Marks texts and takes the marks out again. */
-export class Guard {
+/** The marks: puts them into texts, and takes them out again. */
+export class ControlTokenMarks {
   readonly #mark = randomBytes(16).toString("hex");
   readonly #inside: RegExp | undefined;
   readonly #beginnings = new Set<string>();
@@ -35,8 +35,8 @@ export class Guard {
     }
   }
 
-  /** A text that may stand in the template's output. */
-  mark(text: string): string {
+  /** A text, marked so that it may stand in the template's output. */
+  insert(text: string): string {
     if (!this.#inside) return text;
     const body = text.trim();
     if (body === "") return text;
