@@ -1,7 +1,7 @@
 /** The one place of wiring: configuration -> backends -> core -> doors -> addresses. */
 import { join } from "node:path";
 import type { BackendContext } from "./backends/kind.js";
-import { Residents } from "./backends/residents.js";
+import { admitWithin } from "./backends/residents.js";
 import { countingSettings } from "./config/limits.js";
 import type { Config } from "./config/schema.js";
 import { appSettings, listenOptions } from "./config/settings.js";
@@ -20,7 +20,7 @@ import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve } from "./serving.js";
 import { type Closable, type SetUpBackend, type Stores, setUp } from "./setup.js";
 import { openCounting } from "./state/counting.js";
-import { defaultStateDirectory } from "./state/directory.js";
+import { modelsDirectory } from "./state/directory.js";
 import { openState } from "./state/open.js";
 import { openTelemetry } from "./telemetry/open.js";
 import { version } from "./version.js";
@@ -156,8 +156,8 @@ async function closeStores(stores: Stores): Promise<void> {
 /** What all backends share. */
 const backendContext = ({ memory_budget, state }: Config, log: Logger): BackendContext => ({
   log,
-  admit: memory_budget === undefined ? undefined : new Residents(memory_budget, log).admit,
-  downloads: join(state.directory ?? defaultStateDirectory(), "models"),
+  admit: admitWithin(memory_budget, log),
+  downloads: modelsDirectory(state.directory),
 });
 
 /** Images are kept beside everything else, unless they have a folder of their own. */

@@ -2,24 +2,25 @@
  * A Lintel node: local models, served over gRPC. Traces and metrics go where
  * OpenTelemetry's environment variables say; without them there are none.
  */
-import { join } from "node:path";
 import { createBackend } from "./backends/index.js";
-import { findModels } from "./backends/local.js";
-import { Residents } from "./backends/residents.js";
+import { findModels, type LocalModel } from "./backends/local.js";
+import { admitWithin } from "./backends/residents.js";
 import { otlpSettings } from "./config/telemetry.js";
 import type { Backend } from "./core/backend.js";
-import { createCore } from "./core/core.js";
+import { type Core, createCore } from "./core/core.js";
 import { LintelError } from "./core/errors.js";
 import type { Logger } from "./core/log.js";
 import { type AuthSettings, coreDefaults } from "./core/settings.js";
 import { doorDefaults } from "./doors/door.js";
 import { operations } from "./doors/operations.js";
 import { rpc } from "./doors/rpc/rpc.js";
+import type { OwnedChecker } from "./safety/open.js";
 import { ThreadChecker } from "./safety/thread.js";
 import type { Address } from "./server/settings.js";
-import { serve } from "./serving.js";
-import { defaultStateDirectory } from "./state/directory.js";
-import { openTelemetry } from "./telemetry/open.js";
+import { type Serving, serve } from "./serving.js";
+import { modelsDirectory } from "./state/directory.js";
+import { type OpenTelemetry, openTelemetry } from "./telemetry/open.js";
+import type { TelemetrySettings } from "./telemetry/settings.js";
 import { version } from "./version.js";
 
 /** What a node is started with. */
@@ -81,77 +82,31 @@ export interface RunningNode {
  * @throws as `listen` does if the address can't be used
  */
 export async function startNode(settings: NodeSettings): Promise<RunningNode> {
-  const { log, memoryBudget, classifier } = settings;
-  const admit = memoryBudget === undefined ? undefined : new Residents(memoryBudget, log).admit;
-  const load = settings.load ?? (admit ? "lazy" : "start");
-  const downloads = settings.downloads ?? join(defaultStateDirectory(), "models");
+  const { log, listen } = settings;
   const found = findModels(settings.models);
-  const backends = await Promise.all(
-    found.map(({ type, id, path }) => {
-      const name = `${type}:${id}`;
-      const { threads } = settings;
-      return createBackend(
-        type === "onnx"
-          ? { type, name, id, path, threads, load }
-          : {
-              type,
-              name,
-              id,
-              path,
-              threads,
-              load,
-              context_size: settings.contextSize,
-              sequences: settings.sequences,
-              gpu: settings.gpu,
-              gpu_layers: settings.gpuLayers,
-            },
-        { log, admit, downloads },
-      );
-    }),
-  );
-  const checker =
-    classifier &&
-    new ThreadChecker({ kind: "classifier", folder: classifier.path, ...classifier }, log);
-  const onSocket = settings.listen.path !== undefined;
-  const auth = settings.auth ?? { mode: onSocket ? "none" : "public" };
-  const exposeSources = settings.exposeSources ?? onSocket;
-  const telemetry = await openTelemetry(
-    {
-      prometheus: false,
-      otlp: otlpSettings(),
-      status: false,
-      providers: new Map(),
-      service: "lintel-node",
-      version: version(),
-    },
-    log,
-  );
-  const core = createCore({
-    telemetry: telemetry?.telemetry,
-    settings: { ...coreDefaults, auth, exposeSources, servesGateways: true },
-    backends: backends.map((backend, i) =>
-      checker && found[i]?.type === "onnx" ? checked(backend) : backend,
-    ),
-    checker,
-    log,
-    // Pictures come from our own engine, which writes nothing but pixels.
-    sanitize: (png) => png,
-    blur: async () => {
-      throw new LintelError("internal", "a node blurs nothing");
-    },
-  });
-  const serving = await serve({
-    core,
-    doors: [operations, rpc],
-    doorSettings: doorDefaults,
-    appSettings: { corsOrigins: false },
-    listen: [settings.listen],
-  }).catch(async (error) => {
-    await closeAll(backends);
+  const backends = await backendsOf(settings, found);
+  let checker: OwnedChecker | undefined;
+  let telemetry: OpenTelemetry | undefined;
+  let serving: Serving;
+  const free = async () => {
+    await Promise.all(backends.map((backend) => backend.close()));
     await checker?.close();
     await telemetry?.close();
+  };
+  try {
+    checker = checkerOf(settings);
+    telemetry = await openTelemetry(telemetrySettings(), log);
+    serving = await serve({
+      core: coreOf(settings, { found, backends, checker, telemetry }),
+      doors: [operations, rpc],
+      doorSettings: doorDefaults,
+      appSettings: { corsOrigins: false },
+      listen: [listen],
+    });
+  } catch (error) {
+    await free();
     throw error;
-  });
+  }
   for (const backend of backends) backend.start?.();
   const url = serving.listeners[0]?.url ?? "";
   const models = found.map(({ id }) => id);
@@ -161,25 +116,85 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
     models,
     async close(graceMs = 30_000) {
       await serving.close(graceMs);
-      await closeAll(backends);
-      await checker?.close();
-      await telemetry?.close();
+      await free();
     },
   };
 }
 
+/** The backends of the models, in their order. */
+function backendsOf(settings: NodeSettings, found: readonly LocalModel[]): Promise<Backend[]> {
+  const { log, threads } = settings;
+  const admit = admitWithin(settings.memoryBudget, log);
+  const load = settings.load ?? (admit ? "lazy" : "start");
+  const context = { log, admit, downloads: settings.downloads ?? modelsDirectory() };
+  return Promise.all(
+    found.map(({ type, id, path }) => {
+      const entry = { name: `${type}:${id}`, id, path, threads, load };
+      if (type === "onnx") return createBackend({ type, ...entry }, context);
+      const { contextSize, sequences, gpu, gpuLayers } = settings;
+      const chat = { context_size: contextSize, sequences, gpu, gpu_layers: gpuLayers };
+      return createBackend({ type, ...entry, ...chat }, context);
+    }),
+  );
+}
+
+function checkerOf({ classifier, log }: NodeSettings): OwnedChecker | undefined {
+  if (!classifier) return undefined;
+  const { path: folder, labels, threshold } = classifier;
+  return new ThreadChecker({ kind: "classifier", folder, labels, threshold }, log);
+}
+
+const telemetrySettings = (): TelemetrySettings => ({
+  prometheus: false,
+  otlp: otlpSettings(),
+  status: false,
+  providers: new Map(),
+  service: "lintel-node",
+  version: version(),
+});
+
+/** What a core of a node stands on. */
+interface Parts {
+  readonly found: readonly LocalModel[];
+  /** Those of `found`, in the same order. */
+  readonly backends: readonly Backend[];
+  readonly checker: OwnedChecker | undefined;
+  readonly telemetry: OpenTelemetry | undefined;
+}
+
+function coreOf(settings: NodeSettings, { found, backends, checker, telemetry }: Parts): Core {
+  const onSocket = settings.listen.path !== undefined;
+  const auth = settings.auth ?? { mode: onSocket ? "none" : "public" };
+  const exposeSources = settings.exposeSources ?? onSocket;
+  return createCore({
+    telemetry: telemetry?.telemetry,
+    settings: { ...coreDefaults, auth, exposeSources, servesGateways: true },
+    backends: backends.map((backend, i) =>
+      checker && found[i]?.type === "onnx" ? checked(backend) : backend,
+    ),
+    checker,
+    log: settings.log,
+    // Pictures come from our own engine, which writes nothing but pixels.
+    sanitize: (png) => png,
+    blur: async () => {
+      throw new LintelError("internal", "a node blurs nothing");
+    },
+  });
+}
+
 /** A backend all of whose pictures are checked: its models say so, and gateways ask for it and believe it. */
 const checked = (backend: Backend): Backend => ({
-  ...backend,
+  name: backend.name,
   models: () =>
     backend.models().map((model) => ({
       ...model,
       supports: [...new Set([...model.supports, "safety_check"])],
     })),
+  ready: backend.ready?.bind(backend),
+  handlers: backend.handlers,
+  health: (signal) => backend.health(signal),
+  close: () => backend.close(),
 });
-
-const closeAll = (backends: readonly Backend[]) =>
-  Promise.all(backends.map((backend) => backend.close()));
 
 /**
  * Ties this process to the one that started it with a channel (`ipc` in

@@ -57,6 +57,13 @@ export class Residents {
   }
 }
 
+/**
+ * What is asked before a model of this process is loaded.
+ * @param budget bytes that the models in memory may take together; absent: whatever they take
+ */
+export const admitWithin = (budget: number | undefined, log: Logger): Admit | undefined =>
+  budget === undefined ? undefined : new Residents(budget, log).admit;
+
 const tooLarge = ({ id, bytes }: Resident, budget: number) =>
   new LintelError(
     "unavailable",

@@ -9,6 +9,10 @@ export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): str
   return join(env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "lintel");
 }
 
+/** The folder for models that are fetched by name, in a state folder. */
+export const modelsDirectory = (state: string = defaultStateDirectory()): string =>
+  join(state, "models");
+
 /** A folder that a setting names, or its default. */
 export interface Folder {
   readonly path: string;
