@@ -6,7 +6,7 @@ import { PNG } from "pngjs";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Progress } from "../../gen/lintel/v1/image_pb.js";
 import { PromptBar, State } from "../../gen/lintel/v1/models_pb.js";
-import { createOnnxBackend } from "../../src/backends/onnx/backend.js";
+import { createOnnxBackend } from "../../src/backends/onnx/index.js";
 import { Line } from "../../src/backends/onnx/line.js";
 import type { ResidentBackend } from "../../src/backends/resident.js";
 import { LintelError } from "../../src/core/errors.js";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { StreamTextToImageResponse } from "../../gen/lintel/v1/image_pb.js";
 import { State } from "../../gen/lintel/v1/models_pb.js";
-import { createOnnxBackend } from "../../src/backends/onnx/backend.js";
+import { createOnnxBackend } from "../../src/backends/onnx/index.js";
 import { enginePackages } from "../../src/backends/onnx/protocol.js";
 import { installHint } from "../../src/backends/onnx/runtime.js";
 import { onnxSchema } from "../../src/backends/onnx/schema.js";
@@ -87,7 +87,10 @@ async function subject(): Promise<Subject> {
   };
   return {
     backend: {
-      ...backend,
+      name: backend.name,
+      models: () => backend.models(),
+      ready: backend.ready?.bind(backend),
+      health: (signal) => backend.health(signal),
       handlers: { streamTextToImage: held },
       close: () => (shared === backend ? Promise.resolve() : backend.close()),
     },

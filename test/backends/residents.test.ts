@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { createLlamaBackend } from "../../src/backends/llama/index.js";
 import { llamaSchema } from "../../src/backends/llama/schema.js";
-import { createOnnxBackend } from "../../src/backends/onnx/backend.js";
+import { createOnnxBackend } from "../../src/backends/onnx/index.js";
 import type {
   Admit,
   Resident,

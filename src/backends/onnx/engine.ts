@@ -24,7 +24,8 @@ export interface EngineOptions {
   onState(state: EngineState): void;
 }
 
-const closing = () => new LintelError("shutting_down", "the image engine is shutting down");
+/** The error for calls of an engine that goes for good. */
+export const closing = () => new LintelError("shutting_down", "the image engine is shutting down");
 
 export class ImageEngine {
   readonly #settings: ThreadSettings;

@@ -6,8 +6,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../../gen/lintel/v1/models_pb.js";
 import { unlessAborted } from "../../core/abort.js";
+import type { Backend } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
-import { LintelError } from "../../core/errors.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import type { BackendContext } from "../kind.js";
 import {
@@ -16,7 +17,7 @@ import {
   type ResidentState,
   residentStates,
 } from "../resident.js";
-import { type EngineEvent, type EngineState, ImageEngine } from "./engine.js";
+import { closing, type EngineEvent, type EngineState, ImageEngine } from "./engine.js";
 import { jobOf } from "./job.js";
 import { findLoras } from "./lora/list.js";
 import { describeModel, memoryIn } from "./model.js";
@@ -29,120 +30,159 @@ const queueDefault = 16;
  * A backend that serves one folder.
  * @param packages the engine's packages; others only in tests
  */
-export function createOnnxBackend(
+export const createOnnxBackend = (
   config: OnnxConfig,
-  { log, admit }: BackendContext,
+  context: BackendContext,
   packages: Packages = enginePackages,
-): ResidentBackend {
-  const folder = resolve(config.path);
-  const id = config.id ?? basename(folder);
-  const bar = config.prompt ?? "batch";
-  const more = config.loras?.map((path) => resolve(path));
-  let loras = findLoras(folder, more);
-  const lazy = config.load === "lazy";
-  let state: ResidentState = lazy ? "idle" : "loading";
-  let models: readonly Model[] = [
-    describeModel(id, folder, [...loras.keys()], bar, residentStates[state]),
-  ];
-  let lastUsed = 0;
-  let closed = false;
+): ResidentBackend => new OnnxBackend(config, context, packages);
 
-  const update = (changes: Partial<Model>) => {
-    const [model] = models as [Model];
-    const changed = { ...model, ...changes };
-    if (!isDeepStrictEqual(changed, model)) models = [changed];
-  };
-  /** Files come and go while the process runs. */
-  const lookForLoras = () => {
-    loras = findLoras(folder, more);
-    update({ loras: [...loras.keys()] });
-  };
-  /** The folder may have been mended, or filled, since it was looked at. */
-  const lookAnew = () => {
-    lookForLoras();
-    const now = describeModel(id, folder, [...loras.keys()], bar, residentStates[state]);
-    update({ ...now, created: models[0]?.created ?? now.created });
-  };
+class OnnxBackend implements ResidentBackend {
+  readonly name: string;
+  readonly handlers: Backend["handlers"];
+  readonly residents: readonly Resident[];
+  readonly #context: BackendContext;
+  readonly #folder: string;
+  /** Where LoRAs are besides the folder. */
+  readonly #more: readonly string[] | undefined;
+  readonly #bar: "batch" | "encoders";
+  readonly #lazy: boolean;
+  readonly #engine: ImageEngine;
+  #loras: ReadonlyMap<string, string>;
+  #state: ResidentState;
+  #models: readonly [Model];
+  #lastUsed = 0;
+  #closed = false;
 
-  const onState = (next: EngineState) => {
-    state = next.name;
+  constructor(config: OnnxConfig, context: BackendContext, packages: Packages) {
+    this.name = config.name;
+    this.#context = context;
+    this.#folder = resolve(config.path);
+    this.#more = config.loras?.map((path) => resolve(path));
+    this.#bar = config.prompt ?? "batch";
+    this.#lazy = config.load === "lazy";
+    this.#state = this.#lazy ? "idle" : "loading";
+    this.#loras = findLoras(this.#folder, this.#more);
+    const id = config.id ?? basename(this.#folder);
+    this.#models = [this.#describe(id)];
+    this.handlers = { streamTextToImage: (call) => this.#generate(call) };
+    const resident = this.#resident(id);
+    this.residents = [resident];
+    const settings = {
+      folder: this.#folder,
+      threads: config.threads ?? availableParallelism(),
+      loraVariants: config.lora_cache,
+      packages,
+    };
+    this.#engine = new ImageEngine(settings, {
+      queue: config.queue ?? queueDefault,
+      admit: async () => context.admit?.(resident),
+      onState: (state) => this.#become(state),
+    });
+  }
+
+  models(): readonly Model[] {
+    return this.#models;
+  }
+
+  /** Begins to load the model, unless the first call is to do that. */
+  start(): void {
+    // What went wrong stands in the model's state, and every call gets it.
+    if (!this.#lazy) this.#engine.load().catch(() => {});
+  }
+
+  async ready(_model: string, signal: CallSignal): Promise<void> {
+    await unlessAborted(this.#engine.load(), signal);
+  }
+
+  /**
+   * A model that is being loaded, or that the next call loads, can take a call: it waits.
+   * One that could not be loaded is tried again when that is due; under a budget it can
+   * take the call that does so, since others may have to leave for it.
+   */
+  async health(signal: CallSignal): Promise<void> {
+    if (this.#closed) throw closing();
+    if (this.#state === "failed" && !this.#context.admit) {
+      await unlessAborted(this.#engine.load(), signal);
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.#engine.close();
+  }
+
+  #resident(id: string): Resident {
+    const backend = this;
+    return {
+      id,
+      get state() {
+        return backend.#state;
+      },
+      get bytes() {
+        return backend.#engine.memory || memoryIn(backend.#folder);
+      },
+      get lastUsed() {
+        return backend.#lastUsed;
+      },
+      get calls() {
+        return backend.#engine.calls;
+      },
+      load: () => this.#engine.load(),
+      unload: () => this.#engine.unload(),
+    };
+  }
+
+  async *#generate(
+    call: Call<"streamTextToImage">,
+  ): AsyncGenerator<readonly StreamTextToImageResponse[]> {
+    this.#lastUsed = Date.now();
+    const job = jobOf(call, this.#bar, this.#loras, () => this.#lookForLoras());
+    const warnings: string[] = [];
+    for await (const events of this.#engine.run(job, call.signal)) {
+      const messages = events.flatMap((event) => messagesOf(event, job, warnings));
+      if (messages.length > 0) yield messages;
+    }
+    this.#lastUsed = Date.now();
+    yield [doneEvent(warnings)];
+  }
+
+  #become(next: EngineState): void {
+    this.#state = next.name;
     const detail = next.name === "failed" ? next.detail : "";
-    update({ state: residentStates[next.name], stateDetail: detail });
-    if (next.name === "loading") lookAnew();
-    const fields = { backend: config.name, model: id };
+    this.#update({ state: residentStates[next.name], stateDetail: detail });
+    if (next.name === "loading") this.#lookAnew();
+    const { log } = this.#context;
+    const fields = { backend: this.name, model: this.#models[0].id };
     if (next.name === "ready") log.info(fields, "image model is ready");
     if (next.name === "failed") {
       log.error({ ...fields, err: next.error }, "image model can't be loaded");
     }
-  };
-  const settings = {
-    folder,
-    threads: config.threads ?? availableParallelism(),
-    loraVariants: config.lora_cache,
-    packages,
-  };
-  const engine = new ImageEngine(settings, {
-    queue: config.queue ?? queueDefault,
-    admit: async () => admit?.(resident),
-    onState,
-  });
-  const resident: Resident = {
-    id,
-    get state() {
-      return state;
-    },
-    get bytes() {
-      return engine.memory || memoryIn(folder);
-    },
-    get lastUsed() {
-      return lastUsed;
-    },
-    get calls() {
-      return engine.calls;
-    },
-    load: () => engine.load(),
-    unload: () => engine.unload(),
-  };
+  }
 
-  return {
-    name: config.name,
-    models: () => models,
-    residents: [resident],
-    start() {
-      /** What went wrong stands in the model's state, and every call gets it. */
-      if (!lazy) engine.load().catch(() => {});
-    },
-    ready: (_model, signal) => unlessAborted(engine.load(), signal),
-    handlers: {
-      async *streamTextToImage(call: Call<"streamTextToImage">) {
-        lastUsed = Date.now();
-        const job = jobOf(call, bar, loras, () => {
-          lookForLoras();
-          return loras;
-        });
-        const warnings: string[] = [];
-        for await (const events of engine.run(job, call.signal)) {
-          const messages = events.flatMap((event) => messagesOf(event, job, warnings));
-          if (messages.length > 0) yield messages;
-        }
-        lastUsed = Date.now();
-        yield [doneEvent(warnings)];
-      },
-    },
-    /**
-     * A model that is being loaded, or that the next call loads, can take a call: it waits.
-     * One that could not be loaded is tried again when that is due; under a budget it can
-     * take the call that does so, since others may have to leave for it.
-     */
-    async health(signal) {
-      if (closed) throw new LintelError("shutting_down", "the image engine is shutting down");
-      if (state === "failed" && !admit) await unlessAborted(engine.load(), signal);
-    },
-    close() {
-      closed = true;
-      return engine.close();
-    },
-  };
+  /** The folder may have been mended, or filled, since it was looked at. */
+  #lookAnew(): void {
+    this.#lookForLoras();
+    const [{ id, created }] = this.#models;
+    this.#update({ ...this.#describe(id), created });
+  }
+
+  /** Files come and go while the process runs. */
+  #lookForLoras(): ReadonlyMap<string, string> {
+    this.#loras = findLoras(this.#folder, this.#more);
+    this.#update({ loras: [...this.#loras.keys()] });
+    return this.#loras;
+  }
+
+  #describe(id: string): Model {
+    const loras = [...this.#loras.keys()];
+    return describeModel(id, this.#folder, loras, this.#bar, residentStates[this.#state]);
+  }
+
+  #update(changes: Partial<Model>): void {
+    const [model] = this.#models;
+    const changed = { ...model, ...changes };
+    if (!isDeepStrictEqual(changed, model)) this.#models = [changed];
+  }
 }
 
 function messagesOf(

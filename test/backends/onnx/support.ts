@@ -1,7 +1,7 @@
 /** What the tests of the image engine share. */
 import { fileURLToPath } from "node:url";
 import type { TextToImageRequest } from "../../../gen/lintel/v1/image_pb.js";
-import { createOnnxBackend } from "../../../src/backends/onnx/backend.js";
+import { createOnnxBackend } from "../../../src/backends/onnx/index.js";
 import {
   enginePackages,
   type ImageJob,
