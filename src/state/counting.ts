@@ -7,7 +7,8 @@ import type { LimitStore } from "../core/limits/store.js";
 import { type Logger, reasonOf } from "../core/log.js";
 import type { Peers } from "../core/routing/peers.js";
 import type { UsageHistory } from "../core/usage/history.js";
-import { type IdempotencyOptions, memoryIdempotency } from "./idempotency/memory.js";
+import type { IdempotencyOptions } from "./idempotency/answers.js";
+import { MemoryIdempotency } from "./idempotency/memory.js";
 import { memoryLimits } from "./limits/memory.js";
 import type { RedisSettings } from "./redis/connection.js";
 
@@ -49,7 +50,7 @@ export async function openCounting(
   const { redis, idempotency, callersOwn } = settings;
   if (redis) return openRedis(redis, idempotency, log);
   const limits = memoryLimits();
-  const kept = idempotency && memoryIdempotency(idempotency);
+  const kept = idempotency && new MemoryIdempotency(idempotency);
   try {
     const used = history
       ? await inTime(usedCounters(history, settings.limits, callersOwn, Date.now()), startMs)
@@ -80,7 +81,7 @@ async function openRedis(
   idempotency: CountingSettings["idempotency"],
   log: Logger,
 ): Promise<Counting> {
-  const [{ RedisConnection }, { redisLimits }, { redisIdempotency }, { redisPeers }] =
+  const [{ RedisConnection }, { RedisLimits }, { redisIdempotency }, { redisPeers }] =
     await Promise.all([
       import("./redis/connection.js"),
       import("./limits/redis.js"),
@@ -89,7 +90,7 @@ async function openRedis(
     ]);
   const { onFailure, replicas, ...address } = redis;
   const connection = new RedisConnection(address, log);
-  const limits = redisLimits(connection, { onFailure, replicas });
+  const limits = new RedisLimits(connection, { onFailure, replicas });
   const kept = idempotency && redisIdempotency(connection, { ...idempotency, onFailure });
   await connection.settled(startMs);
   return {

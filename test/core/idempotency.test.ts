@@ -4,7 +4,7 @@ import { Cancellation } from "../../src/core/cancellation.js";
 import type { CoreParts } from "../../src/core/core.js";
 import type { IdempotencyStore } from "../../src/core/idempotency/store.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
-import { memoryIdempotency } from "../../src/state/idempotency/memory.js";
+import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { CallMetrics } from "../../src/telemetry/call-metrics.js";
 import { Watchers } from "../../src/telemetry/watchers.js";
 import * as calls from "../support/calls.js";
@@ -13,7 +13,7 @@ import { coreOf } from "../support/core.js";
 import { backend, gate, hello } from "../support/routing.js";
 
 const newStore = () =>
-  memoryIdempotency({ ttlMs: 3_600_000, maxAnswerBytes: 1_000_000, maxBytes: 10_000_000 });
+  new MemoryIdempotency({ ttlMs: 3_600_000, maxAnswerBytes: 1_000_000, maxBytes: 10_000_000 });
 
 /** A core before a backend whose answers wait, and a call with a key whose caller can leave. */
 function lingering(store: IdempotencyStore = newStore(), parts: Partial<CoreParts> = {}) {

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import type { CoreParts } from "../../src/core/core.js";
-import { memoryIdempotency } from "../../src/state/idempotency/memory.js";
+import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { paints, says, scripted } from "../support/scripted.js";
 import { me, transportOf, wires } from "./rpc-server.js";
@@ -22,7 +22,7 @@ async function limited(requestsPerMinute: number, tokensPerMinute = 1_000_000) {
       store: memoryLimits({ clock: () => noon }),
     },
     idempotency: {
-      store: memoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1e6, maxBytes: 1e6 }),
+      store: new MemoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1e6, maxBytes: 1e6 }),
       lingerMs: 1000,
     },
   };

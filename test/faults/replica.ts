@@ -7,7 +7,7 @@
 import type { CallerLimits } from "../../src/core/limits/settings.js";
 import type { Logger } from "../../src/core/log.js";
 import { silent } from "../../src/core/log.js";
-import { redisLimits } from "../../src/state/limits/redis.js";
+import { RedisLimits } from "../../src/state/limits/redis.js";
 import { RedisConnection } from "../../src/state/redis/connection.js";
 import { startLintel } from "../support/lintel.js";
 import { says, scripted } from "../support/scripted.js";
@@ -28,7 +28,7 @@ const lintel = await startLintel([scripted({ chat: says("Hi") })], {
     limits: {
       settings: { models: [], global: JSON.parse(limits) as CallerLimits },
       prices: [],
-      store: redisLimits(connection, { replicas: 3 }),
+      store: new RedisLimits(connection, { replicas: 3 }),
     },
   },
 });

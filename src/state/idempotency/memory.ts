@@ -1,189 +1,92 @@
-/** First answers in this process. */
+/** A store of first answers in this process. */
 import type { CallSignal } from "../../core/cancellation.js";
-import type { IdempotencyStore, Opened, Question, Recorder } from "../../core/idempotency/store.js";
-import { FirstFailed } from "../../core/idempotency/store.js";
-import { type Holder, Holders } from "./holders.js";
+import {
+  FirstFailed,
+  type IdempotencyStore,
+  type Opened,
+  type Question,
+  type Recorder,
+} from "../../core/idempotency/store.js";
+import { type Answer, Answers, type IdempotencyOptions } from "./answers.js";
 
-/** How much is kept, and for how long. */
-export interface IdempotencyOptions {
-  /** Milliseconds. */
-  readonly ttlMs: number;
-  /** Most bytes of one answer. */
-  readonly maxAnswerBytes: number;
-  /** Most bytes of all answers together; the oldest of the caller who holds most go first. */
-  readonly maxBytes: number;
-  /** Milliseconds since the epoch. Default: the system's. */
-  readonly clock?: () => number;
-}
+/** Keeps answers as long as its process runs; empty at first. */
+export class MemoryIdempotency implements IdempotencyStore {
+  readonly #answers: Answers;
 
-/** What an answer costs besides its parts, about. */
-const overhead = 300;
+  constructor(options: IdempotencyOptions) {
+    this.#answers = new Answers(options);
+  }
 
-interface Entry {
-  readonly name: string;
-  readonly print: string;
-  readonly holder: Holder<Entry>;
-  state: "running" | "done" | "too large" | "failed";
-  parts: Uint8Array[];
-  bytes: number;
-  expiresAt: number;
-  /** Those who asked again, and wait. */
-  readonly followers: Set<() => void>;
-  following: number;
-}
+  open(question: Question): Opened {
+    const known = this.recall(question);
+    if (known) return known;
+    const answer = this.#answers.begin(question);
+    return { as: "first", recorder: new MemoryRecorder(this.#answers, answer) };
+  }
 
-/** A store in this process. */
-export interface MemoryIdempotency extends IdempotencyStore {
-  open(question: Question): Opened;
   /** What `open` answers where the name is known; `undefined` where it is not, and nothing is begun. */
-  recall(question: Question): Opened | undefined;
-}
-
-/** Makes an empty store. */
-export function memoryIdempotency(options: IdempotencyOptions): MemoryIdempotency {
-  const { ttlMs, maxAnswerBytes, maxBytes, clock = Date.now } = options;
-  const entries = new Map<string, Entry>();
-  /** In the order of their ends: the oldest first. */
-  const ended = new Set<Entry>();
-  // What could make room is what they hold: the overhead of an entry stays while its call runs.
-  const holders = new Holders<Entry>();
-  let bytes = 0;
-
-  const drop = (entry: Entry) => {
-    if (entries.get(entry.name) === entry) entries.delete(entry.name);
-    const { holder } = entry;
-    const held = ended.delete(entry) ? entry.bytes : entry.bytes - overhead;
-    holder.finished.delete(entry);
-    holder.growing.delete(entry);
-    holders.weigh(holder, -held);
-    holders.leave(holder);
-    bytes -= entry.bytes;
-    entry.bytes = 0;
-  };
-  const wake = (entry: Entry) => {
-    for (const follower of entry.followers) follower();
-  };
-  const expire = () => {
-    const now = clock();
-    for (const entry of ended) {
-      if (entry.expiresAt > now) return;
-      drop(entry);
-    }
-  };
-  /** Keeps no more of an answer that still runs. */
-  const giveUp = (entry: Entry) => {
-    const held = entry.bytes - overhead;
-    entry.state = "too large";
-    entry.parts = [];
-    entry.bytes = overhead;
-    entry.holder.growing.delete(entry);
-    holders.weigh(entry.holder, -held);
-    bytes -= held;
-    wake(entry);
-  };
-  /** Makes room at the expense of who holds most: a complete answer, else one that still runs. */
-  const makeRoom = (asking: Entry) => {
-    expire();
-    while (bytes > maxBytes) {
-      const holder = holders.heaviest(asking.holder);
-      const [oldest] = holder?.finished ?? [];
-      const [running] = holder?.growing ?? [];
-      if (oldest) drop(oldest);
-      else if (running) giveUp(holder?.growing.has(asking) ? asking : running);
-      else return;
-    }
-  };
-
-  const recorderOf = (entry: Entry): Recorder => ({
-    append(part) {
-      if (entry.state !== "running") return;
-      const more = part.byteLength;
-      bytes += more;
-      entry.bytes += more;
-      entry.parts.push(part);
-      entry.holder.growing.add(entry);
-      holders.weigh(entry.holder, more);
-      if (entry.bytes > maxAnswerBytes) giveUp(entry);
-      else makeRoom(entry);
-      wake(entry);
-    },
-    finish() {
-      if (entry.state === "running") entry.state = "done";
-      entry.expiresAt = clock() + ttlMs;
-      const { holder } = entry;
-      holder.growing.delete(entry);
-      holder.finished.add(entry);
-      holders.weigh(holder, overhead);
-      ended.add(entry);
-      makeRoom(entry);
-      wake(entry);
-    },
-    forget() {
-      entry.state = "failed";
-      drop(entry);
-      wake(entry);
-    },
-    wanted: () => entry.following > 0,
-    get recording() {
-      return entry.state === "running";
-    },
-  });
-
-  const recall = ({ name, print, signal }: Question): Opened | undefined => {
-    expire();
-    const known = entries.get(name);
+  recall({ name, print, signal }: Question): Opened | undefined {
+    const known = this.#answers.find(name);
     if (!known) return undefined;
     if (known.print !== print) return { as: "other" };
     if (known.state === "too large") return { as: "too large" };
     return { as: "again", parts: follow(known, signal) };
-  };
+  }
 
-  return {
-    recall,
-    open(question) {
-      const known = recall(question);
-      if (known) return known;
-      const { name, caller, print } = question;
-      const entry: Entry = {
-        name,
-        print,
-        holder: holders.enter(caller),
-        state: "running",
-        parts: [],
-        bytes: overhead,
-        expiresAt: Number.POSITIVE_INFINITY,
-        followers: new Set(),
-        following: 0,
-      };
-      bytes += overhead;
-      entries.set(name, entry);
-      return { as: "first", recorder: recorderOf(entry) };
-    },
-    async close() {
-      for (const entry of entries.values()) drop(entry);
-    },
-  };
+  async close(): Promise<void> {
+    this.#answers.clear();
+  }
 }
 
-async function* follow(entry: Entry, signal: CallSignal): AsyncGenerator<Uint8Array> {
-  entry.following++;
+class MemoryRecorder implements Recorder {
+  readonly #answers: Answers;
+  readonly #answer: Answer;
+
+  constructor(answers: Answers, answer: Answer) {
+    this.#answers = answers;
+    this.#answer = answer;
+  }
+
+  get recording(): boolean {
+    return this.#answer.state === "running";
+  }
+
+  append(part: Uint8Array): void {
+    this.#answers.append(this.#answer, part);
+  }
+
+  finish(): void {
+    this.#answers.finish(this.#answer);
+  }
+
+  forget(): void {
+    this.#answers.forget(this.#answer);
+  }
+
+  wanted(): boolean {
+    return this.#answer.following > 0;
+  }
+}
+
+async function* follow(answer: Answer, signal: CallSignal): AsyncGenerator<Uint8Array> {
+  answer.following++;
   let wake = () => {};
   const follower = () => wake();
-  entry.followers.add(follower);
+  answer.followers.add(follower);
   signal.addEventListener("abort", follower, { once: true });
   try {
     // What was evicted meanwhile is still here for who began to read it.
-    const { parts } = entry;
+    const { parts } = answer;
     for (let at = 0; ; ) {
       signal.throwIfAborted();
       const part = parts[at];
       if (part) {
         at++;
         yield part;
-      } else if (entry.state === "done") {
+      } else if (answer.state === "done") {
         return;
-      } else if (entry.state !== "running") {
-        throw new FirstFailed(`the first call ended: ${entry.state}`);
+      } else if (answer.state !== "running") {
+        throw new FirstFailed(`the first call ended: ${answer.state}`);
       } else {
         await new Promise<void>((resolve) => {
           wake = resolve;
@@ -191,8 +94,8 @@ async function* follow(entry: Entry, signal: CallSignal): AsyncGenerator<Uint8Ar
       }
     }
   } finally {
-    entry.following--;
-    entry.followers.delete(follower);
+    answer.following--;
+    answer.followers.delete(follower);
     signal.removeEventListener("abort", follower);
   }
 }

@@ -12,7 +12,8 @@ import {
 } from "../../core/idempotency/store.js";
 import type { RedisConnection } from "../redis/connection.js";
 import { preload, runScript } from "../redis/script.js";
-import { type IdempotencyOptions, memoryIdempotency } from "./memory.js";
+import type { IdempotencyOptions } from "./answers.js";
+import { MemoryIdempotency } from "./memory.js";
 import { type Place, RedisRecorder } from "./recorder.js";
 import { openScript, readScript, writeScript } from "./scripts.js";
 
@@ -36,7 +37,7 @@ export function redisIdempotency(
   options: RedisIdempotencyOptions,
 ): IdempotencyStore {
   const { onFailure = "open", leaseMs = 10_000 } = options;
-  const local = memoryIdempotency(options);
+  const local = new MemoryIdempotency(options);
   const recorders = new Set<RedisRecorder>();
   preload(connection, [openScript, writeScript, readScript]);
 

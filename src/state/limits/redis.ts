@@ -14,7 +14,7 @@ import type { RedisConnection } from "../redis/connection.js";
 import { preload, runScript } from "../redis/script.js";
 import { stepsPerWindow } from "./counts.js";
 import { Leases } from "./leases.js";
-import { memoryLimits } from "./memory.js";
+import { type MemoryLimitStore, memoryLimits } from "./memory.js";
 import { Owed } from "./owed.js";
 import { chargeScript, renewScript, reserveScript, settleScript } from "./scripts.js";
 
@@ -47,109 +47,137 @@ interface RedisReservation extends Reservation {
   settled: boolean;
 }
 
-/**
- * Makes a store on a connection, which stays its owner's. One question for each
- * call; what is put right at the end is sent without waiting.
- */
-export function redisLimits(
-  connection: RedisConnection,
-  options: RedisLimitOptions = {},
-): LimitStore {
-  const { onFailure = "open", replicas = 1, leaseMs = 30_000, clock } = options;
-  const ownClock = clock ?? Date.now;
-  const local = memoryLimits({ clock, replicas });
-  // One tag for all keys: a call's counters have to be in one slot of a cluster.
-  const prefix = `${connection.keyPrefix}{limits}:`;
-  preload(connection, [reserveScript, settleScript, renewScript, chargeScript]);
-  const time = () => (clock ? clock() : 0);
-  const leases = new Leases(connection, leaseMs, time);
-  const owed = new Owed(connection, prefix, time);
-  const replica = randomBytes(9).toString("base64url");
-  let made = 0;
-  let decidedWithout = 0;
-  /** Of a reservation, milliseconds. */
-  const lifeOf = (deadline = 0) => Math.ceil(Math.max(0, deadline - ownClock())) + afterMs;
-  /** Of a counter, and of what is claimed of it. */
-  const keysOf = ({ key }: Claim["counter"]) => [prefix + key, `${prefix}claims:${key}`];
+/** One question for each call; what is put right at the end is sent without waiting. */
+export class RedisLimits implements LimitStore {
+  readonly #connection: RedisConnection;
+  readonly #onFailure: "open" | "closed";
+  readonly #leaseMs: number;
+  readonly #clock: (() => number) | undefined;
+  /** What is counted in this process, while the store is away. */
+  readonly #local: MemoryLimitStore;
+  /** Of all keys. One tag for all: a call's counters have to be in one slot of a cluster. */
+  readonly #prefix: string;
+  readonly #leases: Leases;
+  readonly #owed: Owed;
+  readonly #replica = randomBytes(9).toString("base64url");
+  #made = 0;
+  #decidedWithout = 0;
+
+  /** @param connection stays its owner's */
+  constructor(connection: RedisConnection, options: RedisLimitOptions = {}) {
+    const { onFailure = "open", replicas = 1, leaseMs = 30_000, clock } = options;
+    this.#connection = connection;
+    this.#onFailure = onFailure;
+    this.#leaseMs = leaseMs;
+    this.#clock = clock;
+    this.#local = memoryLimits({ clock, replicas });
+    this.#prefix = `${connection.keyPrefix}{limits}:`;
+    preload(connection, [reserveScript, settleScript, renewScript, chargeScript]);
+    this.#leases = new Leases(connection, leaseMs, () => this.#time());
+    this.#owed = new Owed(connection, this.#prefix, () => this.#time());
+  }
+
+  reserve(claims: readonly Claim[], deadline?: number): Verdict | Promise<Verdict> {
+    if (!this.#connection.available) return this.#without(claims);
+    const id = `${this.#replica}-${(this.#made++).toString(36)}`;
+    const keys = [`${this.#prefix}r:${id}`];
+    const corrected = claims.some(({ counter }) => counter.estimated);
+    const life = corrected ? this.#lifeOf(deadline) : 0;
+    const args: (string | number)[] = [this.#time(), life, id, this.#leaseMs];
+    for (const { counter, amount } of claims) {
+      keys.push(...this.#keysOf(counter));
+      const { span, limit } = counter;
+      const [from, to] = spanArguments(span, this.#now());
+      args.push(letters[span.type], limit, amount, from, to, claimStep(counter));
+    }
+    return this.#connection
+      .ask((client) => runScript(client, reserveScript, keys, args))
+      .then(
+        (answer) => {
+          const verdict = verdictOf(answer as number[], claims, id);
+          if (verdict.granted) this.#leases.hold(id, runningKeys(claims, this.#prefix));
+          return verdict;
+        },
+        // It may have been counted there, just before the answer was lost.
+        () => this.#without(claims, id),
+      );
+  }
+
+  settle(given: Reservation, amounts: readonly number[]): void {
+    const reservation = given as RedisReservation;
+    if (reservation.settled) return;
+    reservation.settled = true;
+    const { claims, id, local } = reservation;
+    if (id !== undefined) this.#leases.drop(id);
+    if (local) this.#local.settle(local, amounts);
+    if (id === undefined) this.#owed.charge(claims, amounts, this.#now());
+    else this.#owed.send(() => this.#settleThere(id, claims, amounts, local !== undefined));
+  }
+
+  get state(): StoreState {
+    const { available, outages } = this.#connection;
+    return { kind: "redis", available, outages, decidedWithout: this.#decidedWithout };
+  }
+
+  async close(): Promise<void> {
+    this.#leases.close();
+    await this.#owed.close();
+  }
 
   /** @param id of a question that was asked and not answered */
-  const without = (claims: readonly Claim[], id?: string): Verdict => {
-    decidedWithout++;
-    const verdict = onFailure === "open" ? local.reserve(claims) : undefined;
+  #without(claims: readonly Claim[], id?: string): Verdict {
+    this.#decidedWithout++;
+    const verdict = this.#onFailure === "open" ? this.#local.reserve(claims) : undefined;
     if (verdict?.granted) {
-      const own = verdict.reservation;
-      const reservation: RedisReservation = { claims, id, local: own, settled: false };
+      const { reservation: local } = verdict;
+      const reservation: RedisReservation = { claims, id, local, settled: false };
       return { ...verdict, reservation };
     }
-    if (id !== undefined) owed.send(() => settleThere(id, claims, claims.map(nothing), true));
+    if (id !== undefined) {
+      this.#owed.send(() => this.#settleThere(id, claims, claims.map(nothing), true));
+    }
     if (verdict) return verdict;
     throw new LintelError("unavailable", "limits can't be checked now");
-  };
+  }
 
   /** @param unsure whether the store may not know of the call at all */
-  const settleThere = async (
+  async #settleThere(
     id: string,
     claims: readonly Claim[],
     amounts: readonly number[],
     unsure: boolean,
-  ) => {
-    const keys = [`${prefix}r:${id}`];
-    const args: (string | number)[] = [time(), id, unsure ? afterMs : 0];
+  ): Promise<void> {
+    const keys = [`${this.#prefix}r:${id}`];
+    const args: (string | number)[] = [this.#time(), id, unsure ? afterMs : 0];
     for (const [i, { counter, amount }] of claims.entries()) {
       const took = amounts[i] ?? amount;
       const { span, estimated } = counter;
       if (took === amount && span.type !== "running" && !estimated && !unsure) continue;
-      const [step] = spanArguments(span, ownClock());
-      keys.push(...keysOf(counter));
+      const [step] = spanArguments(span, this.#now());
+      keys.push(...this.#keysOf(counter));
       args.push(letters[span.type], took - amount, took, step, claimStep(counter));
     }
-    await connection.ask((client) => runScript(client, settleScript, keys, args));
-  };
+    await this.#connection.ask((client) => runScript(client, settleScript, keys, args));
+  }
 
-  return {
-    reserve(claims, deadline) {
-      if (!connection.available) return without(claims);
-      const id = `${replica}-${(made++).toString(36)}`;
-      const keys = [`${prefix}r:${id}`];
-      const corrected = claims.some(({ counter }) => counter.estimated);
-      const life = corrected ? lifeOf(deadline) : 0;
-      const args: (string | number)[] = [time(), life, id, leaseMs];
-      for (const { counter, amount } of claims) {
-        keys.push(...keysOf(counter));
-        const { span, limit } = counter;
-        const [from, to] = spanArguments(span, ownClock());
-        args.push(letters[span.type], limit, amount, from, to, claimStep(counter));
-      }
-      return connection
-        .ask((client) => runScript(client, reserveScript, keys, args))
-        .then(
-          (answer) => {
-            const verdict = verdictOf(answer as number[], claims, id);
-            if (verdict.granted) leases.hold(id, runningKeys(claims, prefix));
-            return verdict;
-          },
-          // It may have been counted there, just before the answer was lost.
-          () => without(claims, id),
-        );
-    },
-    settle(given, amounts) {
-      const { claims, id, local: own, settled } = given as RedisReservation;
-      if (settled) return;
-      (given as RedisReservation).settled = true;
-      if (id !== undefined) leases.drop(id);
-      if (own) local.settle(own, amounts);
-      if (id === undefined) owed.charge(claims, amounts, ownClock());
-      else owed.send(() => settleThere(id, claims, amounts, own !== undefined));
-    },
-    get state(): StoreState {
-      const { available, outages } = connection;
-      return { kind: "redis", available, outages, decidedWithout };
-    },
-    async close() {
-      leases.close();
-      await owed.close();
-    },
-  };
+  #now(): number {
+    return this.#clock?.() ?? Date.now();
+  }
+
+  /** First argument of scripts; 0: the store's own clock. */
+  #time(): number {
+    return this.#clock?.() ?? 0;
+  }
+
+  /** Of a reservation, milliseconds. */
+  #lifeOf(deadline = 0): number {
+    return Math.ceil(Math.max(0, deadline - this.#now())) + afterMs;
+  }
+
+  /** Of a counter, and of what is claimed of it. */
+  #keysOf({ key }: Claim["counter"]): [string, string] {
+    return [this.#prefix + key, `${this.#prefix}claims:${key}`];
+  }
 }
 
 const nothing = () => 0;

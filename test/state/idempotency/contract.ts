@@ -11,7 +11,7 @@ import type { Core, CoreParts } from "../../../src/core/core.js";
 import { LintelError } from "../../../src/core/errors.js";
 import type { IdempotencyStore } from "../../../src/core/idempotency/store.js";
 import type { UsageRecord } from "../../../src/core/usage/record.js";
-import type { IdempotencyOptions } from "../../../src/state/idempotency/memory.js";
+import type { IdempotencyOptions } from "../../../src/state/idempotency/answers.js";
 import { memoryLimits } from "../../../src/state/limits/memory.js";
 import { gate, outcome, start } from "../../support/calls.js";
 import { settled } from "../../support/clock.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Opened } from "../../../src/core/idempotency/store.js";
-import { memoryIdempotency } from "../../../src/state/idempotency/memory.js";
+import { MemoryIdempotency } from "../../../src/state/idempotency/memory.js";
 import { outcome } from "../../support/calls.js";
 import { settled } from "../../support/clock.js";
 import { coreOf } from "../../support/core.js";
@@ -9,7 +9,7 @@ import { scripted } from "../../support/scripted.js";
 import { idempotencyContract } from "./contract.js";
 
 idempotencyContract("first answers in memory", async (options) => {
-  const store = memoryIdempotency(options);
+  const store = new MemoryIdempotency(options);
   return { stores: [store, store], close: () => store.close() };
 });
 
@@ -22,7 +22,7 @@ function first(opened: Opened | Promise<Opened>) {
 
 it("forgets answers after their time", () => {
   let now = 0;
-  const store = memoryIdempotency({
+  const store = new MemoryIdempotency({
     ttlMs: 1000,
     maxAnswerBytes: 100,
     maxBytes: 10_000,
@@ -37,7 +37,7 @@ it("forgets answers after their time", () => {
 });
 
 it("keeps the newest answers where there is no room for all", () => {
-  const store = memoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 10_000 });
+  const store = new MemoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 10_000 });
   const ask = (name: string) => store.open({ name, caller: "c", print: "p", signal });
   for (let i = 0; i < 100; i++) {
     const recorder = first(ask(`${i}`));
@@ -50,7 +50,7 @@ it("keeps the newest answers where there is no room for all", () => {
 });
 
 it("has room for as much as runs at once, and not for more", () => {
-  const store = memoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 5000 });
+  const store = new MemoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 5000 });
   const recorders = Array.from({ length: 10 }, (_, i) =>
     first(store.open({ name: `${i}`, caller: "c", print: "p", signal })),
   );
@@ -66,7 +66,7 @@ it("lets a call go on for as long as somebody waits, and ends it once nobody doe
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const { handle, signals } = gate();
-  const store = memoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 10_000 });
+  const store = new MemoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 10_000 });
   const core = coreOf([scripted({ chat: handle })], {}, { idempotency: { store, lingerMs: 1000 } });
   const ask = async () => {
     const leaving = new AbortController();
@@ -90,7 +90,7 @@ it("lets a call go on for as long as somebody waits, and ends it once nobody doe
 
 describe("answers of several callers", () => {
   function asking() {
-    const store = memoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 9000, maxBytes: 11_000 });
+    const store = new MemoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 9000, maxBytes: 11_000 });
     const ask = (caller: string, key: string) =>
       store.open({ name: `${caller}:${key}`, caller, print: "p", signal });
     const begin = (caller: string, key: string, bytes: number) => {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Claim, Counter, LimitStore, Verdict } from "../../../src/core/limits/store.js";
 import type { Logger } from "../../../src/core/log.js";
-import { type RedisLimitOptions, redisLimits } from "../../../src/state/limits/redis.js";
+import { type RedisLimitOptions, RedisLimits } from "../../../src/state/limits/redis.js";
 import { reserveScript, settleScript } from "../../../src/state/limits/scripts.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
 import { runScript, type Script } from "../../../src/state/redis/script.js";
@@ -42,7 +42,7 @@ describe.skipIf(!redisBinary).each(redisServers)(
 
     async function replica(options: RedisLimitOptions = {}): Promise<LimitStore> {
       const connection = new RedisConnection({ url: server.url, timeoutMs: 100 }, log);
-      const store = redisLimits(connection, options);
+      const store = new RedisLimits(connection, options);
       open.push({ store, connection });
       await connection.settled(1000);
       return store;

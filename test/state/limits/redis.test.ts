@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { silent } from "../../../src/core/log.js";
-import { redisLimits } from "../../../src/state/limits/redis.js";
+import { RedisLimits } from "../../../src/state/limits/redis.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
 import { coreOf, run } from "../../support/core.js";
 import { type RedisServer, redisBinary, redisServers, startRedis } from "../../support/redis.js";
@@ -24,7 +24,7 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
       }),
     );
     let next = 0;
-    const stores = opened.map((c) => redisLimits(c, { clock: () => clock.now }));
+    const stores = opened.map((c) => new RedisLimits(c, { clock: () => clock.now }));
     return {
       replica: () => stores[next++ % stores.length] as (typeof stores)[number],
       async arrived() {
@@ -41,7 +41,7 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
   it("knows what a call claimed for as long as the call may last", async () => {
     const connection = new RedisConnection({ url: server.url, keyPrefix: "long:" }, silent);
     await connection.settled(5000);
-    const store = redisLimits(connection);
+    const store = new RedisLimits(connection);
     onTestFinished(async () => {
       await store.close();
       await connection.close();
