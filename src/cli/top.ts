@@ -2,6 +2,7 @@
 import { request } from "node:http";
 import { loadConfig } from "../config/load.js";
 import { socketsFolder } from "../config/telemetry.js";
+import { parseJson } from "../core/json.js";
 import { socketsIn } from "../operator.js";
 import type { Status } from "../telemetry/status.js";
 import { type Command, configOptions, type Given, UsageError } from "./command.js";
@@ -126,18 +127,12 @@ function look(socketPath: string, signal?: AbortSignal): Promise<Status | undefi
         text += part;
       });
       answer.on("error", () => resolve(undefined));
-      answer.on("end", () => resolve(answer.statusCode === 200 ? read(text) : undefined));
+      answer.on("end", () =>
+        resolve(answer.statusCode === 200 ? (parseJson(text) as Status | undefined) : undefined),
+      );
     });
     asked.on("timeout", () => asked.destroy());
     asked.on("error", () => resolve(undefined));
     asked.end();
   });
-}
-
-function read(text: string): Status | undefined {
-  try {
-    return JSON.parse(text) as Status;
-  } catch {
-    return undefined;
-  }
 }

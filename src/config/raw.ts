@@ -1,13 +1,12 @@
 /** What stands in a file, before it is known to be right: whatever has the wrong type is passed over. */
+import { isObject, type JsonObject } from "../core/json.js";
 
 /** A mapping. */
-export type Fields = Readonly<Record<string, unknown>>;
+export type Fields = JsonObject;
 
 /** A mapping, empty where there is none. */
 export function fields(value: unknown): Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Fields)
-    : {};
+  return isObject(value) ? value : {};
 }
 
 /** A list of mappings. */

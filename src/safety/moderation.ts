@@ -1,8 +1,8 @@
 /** The moderation endpoint of an OpenAI-compatible API as a safety checker. */
 import { askJson } from "../backends/http/ask.js";
-import { isObject } from "../backends/http/json.js";
 import { Transport } from "../backends/http/transport.js";
 import { LintelError } from "../core/errors.js";
+import { isObject } from "../core/json.js";
 import type { OwnedChecker } from "./open.js";
 
 /** Settings of the checker. */

@@ -1,7 +1,8 @@
 /** What ComfyUI says that went wrong, in words that name the node and its input. */
 import { invalidValue, LintelError } from "../../core/errors.js";
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { nonsense } from "../http/failure.js";
-import { isObject, type JsonObject, parseJson, string } from "../http/json.js";
+import { string } from "../http/json.js";
 import type { InputMap } from "./schema.js";
 import { fieldOf } from "./workflow.js";
 

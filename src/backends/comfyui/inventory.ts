@@ -1,8 +1,8 @@
 /** What a ComfyUI has: its nodes say which files they can be given. */
 import type { CallSignal } from "../../core/cancellation.js";
+import { isObject } from "../../core/json.js";
 import { askJson } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
-import { isObject } from "../http/json.js";
 import type { Transport } from "../http/transport.js";
 
 /** Where a server is, and how its paths are made. */

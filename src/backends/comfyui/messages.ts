@@ -1,5 +1,6 @@
 /** Reads what ComfyUI says over its websocket. */
-import { isObject, type JsonObject, parseJson, string } from "../http/json.js";
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { string } from "../http/json.js";
 
 /** What it says of a prompt. */
 export type Message =

@@ -1,5 +1,5 @@
 /** Workflows in ComfyUI's API format: nodes by their ids, links as `[node, output]`. */
-import { isObject, parseJson } from "../http/json.js";
+import { isObject, parseJson } from "../../core/json.js";
 import type { InputMap } from "./schema.js";
 
 /** A node. */

@@ -1,4 +1,5 @@
 /** The child's log becomes part of ours. */
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import type { Logger } from "../../core/log.js";
 
 /** Levels as numbers, as pino writes them. */
@@ -22,12 +23,7 @@ export function relog(line: string, log: Logger): void {
   log[name]({ node: "embedded", ...fields }, String(msg));
 }
 
-function parse(line: string): Record<string, unknown> | undefined {
-  if (!line.startsWith("{")) return undefined;
-  try {
-    const entry = JSON.parse(line) as Record<string, unknown>;
-    return "msg" in entry && "level" in entry ? entry : undefined;
-  } catch {
-    return undefined;
-  }
+function parse(line: string): JsonObject | undefined {
+  const entry = parseJson(line);
+  return isObject(entry) && "msg" in entry && "level" in entry ? entry : undefined;
 }

@@ -1,8 +1,8 @@
 /** Requests with one whole answer. */
 
+import { parseJson } from "../../core/json.js";
 import type { Answer } from "./exchange.js";
 import { failureOf, nonsense } from "./failure.js";
-import { parseJson } from "./json.js";
 import type { LargeAnswer } from "./large.js";
 import type { Request, Transport } from "./transport.js";
 

@@ -1,5 +1,6 @@
 /** What errors say, in the forms that model servers have for them. */
-import { isObject, type JsonObject, parseJson, string } from "./json.js";
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { string } from "./json.js";
 
 /** Letters of a server's words that are kept. */
 const mostLetters = 2000;

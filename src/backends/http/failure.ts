@@ -1,7 +1,7 @@
 /** Errors as model servers report them, in bodies and inside streams. */
 import { fromUpstreamStatus, LintelError } from "../../core/errors.js";
+import { type JsonObject, parseJson } from "../../core/json.js";
 import { messageIn, statusOf } from "./error-body.js";
-import { type JsonObject, parseJson } from "./json.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 
 /** The answer is not what the protocol foresees. */

@@ -1,6 +1,7 @@
 /** When a server wants to be asked again. */
+
+import { isObject } from "../../core/json.js";
 import { errorBodies } from "./error-body.js";
-import { isObject } from "./json.js";
 
 /** Headers of an answer, names in lower case. */
 export type Headers = Readonly<Record<string, Header>>;

@@ -1,8 +1,9 @@
 /** Reads completions as OpenAI-compatible servers write them. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../core/errors.js";
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { failureIn, nonsense } from "../http/failure.js";
-import { isObject, type JsonObject, parseJson, string, uint32 } from "../http/json.js";
+import { string, uint32 } from "../http/json.js";
 
 /** A body or event as an object. @throws LintelError `upstream_failed` */
 export function readObject(text: string): JsonObject {

@@ -5,10 +5,11 @@ import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { unlessAborted } from "../../core/abort.js";
 import { type CallSignal, Cancellation } from "../../core/cancellation.js";
 import { toLintelError } from "../../core/errors.js";
+import { isObject, parseJson } from "../../core/json.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
 import { nonsense } from "../http/failure.js";
-import { isObject, parseJson, string, uint32 } from "../http/json.js";
+import { string, uint32 } from "../http/json.js";
 import { Listing } from "../http/listing.js";
 import { type Dialect, supportedBy } from "./dialect.js";
 import {

@@ -1,7 +1,8 @@
 /** Finds out which optional field a server refused, so that it can be asked again without. */
 
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
-import { isObject, type JsonObject, parseJson, string } from "../http/json.js";
+import { string } from "../http/json.js";
 
 const refuses =
   /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;

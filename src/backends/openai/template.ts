@@ -1,6 +1,7 @@
 /** Chunks of one answer differ in their text, as a rule in nothing else: the rest need not be parsed again. */
+
+import { isObject, parseJson } from "../../core/json.js";
 import { fromJsonString } from "../../core/json-string.js";
-import { isObject, parseJson } from "../http/json.js";
 import { firstChoice, readText } from "./completion.js";
 
 /** How often a template may turn out to be of no use for one answer. */

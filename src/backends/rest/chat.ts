@@ -2,7 +2,7 @@
 
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
-import { isObject, type JsonObject, parseJson } from "../http/json.js";
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { readCompletion } from "../openai/completion.js";
 import type { ServerEvent } from "../openai/events.js";
 import { answerLimit, reading } from "../openai/reading.js";

@@ -1,12 +1,12 @@
 /** Another gateway, as a client of its REST operations sees it. */
 import type { Call } from "../../core/call.js";
+import type { JsonObject } from "../../core/json.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { warn } from "../../core/warnings.js";
 import { messageOf } from "../http/error-body.js";
 import type { Answer } from "../http/exchange.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
-import type { JsonObject } from "../http/json.js";
 import type { Transport } from "../http/transport.js";
 import { failureOf } from "./failure.js";
 

@@ -1,7 +1,8 @@
 /** Reads the answer to `txt2img`. */
+
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { nonsense } from "../http/failure.js";
 import { imageOfBase64 } from "../http/image.js";
-import { isObject, type JsonObject, parseJson } from "../http/json.js";
 import type { Checkpoint } from "./inventory.js";
 
 /** An image as it came. */

@@ -1,5 +1,5 @@
 /** In what the servers of `/sdapi/v1` differ. */
-import { isObject, type JsonObject } from "../http/json.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 
 export const dialectNames = ["a1111", "forge", "sdnext", "sdcpp"] as const;
 export type DialectName = (typeof dialectNames)[number];

@@ -1,8 +1,9 @@
 /** What a server has: checkpoints and LoRAs. */
 import type { CallSignal } from "../../core/cancellation.js";
+import { isObject } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
-import { isObject, string } from "../http/json.js";
+import { string } from "../http/json.js";
 import type { Transport } from "../http/transport.js";
 import { type DialectName, dialectOf, dialects } from "./dialect.js";
 

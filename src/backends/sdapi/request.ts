@@ -1,7 +1,7 @@
 /** Writes `txt2img` requests. */
 import type { TextToImageRequest } from "../../../gen/lintel/v1/image_pb.js";
 import { imageDefaults } from "../../core/defaults.js";
-import { isObject } from "../http/json.js";
+import { isObject } from "../../core/json.js";
 import type { Dialect } from "./dialect.js";
 import type { Checkpoint } from "./inventory.js";
 import { loraTags, type WeightedLora } from "./loras.js";

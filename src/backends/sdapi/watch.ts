@@ -3,8 +3,9 @@
  * just now, for whomever: only what is certainly ours is told and interrupted.
  */
 import type { CallSignal } from "../../core/cancellation.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
-import { isObject, type JsonObject, string } from "../http/json.js";
+import { string } from "../http/json.js";
 import type { Dialect } from "./dialect.js";
 import type { Site } from "./inventory.js";
 

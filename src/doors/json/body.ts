@@ -1,9 +1,9 @@
 /** Bodies of the JSON doors: what is read, and what is wrong with them. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LintelError } from "../../core/errors.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import type { DoorOptions } from "../door.js";
 import { readBytes } from "./bytes.js";
-import { isObject, type JsonObject } from "./decode.js";
 import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
 
 /** What was parsed: an object, or why there is none. */

@@ -11,10 +11,8 @@ import {
 } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import type { Violation } from "../../core/errors.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { isHopeless } from "../../core/violations.js";
-
-/** A JSON object as `JSON.parse` made it. */
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** What became of a JSON object. */
 export interface Decoded<T> {
@@ -56,11 +54,6 @@ export function compileDecoder<D extends DescMessage>(
     const violations: Violation[] = [];
     return { message: read(json, "", violations) as MessageShape<D>, violations };
   };
-}
-
-/** Whether a value is a JSON object. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function compileMessage(desc: DescMessage, embedded: readonly string[] = []): Read {

@@ -1,6 +1,6 @@
 /** Fields that say how to answer, not what: they are no part of the message. */
 import type { Violation } from "../../core/errors.js";
-import { isObject, type JsonObject } from "./decode.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 
 /** How the client wants its answer. */
 export interface AnswerForm {

@@ -1,7 +1,8 @@
 /** OpenAI's chat request to the contract's. */
 import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidFields, type LintelError } from "../../core/errors.js";
-import { compileDecoder, isObject, type JsonObject } from "../json/decode.js";
+import { isObject, type JsonObject } from "../../core/json.js";
+import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm } from "../json/fields.js";
 import { chatParameters, checkParameters, unsupported } from "./parameters.js";
 import { type Names, renamedError } from "./rename.js";

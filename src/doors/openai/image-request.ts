@@ -6,7 +6,8 @@ import {
 } from "../../../gen/lintel/v1/image_pb.js";
 import { defaultOf } from "../../core/defaults.js";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
-import { compileDecoder, type JsonObject } from "../json/decode.js";
+import type { JsonObject } from "../../core/json.js";
+import { compileDecoder } from "../json/decode.js";
 import type { JsonText } from "../json/parts.js";
 import { checkParameters, imageParameters } from "./parameters.js";
 import { type Names, renamedError } from "./rename.js";

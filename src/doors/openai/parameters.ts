@@ -1,6 +1,6 @@
 /** OpenAI's request parameters that the contract does not have. */
 import { LintelError } from "../../core/errors.js";
-import type { JsonObject } from "../json/decode.js";
+import type { JsonObject } from "../../core/json.js";
 
 /** What becomes of a parameter that asks for something. */
 interface Rule {

@@ -1,5 +1,6 @@
 /** diffusers' `scheduler_config.json`: which noise a model was trained with. */
 import { z } from "zod";
+import { isObject } from "../../../core/json.js";
 import { checked } from "../json-file.js";
 
 const count = z.int().min(1).max(1_000_000);
@@ -95,9 +96,6 @@ export function noiseSchedule(
   if (data.rescale_betas_zero_snr) rescale(alphas);
   return { ...data, num_train_timesteps: alphas.length, alphas };
 }
-
-const isObject = (json: unknown): json is object =>
-  typeof json === "object" && json !== null && !Array.isArray(json);
 
 function betasOf(config: SchedulerConfig): readonly number[] {
   const { num_train_timesteps: n, beta_start, beta_end } = config;

@@ -1,11 +1,11 @@
 /** Reads images as the servers of `/v1/images/generations` answer them. */
 
 import type { CallSignal } from "../../../core/cancellation.js";
+import { isObject, type JsonObject } from "../../../core/json.js";
 import type { Answer } from "../../http/exchange.js";
 import { failureIn, nonsense } from "../../http/failure.js";
 import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
 import { asPng, imageOfBase64 } from "../../http/image.js";
-import { isObject, type JsonObject } from "../../http/json.js";
 import { readObject } from "../completion.js";
 import type { ServerEvent } from "../events.js";
 import { ImageBody } from "./body.js";

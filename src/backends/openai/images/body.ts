@@ -1,8 +1,9 @@
 /** Answers with images in base64, read as they come. */
+
+import { parseJson } from "../../../core/json.js";
 import { Base64Decoder } from "../../http/base64.js";
 import { nonsense } from "../../http/failure.js";
 import { imageLimit, tooLarge } from "../../http/image.js";
-import { parseJson } from "../../http/json.js";
 
 const key = Buffer.from('"b64_json"');
 /** What stands between the key and its text. */

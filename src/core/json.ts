@@ -1,0 +1,18 @@
+/** JSON of which nothing is known yet. */
+
+/** A JSON object of unknown content. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The JSON value of a text, `undefined` if it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
