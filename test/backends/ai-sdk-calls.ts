@@ -1,5 +1,5 @@
-/** Calls to `ai-sdk` backends, and scripted servers that go when a test is over. */
-import { afterEach, expect } from "vitest";
+/** Calls to `ai-sdk` backends. */
+import { expect } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { Call } from "../../src/core/call.js";
@@ -9,28 +9,7 @@ import { fixture } from "./fixture.js";
 import { chatRequest } from "./openai-subject.js";
 import { imageRequest } from "./picture.js";
 import { callOf } from "./subject.js";
-import { type Script, Upstream } from "./upstream.js";
-
-/** A signal that does not abort. */
-export const never = new AbortController().signal;
-const cleanups: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-/** A scripted server. */
-export async function serve(script: Script): Promise<Upstream> {
-  const upstream = await Upstream.start(script);
-  cleanups.push(() => upstream.close());
-  return upstream;
-}
-
-/** Closes a backend after the test. */
-export function opened(backend: Backend): Backend {
-  cleanups.push(() => backend.close());
-  return backend;
-}
+import type { Script } from "./upstream.js";
 
 /** What a streamed completion gave. */
 export async function chatted(backend: Backend, more = {}) {

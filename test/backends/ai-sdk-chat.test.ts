@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { gate } from "../support/calls.js";
-import { chatted, opened, played, serve, thrownBy } from "./ai-sdk-calls.js";
+import { chatted, played, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, anthropicAt } from "./ai-sdk-subject.js";
 import { text } from "./contract-chat.js";
 import { fixture } from "./fixture.js";
 import { chatRequest } from "./openai-subject.js";
+import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 
 afterEach(() => {

@@ -2,11 +2,12 @@ import type { ImageModelV3 } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { textToImage } from "../../src/backends/ai-sdk/images.js";
 import { noSeed } from "../../src/core/image-events.js";
-import { outcome } from "../support/calls.js";
+import { never, outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
-import { drawn, never, opened, serve, thrownBy } from "./ai-sdk-calls.js";
+import { drawn, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, drawing, falAnswer, falAt } from "./ai-sdk-subject.js";
 import { imageRequest, picture, pixels } from "./picture.js";
+import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 import type { Exchange, Upstream } from "./upstream.js";
 

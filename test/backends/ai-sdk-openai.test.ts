@@ -2,10 +2,11 @@
 import { describe, expect, it } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
-import { chatted, opened, serve, thrownBy } from "./ai-sdk-calls.js";
+import { chatted, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, echo as anthropic, anthropicAt } from "./ai-sdk-subject.js";
 import { fixture } from "./fixture.js";
 import { chatRequest, chunk, echo } from "./openai-subject.js";
+import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 import type { Script, Upstream } from "./upstream.js";
 

@@ -4,8 +4,10 @@ import { failureOf } from "../../src/backends/ai-sdk/failure.js";
 import { aiSdkSchema } from "../../src/backends/ai-sdk/schema.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
-import { never, opened, thrownBy } from "./ai-sdk-calls.js";
+import { never } from "../support/calls.js";
+import { thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend } from "./ai-sdk-subject.js";
+import { opened } from "./serve.js";
 
 describe("a package", () => {
   const stateOf = async (config: object) => {

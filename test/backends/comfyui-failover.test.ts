@@ -1,23 +1,16 @@
 /** ComfyUI behind routing: what becomes of a request that waits in its queue when it goes away. */
-import { afterEach, expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
 import { Comfy } from "./comfyui-server.js";
 import { backendFor } from "./comfyui-subject.js";
 
-const cleanups: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 /** A server that is busy with somebody else, and one that is not. */
 async function busyAndIdle() {
   const servers = [await Comfy.start(), await Comfy.start()] as const;
   const backends = servers.map(({ url }, i) => backendFor(url, { name: `comfy ${i}` }));
-  cleanups.push(
-    ...servers.map((server) => () => server.close()),
-    ...backends.map((backend) => () => backend.close()),
-  );
+  for (const server of servers) onTestFinished(() => server.close());
+  for (const backend of backends) onTestFinished(() => backend.close());
   const { signal } = new AbortController();
   await Promise.all(backends.map((backend) => backend.ready?.("", signal)));
   servers[0].occupy();

@@ -5,6 +5,7 @@ import type { Backend } from "../../src/core/backend.js";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
+import { never } from "../support/calls.js";
 import { Comfy, linesOf, type Play, pictureOf, play } from "./comfyui-server.js";
 import { fixture } from "./fixture.js";
 import { imageRequest } from "./sdapi-subject.js";
@@ -55,7 +56,7 @@ export async function comfySubject(config: (comfy: Comfy) => void = () => {}): P
   const comfy = await Comfy.start();
   config(comfy);
   const backend = backendFor(comfy.url);
-  await backend.ready?.("", new AbortController().signal);
+  await backend.ready?.("", never);
   return {
     backend,
     request<M extends BackendMethod>(_: M, text = "a red cube"): Input<M> {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebSocketServer } from "ws";
 import type {
   StreamTextToImageResponse,
@@ -13,6 +13,7 @@ import { State } from "../../gen/lintel/v1/models_pb.js";
 import { Socket } from "../../src/backends/comfyui/socket.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
+import { never } from "../support/calls.js";
 import { Comfy, frame, linesOf, pictureOf, play } from "./comfyui-server.js";
 import { backendFor } from "./comfyui-subject.js";
 import { fixture } from "./fixture.js";
@@ -22,28 +23,20 @@ import { callOf } from "./subject.js";
 
 type Event = StreamTextToImageResponse["event"];
 
-const signal = new AbortController().signal;
-const cleanups: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function against(config: object = {}, prepare: (comfy: Comfy) => void = () => {}) {
   const comfy = await Comfy.start();
   prepare(comfy);
   const backend = backendFor(comfy.url, config);
-  cleanups.push(
-    () => comfy.close(),
-    () => backend.close(),
-  );
-  await backend.ready?.("", signal);
+  onTestFinished(() => comfy.close());
+  onTestFinished(() => backend.close());
+  await backend.ready?.("", never);
   return { comfy, backend };
 }
 
 async function run(
   backend: Backend,
   request: Partial<TextToImageRequest> = {},
-  by: AbortSignal = signal,
+  by: AbortSignal = never,
   listen: (event: Event) => void = () => {},
 ): Promise<Event[]> {
   const { streamTextToImage } = backend.handlers;
@@ -74,7 +67,7 @@ const progressOf = (events: Event[]) =>
 /** A folder with a workflow file. */
 function fileWith(content: unknown): string {
   const folder = mkdtempSync(join(tmpdir(), "lintel-comfyui-"));
-  cleanups.push(() => rmSync(folder, { recursive: true }));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "workflow.json");
   writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
   return file;
@@ -303,7 +296,7 @@ describe("the queue", () => {
     const { comfy, backend } = await against();
     const others = [comfy.occupy("a"), comfy.occupy("b")];
     const places: number[] = [];
-    const events = await run(backend, {}, signal, (event) => {
+    const events = await run(backend, {}, never, (event) => {
       if (event.case !== "progress" || event.value.queuePosition === undefined) return;
       places.push(event.value.queuePosition);
       comfy.hangUp();
@@ -364,7 +357,7 @@ describe("the queue", () => {
       comfy.next.push({ path: "/prompt", play });
     });
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    cleanups.push(() => void vi.useRealTimers());
+    onTestFinished(() => void vi.useRealTimers());
     const error = thrownBy(run(backend));
     const id = await held;
     vi.advanceTimersByTime(30_000);
@@ -434,7 +427,7 @@ describe("the models", () => {
     const error = await thrownBy(run(backend));
     expect(error).toMatchObject({ code: "upstream_unreachable" });
     expect(error.message).not.toMatch(/127|\d{4}/);
-    expect(await thrownBy(backend.health(signal))).toMatchObject({ code: "upstream_unreachable" });
+    expect(await thrownBy(backend.health(never))).toMatchObject({ code: "upstream_unreachable" });
   });
 });
 
@@ -449,7 +442,7 @@ function metadata(value: object): Buffer {
 describe("messages that nobody reads", () => {
   it("pile up no further than they are worth: the end is among them, whatever came before", async () => {
     const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
-    cleanups.push(() => server.close());
+    onTestFinished(() => server.close());
     server.on("connection", (socket) => {
       const say = (type: string, data: object) => socket.send(JSON.stringify({ type, data }));
       for (let value = 1; value <= 1500; value++) {

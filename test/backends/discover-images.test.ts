@@ -1,15 +1,10 @@
 /** Image servers on this machine are found. */
-import { afterEach, expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { discoverImageServers } from "../../src/backends/discover-images.js";
 import { Comfy, play } from "./comfyui-server.js";
 import { fixture } from "./fixture.js";
 import { Webui } from "./sdapi-server.js";
 import { Upstream } from "./upstream.js";
-
-const cleanups: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 it("finds servers that have a checkpoint, and nobody else", async () => {
   const webui = await Webui.start();
@@ -21,13 +16,11 @@ it("finds servers that have a checkpoint, and nobody else", async () => {
   const noApi = await Upstream.start((exchange) => exchange.play(fixture("a1111/no-api")));
   const gone = await Upstream.start();
   await gone.close();
-  cleanups.push(
-    () => webui.upstream.close(),
-    () => comfy.close(),
-    () => bare.close(),
-    () => other.close(),
-    () => noApi.close(),
-  );
+  onTestFinished(() => webui.upstream.close());
+  onTestFinished(() => comfy.close());
+  onTestFinished(() => bare.close());
+  onTestFinished(() => other.close());
+  onTestFinished(() => noApi.close());
   comfy.next.push({ path, play: play(fixture("comfyui/checkpoints")) });
   const candidate = (type: "sdapi" | "comfyui", name: string, url: string) => ({ type, name, url });
   const found = await discoverImageServers(5000, [

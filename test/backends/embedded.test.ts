@@ -10,10 +10,10 @@ import { State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { EmbeddedBackend, type EmbeddedOptions } from "../../src/backends/embedded/index.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
 import { answer, chatRequest, file, start, tiny } from "./llama-subject.js";
 
 const entry = file("dist/src/main.js");
-const never = new AbortController().signal;
 
 let folder: string;
 let backend: EmbeddedBackend | undefined;
@@ -143,7 +143,7 @@ describe("embedded models", () => {
       const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
       const config = { type: "embedded", name: "embedded", models: [${JSON.stringify(tiny)}] };
       const backend = new EmbeddedBackend(config, { log });
-      await backend.ready("", new AbortController().signal);
+      await backend.ready("", never);
       process.stdout.write(String(backend.pid));
     `;
     const parent = spawn(process.execPath, ["--input-type=module", "-e", script], {

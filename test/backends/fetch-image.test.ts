@@ -1,7 +1,7 @@
 import type { LookupFunction } from "node:net";
 import { PNG } from "pngjs";
 import sharp from "sharp";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { isPublicAddress } from "../../src/backends/http/address-class.js";
 import { allowPattern } from "../../src/backends/http/allow.js";
 import { type FetchImageOptions, fetchImage } from "../../src/backends/http/fetch-image.js";
@@ -9,26 +9,16 @@ import { Guard } from "../../src/backends/http/guard.js";
 import { asPng } from "../../src/backends/http/image.js";
 import { previewPng } from "../../src/backends/http/preview.js";
 import { LintelError } from "../../src/core/errors.js";
+import { never } from "../support/calls.js";
 import { picture, pixels as pixelsOf } from "./picture.js";
-import { type Script, Upstream } from "./upstream.js";
+import { serve } from "./serve.js";
+import type { Script } from "./upstream.js";
 
-const never = new AbortController().signal;
-const cleanups: (() => Promise<void>)[] = [];
 const png = (() => {
   const image = new PNG({ width: 2, height: 1 });
   image.data.set([255, 0, 0, 255, 0, 0, 255, 255]);
   return PNG.sync.write(image);
 })();
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-async function serve(script: Script): Promise<Upstream> {
-  const upstream = await Upstream.start(script);
-  cleanups.push(() => upstream.close());
-  return upstream;
-}
 
 const serves: Script = (exchange) => exchange.send(200, { "content-type": "image/png" }, png);
 const redirectTo =
@@ -45,7 +35,7 @@ function options(
     throw new Error(`${hostname} was looked up`);
   };
   const guard = new Guard({ own: [own], allow, lookup: lookup ?? nobody });
-  cleanups.push(() => guard.close());
+  onTestFinished(() => guard.close());
   return { guard, base: own, ...more };
 }
 

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Exchange } from "../../src/backends/http/exchange.js";
 import { Transport } from "../../src/backends/http/transport.js";
 import { LintelError } from "../../src/core/errors.js";
+import { never } from "../support/calls.js";
 import { Upstream } from "./upstream.js";
 
 /** Stands where undici stands: takes orders for the connection. */
@@ -79,7 +80,7 @@ describe("the clock", () => {
   });
 
   it("counts the time to connect and to wait for a connection", async () => {
-    const exchange = new Exchange(new AbortController().signal, 1000, 100);
+    const exchange = new Exchange(never, 1000, 100);
     vi.advanceTimersByTime(1000);
     await expect(exchange.answer).rejects.toEqual(timeout);
     const controller = new Controller();
@@ -101,7 +102,7 @@ describe("the clock", () => {
   });
 
   it("does not run where no time is set", () => {
-    const exchange = new Exchange(new AbortController().signal, 0, 0);
+    const exchange = new Exchange(never, 0, 0);
     exchange.answer.catch(() => {});
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -231,7 +232,7 @@ describe("the time to connect", () => {
 
   it("counts where one is free", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    const exchange = new Exchange(new AbortController().signal, 1000, 100, 300);
+    const exchange = new Exchange(never, 1000, 100, 300);
     vi.advanceTimersByTime(300);
     await expect(exchange.answer).rejects.toMatchObject({
       code: "timeout",

@@ -1,8 +1,9 @@
 /** Image servers behind the whole core: what callers get of them. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { sanitizePng } from "../../src/media/png.js";
 import { chunk, chunkTypes, withChunks } from "../media/pictures.js";
+import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { memoryStore } from "../support/media.js";
 import { Comfy, pictureOf as comfyPicture } from "./comfyui-server.js";
@@ -11,12 +12,6 @@ import { pixelsOf } from "./paint.js";
 import { pictureOf, Webui } from "./sdapi-server.js";
 import { backendFor as sdapiFor } from "./sdapi-subject.js";
 
-const cleanups: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-const signal = new AbortController().signal;
 const asked = {
   modelId: "v1-5-pruned-emaonly",
   prompt: "a cube | a ball",
@@ -31,8 +26,8 @@ const asked = {
 const signed = (png: Buffer) => withChunks(png, chunk("tEXt", "parameters\0a cube, Seed: 5"));
 
 async function coreWith(backend: Backend) {
-  cleanups.push(() => backend.close());
-  await backend.ready?.("", signal);
+  onTestFinished(() => backend.close());
+  await backend.ready?.("", never);
   const put: Uint8Array[] = [];
   const store = memoryStore(() => "http://localhost");
   const media = {
@@ -47,13 +42,13 @@ async function coreWith(backend: Backend) {
 
 async function webui() {
   const server = await Webui.start();
-  cleanups.push(() => server.upstream.close());
+  onTestFinished(() => server.upstream.close());
   return { server, ...(await coreWith(sdapiFor(server.upstream.url))) };
 }
 
 async function comfy() {
   const server = await Comfy.start();
-  cleanups.push(() => server.close());
+  onTestFinished(() => server.close());
   return { server, ...(await coreWith(comfyFor(server.url))) };
 }
 

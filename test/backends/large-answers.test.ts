@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LargeAnswer } from "../../src/backends/http/large.js";
+import { never } from "../support/calls.js";
 import { Comfy } from "./comfyui-server.js";
 import { backendFor as comfyuiAt } from "./comfyui-subject.js";
 import { drawing } from "./openai-images-subject.js";
@@ -9,8 +10,6 @@ import { livepeerImages, restAt } from "./rest-subject.js";
 import { imageRequest as comfyRequest } from "./sdapi-subject.js";
 import { callOf } from "./subject.js";
 import { Upstream } from "./upstream.js";
-
-const signal = new AbortController().signal;
 
 /** Whether a promise has settled once everything that is ready has run. */
 async function settled(promise: Promise<unknown>): Promise<boolean> {
@@ -27,10 +26,10 @@ describe("large answers", () => {
   test("eight at once; the others wait their turn, and who leaves gives up its place", async () => {
     const all = Array.from({ length: 11 }, () => new LargeAnswer());
     const [inside, waiting] = [all.slice(0, 8), all.slice(8)];
-    for (const answer of inside) await answer.enter(signal);
+    for (const answer of inside) await answer.enter(never);
     const left = new AbortController();
     const [first, second, third] = waiting.map((answer, i) =>
-      answer.enter(i === 1 ? left.signal : signal),
+      answer.enter(i === 1 ? left.signal : never),
     ) as [Promise<void>, Promise<void>, Promise<void>];
     expect(await settled(first)).toBe(false);
     left.abort(new Error("left"));
@@ -43,17 +42,17 @@ describe("large answers", () => {
     await third;
     for (const answer of all) answer.leave();
     const last = new LargeAnswer();
-    await last.enter(signal);
+    await last.enter(never);
     last.leave();
   });
 
   test("a place that becomes free is for who waits, not for who comes in the same moment", async () => {
     const inside = Array.from({ length: 8 }, () => new LargeAnswer());
-    for (const answer of inside) await answer.enter(signal);
+    for (const answer of inside) await answer.enter(never);
     const [waiting, late] = [new LargeAnswer(), new LargeAnswer()];
-    const waited = waiting.enter(signal);
+    const waited = waiting.enter(never);
     inside[0]?.leave();
-    const entered = late.enter(signal);
+    const entered = late.enter(never);
     await waited;
     expect(await settled(entered)).toBe(false);
     waiting.leave();
@@ -92,7 +91,7 @@ describe("large answers", () => {
     ],
   ] as const)("of %s are not held up by images that nobody reads on", async (_, open) => {
     const { server, request, backend } = await open();
-    await backend.ready?.("", signal);
+    await backend.ready?.("", never);
     const streams = [];
     for (let i = 0; i < 9; i++) {
       const stream = backend.handlers

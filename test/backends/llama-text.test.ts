@@ -8,14 +8,12 @@ import { type LoadedModel, loadModel } from "../../src/backends/llama/model.js";
 import { StopScanner } from "../../src/backends/llama/stop.js";
 import { ChatTemplate, chatML } from "../../src/backends/llama/template.js";
 import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
 import { tiny } from "./llama-subject.js";
 
 let model: LoadedModel;
 beforeAll(async () => {
-  model = await loadModel(
-    { path: tiny, sequences: 1, gpu: false },
-    { log: silent, signal: new AbortController().signal },
-  );
+  model = await loadModel({ path: tiny, sequences: 1, gpu: false }, { log: silent, signal: never });
 });
 afterAll(() => model.close());
 

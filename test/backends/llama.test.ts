@@ -7,11 +7,10 @@ import { loadModel } from "../../src/backends/llama/model.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
 import { backendContract } from "./contract.js";
 import { answer, backendFor, chatRequest, start, tiny, trained } from "./llama-subject.js";
 import type { Subject } from "./subject.js";
-
-const never = new AbortController().signal;
 
 backendContract("llama", {
   methods: ["chat"],

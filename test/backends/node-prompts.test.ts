@@ -6,6 +6,7 @@ import type { Backend } from "../../src/core/backend.js";
 import { silent } from "../../src/core/log.js";
 import type { ModelSettings } from "../../src/core/settings.js";
 import { type RunningNode, startNode } from "../../src/node.js";
+import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { ParityModels } from "./onnx/parity.js";
 import { backendOf, requestOf } from "./onnx/support.js";
@@ -26,7 +27,6 @@ beforeAll(async () => {
   const config = { type: "node", name: "gpu", address: node.url, token: "any" } as const;
   remote = new NodeBackend(nodeSchema.parse(config), { log: silent });
   local = backendOf(models.folder("sdxl"));
-  const never = new AbortController().signal;
   await Promise.all([remote.ready?.("sdxl", never), local.ready?.("sdxl", never)]);
 });
 afterAll(async () => {

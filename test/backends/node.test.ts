@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ChatService, type LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
 import { ModelsService, State, Task } from "../../gen/lintel/v1/models_pb.js";
@@ -16,15 +16,9 @@ import { toConnectError } from "../../src/core/connect-error.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { startNode } from "../../src/node.js";
+import { never } from "../support/calls.js";
 import { answer, chatRequest, start, tiny } from "./llama-subject.js";
 import { callOf } from "./subject.js";
-
-const never = new AbortController().signal;
-const cleanups: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** A gRPC server of the given services. */
 async function serve(routes: (router: ConnectRouter) => void): Promise<Peer> {
@@ -40,7 +34,7 @@ async function serve(routes: (router: ConnectRouter) => void): Promise<Peer> {
     for (const session of sessions) session.destroy();
   };
   const peer = { server, port, address: `http://127.0.0.1:${port}`, cut };
-  cleanups.push(() => {
+  onTestFinished(() => {
     cut();
     server.close();
   });
@@ -58,7 +52,7 @@ interface Peer {
 function connectTo(address: string, config: object = {}): Backend {
   const entry = nodeSchema.parse({ type: "node", name: "peer", address, ...config });
   const backend = createNodeBackend(entry, { log: silent });
-  cleanups.push(() => backend.close());
+  onTestFinished(() => backend.close());
   return backend;
 }
 
@@ -84,13 +78,13 @@ const listed = (backend: Backend) =>
 describe("a Lintel node", () => {
   it.each(["port", "socket"])("is reached by its %s", async (way) => {
     const folder = await mkdtemp(join(tmpdir(), "lintel-test-"));
-    cleanups.push(() => rm(folder, { recursive: true }));
+    onTestFinished(() => rm(folder, { recursive: true }));
     const running = await startNode({
       models: [tiny],
       listen: way === "port" ? { host: "127.0.0.1", port: 0 } : { path: join(folder, "n.sock") },
       log: silent,
     });
-    cleanups.push(() => running.close(0));
+    onTestFinished(() => running.close(0));
     expect(running.models).toEqual(["tiny"]);
     const backend = connectTo(running.url, way === "port" ? { token: "me" } : {});
     await backend.health(never);
@@ -122,7 +116,9 @@ describe("any server of the contract", () => {
     await vi.waitFor(() => expect(backend.models()[0]?.state).toBe(State.FAILED), 10_000);
     const again = createServer(connectNodeAdapter({ routes: chatting(async function* () {}) }));
     await new Promise<void>((done) => again.listen(peer.port, "127.0.0.1", done));
-    cleanups.push(() => again.close());
+    onTestFinished(() => {
+      again.close();
+    });
     await listed(backend);
     await backend.close();
   });
@@ -143,7 +139,7 @@ describe("any server of the contract", () => {
       });
     });
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    cleanups.push(() => vi.useRealTimers());
+    onTestFinished(() => void vi.useRealTimers());
     const backend = connectTo(peer.address);
     const ready = expect(backend.ready?.("m", never)).rejects.toMatchObject({ code: "timeout" });
     await begun;

@@ -14,6 +14,7 @@ import { Pipeline } from "../../src/backends/onnx/pipeline.js";
 import { loadRuntime, type Runtime } from "../../src/backends/onnx/runtime.js";
 import { signatures } from "../../src/backends/onnx/weights.js";
 import type { ResidentBackend } from "../../src/backends/resident.js";
+import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { loraOf, writeSafetensors } from "./onnx/lora-file.js";
 import { ParityModels } from "./onnx/parity.js";
@@ -237,7 +238,7 @@ describe("a model with LoRAs", () => {
     await copyFile(join(loras, "plain.safetensors"), join(further, "more.safetensors"));
     await writeFile(join(loras, "notes.txt"), "not a LoRA");
     backend = backendOf(folder, undefined, { loras: [further] });
-    await backend.ready?.("with-loras", new AbortController().signal);
+    await backend.ready?.("with-loras", never);
   });
   afterAll(() => backend.close());
 

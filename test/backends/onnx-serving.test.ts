@@ -11,6 +11,7 @@ import { Line } from "../../src/backends/onnx/line.js";
 import type { ResidentBackend } from "../../src/backends/resident.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { type Layout, ParityModels } from "./onnx/parity.js";
 import { backendOf, endless, folderOf, requestOf } from "./onnx/support.js";
@@ -188,7 +189,7 @@ describe("a model's memory", () => {
     await resident?.unload();
     expect(resident?.state).toBe("idle");
     expect(backend.models()).toMatchObject([{ state: State.IDLE }]);
-    await backend.health(new AbortController().signal);
+    await backend.health(never);
     await resident?.unload();
     await resident?.load();
     expect(backend.models()).toMatchObject([{ state: State.READY }]);
@@ -268,7 +269,7 @@ describe("a model's memory", () => {
     const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 60_000);
     onTestFinished(() => now.mockRestore());
     // The next call loads it: so it can take one.
-    await backend.health(new AbortController().signal);
+    await backend.health(never);
     expect(asked).toBe(1);
   });
 

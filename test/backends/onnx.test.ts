@@ -15,6 +15,7 @@ import type { Backend } from "../../src/core/backend.js";
 import type { Call, Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
 import { backendContract } from "./contract.js";
 import {
   backendOf,
@@ -31,15 +32,13 @@ import { callOf, type Subject } from "./subject.js";
 type Stream = Handle<"streamTextToImage">;
 type Request = Parameters<typeof requestOf>[0];
 
-const signal = new AbortController().signal;
-
 function streamOf(backend: Backend): Stream {
   const { streamTextToImage } = backend.handlers;
   if (!streamTextToImage) throw new Error("no handler");
   return streamTextToImage;
 }
 
-async function generate(backend: Backend, request?: Request, by: AbortSignal = signal) {
+async function generate(backend: Backend, request?: Request, by: AbortSignal = never) {
   const events: StreamTextToImageResponse["event"][] = [];
   for await (const step of streamOf(backend)(callOf("streamTextToImage", requestOf(request), by))) {
     events.push(...step.map((message) => message.event));
@@ -65,7 +64,7 @@ afterAll(() => shared?.close());
 async function subject(): Promise<Subject> {
   const backend = shared ?? backendOf(folderOf("tiny"), faulty);
   shared = backend;
-  await backend.ready?.("tiny", signal);
+  await backend.ready?.("tiny", never);
   const front = new AbortController();
   let begun: (() => void) | undefined;
   let ended = () => {};
@@ -148,7 +147,7 @@ describe("the onnx backend", () => {
   it("is loading, then ready, and says what it supports", async () => {
     backend = backendOf(folderOf("tiny"));
     expect(backend.models()).toMatchObject([{ id: "tiny", state: State.LOADING }]);
-    await backend.ready?.("tiny", signal);
+    await backend.ready?.("tiny", never);
     expect(backend.models()).toMatchObject([{ id: "tiny", state: State.READY, stateDetail: "" }]);
     expect(backend.models()[0]?.supports).toEqual(
       expect.arrayContaining(["height", "width", "guidance_scale", "negative_prompt", "seed"]),
@@ -196,7 +195,7 @@ describe("the onnx backend", () => {
   it("lets a waiting call go at once, and still serves those behind it", async () => {
     const busy = backendOf(folderOf("tiny"));
     backend = busy;
-    await busy.ready?.("tiny", signal);
+    await busy.ready?.("tiny", never);
     const first = new AbortController();
     const second = new AbortController();
     const reason = new LintelError("cancelled", "the caller left");
@@ -252,7 +251,7 @@ describe("the onnx backend", () => {
     backend = backendOf(folderOf("tiny"));
     await backend.close();
     expect(await errorOf(generate(backend))).toMatchObject({ code: "shutting_down" });
-    expect(await errorOf(backend.health(signal))).toMatchObject({ code: "shutting_down" });
+    expect(await errorOf(backend.health(never))).toMatchObject({ code: "shutting_down" });
   });
 });
 
@@ -304,13 +303,13 @@ describe("a model that can't be loaded", () => {
   it("fails with the reason, at every place, and leaves the others alone", async () => {
     const bad = open(join(folderOf("tiny"), "unet"));
     const sound = open(folderOf("tiny"));
-    const error = await errorOf(bad.ready?.("unet", signal) ?? Promise.resolve());
+    const error = await errorOf(bad.ready?.("unet", never) ?? Promise.resolve());
     expect(error).toBeInstanceOf(LintelError);
     const wanted = { code: "unavailable", message: "model_index.json: is missing" };
     expect(error).toMatchObject(wanted);
     expect(bad.models()).toMatchObject([{ state: State.FAILED, stateDetail: wanted.message }]);
     expect(await errorOf(generate(bad))).toMatchObject(wanted);
-    expect(await errorOf(bad.health(signal))).toMatchObject(wanted);
+    expect(await errorOf(bad.health(never))).toMatchObject(wanted);
     expect((await generate(sound)).at(-1)?.case).toBe("done");
     expect(bad.models()[0]?.state).toBe(State.FAILED);
   });

@@ -1,24 +1,17 @@
 /** What is made of a server's errors: the caller's words, the log's, and when to come again. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { LintelError } from "../../src/core/errors.js";
 import { fixture } from "./fixture.js";
 import { backendFor, chatRequest } from "./openai-subject.js";
 import { callOf } from "./subject.js";
 import { type Script, Upstream } from "./upstream.js";
 
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 /** What a completion fails with. */
 async function failure(script: Script, method: "chat" | "complete" = "chat"): Promise<LintelError> {
   const upstream = await Upstream.start(script);
   const backend = backendFor(upstream.url);
-  cleanups.push(
-    () => upstream.close(),
-    () => backend.close(),
-  );
+  onTestFinished(() => upstream.close());
+  onTestFinished(() => backend.close());
   try {
     for await (const _ of backend.handlers[method]?.(callOf(method, chatRequest()) as never) ?? []);
   } catch (thrown) {

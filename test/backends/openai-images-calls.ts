@@ -1,17 +1,13 @@
 /** Calls for images to `openai` backends, and scripted servers that go when a test is over. */
-import { afterEach, expect } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
+import { never } from "../support/calls.js";
 import { fixture } from "./fixture.js";
 import { backendFor } from "./openai-subject.js";
 import { imageRequest } from "./picture.js";
 import { callOf } from "./subject.js";
 import { type Script, Upstream } from "./upstream.js";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** A size that is quick to draw. */
 export const small = { width: 64, height: 48 };
@@ -21,11 +17,9 @@ export async function against(models: string, script: Script, config: object = {
   const server = await Upstream.start(script);
   server.route("/v1/models", (exchange) => exchange.play(fixture(models)));
   const backend = backendFor(server.url, { models: undefined, ...config });
-  cleanups.push(
-    () => server.close(),
-    () => backend.close(),
-  );
-  await backend.ready?.("", new AbortController().signal);
+  onTestFinished(() => server.close());
+  onTestFinished(() => backend.close());
+  await backend.ready?.("", never);
   const sent = () =>
     server.requests.filter(({ method }) => method === "POST").map((r) => JSON.parse(`${r.body}`));
   return { server, backend, sent };

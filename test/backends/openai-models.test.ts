@@ -1,28 +1,17 @@
 /** Which models a server has, and which servers there are. */
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
 import { discover } from "../../src/backends/openai/discover.js";
 import { type Listed, Models, readModels } from "../../src/backends/openai/models.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
 import { fixture } from "./fixture.js";
 import { backendFor, chatRequest } from "./openai-subject.js";
+import { serve } from "./serve.js";
 import { callOf } from "./subject.js";
-import { type Script, Upstream } from "./upstream.js";
-
-const cleanups: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-async function serve(script: Script): Promise<Upstream> {
-  const upstream = await Upstream.start(script);
-  cleanups.push(() => upstream.close());
-  return upstream;
-}
-
-const signal = new AbortController().signal;
+import type { Script, Upstream } from "./upstream.js";
 
 describe("a server's list", () => {
   it.each([
@@ -62,8 +51,8 @@ describe("a server's list", () => {
   it("is what the backend serves, without the models that don't chat", async () => {
     const upstream = await serve((exchange) => exchange.play(fixture("ollama/models")));
     const backend = backendFor(upstream.url, { models: undefined });
-    cleanups.push(() => backend.close());
-    await backend.ready?.("llama3.2:1b", signal);
+    onTestFinished(() => backend.close());
+    await backend.ready?.("llama3.2:1b", never);
     expect(backend.models()).toMatchObject([
       { id: "llama3.2:1b", state: State.READY, created: 1761000000 },
     ]);
@@ -75,8 +64,8 @@ describe("a server's list", () => {
   it("is not asked for where the models are configured", async () => {
     const upstream = await serve((exchange) => exchange.play(fixture("vllm/models")));
     const backend = backendFor(upstream.url, { models: ["a", "b"] });
-    cleanups.push(() => backend.close());
-    await backend.ready?.("a", signal);
+    onTestFinished(() => backend.close());
+    await backend.ready?.("a", never);
     expect(backend.models().map(({ id }) => id)).toEqual(["a", "b"]);
     expect(upstream.requests).toHaveLength(0);
   });
@@ -88,8 +77,8 @@ describe("a server's list", () => {
     const listed = { object: "list", data: [{ id: "a", object: "model" }] };
     const upstream = await serve((exchange) => exchange.sendJson(200, listed));
     const backend = backendFor(upstream.url, { models });
-    cleanups.push(() => backend.close());
-    await backend.ready?.("a", signal);
+    onTestFinished(() => backend.close());
+    await backend.ready?.("a", never);
     const hourAgo = Date.now() / 1000 - 3600;
     expect(backend.models().map(({ created }) => created > hourAgo)).toEqual([true]);
   });
@@ -105,9 +94,9 @@ describe("a server's list", () => {
       const upstream = await serve(script ?? (() => {}));
       if (!script) await upstream.close();
       const backend = backendFor(upstream.url, { models: undefined });
-      cleanups.push(() => backend.close());
-      await expect(backend.health(signal)).rejects.toMatchObject({ code });
-      await expect(backend.ready?.("m", signal)).rejects.toMatchObject({ code });
+      onTestFinished(() => backend.close());
+      await expect(backend.health(never)).rejects.toMatchObject({ code });
+      await expect(backend.ready?.("m", never)).rejects.toMatchObject({ code });
       expect(backend.models()).toEqual([]);
     },
   );
@@ -116,8 +105,8 @@ describe("a server's list", () => {
   const healthyIfConfigured = async ({ url }: Upstream) => {
     for (const models of [["a"], undefined]) {
       const backend = backendFor(url, { models });
-      cleanups.push(() => backend.close());
-      const health = expect(backend.health(signal));
+      onTestFinished(() => backend.close());
+      const health = expect(backend.health(never));
       if (models) await health.resolves.toBeUndefined();
       else await health.rejects.toMatchObject({ code: "upstream_failed" });
     }
@@ -132,14 +121,14 @@ describe("a server's list", () => {
     await healthyIfConfigured(upstream);
     upstream.script((exchange) => exchange.sendJson(503, {}));
     const backend = backendFor(upstream.url, { models: ["a"] });
-    cleanups.push(() => backend.close());
-    await expect(backend.health(signal)).rejects.toMatchObject({ code: "unavailable" });
+    onTestFinished(() => backend.close());
+    await expect(backend.health(never)).rejects.toMatchObject({ code: "unavailable" });
   });
 
   it("is waited for only as long as somebody wants it", async () => {
     const upstream = await serve((exchange) => exchange.gone);
     const backend = backendFor(upstream.url, { models: undefined });
-    cleanups.push(() => backend.close());
+    onTestFinished(() => backend.close());
     const reason = new LintelError("cancelled", "left");
     await expect(backend.ready?.("m", AbortSignal.abort(reason))).rejects.toBe(reason);
     const caller = new AbortController();
@@ -151,8 +140,8 @@ describe("a server's list", () => {
   it("is read again when a call could not reach the server", async () => {
     const upstream = await serve((exchange) => exchange.play(fixture("vllm/models")));
     const backend = backendFor(upstream.url, { models: undefined });
-    cleanups.push(() => backend.close());
-    await backend.ready?.("m", signal);
+    onTestFinished(() => backend.close());
+    await backend.ready?.("m", never);
     await upstream.close();
     const call = callOf("chat", chatRequest());
     await expect(
@@ -168,7 +157,7 @@ describe("a server's list", () => {
 describe("reading the list again", () => {
   beforeEach(() => {
     vi.useFakeTimers();
-    cleanups.push(() => {
+    onTestFinished(() => {
       vi.useRealTimers();
     });
   });
@@ -180,7 +169,7 @@ describe("reading the list again", () => {
       list,
       dialect: (ownedBy) => dialectOf("auto", new URL("http://h"), ownedBy),
     });
-    cleanups.push(() => models.close());
+    onTestFinished(() => models.close());
     return models;
   }
 

@@ -1,5 +1,5 @@
 /** What the openai backend sends, and what it learns from refusals. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { addressOf } from "../../src/backends/openai/address.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
@@ -11,18 +11,11 @@ import { backendFor, chatRequest, echo } from "./openai-subject.js";
 import { callOf } from "./subject.js";
 import { type Script, Upstream } from "./upstream.js";
 
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function against(script: Script, config: object = {}) {
   const upstream = await Upstream.start(script);
   const backend = backendFor(upstream.url, config);
-  cleanups.push(
-    () => upstream.close(),
-    () => backend.close(),
-  );
+  onTestFinished(() => upstream.close());
+  onTestFinished(() => backend.close());
   const bodies = () =>
     upstream.requests
       .filter(({ method }) => method === "POST")

@@ -1,5 +1,5 @@
 /** The openai backend against servers that do what servers do on the wire. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { openaiSchema } from "../../src/backends/openai/config.js";
 import type { Backend } from "../../src/core/backend.js";
@@ -9,24 +9,12 @@ import { gate } from "../support/calls.js";
 import { text } from "./contract-chat.js";
 import { fixture, fixtureNames } from "./fixture.js";
 import { backendFor, chatRequest, chunk, echo } from "./openai-subject.js";
+import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 import { type Script, Upstream } from "./upstream.js";
 
-const cleanups: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-async function serve(script: Script): Promise<Upstream> {
-  const upstream = await Upstream.start(script);
-  cleanups.push(() => upstream.close());
-  return upstream;
-}
-
 function backend(url: string, config: object = {}): Backend {
-  const made = backendFor(url, config);
-  cleanups.push(() => made.close());
-  return made;
+  return opened(backendFor(url, config));
 }
 
 async function against(script: Script, config: object = {}) {

@@ -12,13 +12,13 @@ import type {
 } from "../../src/backends/resident.js";
 import { Residents } from "../../src/backends/residents.js";
 import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
 import { answer, chatRequest, start, tiny, trained } from "./llama-subject.js";
 import { ParityModels } from "./onnx/parity.js";
 import { requestOf } from "./onnx/support.js";
 import { callOf } from "./subject.js";
 
 const MB = 1e6;
-const never = new AbortController().signal;
 
 /** A model that takes no memory, and does as it is told. */
 class Fake implements Resident {

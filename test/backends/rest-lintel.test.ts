@@ -1,6 +1,6 @@
 /** A Lintel behind a Lintel: what callers of the one in front get is what the other one made. */
 import { PNG } from "pngjs";
-import { afterEach, expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import { type Lintel, startLintel } from "../support/lintel.js";
@@ -10,17 +10,10 @@ import { chatRequest } from "./openai-subject.js";
 import { picture, pixels } from "./picture.js";
 import { restAt } from "./rest-subject.js";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function started(...backends: Parameters<typeof startLintel>[0]): Promise<Lintel> {
   const lintel = await startLintel(backends);
-  cleanups.push(
-    () => Promise.all(backends.map((backend) => backend.close())),
-    () => lintel.close(),
-  );
+  for (const backend of backends) onTestFinished(() => backend.close());
+  onTestFinished(() => lintel.close());
   return lintel;
 }
 

@@ -1,9 +1,10 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { restSchema } from "../../src/backends/rest/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
 import { text } from "./contract-chat.js";
 import { fixture } from "./fixture.js";
 import { chatRequest } from "./openai-subject.js";
@@ -12,20 +13,13 @@ import { gateway, livepeerImages, restAt } from "./rest-subject.js";
 import { callOf } from "./subject.js";
 import type { Script, Upstream } from "./upstream.js";
 
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 /** A gateway whose next answer is scripted, and a backend for it. */
 async function against(script?: Script, config: object = {}) {
   const server = await gateway();
   server.next = script;
   const backend = restAt(server.url, config);
-  cleanups.push(
-    () => server.close(),
-    () => backend.close(),
-  );
+  onTestFinished(() => server.close());
+  onTestFinished(() => backend.close());
   return { server, backend };
 }
 
@@ -240,7 +234,7 @@ describe("another Lintel's images", () => {
 
   it("are not looked for elsewhere, unless that is allowed", async () => {
     const files = await gateway();
-    cleanups.push(() => files.close());
+    onTestFinished(() => files.close());
     const elsewhere: Script = (exchange) => {
       const image = { url: `${files.url}/media/7-64x48.png`, seed: 7, nsfw: false };
       return exchange.sendJson(200, { images: [image], warnings: ["seed: rounded"] });
@@ -316,7 +310,7 @@ describe("a Livepeer gateway", () => {
 
   it("may say no seed: it is taken to have used the one that it was given", async () => {
     const files = await gateway();
-    cleanups.push(() => files.close());
+    onTestFinished(() => files.close());
     const silent: Script = (exchange) => {
       const image = { url: `${files.url}/media/7-64x48.png`, nsfw: false };
       return exchange.sendJson(200, { images: [image, image] });
@@ -346,9 +340,9 @@ describe("the entry", () => {
       expect.arrayContaining(["seed", "loras", "safety_check", "include_previews"]),
     );
     const only = restAt("http://127.0.0.1:9/", { models: [{ id: "m", task: "chat" }] });
-    cleanups.push(() => only.close());
+    onTestFinished(() => only.close());
     expect(Object.keys(only.handlers)).toEqual(["chat", "complete"]);
-    await expect(only.health(new AbortController().signal)).rejects.toMatchObject({
+    await expect(only.health(never)).rejects.toMatchObject({
       code: "upstream_unreachable",
     });
   });
@@ -356,7 +350,7 @@ describe("the entry", () => {
   it.each(["", "/", "/llm", "/text-to-image/"])("may have the path %j", async (path) => {
     const { server } = await against();
     const backend = restAt(`${server.url}/api/beta${path}`);
-    cleanups.push(() => backend.close());
+    onTestFinished(() => backend.close());
     await chatted(backend);
     expect(server.requests[0]?.path).toBe("/api/beta/llm");
   });

@@ -1,6 +1,7 @@
 /** Whether a caller's own tags in a prompt reach a server that loads LoRAs by them. */
 import { expect, it, onTestFinished } from "vitest";
 import type { Bounds } from "../../src/core/settings.js";
+import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { Webui } from "./sdapi-server.js";
 import { backendFor } from "./sdapi-subject.js";
@@ -12,7 +13,7 @@ async function ask(bounds: Bounds, request: object) {
     webui.upstream.close();
     await backend.close();
   });
-  await backend.ready?.("", new AbortController().signal);
+  await backend.ready?.("", never);
   const common = { modelId: "v1-5-pruned-emaonly", width: 64, height: 64, safetyCheck: false };
   const [answer] = await run(coreOf([backend], { bounds }), "textToImage", {
     ...common,

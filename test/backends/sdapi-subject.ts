@@ -7,6 +7,7 @@ import { imageDefaults } from "../../src/core/defaults.js";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
+import { never } from "../support/calls.js";
 import { fixture } from "./fixture.js";
 import { paint } from "./paint.js";
 import { type Product, pictureOf, Webui } from "./sdapi-server.js";
@@ -69,7 +70,7 @@ export const failures: Readonly<Record<string, readonly [ErrorCode, Script]>> = 
 export async function subjectFor(product: Product): Promise<Subject> {
   const webui = await Webui.start(product);
   const backend = backendFor(webui.upstream.url);
-  await backend.ready?.("", new AbortController().signal);
+  await backend.ready?.("", never);
   const [model] = backend.models();
   return {
     backend,

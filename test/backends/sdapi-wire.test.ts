@@ -1,5 +1,5 @@
 /** What goes to servers of the web API, and what is made of their answers. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import type {
   StreamTextToImageResponse,
   TextToImageRequest,
@@ -7,6 +7,7 @@ import type {
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
+import { never } from "../support/calls.js";
 import { fixture } from "./fixture.js";
 import { pixelsOf } from "./paint.js";
 import { type Product, pictureOf, Webui } from "./sdapi-server.js";
@@ -16,20 +17,12 @@ import { Upstream } from "./upstream.js";
 
 type Event = StreamTextToImageResponse["event"];
 
-const signal = new AbortController().signal;
-const cleanups: (() => void | Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function against(product: Product, config: object = {}) {
   const webui = await Webui.start(product);
   const backend = backendFor(webui.upstream.url, config);
-  cleanups.push(
-    () => webui.upstream.close(),
-    () => backend.close(),
-  );
-  await backend.ready?.("", signal);
+  onTestFinished(() => webui.upstream.close());
+  onTestFinished(() => backend.close());
+  await backend.ready?.("", never);
   return { webui, backend };
 }
 
@@ -37,7 +30,7 @@ async function against(product: Product, config: object = {}) {
 async function run(
   backend: Backend,
   request: Partial<TextToImageRequest> = {},
-  by: AbortSignal = signal,
+  by: AbortSignal = never,
   listen: (event: Event) => void = () => {},
 ): Promise<Event[]> {
   const { streamTextToImage } = backend.handlers;
@@ -129,10 +122,10 @@ describe("a request", () => {
 
   it("goes below the path of the address, with user and password", async () => {
     const upstream = await Upstream.start((exchange) => exchange.play(fixture("a1111/models")));
-    cleanups.push(() => upstream.close());
+    onTestFinished(() => upstream.close());
     const backend = backendFor(`${upstream.url}/forge/`, { username: "ada", password: "pä:ss" });
-    cleanups.push(() => backend.close());
-    await backend.ready?.("", signal);
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
     expect(upstream.requests[0]?.path).toBe("/forge/sdapi/v1/sd-models");
     const authorization = upstream.requests[0]?.headers.authorization ?? "";
     expect(Buffer.from(authorization.replace("Basic ", ""), "base64").toString()).toBe("ada:pä:ss");
@@ -213,7 +206,7 @@ describe("the server's one progress", () => {
   it("is ours while our task runs; until then our place in its queue is told", async () => {
     const { webui, backend } = await against("a1111");
     const other = webui.occupy();
-    const events = await run(backend, {}, signal, (event) => {
+    const events = await run(backend, {}, never, (event) => {
       if (event.case === "progress" && event.value.queuePosition) other.done();
     });
     const [first, ...rest] = progressOf(events);
@@ -339,10 +332,10 @@ describe("the models", () => {
         fixture(/sd-models/.test(exchange.request.path) ? "a1111/models" : "a1111/no-api"),
       ),
     );
-    cleanups.push(() => upstream.close());
+    onTestFinished(() => upstream.close());
     const backend = backendFor(upstream.url);
-    cleanups.push(() => backend.close());
-    await backend.ready?.("", signal);
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
     expect(backend.models()[0]?.supports).not.toContain("loras");
   });
 
@@ -351,13 +344,13 @@ describe("the models", () => {
     ["has no API", "a1111/no-api"],
   ])("can't be read where the server %s", async (_what, name) => {
     const upstream = await Upstream.start((exchange) => exchange.play(fixture(name)));
-    cleanups.push(() => upstream.close());
+    onTestFinished(() => upstream.close());
     const backend = backendFor(upstream.url, { username: "ada", password: "secret" });
-    cleanups.push(() => backend.close());
-    const error = await backend.ready?.("", signal).catch((thrown: unknown) => thrown);
+    onTestFinished(() => backend.close());
+    const error = await backend.ready?.("", never).catch((thrown: unknown) => thrown);
     expect(error).toEqual(failed("upstream_failed"));
     expect((error as Error).message).not.toMatch(/secret|ada|127/);
-    await expect(backend.health(signal)).rejects.toThrowError(failed("upstream_failed"));
+    await expect(backend.health(never)).rejects.toThrowError(failed("upstream_failed"));
   });
 });
 

@@ -5,6 +5,7 @@ import type { Call } from "../../src/core/call.js";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
+import { never } from "../support/calls.js";
 
 /** Where a call is held up: before its first message, or after at least one of them. */
 export type HoldPoint = "before" | "middle";
@@ -61,7 +62,7 @@ export type Skippable = "usage" | "distinct" | "hold before" | "hold middle" | "
 export function callOf<M extends BackendMethod>(
   method: M,
   request: Input<M>,
-  signal: AbortSignal = new AbortController().signal,
+  signal: AbortSignal = never,
 ): Call<M> {
   return {
     method,

@@ -9,6 +9,7 @@ import {
 import type { Attributes } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
 import { FakeClock, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import { imageModel } from "../support/models.js";
@@ -303,7 +304,7 @@ describe("calls that wait for room", () => {
     const queue = { size: 2, timeoutMs: 5000 };
     const settings = { routing: routing({ maxInFlight: 1, queue }) };
     const core = coreOf([backend("only", gate().handle)], settings, { clock, log });
-    const ask = (credential: string, signal = new AbortController().signal) =>
+    const ask = (credential: string, signal = never) =>
       run(core, "chat", hello, { credential, signal }).catch(() => {});
     const calls = [ask("first")];
     await settled();

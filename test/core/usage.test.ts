@@ -6,6 +6,7 @@ import type { Input, MethodName } from "../../src/core/methods.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import type { UsageRecord, UsageSink } from "../../src/core/usage/record.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
+import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
 import {
@@ -165,7 +166,7 @@ function steps<M extends MethodName>(
   core: ReturnType<typeof coreOf>,
   method: M,
   request: Partial<Input<M>>,
-  signal = new AbortController().signal,
+  signal = never,
 ) {
   const running = core.call(method, request as Input<M>, {
     door: "test",

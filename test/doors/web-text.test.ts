@@ -11,6 +11,7 @@ import { LLMRequestSchema, LLMResponseSchema } from "../../gen/lintel/v1/chat_pb
 import type { Handle } from "../../src/core/call.js";
 import { inWebForm } from "../../src/doors/rpc/web-text.js";
 import { http2, session } from "../server/serve.js";
+import { never } from "../support/calls.js";
 import { piece, says, scripted } from "../support/scripted.js";
 import { hello, serveRpc } from "./rpc-server.js";
 import { bytesOf, textType } from "./web-text-client.js";
@@ -182,7 +183,7 @@ describe("answers", () => {
       method: "POST",
       url: `${url}${whole}`,
       header: new Headers(headers),
-      signal: new AbortController().signal,
+      signal: never,
       body: bodyOf(),
       contextValues: createContextValues(),
     };

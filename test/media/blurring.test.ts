@@ -5,6 +5,7 @@ import { afterEach, expect, onTestFinished, test } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { blurPng } from "../../src/media/blur.js";
 import { Blurring } from "../../src/media/blurring.js";
+import { never } from "../support/calls.js";
 import { chunk, headerEnd, picture } from "./pictures.js";
 
 const open: Blurring[] = [];
@@ -18,7 +19,6 @@ function blurring(): Blurring {
   return one;
 }
 
-const quiet = new AbortController().signal;
 const good = picture(40, 30);
 /** Takes a while to be encoded. */
 const large = PNG.sync.write(new PNG({ width: 2048, height: 2048 }));
@@ -41,7 +41,7 @@ test("pictures are blurred one after the other, each in a thread", async () => {
   const pictures = [picture(600, 400), good, picture(9, 30, 0), picture(64, 8, 6)];
   const order: number[] = [];
   const blur = async (png: Buffer, i: number) => {
-    const blurred = Buffer.from(await one.blur(png, quiet));
+    const blurred = Buffer.from(await one.blur(png, never));
     order.push(i);
     expect(blurred.equals(await blurPng(png))).toBe(true);
   };
@@ -52,8 +52,8 @@ test("pictures are blurred one after the other, each in a thread", async () => {
 
 test("a picture that can't be decoded is the model server's fault, and holds nobody up", async () => {
   const one = blurring();
-  const failed = one.blur(broken, quiet);
-  const next = one.blur(good, quiet);
+  const failed = one.blur(broken, never);
+  const next = one.blur(good, never);
   await expect(failed).rejects.toMatchObject({ code: "upstream_failed" });
   expect((await next).length).toBeGreaterThan(0);
 });
@@ -63,7 +63,7 @@ test("whoever leaves is told at once, and the next one's turn comes", async () =
   const [running, waiting] = [new AbortController(), new AbortController()];
   const reason = new LintelError("cancelled", "the caller left");
   const left = [one.blur(large, running.signal), one.blur(large, waiting.signal)];
-  const next = one.blur(good, quiet);
+  const next = one.blur(good, never);
   waiting.abort(reason);
   await expect(left[1]).rejects.toBe(reason);
   running.abort(reason);
@@ -74,7 +74,7 @@ test("whoever leaves is told at once, and the next one's turn comes", async () =
 test("closing ends what is being blurred and what waits, and refuses what comes", async () => {
   const one = blurring();
   const begun = new Promise<void>((resolve) => process.once("worker", () => resolve()));
-  const failed = [one.blur(large, quiet), one.blur(good, quiet)].map((blur) =>
+  const failed = [one.blur(large, never), one.blur(good, never)].map((blur) =>
     blur.then(
       () => "blurred",
       ({ code }: LintelError) => code,
@@ -83,5 +83,5 @@ test("closing ends what is being blurred and what waits, and refuses what comes"
   await begun;
   await one.close();
   expect(await Promise.all(failed)).toEqual(["shutting_down", "shutting_down"]);
-  await expect(one.blur(good, quiet)).rejects.toMatchObject({ code: "shutting_down" });
+  await expect(one.blur(good, never)).rejects.toMatchObject({ code: "shutting_down" });
 });

@@ -21,8 +21,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Logger, silent } from "../../src/core/log.js";
 import { type OwnedChecker, openChecker } from "../../src/safety/open.js";
 import { ThreadChecker } from "../../src/safety/thread.js";
-
-const signal = new AbortController().signal;
+import { never } from "../support/calls.js";
 
 function picture(red: number, green: number, blue: number, width = 40, height = 24): Buffer {
   const image = new PNG({ width, height });
@@ -68,30 +67,30 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
 
   test("its certainty decides", async () => {
     const checker = await opened(settings);
-    expect(
-      await Promise.all([red, blue, red].map((png) => checker.isHarmful(png, signal))),
-    ).toEqual([true, false, true]);
+    expect(await Promise.all([red, blue, red].map((png) => checker.isHarmful(png, never)))).toEqual(
+      [true, false, true],
+    );
   });
 
   test("the threshold and the labels are the operator's", async () => {
     // Means of 0.02 apart: a certainty of about 0.57.
     const reddish = picture(130, 0, 125);
-    expect(await (await opened(settings)).isHarmful(reddish, signal)).toBe(true);
+    expect(await (await opened(settings)).isHarmful(reddish, never)).toBe(true);
     const strict = await opened({ ...settings, threshold: 0.9 });
-    expect(await strict.isHarmful(reddish, signal)).toBe(false);
+    expect(await strict.isHarmful(reddish, never)).toBe(false);
     const other = await opened({ ...settings, labels: ["normal"] });
-    expect(await other.isHarmful(blue, signal)).toBe(true);
+    expect(await other.isHarmful(blue, never)).toBe(true);
     const both = await opened({ ...settings, labels: ["normal", "nsfw"], threshold: 0.99 });
-    expect(await both.isHarmful(blue, signal)).toBe(true);
+    expect(await both.isHarmful(blue, never)).toBe(true);
   });
 
   test("a picture that can't be decoded has no verdict, and the next one has", async () => {
     const checker = await opened(settings);
-    await expect(checker.isHarmful(red.subarray(0, 60), signal)).rejects.toMatchObject({
+    await expect(checker.isHarmful(red.subarray(0, 60), never)).rejects.toMatchObject({
       code: "unavailable",
       message: "the safety check can't be done now",
     });
-    expect(await checker.isHarmful(red, signal)).toBe(true);
+    expect(await checker.isHarmful(red, never)).toBe(true);
   });
 
   test.each<[string, (copy: string) => void, Partial<typeof settings>, RegExp]>([
@@ -116,7 +115,7 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
       cpSync(folder, copy, { recursive: true });
       spoil(copy);
       const checker = await opened({ ...settings, ...other, path: copy });
-      const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
+      const error = await checker.isHarmful(red, never).catch((thrown: unknown) => thrown);
       expect(error).toMatchObject({
         code: "unavailable",
         message: "the safety check can't be done now",
@@ -142,10 +141,10 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
     expect(await first).toContain("config.json");
     cpSync(folder, copy, { recursive: true });
     vi.setSystemTime(Date.now() + 9999);
-    const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
+    const error = await checker.isHarmful(red, never).catch((thrown: unknown) => thrown);
     expect(String((error as Error).cause)).toContain("config.json");
     vi.setSystemTime(Date.now() + 1);
-    expect(await checker.isHarmful(red, signal)).toBe(true);
+    expect(await checker.isHarmful(red, never)).toBe(true);
   });
 
   test.skipIf(process.platform === "win32")(
@@ -176,7 +175,7 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
 describe("nsfwjs", () => {
   test("says what to install where it is not", async () => {
     const checker = await opened({ type: "nsfwjs", labels: ["Porn"], threshold: 0.5 });
-    const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
+    const error = await checker.isHarmful(red, never).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "unavailable" });
     expect(String((error as Error).cause)).toContain("npm install nsfwjs @tensorflow/tfjs");
   });
@@ -231,7 +230,7 @@ describe("nsfwjs", () => {
       const checker = new ThreadChecker({ ...settings, folder: installed() }, silent);
       onTestFinished(() => checker.close());
       for (const [i, png] of [red, blue].entries()) {
-        expect(await checker.isHarmful(png, signal)).toBe(verdicts[i]);
+        expect(await checker.isHarmful(png, never)).toBe(verdicts[i]);
       }
     }
   });
@@ -252,14 +251,14 @@ describe("nsfwjs", () => {
     const settings = { kind: "nsfwjs", labels: ["Porn"], threshold: 0.3 } as const;
     const checker = new ThreadChecker({ ...settings, folder }, silent);
     onTestFinished(() => checker.close());
-    const first = checker.isHarmful(red, signal);
+    const first = checker.isHarmful(red, never);
     await vi.waitUntil(() => existsSync(log), { timeout: 20_000 });
     const caller = new AbortController();
     const left = [1, 2, 3].map(() => checker.isHarmful(red, caller.signal));
     caller.abort(new Error("left"));
     left.push(checker.isHarmful(red, caller.signal));
     for (const it of left) await expect(it).rejects.toThrow("left");
-    const last = checker.isHarmful(blue, signal);
+    const last = checker.isHarmful(blue, never);
     writeFileSync(gate, "");
     expect([await first, await last]).toEqual([true, false]);
     expect(readFileSync(log, "utf8")).toBe("xx");
@@ -270,7 +269,7 @@ describe("nsfwjs", () => {
     const folder = installed('require("gone");');
     const checker = new ThreadChecker({ ...settings, folder }, silent);
     onTestFinished(() => checker.close());
-    const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
+    const error = await checker.isHarmful(red, never).catch((thrown: unknown) => thrown);
     expect(String((error as Error).cause)).toContain("nsfwjs can't be loaded: Cannot find module");
   });
 });
@@ -313,8 +312,8 @@ describe("a moderation endpoint", () => {
     const { checker, seen } = await server((body) => ({
       body: verdict(JSON.stringify(body).includes(red.toString("base64"))),
     }));
-    expect(await checker.isHarmful(red, signal)).toBe(true);
-    expect(await checker.isHarmful(blue, signal)).toBe(false);
+    expect(await checker.isHarmful(red, never)).toBe(true);
+    expect(await checker.isHarmful(blue, never)).toBe(false);
     expect(seen[0]).toEqual({
       path: "/v1/moderations",
       key: "Bearer sk-secret",
@@ -337,7 +336,7 @@ describe("a moderation endpoint", () => {
     ["something else", { body: [1] }],
   ])("%s is no verdict", async (_, answer) => {
     const { checker } = await server(() => answer);
-    const error = await checker.isHarmful(red, signal).catch((thrown: unknown) => thrown);
+    const error = await checker.isHarmful(red, never).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: "upstream_failed" });
     expect(String(error)).not.toMatch(/127\.0\.0\.1|sk-secret/);
   });

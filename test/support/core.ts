@@ -6,6 +6,7 @@ import type { Origin } from "../../src/core/gateway.js";
 import { silent } from "../../src/core/log.js";
 import { type Input, type MethodName, methods, type Output } from "../../src/core/methods.js";
 import { type CoreSettings, coreDefaults } from "../../src/core/settings.js";
+import { never } from "./calls.js";
 
 /** A core whose settings are the contract's but for what is said. */
 export function coreOf(
@@ -39,7 +40,7 @@ export async function run<M extends MethodName>(
   const running = core.call(method, message, {
     door: "test",
     credential: "me",
-    signal: new AbortController().signal,
+    signal: never,
     ...origin,
   });
   const all: Output<M>[] = [];

@@ -2,10 +2,10 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { freePort } from "./port.js";
 
 const redis = find("redis-server", process.env.LINTEL_REDIS_SERVER);
 const valkey = find("valkey-server", process.env.LINTEL_VALKEY_SERVER);
@@ -116,13 +116,4 @@ async function launch(
     }
   }
   throw new Error(`the server did not start:\n${said}`);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
