@@ -8,8 +8,8 @@ import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { never } from "../support/calls.js";
 import { Comfy, linesOf, type Play, pictureOf, play } from "./comfyui-server.js";
 import { fixture } from "./fixture.js";
-import { imageRequest } from "./sdapi-subject.js";
-import type { Held, Subject } from "./subject.js";
+import { smallRequest } from "./sdapi-subject.js";
+import { type Held, held, type Subject } from "./subject.js";
 
 /** A backend for a server; fields as in the configuration. */
 export function backendFor(url: string, config: object = {}): Backend {
@@ -60,7 +60,7 @@ export async function comfySubject(config: (comfy: Comfy) => void = () => {}): P
   return {
     backend,
     request<M extends BackendMethod>(_: M, text = "a red cube"): Input<M> {
-      return imageRequest({ prompt: text }) as Input<M>;
+      return smallRequest({ prompt: text }) as Input<M>;
     },
     picture(request, seed) {
       const workflow = structuredClone(
@@ -71,14 +71,7 @@ export async function comfySubject(config: (comfy: Comfy) => void = () => {}): P
     },
     hold(_, at): Held {
       comfy.stuck = at;
-      return {
-        reached: new Promise((resolve) => {
-          comfy.onStuck = resolve;
-        }),
-        stopped: new Promise((resolve) => {
-          comfy.onStop = resolve;
-        }),
-      };
+      return held(comfy);
     },
     provoke(failure) {
       failures[failure]?.[1](comfy);

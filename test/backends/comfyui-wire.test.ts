@@ -18,7 +18,7 @@ import { Comfy, frame, linesOf, pictureOf, play } from "./comfyui-server.js";
 import { backendFor } from "./comfyui-subject.js";
 import { fixture } from "./fixture.js";
 import { paint, pixelsOf } from "./paint.js";
-import { imageRequest } from "./sdapi-subject.js";
+import { smallRequest } from "./sdapi-subject.js";
 import { callOf } from "./subject.js";
 
 type Event = StreamTextToImageResponse["event"];
@@ -42,7 +42,7 @@ async function run(
   const { streamTextToImage } = backend.handlers;
   if (!streamTextToImage) throw new Error("no handler");
   const events: Event[] = [];
-  const call = callOf("streamTextToImage", imageRequest(request), by);
+  const call = callOf("streamTextToImage", smallRequest(request), by);
   for await (const step of streamTextToImage(call)) {
     for (const { event } of step) {
       events.push(event);

@@ -7,7 +7,7 @@ import { drawing } from "./openai-images-subject.js";
 import { backendFor as openaiAt } from "./openai-subject.js";
 import { imageRequest, picture } from "./picture.js";
 import { livepeerImages, restAt } from "./rest-subject.js";
-import { imageRequest as comfyRequest } from "./sdapi-subject.js";
+import { smallRequest } from "./sdapi-subject.js";
 import { callOf } from "./subject.js";
 import { Upstream } from "./upstream.js";
 
@@ -74,7 +74,7 @@ describe("large answers", () => {
       "comfyui",
       async () => {
         const server = await Comfy.start();
-        return { server, request: comfyRequest({}), backend: comfyuiAt(server.url) };
+        return { server, request: smallRequest({}), backend: comfyuiAt(server.url) };
       },
     ],
     [

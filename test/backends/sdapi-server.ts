@@ -35,7 +35,7 @@ export class Webui {
   /** Called when work is stuck. */
   onStuck: () => void = () => {};
   /** Called when work is interrupted. */
-  onInterrupt: () => void = () => {};
+  onStop: () => void = () => {};
   /** Puts this many images of something else before the real ones. */
   grid = 0;
   readonly #product: Product;
@@ -120,7 +120,7 @@ export class Webui {
         this.stuck = undefined;
         this.onStuck();
         void exchange.gone.then(() => {
-          this.onInterrupt();
+          this.onStop();
           work.end();
         });
       }
@@ -185,7 +185,7 @@ export class Webui {
     const [work] = this.#works;
     if (work) {
       this.interrupted.push(work.body.prompt ?? work.task);
-      this.onInterrupt();
+      this.onStop();
       work.end();
     }
     if (this.#product === "sdnext") return exchange.send(204, {}, "");

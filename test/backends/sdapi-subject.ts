@@ -3,15 +3,15 @@ import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import { createSdapiBackend } from "../../src/backends/sdapi/index.js";
 import { sdapiSchema } from "../../src/backends/sdapi/schema.js";
 import type { Backend } from "../../src/core/backend.js";
-import { imageDefaults } from "../../src/core/defaults.js";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { never } from "../support/calls.js";
 import { fixture } from "./fixture.js";
 import { paint } from "./paint.js";
+import { imageRequest } from "./picture.js";
 import { type Product, pictureOf, Webui } from "./sdapi-server.js";
-import type { Held, Subject } from "./subject.js";
+import { type Held, held, type Subject } from "./subject.js";
 import type { Script } from "./upstream.js";
 
 /** A backend for a server; fields as in the configuration. */
@@ -21,23 +21,16 @@ export function backendFor(url: string, config: object = {}): Backend {
 }
 
 /** A small request with every default filled in. */
-export function imageRequest(more: Partial<TextToImageRequest> = {}): TextToImageRequest {
-  return {
-    $typeName: "lintel.v1.TextToImageRequest",
-    ...imageDefaults,
+export const smallRequest = (more: Partial<TextToImageRequest> = {}): TextToImageRequest =>
+  imageRequest({
     modelId: "v1-5-pruned-emaonly",
     prompt: "a red cube",
-    negativePrompt: "",
-    loras: "",
     width: 64,
     height: 64,
     numInferenceSteps: 4,
     seed: 7n,
-    includeData: true,
-    includePreviews: false,
     ...more,
-  };
-}
+  });
 
 const play =
   (name: string): Script =>
@@ -75,7 +68,7 @@ export async function subjectFor(product: Product): Promise<Subject> {
   return {
     backend,
     request<M extends BackendMethod>(_: M, text = "a red cube"): Input<M> {
-      return imageRequest({ prompt: text, modelId: model?.id ?? "" }) as Input<M>;
+      return smallRequest({ prompt: text, modelId: model?.id ?? "" }) as Input<M>;
     },
     picture(request, seed) {
       const last = webui.asked.find((body) => body.prompt === request.prompt);
@@ -83,14 +76,7 @@ export async function subjectFor(product: Product): Promise<Subject> {
     },
     hold(_, at): Held {
       webui.stuck = at === "before" ? 0 : 1;
-      return {
-        reached: new Promise((resolve) => {
-          webui.onStuck = resolve;
-        }),
-        stopped: new Promise((resolve) => {
-          webui.onInterrupt = resolve;
-        }),
-      };
+      return held(webui);
     },
     provoke(failure) {
       const script = failures[failure]?.[1];

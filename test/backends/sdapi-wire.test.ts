@@ -11,7 +11,7 @@ import { never } from "../support/calls.js";
 import { fixture } from "./fixture.js";
 import { pixelsOf } from "./paint.js";
 import { type Product, pictureOf, Webui } from "./sdapi-server.js";
-import { backendFor, imageRequest } from "./sdapi-subject.js";
+import { backendFor, smallRequest } from "./sdapi-subject.js";
 import { callOf } from "./subject.js";
 import { Upstream } from "./upstream.js";
 
@@ -37,7 +37,7 @@ async function run(
   if (!streamTextToImage) throw new Error("no handler");
   const events: Event[] = [];
   const modelId = backend.models()[0]?.id ?? "";
-  const call = callOf("streamTextToImage", imageRequest({ modelId, ...request }), by);
+  const call = callOf("streamTextToImage", smallRequest({ modelId, ...request }), by);
   for await (const step of streamTextToImage(call)) {
     for (const { event } of step) {
       events.push(event);
@@ -236,7 +236,7 @@ describe("the server's one progress", () => {
     const running = run(backend, {}, caller.signal, () => caller.abort(reason));
     await expect(running).rejects.toBe(reason);
     const interrupted = new Promise<void>((resolve) => {
-      webui.onInterrupt = resolve;
+      webui.onStop = resolve;
     });
     other.done();
     await interrupted;
@@ -273,7 +273,7 @@ describe("calls at once", () => {
   it("are not held up by who reads slowly", async () => {
     const { webui, backend } = await against("a1111");
     const modelId = backend.models()[0]?.id ?? "";
-    const call = callOf("streamTextToImage", imageRequest({ modelId, prompt: "a" }));
+    const call = callOf("streamTextToImage", smallRequest({ modelId, prompt: "a" }));
     const slow = backend.handlers.streamTextToImage?.(call)[Symbol.asyncIterator]();
     await slow?.next();
     webui.finish();

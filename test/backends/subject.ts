@@ -18,6 +18,16 @@ export interface Held {
   readonly stopped: Promise<void>;
 }
 
+/** A hold of a server that says when its work is stuck, and when it has stopped. */
+export const held = (server: { onStuck: () => void; onStop: () => void }): Held => ({
+  reached: new Promise((resolve) => {
+    server.onStuck = resolve;
+  }),
+  stopped: new Promise((resolve) => {
+    server.onStop = resolve;
+  }),
+});
+
 /** A failure that can be provoked, and how it must come out. */
 export interface Failure {
   readonly method: BackendMethod | readonly BackendMethod[];

@@ -1,11 +1,6 @@
 /** One driver for each way in: sends a row's request, and tells what came in the table's terms. */
 import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
-import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
+import { ConnectError, createClient } from "@connectrpc/connect";
 import { createParser } from "eventsource-parser";
 import {
   BadRequestSchema,
@@ -16,6 +11,7 @@ import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema, TextToImageService } from "../../gen/lintel/v1/image_pb.js";
 import { type ErrorCode, errorTable } from "../../src/core/errors.js";
 import type { Case, ChatOutcome, Failure, ImageOutcome } from "./cases.js";
+import { connect, grpc, grpcWeb, type TransportOf } from "./transports.js";
 
 /** A way in. */
 export interface Driver {
@@ -140,8 +136,6 @@ function failureOfRpc(thrown: unknown): { error: Failure } {
   };
 }
 
-type TransportOf = (baseUrl: string) => Transport;
-
 const completeOverRpc =
   (transport: TransportOf): Driver["chat"] =>
   async (base, { request, token }) => {
@@ -256,20 +250,6 @@ const imageStreamOverRpc =
     }
   };
 
-/** One connection for all rows, as a real client has. */
-function kept(open: TransportOf): TransportOf {
-  const transports = new Map<string, Transport>();
-  return (baseUrl) => {
-    const transport = transports.get(baseUrl) ?? open(baseUrl);
-    transports.set(baseUrl, transport);
-    return transport;
-  };
-}
-const grpc = kept((baseUrl) => createGrpcTransport({ baseUrl }));
-const grpcWeb = kept((baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }));
-const connect = (useBinaryFormat: boolean, httpVersion: "1.1" | "2") =>
-  kept((baseUrl) => createConnectTransport({ baseUrl, httpVersion, useBinaryFormat }));
-
 const unary = (name: string, transport: TransportOf): Driver => ({
   name: `${name}, unary`,
   streams: false,
@@ -297,8 +277,8 @@ export const drivers: readonly Driver[] = [
   streaming("gRPC", grpc),
   unary("gRPC-Web", grpcWeb),
   streaming("gRPC-Web", grpcWeb),
-  unary("Connect binary over HTTP/1.1", connect(true, "1.1")),
-  streaming("Connect binary over HTTP/2", connect(true, "2")),
-  unary("Connect JSON over HTTP/2", connect(false, "2")),
-  streaming("Connect JSON over HTTP/1.1", connect(false, "1.1")),
+  unary("Connect binary over HTTP/1.1", connect("binary", "1.1")),
+  streaming("Connect binary over HTTP/2", connect("binary", "2")),
+  unary("Connect JSON over HTTP/2", connect("JSON", "2")),
+  streaming("Connect JSON over HTTP/1.1", connect("JSON", "1.1")),
 ];

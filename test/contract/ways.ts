@@ -1,15 +1,11 @@
 /** Each way in to a chat, with what comes beside the answer: attempts, times to wait. */
 import { create } from "@bufbuild/protobuf";
-import { type CallOptions, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
+import { type CallOptions, ConnectError, createClient } from "@connectrpc/connect";
 import { expect } from "vitest";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import { connect, grpc, grpcWeb, type TransportOf } from "./transports.js";
 
 /** What a caller sees. */
 export interface Seen {
@@ -73,7 +69,7 @@ const overHttp = (path: string, stream: boolean): Way["ask"] =>
     return seen;
   };
 
-const overRpc = (open: (baseUrl: string) => Transport, stream: boolean): Way["ask"] =>
+const overRpc = (open: TransportOf, stream: boolean): Way["ask"] =>
   async function ask(base, { model, headers, timeoutMs }) {
     const client = createClient(ChatService, open(base));
     const request = create(LLMRequestSchema, { model, messages });
@@ -102,18 +98,7 @@ const overRpc = (open: (baseUrl: string) => Transport, stream: boolean): Way["as
     return seen;
   };
 
-/** One connection for all calls, as a real client has. */
-function kept(open: (baseUrl: string) => Transport): (baseUrl: string) => Transport {
-  const transports = new Map<string, Transport>();
-  return (baseUrl) => {
-    const transport = transports.get(baseUrl) ?? open(baseUrl);
-    transports.set(baseUrl, transport);
-    return transport;
-  };
-}
-const grpc = kept((baseUrl) => createGrpcTransport({ baseUrl }));
-const grpcWeb = kept((baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }));
-const connect = kept((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }));
+const connectJson = connect("JSON", "1.1");
 
 const way = (name: string, streams: boolean, ask: Way["ask"]): Way => ({ name, streams, ask });
 
@@ -131,8 +116,8 @@ export const rpcWays: readonly Way[] = [
   way("gRPC, streaming", true, overRpc(grpc, true)),
   way("gRPC-Web, unary", false, overRpc(grpcWeb, false)),
   way("gRPC-Web, streaming", true, overRpc(grpcWeb, true)),
-  way("Connect, unary", false, overRpc(connect, false)),
-  way("Connect, streaming", true, overRpc(connect, true)),
+  way("Connect, unary", false, overRpc(connectJson, false)),
+  way("Connect, streaming", true, overRpc(connectJson, true)),
 ];
 
 /** Every way in. */

@@ -120,26 +120,8 @@ describe("one record for each call", () => {
     const { sink, core } = metered([
       scripted({
         chat: async function* () {
-          for (const text of ["12345678", ""]) {
-            yield [
-              {
-                $typeName: "lintel.v1.LLMResponse",
-                id: "",
-                model: "",
-                created: 0,
-                usageEstimated: false,
-                warnings: [],
-                choices: [
-                  {
-                    $typeName: "lintel.v1.LLMChoice",
-                    index: 0,
-                    finishReason: text === "" ? "stop" : "",
-                    delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content: text },
-                  },
-                ],
-              },
-            ];
-          }
+          yield [piece("12345678")];
+          yield [piece("", "stop")];
         },
       }),
     ]);

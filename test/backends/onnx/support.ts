@@ -10,6 +10,7 @@ import {
 import type { OnnxConfig } from "../../../src/backends/onnx/schema.js";
 import type { ResidentBackend } from "../../../src/backends/resident.js";
 import { silent } from "../../../src/core/log.js";
+import { imageRequest } from "../picture.js";
 
 /** A model folder of this directory: `tiny` or `half`. */
 export const folderOf = (name: "tiny" | "half"): string =>
@@ -38,25 +39,16 @@ export const fail = { width: 88 } as const;
 export const die = { width: 96 } as const;
 
 /** A small request with every default filled in. */
-export function requestOf(changes: Partial<TextToImageRequest> = {}): TextToImageRequest {
-  return {
-    $typeName: "lintel.v1.TextToImageRequest",
+export const requestOf = (changes: Partial<TextToImageRequest> = {}): TextToImageRequest =>
+  imageRequest({
     modelId: "tiny",
-    prompt: "a red circle",
-    loras: "",
     height: 64,
     width: 72,
-    guidanceScale: 7.5,
-    negativePrompt: "",
     safetyCheck: false,
     seed: 1n,
     numInferenceSteps: 3,
-    numImagesPerPrompt: 1,
-    includeData: true,
-    includePreviews: false,
     ...changes,
-  };
-}
+  });
 
 /** A job as the pipeline gets it. */
 export function jobOf(changes: Partial<ImageJob> = {}): ImageJob {
