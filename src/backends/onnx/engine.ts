@@ -1,18 +1,16 @@
 /** One image model: loads it, runs its jobs one at a time, and stops what nobody wants any more. */
 import type { CallSignal } from "../../core/cancellation.js";
-import { invalidValue, LintelError } from "../../core/errors.js";
+import { LintelError } from "../../core/errors.js";
 import { type ResidentState, retryMs } from "../resident.js";
 import { Line } from "./line.js";
-import type { ImageEvent, ImageJob, ThreadSettings } from "./protocol.js";
+import type { ImageJob, ThreadSettings } from "./protocol.js";
+import { type EngineEvent, RunningJob } from "./running-job.js";
 import { PipelineFailure, PipelineThread } from "./thread.js";
 
 /** State of the model, for the list of models. */
 export type EngineState =
   | { readonly name: Exclude<ResidentState, "failed"> }
   | { readonly name: "failed"; readonly detail: string; readonly error: Error };
-
-/** An event of a job, or that it waits: `position` jobs are in front of it. */
-export type EngineEvent = ImageEvent | { readonly type: "queued"; readonly position: number };
 
 /** What the engine does besides running the thread. */
 export interface EngineOptions {
@@ -36,8 +34,8 @@ export class ImageEngine {
   #failedAt = Number.POSITIVE_INFINITY;
   readonly #line = new Line();
   #closed = false;
-  /** What ends the jobs that run or wait, when the engine closes. */
-  readonly #stops = new Set<() => void>();
+  /** The jobs that run or wait. */
+  readonly #running = new Set<RunningJob>();
   /** How long the latest jobs took, on average, milliseconds. */
   #usual = 0;
   #memory = 0;
@@ -137,72 +135,20 @@ export class ImageEngine {
     signal.throwIfAborted();
     if (this.#closed) throw closing();
     if (this.#line.length > this.#options.queue) throw this.#full();
-    let events: EngineEvent[] = [];
-    let failure: unknown;
-    let state: "runs" | "stopped" | "over" = "runs";
-    const stopped = () => state === "stopped";
-    const over = () => state === "over";
-    let begun = false;
-    let running: PipelineThread | undefined;
-    let wake = () => {};
-    const tell = (event: EngineEvent) => {
-      events.push(event);
-      wake();
-    };
-    const place = this.#line.join((position) => tell({ type: "queued", position }));
-    const stop = () => {
-      if (state === "over") return;
-      state = "stopped";
-      // The thread is free after the step that runs now, and not before.
-      if (running) running.abort();
-      else if (!begun) place.leave();
-      wake();
-    };
+    const running = new RunningJob(job, this.#line);
+    const stop = () => running.stop();
     signal.addEventListener("abort", stop, { once: true });
-    this.#stops.add(stop);
-
-    const work = async () => {
-      await place.turn;
-      if (stopped()) return;
-      begun = true;
-      const thread = await this.#loaded();
-      if (stopped()) return;
-      running = thread;
-      const from = performance.now();
-      await thread.run(job, tell);
+    this.#running.add(running);
+    const loaded = () => this.#loaded();
+    const done = (thread: PipelineThread, ms: number) => {
       this.#memory = thread.memory;
-      this.#note(performance.now() - from);
+      this.#note(ms);
     };
-    // The next job's turn comes when the thread is free, whether or not anyone still reads here.
-    work()
-      .catch((error: unknown) => {
-        failure = error;
-      })
-      .finally(() => {
-        running = undefined;
-        this.#stops.delete(stop);
-        signal.removeEventListener("abort", stop);
-        if (state === "runs") state = "over";
-        place.leave();
-        wake();
-      });
-
-    try {
-      while (!over() || events.length > 0) {
-        if (stopped()) throw signal.aborted ? signal.reason : closing();
-        const batch = events;
-        events = [];
-        if (batch.length > 0) yield batch;
-        else {
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-        }
-      }
-    } finally {
-      stop();
-    }
-    if (failure !== undefined) throw asLintelError(failure);
+    void running.work(loaded, done).finally(() => {
+      this.#running.delete(running);
+      signal.removeEventListener("abort", stop);
+    });
+    yield* running.events(() => (signal.aborted ? signal.reason : closing()));
   }
 
   #note(took: number): void {
@@ -224,15 +170,9 @@ export class ImageEngine {
   /** Stops everything after the step that runs now; resolves when the thread is gone. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const stop of this.#stops) stop();
+    for (const job of this.#running) job.stop();
     await this.#thread?.close();
     // Who reckons with its memory may know it for longer than its backend lasts.
     this.#options.onState({ name: "idle" });
   }
-}
-
-function asLintelError(failure: unknown): unknown {
-  if (!(failure instanceof PipelineFailure)) return failure;
-  if (failure.param) return invalidValue(failure.param, failure.message);
-  return new LintelError("upstream_failed", failure.message, { cause: failure });
 }

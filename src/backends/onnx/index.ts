@@ -17,11 +17,12 @@ import {
   type ResidentState,
   residentStates,
 } from "../resident.js";
-import { closing, type EngineEvent, type EngineState, ImageEngine } from "./engine.js";
+import { closing, type EngineState, ImageEngine } from "./engine.js";
 import { jobOf } from "./job.js";
 import { findLoras } from "./lora/list.js";
 import { describeModel, memoryIn } from "./model.js";
 import { enginePackages, type ImageJob, type Packages } from "./protocol.js";
+import type { EngineEvent } from "./running-job.js";
 import type { OnnxConfig } from "./schema.js";
 
 const queueDefault = 16;
