@@ -5,7 +5,7 @@
  * matter, nor how many blanks follow it.
  * @returns the token; `undefined` if there is none or the scheme is another
  */
-export function credentialOf(authorization: string | null | undefined): string | undefined {
+export function credentialOf(authorization: string | undefined): string | undefined {
   const match = /^ *bearer +([^\s]+) *$/i.exec(authorization ?? "");
   return match?.[1];
 }

@@ -4,9 +4,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { type CallSignal, Cancellation } from "../../core/cancellation.js";
 import { callerLeft, type LintelError } from "../../core/errors.js";
 import type { Origin } from "../../core/gateway.js";
-import { credentialOf } from "../credential.js";
-import { withDeadline } from "../deadline.js";
 import type { DoorSettings } from "../door.js";
+import { originFrom } from "../origin.js";
 
 /**
  * The origin of a call. Its signal is aborted when the client leaves before the
@@ -17,21 +16,18 @@ export function originOf(
   request: FastifyRequest,
   reply: FastifyReply,
   door: string,
-  { baseUrlOf }: DoorSettings,
+  settings: DoorSettings,
   defect?: LintelError,
 ): Origin {
-  const header = (name: string) => textOf(request.headers[name]);
-  const origin: Origin = {
+  const asked = {
     door,
-    credential: credentialOf(request.headers.authorization),
-    defect,
+    header: (name: string) => textOf(request.headers[name]),
+    connection: request.raw.socket,
     signal: leaving(request, reply),
     requestId: request.id,
-    idempotencyKey: header("idempotency-key"),
-    baseUrl: baseUrlOf?.(header, request.raw.socket),
-    header,
+    defect,
   };
-  return withDeadline(origin, header("x-request-timeout-ms"));
+  return originFrom(asked, settings);
 }
 
 /** The close of the response: the one of the request comes once its body was read. */

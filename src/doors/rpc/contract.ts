@@ -3,12 +3,11 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../core/connect-error.js";
 import { toLintelError } from "../../core/errors.js";
-import { type Origin, only, type Running } from "../../core/gateway.js";
+import { only, type Running } from "../../core/gateway.js";
 import { type Input, type MethodName, type Output, services } from "../../core/methods.js";
-import { credentialOf } from "../credential.js";
-import { withDeadline } from "../deadline.js";
 import type { DoorOptions } from "../door.js";
 import { headersOf } from "../json/reply.js";
+import { originFrom } from "../origin.js";
 import { arrivalKey, requestKey } from "./context.js";
 import type { EdgeMethod } from "./edge/edge.js";
 
@@ -23,22 +22,19 @@ export function contractMethods(options: DoorOptions): Map<DescMethod, EdgeMetho
 function edgeMethod(method: MethodName, { gateway, settings }: DoorOptions): EdgeMethod {
   return ({ request, headers, connection, defect, timeoutMs, signal }) => {
     const header = (name: string) => headers[name] as string | undefined;
-    const origin: Origin = {
-      door: "grpc",
-      credential: credentialOf(headers.authorization),
-      defect,
-      signal,
-      timeoutMs,
-      requestId: header("x-request-id"),
-      idempotencyKey: header("idempotency-key"),
-      baseUrl: settings.baseUrlOf?.(header, connection()),
-      header,
-    };
-    const running = gateway.call(
-      method,
-      request as Input<MethodName>,
-      withDeadline(origin, header("x-request-timeout-ms")),
+    const origin = originFrom(
+      {
+        door: "grpc",
+        header,
+        connection,
+        signal,
+        requestId: header("x-request-id"),
+        timeoutMs,
+        defect,
+      },
+      settings,
     );
+    const running = gateway.call(method, request as Input<MethodName>, origin);
     return {
       messages: running.messages,
       headers: () => headersOf(running),
@@ -109,19 +105,19 @@ function start<M extends MethodName>(
 ): Running<M> {
   const arrival = context.values.get(arrivalKey);
   arrival.reached = true;
-  const header = (name: string) => context.requestHeader.get(name) ?? undefined;
-  const origin: Origin = {
-    door: context.protocolName,
-    credential: credentialOf(header("authorization")),
-    defect: arrival.defect,
-    signal: arrival.signal,
-    timeoutMs: context.timeoutMs(),
-    requestId: arrival.requestId,
-    idempotencyKey: header("idempotency-key"),
-    baseUrl: settings.baseUrlOf?.(header, context.values.get(requestKey)?.raw.socket),
-    header,
-  };
-  return gateway.call(method, request, withDeadline(origin, header("x-request-timeout-ms")));
+  const origin = originFrom(
+    {
+      door: context.protocolName,
+      header: (name) => context.requestHeader.get(name) ?? undefined,
+      connection: context.values.get(requestKey)?.raw.socket,
+      signal: arrival.signal,
+      requestId: arrival.requestId,
+      timeoutMs: context.timeoutMs(),
+      defect: arrival.defect,
+    },
+    settings,
+  );
+  return gateway.call(method, request, origin);
 }
 
 function setHeaders(context: HandlerContext, running: Running<MethodName>): void {

@@ -19,7 +19,7 @@ import { isPlain, type Malformed, readMessage, timeoutIn } from "./request.js";
 export interface EdgeCall {
   readonly headers: IncomingHttpHeaders;
   /** What it came by; absent once that is closed. */
-  readonly connection: () => Connection | undefined;
+  readonly connection: Connection | undefined;
   /** The message; an empty one if it could not be read. */
   readonly request: Message;
   /** What was wrong with the request. */
@@ -90,7 +90,7 @@ function serve(
     const unreadable = timeout instanceof LintelError;
     const call: EdgeCall = {
       headers,
-      connection: () => stream.session?.socket,
+      connection: stream.session?.socket,
       request,
       defect: defect ?? (unreadable ? timeout : undefined),
       timeoutMs: unreadable ? undefined : timeout,

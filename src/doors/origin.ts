@@ -1,0 +1,60 @@
+/** Where a call comes from, the same for every door. */
+import type { CallSignal } from "../core/cancellation.js";
+import { invalidValue, LintelError } from "../core/errors.js";
+import type { Origin } from "../core/gateway.js";
+import { longestTimerMs } from "../core/timers.js";
+import { credentialOf } from "./credential.js";
+import type { DoorSettings } from "./door.js";
+import type { Connection } from "./forwarded.js";
+
+/** What only the door knows of a request. */
+export interface Asked {
+  /** The door, for example `"rest"`. */
+  readonly door: string;
+  /** What a header says, by its name in lower case. */
+  readonly header: (name: string) => string | undefined;
+  /** What it came by; absent once that is closed. */
+  readonly connection: Connection | undefined;
+  /** Aborted when the client leaves. */
+  readonly signal: CallSignal;
+  readonly requestId: string | undefined;
+  /** The deadline that the protocol itself says, milliseconds from now. */
+  readonly timeoutMs?: number | undefined;
+  /** What was wrong while decoding. */
+  readonly defect: LintelError | undefined;
+}
+
+/**
+ * The origin of a call. Of `x-request-timeout-ms` and what the protocol itself says
+ * (`grpc-timeout`, `connect-timeout-ms`) the shorter one counts.
+ */
+export function originFrom(asked: Asked, { baseUrlOf }: DoorSettings): Origin {
+  const { header, defect, timeoutMs } = asked;
+  const own = timeoutIn(header("x-request-timeout-ms"));
+  const unreadable = own instanceof LintelError;
+  return {
+    door: asked.door,
+    credential: credentialOf(header("authorization")),
+    defect: defect ?? (unreadable ? own : undefined),
+    signal: asked.signal,
+    timeoutMs: unreadable ? timeoutMs : shorter(own, timeoutMs),
+    requestId: asked.requestId,
+    header,
+    idempotencyKey: header("idempotency-key"),
+    baseUrl: baseUrlOf?.(header, asked.connection),
+  };
+}
+
+function timeoutIn(given: string | undefined): number | LintelError | undefined {
+  if (given === undefined) return undefined;
+  const ms = Number(given);
+  // A longer one than Node's timers can count would end at once.
+  if (/^\s*\d+\s*$/.test(given) && ms > 0 && ms <= longestTimerMs) return ms;
+  return invalidValue(
+    "x-request-timeout-ms",
+    `must be a whole number of milliseconds, from 1 to ${longestTimerMs}`,
+  );
+}
+
+const shorter = (one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
