@@ -1,14 +1,13 @@
 /** Streams as Server-Sent Events. */
 
-import type { OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
 import type { CallSignal } from "../../core/cancellation.js";
 import { type LintelError, toLintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import type { MethodName, Output } from "../../core/methods.js";
-import { writeAtTurnsEnd } from "../../core/turn.js";
 import type { DoorSettings } from "../door.js";
 import { sendError } from "./error.js";
+import { EventWriter } from "./event-writer.js";
 import { headersOf } from "./reply.js";
 
 /** How a door writes the messages of one stream. Every result is whole events, or empty. */
@@ -25,15 +24,6 @@ export interface EventEncoder<M extends MethodName> {
 export const event = (json: string): string => `data: ${json}\n\n`;
 
 const done = event("[DONE]");
-const keepAlive = ": keep-alive\n\n";
-/** The end of a body in chunks. */
-const lastChunk = "0\r\n\r\n";
-
-const streamHeaders = {
-  "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-cache, no-transform",
-  "x-accel-buffering": "no",
-};
 
 /**
  * Sends a call's messages as events, then `[DONE]`. The status waits for the
@@ -59,7 +49,7 @@ export async function sendEvents<M extends MethodName>(
     sendError(reply, toLintelError(early.thrown), running);
     return;
   }
-  const writer = openWriter(reply, headersOf(running, notes), settings.keepAliveMs, signal);
+  const writer = new EventWriter(reply, headersOf(running, notes), settings.keepAliveMs, signal);
   if (early === "pending") writer.flushHead();
   try {
     for (let step = await first; !step.done; step = await iterator.next()) {
@@ -88,96 +78,4 @@ function outcome(
       (thrown: unknown) => settle({ thrown }),
     );
   });
-}
-
-interface EventWriter {
-  /** Sends the headers ahead of the first event. */
-  flushHead(): void;
-  /** Writes events. If the client has to read first: resolves when it did, or left. */
-  write(events: string): Promise<void> | undefined;
-  /** Writes the last events and ends the response. */
-  end(events: string): void;
-}
-
-/** Of ASCII there is nothing to encode. */
-const encodingOf = (text: string, bytes: number) => (bytes === text.length ? "latin1" : "utf8");
-
-function openWriter(
-  reply: FastifyReply,
-  more: Record<string, string>,
-  keepAliveMs: number,
-  signal: CallSignal,
-): EventWriter {
-  // Fastify only knows whole bodies and streams. What plugins put on the reply,
-  // CORS for one, goes along.
-  reply.hijack();
-  const raw = reply.raw;
-  // HTTP/2's response tells neither of the two.
-  let left = signal.aborted;
-  let full = false;
-  raw.on("error", () => {});
-  // Into its copy: headers spread into one more object go through the runtime of V8.
-  const headers = Object.assign(reply.getHeaders(), streamHeaders, more);
-  raw.writeHead(200, headers as OutgoingHttpHeaders);
-  // Node hands a chunk to the socket in four pieces; framed here it is one.
-  const chunked = raw.chunkedEncoding === true;
-  if (chunked) raw.chunkedEncoding = false;
-  const framed = (text: string, bytes: number) =>
-    chunked ? `${bytes.toString(16)}\r\n${text}\r\n` : text;
-  // HTTP/2 writes at the end of a turn by itself.
-  const socket = reply.request.raw.httpVersionMajor === 1 ? raw.socket : undefined;
-  const silence = setTimeout(() => {
-    if (!left && !full) full = !raw.write(framed(keepAlive, keepAlive.length));
-    silence.refresh();
-  }, keepAliveMs);
-  raw.on("drain", () => {
-    full = false;
-  });
-  raw.once("close", () => {
-    left = true;
-    clearTimeout(silence);
-  });
-  let held = false;
-  let last: string | undefined;
-  const hold = () => {
-    if (held) return;
-    held = true;
-    socket?.cork();
-    writeAtTurnsEnd(release);
-  };
-  const release = () => {
-    held = false;
-    if (last === undefined) {
-      socket?.uncork();
-    } else if (!left) {
-      const bytes = Buffer.byteLength(last);
-      // Uncorks as well.
-      raw.end(framed(last, bytes) + (chunked ? lastChunk : ""), encodingOf(last, bytes));
-    }
-  };
-  return {
-    flushHead: () => raw.flushHeaders(),
-    write(events) {
-      if (events === "" || left) return undefined;
-      silence.refresh();
-      hold();
-      const bytes = Buffer.byteLength(events);
-      full = !raw.write(framed(events, bytes), encodingOf(events, bytes));
-      if (!full) return undefined;
-      return new Promise<void>((resolve) => {
-        const go = () => {
-          raw.off("drain", go);
-          raw.off("close", go);
-          resolve();
-        };
-        raw.on("drain", go);
-        raw.on("close", go);
-      });
-    },
-    end(events) {
-      clearTimeout(silence);
-      last = events;
-      hold();
-    },
-  };
 }

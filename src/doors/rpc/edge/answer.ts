@@ -3,6 +3,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { drained } from "../../drained.js";
 import { readable } from "../trailers.js";
 import { type Envelopes, envelopesOf } from "./envelopes.js";
 
@@ -43,16 +44,7 @@ export class GrpcAnswer {
     if (this.gone) return undefined;
     this.#begin(headers);
     if (messages.length === 0 || this.#stream.write(this.#envelopes(messages))) return undefined;
-    const stream = this.#stream;
-    return new Promise((resolve) => {
-      const go = () => {
-        stream.off("drain", go);
-        stream.off("close", go);
-        resolve();
-      };
-      stream.on("drain", go);
-      stream.on("close", go);
-    });
+    return drained(this.#stream);
   }
 
   /** Ends a call that went well, with its last messages. */
