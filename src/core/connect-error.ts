@@ -8,11 +8,12 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
-import { type ErrorCode, errorTable, LintelError, type Violation } from "./errors.js";
+import { type ErrorCode, LintelError, type Violation } from "./errors.js";
+import { acrossHop, isErrorCode } from "./hop.js";
 import { withoutAddresses } from "./withheld.js";
 
 /** `domain` of the `google.rpc.ErrorInfo` that every error of Lintel carries. */
-export const errorDomain = "lintel";
+const errorDomain = "lintel";
 
 /**
  * The error as RPC callers see it, with `google.rpc.ErrorInfo` (`reason` is the
@@ -72,30 +73,6 @@ export function fromConnectError(thrown: unknown): LintelError {
     ...(retryAfter !== undefined && { retryAfter }),
     cause: error,
   });
-}
-
-/** Whether a text is a code of ours. */
-export function isErrorCode(reason: string): reason is ErrorCode {
-  return Object.hasOwn(errorTable, reason);
-}
-
-/** What a code of another Lintel means to our caller. */
-export function acrossHop(code: ErrorCode): ErrorCode {
-  switch (code) {
-    case "invalid_token":
-    case "model_not_allowed":
-    case "internal":
-    case "cancelled":
-    case "request_timeout":
-      return "upstream_failed";
-    case "shutting_down":
-      return "unavailable";
-    case "not_found":
-    case "method_not_allowed":
-      return "unimplemented";
-    default:
-      return code;
-  }
 }
 
 /** The code for an answer without Lintel's details. */

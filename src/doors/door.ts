@@ -1,4 +1,5 @@
 /** What every door is: a Fastify plugin that gets the gateway. */
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { FastifyPluginAsync } from "fastify";
 import type { Gateway } from "../core/gateway.js";
 import type { BaseUrlOf } from "./forwarded.js";
@@ -30,3 +31,6 @@ export interface DoorOptions {
 
 /** A way in. */
 export type Door = FastifyPluginAsync<DoorOptions>;
+
+/** Takes an HTTP/2 stream before a request is made of it, or leaves it alone and says `false`. */
+export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean;

@@ -9,6 +9,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
+import type { StreamHandler } from "../doors/door.js";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
 import { endStalledStreams } from "./stalled.js";
 
@@ -25,9 +26,6 @@ export interface Http2Side {
 const resetCost = 10;
 
 type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
-
-/** Takes a stream before a request is made of it, or leaves it alone and says `false`. */
-export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => boolean;
 
 /**
  * Makes the HTTP/2 side.

@@ -9,8 +9,9 @@ import {
   Server as TlsServer,
 } from "node:tls";
 import type { FastifyInstance } from "fastify";
+import type { StreamHandler } from "../doors/door.js";
 import { createHttp1Side } from "./http1.js";
-import { createHttp2Side, type StreamHandler } from "./http2.js";
+import { createHttp2Side } from "./http2.js";
 import {
   type ListenOptions,
   limitDefaults,

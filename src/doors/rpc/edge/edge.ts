@@ -10,7 +10,7 @@ import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bu
 import type { ConnectError } from "@connectrpc/connect";
 import { type CallSignal, Cancellation } from "../../../core/cancellation.js";
 import { callerLeft, LintelError } from "../../../core/errors.js";
-import type { StreamHandler } from "../../../server/http2.js";
+import type { StreamHandler } from "../../door.js";
 import type { Connection } from "../../forwarded.js";
 import { GrpcAnswer, type Metadata } from "./answer.js";
 import { isPlain, type Malformed, readMessage, timeoutIn } from "./request.js";
