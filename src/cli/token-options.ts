@@ -5,9 +5,6 @@ import { stars } from "../core/pattern.js";
 import type { NewToken } from "../state/database/tokens.js";
 import { type Given, type Option, UsageError } from "./command.js";
 
-/** What was asked for. */
-export type TokenWish = NewToken;
-
 /** What `--expires` is, without its default. */
 export const expiryHelp = "a date, a time, or how long from now: 2027-01-31, 90d";
 
@@ -37,7 +34,7 @@ export const tokenOptions = {
  * What was asked for.
  * @throws UsageError
  */
-export function wishOf(given: Given): TokenWish {
+export function wishOf(given: Given): NewToken {
   const name = given.text("name")?.trim();
   if (!name) throw new UsageError("tokens create needs --name NAME");
   if (name.length > 128 || /\p{Cc}/u.test(name) || name.startsWith("tok_")) {

@@ -2,10 +2,10 @@
 import { stringify } from "yaml";
 import type { CallerLimits } from "../core/limits/settings.js";
 import { createToken, hashToken } from "../core/tokens.js";
-import type { TokenWish } from "./token-options.js";
+import type { NewToken } from "../state/database/tokens.js";
 
 /** The token, and the lines that make a configuration know it. */
-export function tokenYaml({ name, models, limits, expiresAt }: TokenWish): string {
+export function tokenYaml({ name, models, limits, expiresAt }: NewToken): string {
   const secret = createToken();
   const token = {
     name,

@@ -1,5 +1,6 @@
 /** `lintel top`: what a running gateway does now. */
 import { request } from "node:http";
+import { setTimeout } from "node:timers/promises";
 import { loadConfig } from "../config/load.js";
 import { socketsFolder } from "../config/telemetry.js";
 import { parseJson } from "../core/json.js";
@@ -83,7 +84,7 @@ async function watch(path: string): Promise<number> {
       found = status !== undefined;
       if (!status) break;
       stdout.write(stdout.isTTY ? screen(topView(status), stdout) : `${topView(status)}\n\n`);
-      await pause(stop.signal);
+      await setTimeout(interval, undefined, { signal: stop.signal }).catch(() => {});
     }
   } finally {
     if (stdout.isTTY) stdout.write("\x1b[?25h\x1b[?1049l");
@@ -97,18 +98,6 @@ async function watch(path: string): Promise<number> {
 function screen(text: string, { rows, columns }: { rows: number; columns: number }): string {
   const lines = text.split("\n").slice(0, Math.max(1, rows - 1));
   return `\x1b[H${lines.map((line) => `${line.slice(0, columns)}\x1b[K\n`).join("")}\x1b[J`;
-}
-
-function pause(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, interval);
-    function done() {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    }
-    signal.addEventListener("abort", done);
-  });
 }
 
 function gone(): number {

@@ -25,7 +25,7 @@ function editDistance(a: string, b: string): number {
 }
 
 /** The known word that was probably meant, or `undefined` if none is near. */
-export function nearest(word: string, known: Iterable<string>): string | undefined {
+function nearest(word: string, known: Iterable<string>): string | undefined {
   const normal = (text: string) => text.toLowerCase().replaceAll("-", "_");
   let best: string | undefined;
   let least = Math.max(1, Math.floor(word.length / 3)) + 1;

@@ -34,21 +34,14 @@ export function doneEvent(warnings: readonly string[]): StreamTextToImageRespons
 export const noSeed = -1;
 
 /**
- * A generated image as a backend answers it: its bytes, inline.
+ * A generated image as a backend answers it: its bytes, a PNG, inline.
  * @param seed the one that was used, or `noSeed`
+ * @param nsfw what a check of the model's own found; default false
  */
 export function inlineImage(
   data: Uint8Array,
   seed: number,
-  known: Partial<Pick<Media, "nsfw" | "mimeType">> = {},
+  { nsfw = false }: { readonly nsfw?: boolean } = {},
 ): Media {
-  return {
-    $typeName: "lintel.v1.Media",
-    url: "",
-    seed,
-    nsfw: false,
-    data,
-    mimeType: "image/png",
-    ...known,
-  };
+  return { $typeName: "lintel.v1.Media", url: "", seed, nsfw, data, mimeType: "image/png" };
 }

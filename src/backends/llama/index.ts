@@ -26,7 +26,7 @@ import { Residency, unloading } from "./residency.js";
 import type { LlamaConfig } from "./schema.js";
 
 /** What a GGUF model honours of a request. */
-export const llamaSupports = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
+const llamaSupports = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
 
 /** A backend of the kind `llama`. */
 export const createLlamaBackend: CreateBackend<LlamaConfig> = (config, context) =>

@@ -10,7 +10,7 @@ export type LlamaLibrary = typeof import("node-llama-cpp") & {
 };
 
 /** What to say where the engine is not installed. */
-export const notInstalled = (cause: unknown) =>
+const notInstalled = (cause: unknown) =>
   new LintelError(
     "unavailable",
     "the engine for chat models is not installed; install it with: npm install node-llama-cpp@3.21.1 @huggingface/jinja@0.5.11",

@@ -70,7 +70,7 @@ function indexOf(folder: string): { className: string; origin: string } {
 }
 
 /** Bytes of everything in a folder but its LoRAs; 0 if it can't be read. */
-export function bytesIn(folder: string): number {
+function bytesIn(folder: string): number {
   try {
     return readdirSync(folder, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && basename(entry.parentPath) !== "loras")

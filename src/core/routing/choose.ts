@@ -38,7 +38,7 @@ export function choose(targets: readonly Target[], choice: Choice): Target | "fu
 }
 
 /** The less busy of two that chance picks by weight. */
-export function lessBusy(candidates: readonly Target[], random: () => number): Target {
+function lessBusy(candidates: readonly Target[], random: () => number): Target {
   const first = pick(candidates, random);
   const second = pick(candidates, random, first);
   return load(second) < load(first) ? second : first;
@@ -64,7 +64,7 @@ function pick(candidates: readonly Target[], random: () => number, but?: Target)
  * The target that a key belongs to, by weighted rendezvous hashing: when one
  * leaves, only its own keys move, and they come back with it.
  */
-export function keeper(candidates: readonly Target[], key: string): Target {
+function keeper(candidates: readonly Target[], key: string): Target {
   let best = candidates[0] as Target;
   let highest = Number.NEGATIVE_INFINITY;
   for (const candidate of candidates) {

@@ -36,7 +36,7 @@ export const targetKey = ({ backend, model }: { backend: string; model: string }
 const intervalMs = 1000;
 
 /** Tells and hears once a second, in the background: no call ever waits for it. */
-export class Exchange {
+export class PeerExchange {
   readonly #peer: Peer;
   readonly #endpoints: () => Iterable<Endpoint>;
   readonly #clock: Clock;

@@ -10,7 +10,7 @@ import { HealthChecks } from "./checks.js";
 import { type Clock, systemClock } from "./clock.js";
 import { Dispatch } from "./dispatch.js";
 import { Endpoint, type EndpointSnapshot } from "./endpoint.js";
-import { Exchange, type Peers, targetKey } from "./peers.js";
+import { PeerExchange, type Peers, targetKey } from "./peers.js";
 import type { HedgeSettings, RouteTimeouts, RoutingSettings } from "./settings.js";
 import { Shares } from "./shares.js";
 
@@ -67,7 +67,7 @@ export class Routing implements RoutingTools {
   readonly #log: Logger;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #checks: HealthChecks | undefined;
-  readonly #exchange: Exchange | undefined;
+  readonly #exchange: PeerExchange | undefined;
   readonly #timeouts = new Map<object, RouteTimeouts>();
 
   constructor({
@@ -92,7 +92,7 @@ export class Routing implements RoutingTools {
     this.catalogue = new Catalogue(backends, settings, (...at) => this.#endpoint(...at));
     const { check } = settings.routing.health;
     this.#checks = check && new HealthChecks(check, backends, this, log);
-    this.#exchange = peers && new Exchange(peers.join(), () => this.#all(), clock, log);
+    this.#exchange = peers && new PeerExchange(peers.join(), () => this.#all(), clock, log);
   }
 
   /** Begins to ask backends how they are, where that is configured, and to tell others of it. */

@@ -158,7 +158,7 @@ export class ProtobufFile {
 }
 
 /** A number in protobuf's variable length. */
-export function varint(value: number): Buffer {
+function varint(value: number): Buffer {
   const bytes: number[] = [];
   let rest = value;
   while (rest >= 0x80) {
