@@ -6,6 +6,7 @@ import type {
 } from "../../gen/lintel/v1/image_pb.js";
 import type { Backend } from "./backend.js";
 import type { Call, Handle } from "./call.js";
+import { messageChoice } from "./chat-messages.js";
 import { LintelError } from "./errors.js";
 import { doneEvent, imageEvent } from "./image-events.js";
 import type { BackendMethod } from "./methods.js";
@@ -55,14 +56,7 @@ async function* gather(
     }
   }
   if (!whole || finishReason === "") throw cutShort();
-  whole.choices = [
-    {
-      $typeName: "lintel.v1.LLMChoice",
-      index: 0,
-      finishReason,
-      message: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
-    },
-  ];
+  whole.choices = [messageChoice(content, finishReason)];
   yield [whole];
 }
 

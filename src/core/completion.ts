@@ -10,6 +10,7 @@ import type {
 } from "../../gen/lintel/v1/chat_pb.js";
 import { cutShort } from "./adapt.js";
 import type { Call, Middleware } from "./call.js";
+import { deltaChoice, messageChoice, tokenUsage } from "./chat-messages.js";
 import { estimatePrompt, estimateTokens } from "./estimate.js";
 import { iterable } from "./iterate.js";
 import { isChat } from "./methods.js";
@@ -67,12 +68,8 @@ class Whole implements AsyncIterator<Batch> {
       Buffer.byteLength(content),
       message.usageEstimated,
     );
-    const whole = response(newStamp(this.#call), usage, {
-      $typeName: "lintel.v1.LLMChoice",
-      index: 0,
-      finishReason: finishReasonOf(choice.finishReason),
-      message: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
-    });
+    const answer = messageChoice(content, finishReasonOf(choice.finishReason));
+    const whole = response(newStamp(this.#call), usage, answer);
     whole.usageEstimated = estimated;
     whole.warnings = merged(this.#call.warnings, message.warnings);
     return { done: false, value: [whole] };
@@ -128,7 +125,7 @@ class Stream implements AsyncIterator<Batch> {
     const text = choice.delta?.content ?? "";
     if (text !== "") {
       this.#bytes += Buffer.byteLength(text);
-      out.push(response(this.#stamp, noUsage, piece(text, "")));
+      out.push(response(this.#stamp, noUsage, deltaChoice(text, "")));
     }
     if (choice.finishReason) this.#finishReason = choice.finishReason;
   }
@@ -137,7 +134,7 @@ class Stream implements AsyncIterator<Batch> {
     this.#done = true;
     if (this.#finishReason === "") throw cutShort();
     const { usage, estimated } = settle(this.#call, this.#usage, this.#bytes, this.#usageEstimated);
-    const last = response(this.#stamp, usage, piece("", finishReasonOf(this.#finishReason)));
+    const last = response(this.#stamp, usage, deltaChoice("", finishReasonOf(this.#finishReason)));
     last.usageEstimated = estimated;
     last.warnings = merged(this.#call.warnings, this.#warnings);
     return { done: false, value: [last] };
@@ -146,21 +143,7 @@ class Stream implements AsyncIterator<Batch> {
 
 const over: Promise<Step> = Promise.resolve({ done: true, value: undefined });
 
-const noUsage: LLMTokenUsage = {
-  $typeName: "lintel.v1.LLMTokenUsage",
-  promptTokens: 0,
-  completionTokens: 0,
-  totalTokens: 0,
-};
-
-function piece(content: string, finishReason: string): LLMChoice {
-  return {
-    $typeName: "lintel.v1.LLMChoice",
-    index: 0,
-    finishReason,
-    delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
-  };
-}
+const noUsage = tokenUsage(0, 0);
 
 /** What all messages of an answer share. */
 interface Stamp {
@@ -218,11 +201,5 @@ function settle(
   attributes.completionTokens = completionTokens;
   const estimated = missing || theirs;
   attributes.estimated = estimated;
-  const usage: LLMTokenUsage = {
-    $typeName: "lintel.v1.LLMTokenUsage",
-    promptTokens,
-    completionTokens,
-    totalTokens: promptTokens + completionTokens,
-  };
-  return { usage, estimated };
+  return { usage: tokenUsage(promptTokens, completionTokens), estimated };
 }

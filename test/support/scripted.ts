@@ -5,6 +5,7 @@ import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../src/core/backend.js";
 import type { Handle } from "../../src/core/call.js";
+import { deltaChoice, tokenUsage } from "../../src/core/chat-messages.js";
 import { imageDefaults } from "../../src/core/defaults.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import { chatModel, imageModel } from "./models.js";
@@ -52,22 +53,8 @@ export function piece(content: string, finishReason = "", usage?: [number, numbe
     created: 0,
     usageEstimated: false,
     warnings: [],
-    choices: [
-      {
-        $typeName: "lintel.v1.LLMChoice",
-        index: 0,
-        finishReason,
-        delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
-      },
-    ],
-    ...(usage && {
-      usage: {
-        $typeName: "lintel.v1.LLMTokenUsage",
-        promptTokens: usage[0],
-        completionTokens: usage[1],
-        totalTokens: usage[0] + usage[1],
-      },
-    }),
+    choices: [deltaChoice(content, finishReason)],
+    ...(usage && { usage: tokenUsage(...usage) }),
   };
 }
 

@@ -11,6 +11,7 @@ import type {
 } from "@ai-sdk/provider";
 import type { LLMMessage, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
+import { messageChoice } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { warn } from "../../core/warnings.js";
@@ -79,14 +80,7 @@ export async function* complete(
     {
       ...stampOf(call.request.model, result.response),
       usage: countsOf(result.usage),
-      choices: [
-        {
-          $typeName: "lintel.v1.LLMChoice",
-          index: 0,
-          finishReason: finishReasonOf(result.finishReason),
-          message: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
-        },
-      ],
+      choices: [messageChoice(content, finishReasonOf(result.finishReason))],
     },
   ];
 }

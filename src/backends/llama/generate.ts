@@ -3,6 +3,7 @@
 import { randomInt } from "node:crypto";
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
+import { deltaChoice, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue } from "../../core/errors.js";
 import { Detokenizer } from "./detokenizer.js";
@@ -52,7 +53,7 @@ export async function* generate(
     }
     const rest = scanner.flush();
     if (rest !== "") yield [message(request, rest, "")];
-    yield [{ ...message(request, "", finishReason), usage: usageOf(prompt.length, count) }];
+    yield [{ ...message(request, "", finishReason), usage: tokenUsage(prompt.length, count) }];
   } finally {
     // Nobody waits until the sequence's last evaluation is through.
     void loaded.end(evaluation);
@@ -85,22 +86,8 @@ function message(request: LLMRequest, content: string, finishReason: string): LL
     id: "",
     model: request.model,
     created: 0,
-    choices: [
-      {
-        $typeName: "lintel.v1.LLMChoice",
-        index: 0,
-        finishReason,
-        delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
-      },
-    ],
+    choices: [deltaChoice(content, finishReason)],
     usageEstimated: false,
     warnings: [],
   };
 }
-
-const usageOf = (promptTokens: number, completionTokens: number): LLMResponse["usage"] => ({
-  $typeName: "lintel.v1.LLMTokenUsage",
-  promptTokens,
-  completionTokens,
-  totalTokens: promptTokens + completionTokens,
-});

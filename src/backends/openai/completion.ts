@@ -1,5 +1,6 @@
 /** Reads completions as OpenAI-compatible servers write them. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import { messageChoice, tokenUsage } from "../../core/chat-messages.js";
 import type { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { failureIn, nonsense } from "../http/failure.js";
@@ -31,18 +32,9 @@ export function readCompletion(text: string): LLMResponse {
     usageEstimated: false,
     warnings: [],
     usage: readUsage(answer.usage),
+    // Ollama and others leave the reason null in whole answers that are complete.
     choices: [
-      {
-        $typeName: "lintel.v1.LLMChoice",
-        index: 0,
-        // Ollama and others leave it null in whole answers that are complete.
-        finishReason: readFinishReason(choice.finish_reason) ?? "stop",
-        message: {
-          $typeName: "lintel.v1.LLMMessage",
-          role: "assistant",
-          content: readText(choice.message),
-        },
-      },
+      messageChoice(readText(choice.message), readFinishReason(choice.finish_reason) ?? "stop"),
     ],
   };
 }
@@ -81,14 +73,8 @@ export function readUsage(usage: unknown): LLMTokenUsage | undefined {
  */
 export function usageOf(prompt: number, said: number, total: number): LLMTokenUsage | undefined {
   const completionTokens = Math.max(said, total - prompt);
-  const totalTokens = uint32(prompt + completionTokens);
-  if (prompt + said === 0 || totalTokens === 0) return undefined;
-  return {
-    $typeName: "lintel.v1.LLMTokenUsage",
-    promptTokens: prompt,
-    completionTokens,
-    totalTokens,
-  };
+  if (prompt + said === 0 || uint32(prompt + completionTokens) === 0) return undefined;
+  return tokenUsage(prompt, completionTokens);
 }
 
 /** Text of a message or of a piece of one. OpenAI says in `refusal` why it says nothing else. */

@@ -1,6 +1,7 @@
 /** Reads the events of a streamed completion. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject } from "../../core/json.js";
+import { deltaChoice } from "../../core/chat-messages.js";
 import { failureIn, nonsense } from "../http/failure.js";
 import {
   firstChoice,
@@ -99,14 +100,7 @@ export function piece(
     usageEstimated: stamp.usageEstimated,
     warnings: stamp.warnings,
     usage,
-    choices: [
-      {
-        $typeName: "lintel.v1.LLMChoice",
-        index: 0,
-        finishReason,
-        delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
-      },
-    ],
+    choices: [deltaChoice(content, finishReason)],
   };
 }
 
