@@ -1,31 +1,30 @@
 /** The core: the steps in their order, and the life of a call. */
 import { authenticate, mayUse } from "./authenticate.js";
 import type { Backend } from "./backend.js";
-import { type Call, compose, type Handle, newAttributes } from "./call.js";
+import { type Call, compose, type Handle } from "./call.js";
 import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion.js";
 import { type LintelError, shuttingDown } from "./errors.js";
 import { type FinishTools, finisher } from "./finish.js";
-import type { Gateway, Origin, Running } from "./gateway.js";
-import { type IdempotencyParts, idempotency } from "./idempotency/step.js";
+import type { Gateway, Running } from "./gateway.js";
+import { type Idempotency, type IdempotencyParts, idempotency } from "./idempotency/step.js";
 import { images } from "./images.js";
+import { InFlight } from "./in-flight.js";
 import { Life } from "./life.js";
 import { type LimitParts, limit } from "./limits/step.js";
 import type { Logger } from "./log.js";
 import { logCall } from "./log-call.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
-import type { Input, MethodName, Output } from "./methods.js";
+import type { Input, Output } from "./methods.js";
+import { newCall } from "./new-call.js";
 import { Observed } from "./observe.js";
-import { readingIn } from "./prompts.js";
-import { requestIdOf } from "./request-id.js";
-import { Roster } from "./roster.js";
 import type { Catalogue } from "./routing/catalogue.js";
 import type { Clock } from "./routing/clock.js";
 import type { Peers } from "./routing/peers.js";
 import { resolve } from "./routing/resolve.js";
 import { Routing } from "./routing/routing.js";
 import type { CoreSettings } from "./settings.js";
-import { type CallOutcome, type Telemetry, traceOf } from "./telemetry.js";
+import type { CallOutcome, Telemetry } from "./telemetry.js";
 import { Transcript } from "./transcript.js";
 import { meter, type UsageParts } from "./usage/meter.js";
 import { validate } from "./validate.js";
@@ -83,21 +82,10 @@ export function createCore(parts: CoreParts): Core {
   const { settings, log, media } = parts;
   const routing = new Routing(parts);
   const { catalogue } = routing;
-  const running = new Roster<Life>();
-  let accepting = true;
-  const waiting = new Set<() => void>();
-  const settle = () => {
-    for (const done of waiting) done();
-    waiting.clear();
-  };
-  const none = () =>
-    new Promise<void>((done) => {
-      waiting.add(done);
-      if (running.size === 0) settle();
-    });
+  const inFlight = new InFlight();
   const again = parts.idempotency && idempotency(parts.idempotency);
   const idle = async () => {
-    await none();
+    await inFlight.none();
     await again?.idle();
   };
   const tell = (
@@ -112,42 +100,14 @@ export function createCore(parts: CoreParts): Core {
   // Apart, so that calls without a key make nothing for it.
   const tellAfter = (work: Promise<void>, ...told: Parameters<typeof tell>) =>
     void work.then(() => tell(...told));
-  const handle = compose(
-    [
-      authenticate(settings.auth, parts.callers),
-      // Outside of usage: an answer that is given again was used once.
-      ...(again ? [again.step] : []),
-      ...(parts.usage ? [meter(parts.usage)] : []),
-      validate(settings),
-      resolve(catalogue),
-      ...(parts.limits ? [limit({ ...parts.limits, bounds: settings.bounds })] : []),
-      completion,
-      images(
-        settings,
-        finisher({
-          ...parts,
-          store: media,
-          action: settings.safetyAction,
-          onFailure: settings.safetyOnFailure,
-        }),
-      ),
-    ],
-    end(routing),
-  );
+  const handle = stepsOf(parts, routing, again);
 
   return {
     log,
     media,
     catalogue,
     routing,
-    readiness: {
-      get accepting() {
-        return accepting;
-      },
-      get running() {
-        return running.size;
-      },
-    },
+    readiness: inFlight,
     call(method, request, origin) {
       const life = new Life();
       const totalMs = catalogue.totalMs(method, request);
@@ -157,85 +117,59 @@ export function createCore(parts: CoreParts): Core {
       const said = settings.callLog.content ? new Transcript(call) : undefined;
       const messages = new Observed(life.cancellation, () => handle(call), {
         begin() {
-          if (!accepting) throw shuttingDown();
-          running.add(life);
+          inFlight.add(life);
           life.begin(origin.signal, deadline);
         },
         saw: said && ((batch) => said.add(batch)),
         end(outcome, error) {
           life.end(outcome.code);
-          running.delete(life);
+          inFlight.delete(life);
           if (life.work) tellAfter(life.work, call, outcome, error, said);
           else tell(call, outcome, error, said);
-          if (running.size === 0 && waiting.size > 0) settle();
         },
       });
       const { id, warnings, metadata } = call;
       return { id, warnings, metadata, messages } as unknown as Running<typeof method>;
     },
     drain() {
-      accepting = false;
+      inFlight.refuse();
       again?.abandon();
       return idle();
     },
     idle,
     abort() {
       const reason = shuttingDown();
-      for (const life of running) life.abort(reason);
+      inFlight.abort(reason);
       again?.abort(reason);
     },
   };
 }
 
-/**
- * Every field is there from the begin, whoever sets it: copies of objects of
- * one shape cost a third of others (`{...call}` in each step; measured).
- */
-function newCall<M extends MethodName>(
-  method: M,
-  request: Input<M>,
-  origin: Origin,
-  deadline: number,
-  life: Life,
-  { settings, telemetry, log }: CoreParts,
-): Call {
-  const id = requestIdOf(origin.requestId);
-  const trace = traceOf(origin.header);
-  return {
-    method,
-    request: request as Call["request"],
-    id,
-    credential: origin.credential,
-    defect: origin.defect,
-    idempotencyKey: origin.idempotencyKey,
-    baseUrl: origin.baseUrl,
-    trace,
-    observation: telemetry?.begin({ method, id, door: origin.door, trace }),
-    caller: undefined,
-    targets: undefined,
-    reading: settings.servesGateways ? readingIn(origin) : undefined,
-    modelSettings: undefined,
-    signal: life.cancellation,
-    deadline,
-    connectMs: undefined,
-    alive: undefined,
-    affinity: affinityOf(origin, settings),
-    life,
-    log,
-    attributes: newAttributes(origin.door),
-    warnings: [],
-    metadata: new Map(),
-  };
-}
-
 const logged = (share: number) => share === 1 || Math.random() < share;
 
-/** A longer one is no worse for what it is used for. */
-const longestAffinity = 256;
-
-function affinityOf({ header }: Origin, { routing }: CoreSettings): string | undefined {
-  const name = routing.affinityHeader;
-  return name === undefined ? undefined : header?.(name)?.slice(0, longestAffinity) || undefined;
+/** The steps of every call, outermost first. */
+function stepsOf(parts: CoreParts, routing: Routing, again: Idempotency | undefined): Handle {
+  const { settings, usage, limits } = parts;
+  const finish = finisher({
+    ...parts,
+    store: parts.media,
+    action: settings.safetyAction,
+    onFailure: settings.safetyOnFailure,
+  });
+  return compose(
+    [
+      authenticate(settings.auth, parts.callers),
+      // Outside of usage: an answer that is given again was used once.
+      ...(again ? [again.step] : []),
+      ...(usage ? [meter(usage)] : []),
+      validate(settings),
+      resolve(routing.catalogue),
+      ...(limits ? [limit({ ...limits, bounds: settings.bounds })] : []),
+      completion,
+      images(settings, finish),
+    ],
+    end(routing),
+  );
 }
 
 /** The end of the chain: the core's own method, and everything else to a backend. */
