@@ -1,5 +1,6 @@
 /** What `lintel top` shows: a running gateway as text. */
-import type { EndpointSnapshot, Percentiles } from "../core/routing/endpoint.js";
+import type { Percentiles } from "../core/routing/latency.js";
+import type { EndpointSnapshot } from "../core/routing/snapshot.js";
 import type { Status } from "../telemetry/status.js";
 import type { ModelTally } from "../telemetry/tally.js";
 import { table } from "./table.js";

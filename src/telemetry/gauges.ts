@@ -1,8 +1,7 @@
 /** What is looked up when somebody asks: targets, stores, and the process itself. */
 import { performance } from "node:perf_hooks";
 import type { LimitStore } from "../core/limits/store.js";
-import type { EndpointSnapshot } from "../core/routing/endpoint.js";
-import type { RoutingSnapshot } from "../core/routing/routing.js";
+import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
 import type { Attributes, Metric, Point } from "./instruments.js";
 
 /** Where the numbers come from. */

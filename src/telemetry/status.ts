@@ -1,6 +1,5 @@
 /** A running gateway at a glance, for `lintel top`. */
-import type { EndpointSnapshot } from "../core/routing/endpoint.js";
-import type { RoutingSnapshot } from "../core/routing/routing.js";
+import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
 import type { Sources } from "./gauges.js";
 import type { ModelTally, Tally } from "./tally.js";
 

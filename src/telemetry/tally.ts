@@ -1,7 +1,6 @@
 /** What each model was asked and answered, for whoever looks at a running gateway. */
 import type { Call } from "../core/call.js";
-import type { Percentiles } from "../core/routing/endpoint.js";
-import { Latency } from "../core/routing/latency.js";
+import { Latency, type Percentiles } from "../core/routing/latency.js";
 import { RollingCounts } from "../core/routing/window.js";
 import type { CallOutcome } from "../core/telemetry.js";
 
@@ -103,7 +102,6 @@ export class Tally {
 }
 
 function withPercentiles(name: "firstMs" | "totalMs", latency: Latency) {
-  if (latency.samples === 0) return {};
-  const of = (percent: number) => latency.percentile(percent) ?? 0;
-  return { [name]: { p50: of(50), p95: of(95), p99: of(99) } };
+  const percentiles = latency.percentiles();
+  return percentiles && { [name]: percentiles };
 }

@@ -6,6 +6,7 @@ import { Latency } from "./latency.js";
 import { FairQueue, type Waiter } from "./queue.js";
 import type { HealthSettings } from "./settings.js";
 import type { Shares } from "./shares.js";
+import type { EndpointSnapshot } from "./snapshot.js";
 
 /** Longest time that a model server may ask to be left alone, milliseconds. */
 const longestRest = 3_600_000;
@@ -15,40 +16,6 @@ export interface EndpointEvents {
   /** It failed too often. `forMs` is when it is tried again. */
   out(endpoint: Endpoint, forMs: number): void;
   back(endpoint: Endpoint): void;
-}
-
-/** How an endpoint is, as plain data; milliseconds. */
-export interface EndpointSnapshot {
-  readonly backend: string;
-  readonly model: string;
-  /**
-   * `in`: it takes calls; `out`: it failed too often; `probing`: it did, and one
-   * call tries it; `resting`: it asked to be left alone for a while.
-   */
-  readonly state: "in" | "out" | "probing" | "resting";
-  /** Until it is tried again; 0 while it is in. */
-  readonly outForMs: number;
-  readonly inFlight: number;
-  /** Absent: any number. */
-  readonly maxInFlight?: number;
-  readonly waiting: number;
-  /** Attempts that ended, since the start. */
-  readonly attempts: number;
-  /** Those that the model server failed. */
-  readonly failures: number;
-  /** Code of the last failure. */
-  readonly lastFailure?: ErrorCode;
-  /** To the first message of streamed answers, of the last 128; absent: none yet. */
-  readonly firstMs?: Percentiles;
-  /** To the end of complete answers, of the last 128; absent: none yet. */
-  readonly totalMs?: Percentiles;
-}
-
-/** Percentiles, milliseconds. */
-export interface Percentiles {
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
 }
 
 /** A model on a backend: its load, its health, its latency, and the calls that wait for it. */
@@ -205,8 +172,8 @@ export class Endpoint {
     const { circuit } = this;
     const resting = now < this.#restUntil;
     const state = circuit.out ? (circuit.probing ? "probing" : "out") : resting ? "resting" : "in";
-    const firstMs = percentiles(this.first);
-    const totalMs = percentiles(this.whole);
+    const firstMs = this.first.percentiles();
+    const totalMs = this.whole.percentiles();
     return {
       backend: this.backend,
       model: this.model,
@@ -247,9 +214,4 @@ export class Endpoint {
       this.serve(this.#clock.now());
     });
   }
-}
-
-function percentiles(latency: Latency): Percentiles | undefined {
-  const of = (percent: number) => latency.percentile(percent) ?? 0;
-  return latency.samples === 0 ? undefined : { p50: of(50), p95: of(95), p99: of(99) };
 }

@@ -2,6 +2,13 @@
 
 const kept = 128;
 
+/** Percentiles, milliseconds. */
+export interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
 /** The latest times, and percentiles of them. */
 export class Latency {
   readonly #times = new Float64Array(kept);
@@ -29,5 +36,11 @@ export class Latency {
     }
     const rank = Math.ceil((percent / 100) * this.#sorted.length);
     return this.#sorted[Math.max(0, rank - 1)];
+  }
+
+  /** `undefined` as long as there is no time. */
+  percentiles(): Percentiles | undefined {
+    const of = (percent: number) => this.percentile(percent) ?? 0;
+    return this.#count === 0 ? undefined : { p50: of(50), p95: of(95), p99: of(99) };
   }
 }

@@ -9,10 +9,11 @@ import { Catalogue } from "./catalogue.js";
 import { HealthChecks } from "./checks.js";
 import { type Clock, systemClock } from "./clock.js";
 import { Dispatch } from "./dispatch.js";
-import { Endpoint, type EndpointSnapshot } from "./endpoint.js";
+import { Endpoint } from "./endpoint.js";
 import { PeerExchange, type Peers, targetKey } from "./peers.js";
 import type { HedgeSettings, RouteTimeouts, RoutingSettings } from "./settings.js";
 import { Shares } from "./shares.js";
+import type { RoutingSnapshot } from "./snapshot.js";
 
 /** What a dispatch uses of it. */
 export interface RoutingTools {
@@ -25,19 +26,6 @@ export interface RoutingTools {
   /** What holds for the call's model. */
   timeoutsOf(call: Call): RouteTimeouts;
   hedgeOf(call: Call): HedgeSettings | undefined;
-}
-
-/** How it all is, as plain data. */
-export interface RoutingSnapshot {
-  /** By backend and model. */
-  readonly endpoints: readonly EndpointSnapshot[];
-  readonly retries: {
-    /** Within the window of the budget. */
-    readonly requests: number;
-    readonly retries: number;
-    /** Retries that the budget did not allow, since the start. */
-    readonly denied: number;
-  };
 }
 
 /** What routing is made of. */

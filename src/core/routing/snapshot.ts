@@ -1,0 +1,43 @@
+/** How routing stands, as plain data, for whoever looks at a running gateway. */
+import type { ErrorCode } from "../errors.js";
+import type { Percentiles } from "./latency.js";
+
+/** One endpoint; times in milliseconds. */
+export interface EndpointSnapshot {
+  readonly backend: string;
+  readonly model: string;
+  /**
+   * `in`: it takes calls; `out`: it failed too often; `probing`: it did, and one
+   * call tries it; `resting`: it asked to be left alone for a while.
+   */
+  readonly state: "in" | "out" | "probing" | "resting";
+  /** Until it is tried again; 0 while it is in. */
+  readonly outForMs: number;
+  readonly inFlight: number;
+  /** Absent: any number. */
+  readonly maxInFlight?: number;
+  readonly waiting: number;
+  /** Attempts that ended, since the start. */
+  readonly attempts: number;
+  /** Those that the model server failed. */
+  readonly failures: number;
+  /** Code of the last failure. */
+  readonly lastFailure?: ErrorCode;
+  /** To the first message of streamed answers, of the last 128; absent: none yet. */
+  readonly firstMs?: Percentiles;
+  /** To the end of complete answers, of the last 128; absent: none yet. */
+  readonly totalMs?: Percentiles;
+}
+
+/** All of it. */
+export interface RoutingSnapshot {
+  /** By backend and model. */
+  readonly endpoints: readonly EndpointSnapshot[];
+  readonly retries: {
+    /** Within the window of the budget. */
+    readonly requests: number;
+    readonly retries: number;
+    /** Retries that the budget did not allow, since the start. */
+    readonly denied: number;
+  };
+}
