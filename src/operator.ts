@@ -4,11 +4,11 @@
  * system's matter: it belongs to the user that the gateway runs as.
  */
 import { chmod, readdir, rm } from "node:fs/promises";
-import { connect } from "node:net";
 import { basename, join } from "node:path";
 import type { FastifyPluginAsync } from "fastify";
 import type { Logger } from "./core/log.js";
 import { metrics, status } from "./doors/watch.js";
+import { listens } from "./listens.js";
 import { createApp } from "./server/app.js";
 import { listen } from "./server/listen.js";
 import type { Address } from "./server/settings.js";
@@ -98,7 +98,7 @@ async function openSocket(
 export async function socketsIn(folder: string): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const path of await socketFiles(folder)) {
-    if (await answers(path)) found.set(basename(path, extension), path);
+    if ((await listens({ path })) === "yes") found.set(basename(path, extension), path);
   }
   return found;
 }
@@ -106,23 +106,11 @@ export async function socketsIn(folder: string): Promise<Map<string, string>> {
 /** Removes what processes left behind that were killed. */
 async function sweep(folder: string): Promise<void> {
   for (const path of await socketFiles(folder)) {
-    if (!(await answers(path))) await rm(path, { force: true });
+    if ((await listens({ path })) === "refused") await rm(path, { force: true });
   }
 }
 
 async function socketFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   return names.filter((name) => /^\d+(-\d+)?\.sock$/.test(name)).map((name) => join(folder, name));
-}
-
-function answers(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect({ path });
-    const settle = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.once("connect", () => settle(true));
-    socket.once("error", () => settle(false));
-  });
 }

@@ -1,6 +1,6 @@
 /** Finds image servers at their usual addresses on this machine. */
+import { listens } from "../listens.js";
 import { type ComfyuiConfig, comfyuiSchema } from "./comfyui/schema.js";
-import { listens } from "./http/listens.js";
 import { type SdapiConfig, sdapiSchema } from "./sdapi/schema.js";
 
 /** Where a server may be. */
@@ -36,7 +36,7 @@ async function ask(
   { type, name, url }: ImageCandidate,
   timeoutMs: number,
 ): Promise<SdapiConfig | ComfyuiConfig | undefined> {
-  if (!(await listens(new URL(url), timeoutMs))) return undefined;
+  if ((await listens(new URL(url), timeoutMs)) !== "yes") return undefined;
   // Loaded for those that are there: mostly nobody is.
   const { Transport } = await import("./http/transport.js");
   const transport = new Transport({

@@ -1,7 +1,7 @@
 /** One port, or one Unix socket, for HTTP/1 and HTTP/2, with or without TLS. */
 import { lstat, rm } from "node:fs/promises";
 import type { Server as HttpServer } from "node:http";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import {
   createServer as createTlsServer,
   type TLSSocket,
@@ -10,6 +10,7 @@ import {
 } from "node:tls";
 import type { FastifyInstance } from "fastify";
 import type { StreamHandler } from "../doors/door.js";
+import { listens } from "../listens.js";
 import { createHttp1Side } from "./http1.js";
 import { createHttp2Side } from "./http2.js";
 import {
@@ -193,14 +194,7 @@ async function bind(server: Server, { host, port, path }: ListenOptions): Promis
 /** Whether nobody listens on a socket any more, because its process was killed. */
 async function isLeftover(path: string): Promise<boolean> {
   if (!(await lstat(path)).isSocket()) return false;
-  return new Promise((resolve) => {
-    const socket = connect({ path });
-    socket.once("connect", () => {
-      socket.destroy();
-      resolve(false);
-    });
-    socket.once("error", (error: NodeJS.ErrnoException) => resolve(error.code === "ECONNREFUSED"));
-  });
+  return (await listens({ path })) === "refused";
 }
 
 function describe(

@@ -1,5 +1,5 @@
 /** Finds model servers at their usual addresses on this machine. */
-import { listens } from "../http/listens.js";
+import { listens } from "../../listens.js";
 import { addressOf } from "./address.js";
 import { type OpenaiConfig, openaiSchema } from "./config.js";
 import type { DialectName } from "./dialect.js";
@@ -40,7 +40,7 @@ async function ask(
   { name, url, dialect }: Candidate,
   timeoutMs: number,
 ): Promise<OpenaiConfig | undefined> {
-  if (!(await listens(new URL(url), timeoutMs))) return undefined;
+  if ((await listens(new URL(url), timeoutMs)) !== "yes") return undefined;
   // Loaded for those that are there: the HTTP client is a tenth of the start, and mostly nobody is.
   const { listModels } = await import("./backend.js");
   const { Transport } = await import("../http/transport.js");

@@ -1,0 +1,32 @@
+/** Whether there is anybody at an address. */
+import { connect } from "node:net";
+
+/**
+ * Whether anything accepts connections there. Never throws.
+ * @param target host and port of a URL, or the path of a Unix socket
+ * @param timeoutMs how long to wait, milliseconds; default: as long as the system does
+ * @returns `refused` where the system says that nobody listens; `unknown` where it can't be
+ *   told: it took too long, the way is barred, or there is nothing at the path
+ */
+export function listens(
+  target: URL | { readonly path: string },
+  timeoutMs = 0,
+): Promise<"yes" | "refused" | "unknown"> {
+  return new Promise((resolve) => {
+    const socket = connect(target instanceof URL ? addressOf(target) : target);
+    const end = (answer: "yes" | "refused" | "unknown") => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(timeoutMs, () => end("unknown"));
+    socket.once("connect", () => end("yes"));
+    socket.once("error", ({ code }: NodeJS.ErrnoException) =>
+      end(code === "ECONNREFUSED" ? "refused" : "unknown"),
+    );
+  });
+}
+
+const addressOf = ({ hostname, port }: URL) => ({
+  host: hostname.replace(/^\[(.*)\]$/, "$1"),
+  port: Number(port),
+});

@@ -1,0 +1,46 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, symlink } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, it, onTestFinished } from "vitest";
+import { silent } from "../../src/core/log.js";
+import { openOperator, socketsIn } from "../../src/operator.js";
+import { openTelemetry } from "../../src/telemetry/open.js";
+
+const settings = {
+  prometheus: false,
+  otlp: undefined,
+  status: true,
+  providers: new Map(),
+  service: "lintel",
+  version: "1",
+};
+
+it("removes sockets that killed processes left, and none of which it can't know", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "lintel-"));
+  const at = (name: string) => join(folder, name);
+  const script = `require("node:net").createServer().listen(${JSON.stringify(at("1.sock"))},()=>process.kill(process.pid,"SIGKILL"))`;
+  await promisify(execFile)(process.execPath, ["-e", script]).catch(() => {});
+  const other = createServer();
+  await new Promise<void>((resolve) => {
+    other.listen(at("2.sock"), resolve);
+  });
+  onTestFinished(() => void other.close());
+  // Whoever connects gets ELOOP: not an answer, and no refusal either.
+  await symlink("3.sock", at("3.sock"));
+  expect((await readdir(folder)).sort()).toEqual(["1.sock", "2.sock", "3.sock"]);
+
+  const telemetry = await openTelemetry(settings, silent);
+  const operator = await openOperator({ sockets: folder }, telemetry, silent);
+  onTestFinished(() => operator.close());
+  const own = `${process.pid}.sock`;
+  expect((await readdir(folder)).sort()).toEqual(["2.sock", "3.sock", own].sort());
+  expect(await socketsIn(folder)).toEqual(
+    new Map([
+      ["2", at("2.sock")],
+      [String(process.pid), at(own)],
+    ]),
+  );
+});
