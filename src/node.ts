@@ -4,7 +4,8 @@
  */
 import { createBackend } from "./backends/index.js";
 import { findModels, type LocalModel } from "./backends/local.js";
-import { admitWithin } from "./backends/residents.js";
+import { admitWithin, Residents } from "./backends/residents.js";
+import { type Gpu } from "./backends/llama/schema.js";
 import { otlpSettings } from "./config/telemetry.js";
 import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";
@@ -31,7 +32,7 @@ export interface NodeSettings {
   /** Default: `none` on a Unix socket, which the file system guards; else `public`. */
   readonly auth?: AuthSettings | undefined;
   /** Where chat models run; default: on the CPU. */
-  readonly gpu?: false | "auto" | "cuda" | "vulkan" | "metal" | undefined;
+  readonly gpu?: Gpu | undefined;
   /** Layers of chat models that the GPU holds; default: as many as fit. */
   readonly gpuLayers?: number | "auto" | "max" | undefined;
   /** Calls of one chat model that run at once. Default 4. */

@@ -1,6 +1,6 @@
 /** The process's log: JSON lines on stderr. */
 import pino from "pino";
-import { inShort } from "../core/log.js";
+import { inShort, type LogLevel } from "../core/log.js";
 import { withoutSecrets } from "../core/secrets.js";
 import { LogWriter } from "./log-writer.js";
 
@@ -9,7 +9,7 @@ import { LogWriter } from "./log-writer.js";
  * server said (`said`), which may be a prompt a megabyte long. What is left is written when
  * the process ends; a log that can't be written holds up nothing.
  */
-export function createLogger(level: string) {
+export function createLogger(level: LogLevel) {
   const writer = new LogWriter(process.stderr, someLost);
   process.on("exit", () => writer.end());
   const serializers = { said: (words: unknown) => inShort(String(words)) };

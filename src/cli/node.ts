@@ -1,16 +1,15 @@
 /** `lintel node`: runs local models and serves them over gRPC. */
 import { resolve } from "node:path";
 import { isEmbedded } from "../backends/embedded/mark.js";
+import { gpuKinds } from "../backends/llama/schema.js";
 import { listenMessage, parseListen, size } from "../config/quantities.js";
+import { logLevels } from "../core/log.js";
 import type { Classifier } from "../node.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger } from "./logger.js";
 import { say, show } from "./output.js";
 import { ignoreSignals, untilSignal } from "./signals.js";
-
-const gpus = ["auto", "cuda", "vulkan", "metal"] as const;
-const levels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 
 export const node: Command = {
   summary: "runs local models for gateways, over gRPC",
@@ -29,7 +28,10 @@ port callers need a bearer token, and any will do.`,
       short: "l",
       help: "host:port, :port, or unix:/path (default: 127.0.0.1:8081)",
     },
-    gpu: { value: "KIND", help: `where chat models run: ${gpus.join(", ")} (default: the CPU)` },
+    gpu: {
+      value: "KIND",
+      help: `where chat models run: ${gpuKinds.join(", ")} (default: the CPU)`,
+    },
     "gpu-layers": {
       value: "N",
       help: "layers of chat models that the GPU holds, or max (default: as many as fit)",
@@ -63,7 +65,7 @@ port callers need a bearer token, and any will do.`,
       help: "certainty from which a picture is harmful, above 0 to 1 (default: 0.5)",
     },
     "expose-sources": { help: "name the models' files in the list of models, also on a port" },
-    "log-level": { value: "LEVEL", help: `${levels.join(", ")} (default: info)` },
+    "log-level": { value: "LEVEL", help: `${logLevels.join(", ")} (default: info)` },
   },
   async run(given) {
     const models = given.texts("model");
@@ -73,7 +75,7 @@ port callers need a bearer token, and any will do.`,
     const settings = {
       models,
       listen,
-      gpu: oneOf(given, "gpu", gpus),
+      gpu: oneOf(given, "gpu", gpuKinds),
       sequences: count(given, "sequences"),
       contextSize: count(given, "context-size"),
       threads: count(given, "threads"),
@@ -84,7 +86,7 @@ port callers need a bearer token, and any will do.`,
       classifier: classifierOf(given),
       exposeSources: given.has("expose-sources") || undefined,
     };
-    const log = createLogger(oneOf(given, "log-level", levels) ?? "info");
+    const log = createLogger(oneOf(given, "log-level", logLevels) ?? "info");
     // What a gateway has admitted it still sends: the gateway says when to leave.
     const signalled = isEmbedded() ? ignoreSignals() : untilSignal();
     const { attachToParent, startNode } = await import("../node.js");

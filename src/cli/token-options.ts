@@ -1,6 +1,6 @@
 /** What a token may do, as it is said on the command line. */
 import { duration, latestTime, time } from "../config/quantities.js";
-import type { Budget, BudgetPeriod, CallerLimits } from "../core/limits/settings.js";
+import { type Budget, budgetPeriods, type CallerLimits } from "../core/limits/settings.js";
 import { stars } from "../core/pattern.js";
 import type { NewToken } from "../state/database/tokens.js";
 import { type Given, type Option, UsageError } from "./command.js";
@@ -80,13 +80,11 @@ function amountOption(given: Given, name: string): number | undefined {
   throw new UsageError(`--${name} must be a whole number, 0 or more, or unlimited`);
 }
 
-const periods: readonly BudgetPeriod[] = ["hour", "day", "week", "month"];
-
 function budgetOption(given: Given): Budget | undefined {
   const text = given.text("budget");
   if (text === undefined) return undefined;
   const [amount = "", period = "month", more] = text.split("/");
-  const known = periods.find((one) => one === period);
+  const known = budgetPeriods.find((one) => one === period);
   const isNumber = /^\d{1,12}(\.\d{1,9})?$/.test(amount);
   if (!known || more !== undefined || !(isNumber || amount === "unlimited")) {
     throw new UsageError(

@@ -1,6 +1,6 @@
 /** Limits of a caller, as they are written in the configuration. */
 import { z } from "zod";
-import type { CallerLimits } from "../core/limits/settings.js";
+import { budgetPeriods, type CallerLimits } from "../core/limits/settings.js";
 
 /** A whole number, or `unlimited`. */
 const amount = (least: number) => {
@@ -18,7 +18,7 @@ const budget = z.strictObject({
     .transform((value) => (value === "unlimited" ? Number.POSITIVE_INFINITY : value))
     .describe("In the unit that prices are written in."),
   period: z
-    .enum(["hour", "day", "week", "month"])
+    .enum(budgetPeriods)
     .default("month")
     .describe("How long it lasts before it is full again; calendar periods in UTC."),
 });

@@ -4,6 +4,7 @@
  * of it.
  */
 import { z } from "zod";
+import { logLevels } from "../core/log.js";
 import { isNetwork } from "../doors/forwarded.js";
 import { authSchema } from "./auth.js";
 import { httpUrl, origin, path } from "./fields.js";
@@ -219,10 +220,7 @@ export const configSchema = z.strictObject({
   telemetry: telemetrySchema.prefault({}).describe("Metrics and traces."),
   log: z
     .strictObject({
-      level: z
-        .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
-        .default("info")
-        .describe("Least severity that is logged."),
+      level: z.enum(logLevels).default("info").describe("Least severity that is logged."),
       sample: z
         .number()
         .min(0)

@@ -6,6 +6,12 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
+/** Least severities that a log can be told to have, as pino names them. */
+export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+
+/** One of them. */
+export type LogLevel = (typeof logLevels)[number];
+
 /** A logger that says nothing. */
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 

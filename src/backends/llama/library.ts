@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import type { Llama, LlamaLogLevel } from "node-llama-cpp";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
+import type { Gpu } from "./schema.js";
 
 /** The module as it is imported. */
 export type LlamaLibrary = typeof import("node-llama-cpp") & {
@@ -37,9 +38,6 @@ export async function importLlama(): Promise<LlamaLibrary> {
     });
   }
 }
-
-/** Where models may run: nowhere but on the CPU, or on whatever GPU there is. */
-export type Gpu = false | "auto" | "cuda" | "vulkan" | "metal";
 
 /** llama.cpp, started. */
 export interface Runtime {

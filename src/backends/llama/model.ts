@@ -11,9 +11,10 @@ import { batchingStrategy } from "./batching.js";
 import { localFile } from "./download.js";
 import type { Evaluation, Place } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
-import { type Gpu, importLlama, type LlamaLibrary, runtime } from "./library.js";
+import { importLlama, type LlamaLibrary, runtime } from "./library.js";
 import { bytesNeeded, bytesOf } from "./memory.js";
 import { Pool } from "./pool.js";
+import type { Gpu } from "./schema.js";
 import { ChatTemplate, chatML } from "./template.js";
 
 /** What to load, and how. */

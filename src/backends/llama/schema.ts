@@ -1,6 +1,12 @@
 /** What the configuration says of a GGUF file. */
 import { z } from "zod";
 
+/** GPUs that chat models can run on; `auto`: whatever there is. */
+export const gpuKinds = ["auto", "cuda", "vulkan", "metal"] as const;
+
+/** Where chat models may run; `false`: on the CPU. */
+export type Gpu = false | (typeof gpuKinds)[number];
+
 /** How chat models are run. */
 export const chatEngineFields = {
   context_size: z
@@ -15,7 +21,7 @@ export const chatEngineFields = {
     .optional()
     .describe("Calls of one chat model that run at once, in one batch. Default: 4."),
   gpu: z
-    .union([z.literal(false), z.enum(["auto", "cuda", "vulkan", "metal"])])
+    .union([z.literal(false), z.enum(gpuKinds)])
     .optional()
     .describe("Where chat models run: false is the CPU. Default: false."),
   gpu_layers: z

@@ -4,7 +4,12 @@ import { fits } from "../pattern.js";
 import type { UsageHistory, UsedSoFar } from "../usage/history.js";
 import { periodAt } from "./period.js";
 import { counterKey, scopes } from "./rules.js";
-import type { BudgetPeriod, CallerLimits, LimitSettings } from "./settings.js";
+import {
+  type BudgetPeriod,
+  budgetPeriods,
+  type CallerLimits,
+  type LimitSettings,
+} from "./settings.js";
 
 /** What a counter of a calendar period had counted. */
 export interface UsedCounter {
@@ -14,8 +19,6 @@ export interface UsedCounter {
   readonly start: number;
   readonly used: number;
 }
-
-const periods: readonly BudgetPeriod[] = ["hour", "day", "week", "month"];
 
 /**
  * Reads what the current periods' counters would stand at.
@@ -29,7 +32,7 @@ export async function usedCounters(
   now: number,
 ): Promise<UsedCounter[]> {
   const used: UsedCounter[] = [];
-  for (const period of periods) {
+  for (const period of budgetPeriods) {
     const counting = scopesOf(settings, callersOwn, period);
     if (counting.length === 0) continue;
     const { start } = periodAt(period, now);

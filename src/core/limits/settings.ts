@@ -1,7 +1,10 @@
 /** What an operator can limit. */
 
-/** How long a budget lasts before it is full again; calendar periods in UTC. */
-export type BudgetPeriod = "hour" | "day" | "week" | "month";
+/** How long a budget can last before it is full again; calendar periods in UTC. */
+export const budgetPeriods = ["hour", "day", "week", "month"] as const;
+
+/** One of them. */
+export type BudgetPeriod = (typeof budgetPeriods)[number];
 
 /** How much may be spent. */
 export interface Budget {
