@@ -3,9 +3,9 @@
  * OpenTelemetry's environment variables say; without them there are none.
  */
 import { createBackend } from "./backends/index.js";
+import type { Gpu } from "./backends/llama/schema.js";
 import { findModels, type LocalModel } from "./backends/local.js";
-import { admitWithin, Residents } from "./backends/residents.js";
-import { type Gpu } from "./backends/llama/schema.js";
+import { admitWithin } from "./backends/residents.js";
 import { otlpSettings } from "./config/telemetry.js";
 import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";

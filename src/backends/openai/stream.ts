@@ -1,7 +1,7 @@
 /** Reads the events of a streamed completion. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
-import { isObject } from "../../core/json.js";
 import { deltaChoice } from "../../core/chat-messages.js";
+import { isObject } from "../../core/json.js";
 import { failureIn, nonsense } from "../http/failure.js";
 import {
   firstChoice,

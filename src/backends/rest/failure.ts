@@ -1,7 +1,7 @@
 /** Errors of another gateway, in bodies and inside of streams. */
 import { type ErrorCode, LintelError, type Violation } from "../../core/errors.js";
-import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { acrossHop, isErrorCode } from "../../core/hop.js";
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import { fieldOf } from "../http/error-body.js";
 import { failureIn as failureInAny, failureOf as failureOfAny } from "../http/failure.js";
