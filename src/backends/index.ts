@@ -4,7 +4,7 @@ import type { BackendContext, CreateBackend } from "./kind.js";
 
 /** How to import each kind, by the `type` that selects it. */
 export const kinds = {
-  openai: async () => (await import("./openai/backend.js")).createOpenaiBackend,
+  openai: async () => (await import("./openai/index.js")).createOpenaiBackend,
   node: async () => (await import("./node/index.js")).createNodeBackend,
   embedded: async () => (await import("./embedded/index.js")).createEmbeddedBackend,
   llama: async () => (await import("./llama/index.js")).createLlamaBackend,

@@ -7,7 +7,7 @@ import type { kinds } from "../backends/index.js";
 import { llamaSchema } from "../backends/llama/schema.js";
 import { nodeSchema } from "../backends/node/schema.js";
 import { onnxSchema } from "../backends/onnx/schema.js";
-import { openaiSchema } from "../backends/openai/config.js";
+import { openaiSchema } from "../backends/openai/schema.js";
 import { restSchema } from "../backends/rest/schema.js";
 import { sdapiSchema } from "../backends/sdapi/schema.js";
 

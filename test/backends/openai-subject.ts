@@ -1,7 +1,7 @@
 /** An `openai` backend before a scripted server that echoes. */
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
-import { createOpenaiBackend } from "../../src/backends/openai/backend.js";
-import { type OpenaiConfig, openaiSchema } from "../../src/backends/openai/config.js";
+import { createOpenaiBackend } from "../../src/backends/openai/index.js";
+import { type OpenaiConfig, openaiSchema } from "../../src/backends/openai/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { chatDefaults } from "../../src/core/defaults.js";
 import type { ErrorCode } from "../../src/core/errors.js";

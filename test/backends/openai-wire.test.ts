@@ -1,7 +1,7 @@
 /** The openai backend against servers that do what servers do on the wire. */
 import { describe, expect, it } from "vitest";
 import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
-import { openaiSchema } from "../../src/backends/openai/config.js";
+import { openaiSchema } from "../../src/backends/openai/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { Call } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { openaiSchema } from "../../src/backends/openai/config.js";
+import { openaiSchema } from "../../src/backends/openai/schema.js";
 import { reloadOnChange } from "../../src/cli/reload.js";
 import { resolveBackends } from "../../src/config/backends.js";
 import { configSchema } from "../../src/config/schema.js";

@@ -1,9 +1,9 @@
 /** Finds model servers at their usual addresses on this machine. */
 import { listens } from "../../listens.js";
 import { addressOf } from "./address.js";
-import { type OpenaiConfig, openaiSchema } from "./config.js";
 import type { DialectName } from "./dialect.js";
 import { chats } from "./models.js";
+import { type OpenaiConfig, openaiSchema } from "./schema.js";
 
 /** Where a server may be. */
 export interface Candidate {
@@ -42,7 +42,7 @@ async function ask(
 ): Promise<OpenaiConfig | undefined> {
   if ((await listens(new URL(url), timeoutMs)) !== "yes") return undefined;
   // Loaded for those that are there: the HTTP client is a tenth of the start, and mostly nobody is.
-  const { listModels } = await import("./backend.js");
+  const { listModels } = await import("./index.js");
   const { Transport } = await import("../http/transport.js");
   const config = openaiSchema.parse({ type: "openai", name, url, dialect });
   const address = addressOf(url);

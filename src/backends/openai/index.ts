@@ -1,4 +1,4 @@
-/** The backend for OpenAI-compatible model servers. */
+/** The kind `openai`: OpenAI-compatible model servers. */
 
 import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
@@ -10,10 +10,10 @@ import { Transport } from "../http/transport.js";
 import type { BackendContext } from "../kind.js";
 import { addressOf } from "./address.js";
 import { chat, complete } from "./chat.js";
-import type { OpenaiConfig } from "./config.js";
 import { dialectOf } from "./dialect.js";
 import { generateImages, type ImageServerParts } from "./images/generate.js";
 import { type Listed, Models, readModels } from "./models.js";
+import type { OpenaiConfig } from "./schema.js";
 
 /** Longest time that a server may take to list its models, milliseconds. */
 const listTimeout = 10_000;
