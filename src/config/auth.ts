@@ -3,7 +3,8 @@ import { z } from "zod";
 import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
 import { limitsOf, limitsSchema } from "./caller-limits.js";
-import { httpUrl, modelPattern } from "./fields.js";
+import { modelPattern } from "./fields.js";
+import { httpAddress, httpUrl } from "./http-fields.js";
 import { duration, time, wait } from "./quantities.js";
 
 const name = () => z.string().min(1);
@@ -52,9 +53,7 @@ const oidc = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9][\w-]*$/, { error: "must be letters, digits, _ and -" })
     .describe("Names the issuer; its callers are called NAME:ID in logs, limits and usage."),
-  issuer: z
-    .url({ protocol: /^https?$/, error: "must be an http:// or https:// address" })
-    .describe("What its tokens have in iss, letter by letter."),
+  issuer: httpAddress().describe("What its tokens have in iss, letter by letter."),
   audience: z
     .union([name(), z.array(name()).min(1)], { error: "must be a text or a list of texts" })
     .transform((value) => (Array.isArray(value) ? value : [value]))

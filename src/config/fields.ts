@@ -1,15 +1,8 @@
 /** Kinds of fields that several parts of the configuration have. */
 import { z } from "zod";
-import { withoutQuery } from "../backends/http/fields.js";
 
 /** A file or folder; relative paths count from the configuration file's folder. */
 export const path = () => z.string().min(1).meta({ format: "path" });
-
-/** Address of an HTTP server, without a slash at the end. */
-export const httpUrl = z
-  .url({ protocol: /^https?$/, error: "must be an http:// or https:// address", abort: true })
-  .check(withoutQuery)
-  .transform((text) => text.replace(/\/+$/, ""));
 
 /** The name of a model, or a pattern of such names. */
 export const modelPattern = () =>

@@ -1,6 +1,7 @@
 /** Where generated images are kept. */
 import { z } from "zod";
-import { httpUrl, path } from "./fields.js";
+import { path } from "./fields.js";
+import { httpUrl } from "./http-fields.js";
 import { duration, size } from "./quantities.js";
 
 const s3 = z

@@ -1,6 +1,5 @@
 /** Where calls go: targets of models, retries, health, queues, time-outs. */
 import { z } from "zod";
-import { headerName } from "../backends/http/fields.js";
 import {
   type HedgeSettings,
   type RouteTimeouts,
@@ -8,6 +7,7 @@ import {
   routingDefaults,
   type TargetSettings,
 } from "../core/routing/settings.js";
+import { headerName } from "./http-fields.js";
 import { wait, waitOrNone } from "./quantities.js";
 
 const name = () => z.string().min(1);

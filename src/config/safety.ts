@@ -1,7 +1,7 @@
 /** The safety check of images. */
 import { z } from "zod";
-import { headerValue, serverUrl, withoutQuery } from "../backends/http/fields.js";
 import { path } from "./fields.js";
+import { headerValue, serverUrl, withoutQuery } from "./http-fields.js";
 import { wait } from "./quantities.js";
 
 const threshold = z

@@ -1,11 +1,10 @@
 /** Who watches, and where what is seen goes to. */
 import { join } from "node:path";
 import { z } from "zod";
-import { headers } from "../backends/http/fields.js";
 import type { OperatorSettings } from "../operator.js";
 import { defaultStateDirectory } from "../state/directory.js";
 import type { OtlpSettings, TelemetrySettings } from "../telemetry/settings.js";
-import { httpUrl } from "./fields.js";
+import { headers, httpUrl } from "./http-fields.js";
 import { listenAddress, wait } from "./quantities.js";
 import type { BackendConfig, Config } from "./schema.js";
 

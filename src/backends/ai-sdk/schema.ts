@@ -1,7 +1,6 @@
 /** The entry of a provider of the Vercel AI SDK in the configuration. */
 import { z } from "zod";
-import { wait, waitOrNone } from "../../config/quantities.js";
-import { allowHosts, requestField } from "../http/fields.js";
+import { allowHosts, answerTimeouts, backendName, requestField } from "../fields.js";
 
 const model = z.strictObject({
   id: z.string().min(1).describe("Name of the model at the provider."),
@@ -20,7 +19,7 @@ const model = z.strictObject({
 /** An entry of type `ai-sdk`. */
 export const aiSdkSchema = z.strictObject({
   type: z.literal("ai-sdk"),
-  name: z.string().min(1).describe("Name of the backend, unique."),
+  name: backendName(),
   package: z
     .string()
     .regex(/^(?:@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*(?:\/[\w.-]+)*$/, {
@@ -44,16 +43,7 @@ export const aiSdkSchema = z.strictObject({
     .default({})
     .describe("Sent with every request, by the provider's key."),
   allow_hosts: allowHosts(),
-  timeouts: z
-    .strictObject({
-      connect: wait().prefault("5s").describe("Longest time to connect."),
-      first_token: waitOrNone()
-        .prefault("5m")
-        .describe("Longest time from the request to the head of the answer; 0: any."),
-      idle: waitOrNone().prefault("60s").describe("Longest silence within an answer; 0: any."),
-    })
-    .prefault({})
-    .describe("How long things may take."),
+  timeouts: answerTimeouts("Longest time from the request to the head of the answer; 0: any."),
 });
 
 /** The entry, checked. */

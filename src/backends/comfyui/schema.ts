@@ -1,8 +1,9 @@
 /** The entry of a ComfyUI server in the configuration. */
 import { z } from "zod";
 import { path } from "../../config/fields.js";
+import { headers, serverUrl, withoutQuery } from "../../config/http-fields.js";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { headers, serverUrl, withoutQuery } from "../http/fields.js";
+import { backendName, connectTimeout } from "../fields.js";
 
 const input = z
   .string()
@@ -69,7 +70,7 @@ const model = z
 /** A ComfyUI server. */
 export const comfyuiSchema = z.strictObject({
   type: z.literal("comfyui"),
-  name: z.string().min(1).describe("Name of the backend, unique."),
+  name: backendName(),
   url: serverUrl("headers")
     .check(withoutQuery)
     .describe("Address of ComfyUI, for example http://127.0.0.1:8188."),
@@ -88,7 +89,7 @@ export const comfyuiSchema = z.strictObject({
     .optional()
     .describe("Scheduler in Lintel's workflows. Default: normal."),
   timeouts: z
-    .strictObject({ connect: wait().prefault("5s").describe("Longest time to connect.") })
+    .strictObject({ connect: connectTimeout() })
     .prefault({})
     .describe("How long things may take. An image may take as long as its call."),
   poll: wait()

@@ -9,9 +9,8 @@ import { invalidValue, LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { parseLoras } from "../../core/loras.js";
 import { modelOf } from "../../core/model.js";
-import { byLowerName } from "../http/fields.js";
 import { Listing } from "../http/listing.js";
-import { Transport } from "../http/transport.js";
+import { byLowerName, Transport } from "../http/transport.js";
 import { Running } from "../running.js";
 import {
   fileOf,

@@ -1,14 +1,16 @@
 /** What the configuration says of embedded models. */
 import { z } from "zod";
+import { path } from "../../config/fields.js";
 import { size } from "../../config/quantities.js";
+import { backendName } from "../fields.js";
 import { chatEngineFields, loadField } from "../llama/schema.js";
 
 /** An entry of type `embedded`. */
 export const embeddedSchema = z.strictObject({
   type: z.literal("embedded"),
-  name: z.string().min(1).describe("Name of the backend, unique."),
+  name: backendName(),
   models: z
-    .array(z.string().min(1).meta({ format: "path" }))
+    .array(path())
     .min(1)
     .optional()
     .describe(

@@ -48,6 +48,10 @@ export interface Request {
 
 const json = "application/json, text/event-stream";
 
+/** Headers by their names in lower case, as those are that requests bring themselves. */
+export const byLowerName = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
 /** Speaks to one origin. Redirects are not followed: an operator names the server that is meant. */
 export class Transport {
   readonly #pool: Pool;
@@ -67,12 +71,6 @@ export class Transport {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-  }
-
-  /** Connections and requests, for tests and metrics. */
-  get stats(): { connected: number; running: number; pending: number } {
-    const { connected, running, pending } = this.#pool.stats;
-    return { connected, running, pending };
   }
 
   /**

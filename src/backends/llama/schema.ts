@@ -1,5 +1,7 @@
 /** What the configuration says of a GGUF file. */
 import { z } from "zod";
+import { path } from "../../config/fields.js";
+import { backendName } from "../fields.js";
 
 /** GPUs that chat models can run on; `auto`: whatever there is. */
 export const gpuKinds = ["auto", "cuda", "vulkan", "metal"] as const;
@@ -49,14 +51,10 @@ export const loadField = z
 /** An entry of type `llama`. */
 export const llamaSchema = z.strictObject({
   type: z.literal("llama"),
-  name: z.string().min(1).describe("Name of the backend, unique."),
-  path: z
-    .string()
-    .min(1)
-    .meta({ format: "path" })
-    .describe(
-      "The GGUF file, or a name on Hugging Face: hf:user/repository:Q4_K_M, hf:user/repository/file.gguf.",
-    ),
+  name: backendName(),
+  path: path().describe(
+    "The GGUF file, or a name on Hugging Face: hf:user/repository:Q4_K_M, hf:user/repository/file.gguf.",
+  ),
   id: z
     .string()
     .min(1)

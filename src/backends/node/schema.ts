@@ -1,7 +1,8 @@
 /** What the configuration says of a node. */
 import { z } from "zod";
+import { headerValue, withoutUser } from "../../config/http-fields.js";
 import { longestWait } from "../../config/quantities.js";
-import { headerValue, requestField, withoutUser } from "../http/fields.js";
+import { backendName, modelEntries } from "../fields.js";
 import { addressPattern, isAddress } from "./address.js";
 
 const addressMessage = "must be http://host:port, https://host or unix:/path";
@@ -9,7 +10,7 @@ const addressMessage = "must be http://host:port, https://host or unix:/path";
 /** An entry of type `node`. */
 export const nodeSchema = z.strictObject({
   type: z.literal("node"),
-  name: z.string().min(1).describe("Name of the backend, unique."),
+  name: backendName(),
   address: z
     .string()
     .regex(addressPattern, { error: addressMessage, abort: true })
@@ -20,19 +21,7 @@ export const nodeSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("Bearer token. A node in the mode public takes any, but wants one."),
-  models: z
-    .array(
-      z.strictObject({
-        id: z.string().min(1).describe("Name of the model on the node."),
-        task: z.enum(["chat", "image"]).describe("What the model does."),
-        supports: z
-          .array(requestField())
-          .optional()
-          .describe("Request fields that it honours. Default: all."),
-        max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
-      }),
-    )
-    .min(1)
+  models: modelEntries("on the node")
     .optional()
     .describe("The models to use. Default: all that the node lists."),
   refresh_ms: z

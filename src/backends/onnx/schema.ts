@@ -1,15 +1,13 @@
 /** What the configuration says of a folder of ONNX files. */
 import { z } from "zod";
+import { path } from "../../config/fields.js";
+import { backendName } from "../fields.js";
 
 /** An entry of type `onnx`. */
 export const onnxSchema = z.strictObject({
   type: z.literal("onnx"),
-  name: z.string().min(1).describe("Name of the backend, unique."),
-  path: z
-    .string()
-    .min(1)
-    .meta({ format: "path" })
-    .describe("Folder of the model, in diffusers' layout, as ONNX files."),
+  name: backendName(),
+  path: path().describe("Folder of the model, in diffusers' layout, as ONNX files."),
   id: z.string().min(1).optional().describe("Name of the model. Default: the folder's name."),
   threads: z
     .int()
@@ -28,7 +26,7 @@ export const onnxSchema = z.strictObject({
       "What | in a prompt means: separates prompts, or the texts for the model's several text encoders. Default: batch.",
     ),
   loras: z
-    .array(z.string().min(1).meta({ format: "path" }))
+    .array(path())
     .optional()
     .describe(
       "LoRAs besides those in the model's own folder loras: safetensors files, or folders of these.",

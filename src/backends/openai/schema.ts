@@ -1,23 +1,14 @@
 /** The entry of an OpenAI-compatible model server in the configuration. */
 import { z } from "zod";
-import { wait, waitOrNone } from "../../config/quantities.js";
-import { allowHosts, furtherHeaders, headerValue, serverUrl } from "../http/fields.js";
+import { headerValue, serverUrl } from "../../config/http-fields.js";
+import { waitOrNone } from "../../config/quantities.js";
+import { allowHosts, answerTimeouts, backendName, furtherHeaders } from "../fields.js";
 import { dialectNames } from "./dialect.js";
-
-const timeouts = z.strictObject({
-  connect: wait().prefault("5s").describe("Longest time to connect."),
-  first_token: waitOrNone()
-    .prefault("5m")
-    .describe(
-      "Longest time from the request to the first byte of the answer; models load in it. 0: any.",
-    ),
-  idle: waitOrNone().prefault("60s").describe("Longest silence within an answer; 0: any."),
-});
 
 /** An OpenAI-compatible model server. */
 export const openaiSchema = z.strictObject({
   type: z.literal("openai"),
-  name: z.string().min(1).describe("Name of the backend, unique."),
+  name: backendName(),
   url: serverUrl().describe("Address of the API. Without a path, /v1 is added."),
   api_key: headerValue()
     .optional()
@@ -39,7 +30,9 @@ export const openaiSchema = z.strictObject({
     .describe("Which server it is, and so which fields it takes. auto: it is found out."),
   allow_hosts: allowHosts(),
   max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
-  timeouts: timeouts.prefault({}).describe("How long things may take."),
+  timeouts: answerTimeouts(
+    "Longest time from the request to the first byte of the answer; models load in it. 0: any.",
+  ),
   connections: z
     .int()
     .min(1)

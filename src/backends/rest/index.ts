@@ -1,9 +1,8 @@
 /** The kind `rest`: another gateway of this contract, over its REST operations. */
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
-import { byLowerName } from "../http/fields.js";
 import { Guard } from "../http/guard.js";
-import { Transport } from "../http/transport.js";
+import { byLowerName, Transport } from "../http/transport.js";
 import { fromConfiguration } from "../node/models.js";
 import { chat, complete } from "./chat.js";
 import type { Gateway } from "./gateway.js";

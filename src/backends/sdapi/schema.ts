@@ -1,14 +1,15 @@
 /** The entry of a server of the Stable Diffusion web API in the configuration. */
 import { z } from "zod";
+import { serverUrl, withoutQuery } from "../../config/http-fields.js";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { furtherHeaders, serverUrl, withoutQuery } from "../http/fields.js";
+import { backendName, connectTimeout, furtherHeaders } from "../fields.js";
 import { dialectNames } from "./dialect.js";
 
 /** A server that speaks `/sdapi/v1`. */
 export const sdapiSchema = z
   .strictObject({
     type: z.literal("sdapi"),
-    name: z.string().min(1).describe("Name of the backend, unique."),
+    name: backendName(),
     url: serverUrl("username and password")
       .check(withoutQuery)
       .describe(
@@ -49,7 +50,7 @@ export const sdapiSchema = z
       .default({})
       .describe("Further fields of every txt2img request, as the server's API has them."),
     timeouts: z
-      .strictObject({ connect: wait().prefault("5s").describe("Longest time to connect.") })
+      .strictObject({ connect: connectTimeout() })
       .prefault({})
       .describe("How long things may take. An image may take as long as its call."),
     poll: wait().prefault("500ms").describe("How often the progress of a running image is asked."),

@@ -7,9 +7,8 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
-import { byLowerName } from "../http/fields.js";
 import { Listing } from "../http/listing.js";
-import { Transport } from "../http/transport.js";
+import { byLowerName, Transport } from "../http/transport.js";
 import { Running } from "../running.js";
 import { dialects } from "./dialect.js";
 import {

@@ -1,0 +1,72 @@
+/** Fields that entries of several kinds of backends have. */
+import { z } from "zod";
+import { headers } from "../config/http-fields.js";
+import { wait, waitOrNone } from "../config/quantities.js";
+import { methods } from "../core/methods.js";
+import { allowPattern } from "./http/allow.js";
+
+/** What targets, checks and logs call a backend. */
+export const backendName = () => z.string().min(1).describe("Name of the backend, unique.");
+
+/** Headers of every request to a server, besides what requests have anyway. */
+export const furtherHeaders = () =>
+  headers().default({}).describe("Further headers of every request to it.");
+
+const requestFields = new Set(
+  [methods.chat, methods.textToImage].flatMap(({ input }) => input.fields.map(({ name }) => name)),
+);
+
+/** The name of a field that requests have. */
+export const requestField = () =>
+  z.string().refine((name) => requestFields.has(name), { error: "must be a request field" });
+
+/**
+ * Models of a server of the contract, at least one.
+ * @param where they are, for example "on the node"
+ */
+export const modelEntries = (where: string) =>
+  z
+    .array(
+      z.strictObject({
+        id: z.string().min(1).describe(`Name of the model ${where}.`),
+        task: z.enum(["chat", "image"]).describe("What the model does."),
+        supports: z
+          .array(requestField())
+          .optional()
+          .describe("Request fields that it honours. Default: all."),
+        max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
+      }),
+    )
+    .min(1);
+
+/** Time to a connection. */
+export const connectTimeout = () => wait().prefault("5s").describe("Longest time to connect.");
+
+/**
+ * Times of an answer that comes bit by bit.
+ * @param firstToken what `first_token` is about
+ */
+export const answerTimeouts = (firstToken: string) =>
+  z
+    .strictObject({
+      connect: connectTimeout(),
+      first_token: waitOrNone().prefault("5m").describe(firstToken),
+      idle: waitOrNone().prefault("60s").describe("Longest silence within an answer; 0: any."),
+    })
+    .prefault({})
+    .describe("How long things may take.");
+
+const allowMessage =
+  "must be a host (cdn.example.com, *.example.com) or an origin (http://10.0.0.5:9000)";
+
+/** Where images may be fetched from besides the server itself. */
+export const allowHosts = () =>
+  z
+    .array(
+      z
+        .string()
+        .regex(allowPattern, { error: allowMessage, abort: true })
+        .refine((entry) => !entry.includes("://") || URL.canParse(entry), { error: allowMessage }),
+    )
+    .default([])
+    .describe("Where images may be fetched from besides the server itself: hosts, or origins.");

@@ -1,0 +1,45 @@
+/** Kinds of fields about HTTP: addresses of servers, and headers. */
+import { z } from "zod";
+
+/** An address over http or https. */
+export const httpAddress = () =>
+  z.url({ protocol: /^https?$/, error: "must be an http:// or https:// address", abort: true });
+
+/**
+ * No user and no password in an address: it may be logged, they may not.
+ * @param instead fields that user and password belong to
+ */
+export const withoutUser = (instead: string) =>
+  z.refine<string>((text) => !/^\w+:\/\/[^/]*@/.test(text), {
+    error: `must carry no user and password: put them into ${instead}`,
+  });
+
+/** Neither of an address that paths are added to; what stood there would be lost. */
+export const withoutQuery = z.refine<string>((text) => !/[?#]/.test(text), {
+  error: "must have no query and no fragment",
+});
+
+/**
+ * Address of a server that is asked.
+ * @param instead fields that user and password belong to
+ */
+export const serverUrl = (instead = "api_key or headers") =>
+  httpAddress().check(withoutUser(instead));
+
+/** Address that paths are added to, without a slash at the end. */
+export const httpUrl = httpAddress()
+  .check(withoutQuery)
+  .transform((text) => text.replace(/\/+$/, ""));
+
+/** The name of a header. */
+export const headerName = () =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of an HTTP header" });
+
+/** The value of a header. */
+export const headerValue = () =>
+  z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "must be a header's value on one line" });
+
+/** Headers by name, which the operator sets. */
+export const headers = () => z.record(headerName(), headerValue());
