@@ -2,7 +2,6 @@
  * Makes an image request into jobs that one model can take, and what comes back
  * into the contract's images: prompts, seeds, positions, safety, storing.
  */
-import { randomInt } from "node:crypto";
 import type {
   Media,
   StreamTextToImageResponse,
@@ -17,6 +16,7 @@ import type { Finish } from "./finish.js";
 import { doneEvent, imageEvent, progressEvent } from "./image-events.js";
 import { checkMade } from "./made.js";
 import { barOf, type Prompt, promptsOf, readingOf } from "./prompts.js";
+import { firstSeed, nthSeed } from "./seeds.js";
 import type { Bounds, CoreSettings } from "./settings.js";
 import { warn } from "./warnings.js";
 
@@ -110,7 +110,7 @@ async function* run(
         if (!(index >= 0 && index < job.images) || places.has(index)) throw notAll();
         places.add(index);
         const asked = (call.request.seed ?? -1n) >= 0n && job.seed !== undefined;
-        checkMade(call, e.value.media, asked ? nth(job.seed, index) : undefined);
+        checkMade(call, e.value.media, asked ? nthSeed(job.seed, index) : undefined);
         // Who asked for none is told 0, as of every model without seeds.
         const seed = Math.max(0, e.value.media.seed);
         const media: Media = await finish.image(call, { ...e.value.media, seed });
@@ -136,12 +136,12 @@ function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
     call.targets?.every(({ model }) => model.supports.includes(field)) === true;
   const each = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
   const perJob = supported("num_images_per_prompt") ? each : 1;
-  const first = firstSeed(request.seed, supported("seed"));
+  const first = seedOf(request, supported("seed"));
   const jobs: Job[] = [];
   let made = 0;
   for (const prompt of promptsFor(call, most)) {
     for (let left = each; left > 0; left -= perJob) {
-      const seed = first === undefined ? undefined : nth(first, made);
+      const seed = first === undefined ? undefined : nthSeed(first, made);
       jobs.push({ ...prompt, seed, images: perJob });
       made += perJob;
     }
@@ -168,12 +168,8 @@ export function imagesAsked(call: ImageCall, most: number): number {
   return promptsFor(call, most).length * each;
 }
 
-/** Seed of image `i` of a response. */
-const nth = (first: number, i: number) => (first + i) % 2 ** 32;
-
-function firstSeed(asked: bigint | undefined, supported: boolean): number | undefined {
-  if (asked !== undefined && asked >= 0n) return Number(asked);
-  return supported ? randomInt(2 ** 32) : undefined;
+function seedOf({ seed = -1n }: TextToImageRequest, supported: boolean): number | undefined {
+  return supported || seed >= 0n ? firstSeed(seed) : undefined;
 }
 
 function requestFor(request: TextToImageRequest, job: Job): TextToImageRequest {

@@ -1,12 +1,12 @@
 /** Images by a provider of the AI SDK. */
 
-import { randomInt } from "node:crypto";
 import type { ImageModelV3, ImageModelV3CallOptions } from "@ai-sdk/provider";
 import type { Media, TextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { inlineImage, noSeed } from "../../core/image-events.js";
+import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { warn } from "../../core/warnings.js";
 import { nonsense } from "../http/failure.js";
@@ -39,13 +39,13 @@ export async function* textToImage(
   const seeded = known.supports.includes("seed");
   // A seed is of one request: so that image i has seed + i, each has its own.
   const most = seeded ? 1 : ((await maxImages(known.model)) ?? 1);
-  const first = seeded ? Number(seedOf(request)) : undefined;
+  const first = seeded ? firstSeed(request.seed) : undefined;
   const options = optionsOf(known, call);
   const failed = new AbortController();
   const within = AbortSignal.any([signal, failed.signal]);
   const parts: Promise<Media[]>[] = [];
   for (let made = 0; made < images; made += most) {
-    const seed = first === undefined ? undefined : (first + made) % seeds;
+    const seed = first === undefined ? undefined : nthSeed(first, made);
     parts.push(ask(known, call, { ...options, n: Math.min(most, images - made), seed }, within));
   }
   try {
@@ -57,13 +57,6 @@ export async function* textToImage(
     throw thrown;
   }
 }
-
-/** Seeds count modulo this. */
-const seeds = 2 ** 32;
-
-/** As asked, or a random one. */
-const seedOf = ({ seed }: { readonly seed?: bigint | undefined }) =>
-  seed !== undefined && seed >= 0n ? seed : randomInt(seeds);
 
 async function ask(
   known: ImageModel,

@@ -1,6 +1,6 @@
 /** Makes images: a prompt for each, since a batch of ComfyUI's would share one seed. */
 
-import { randomInt, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import { unlessAborted } from "../../core/abort.js";
 import type { Call } from "../../core/call.js";
@@ -8,6 +8,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { firstSeed, nthSeed } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { LargeAnswer } from "../http/large.js";
 import { previewPng } from "../http/preview.js";
@@ -18,8 +19,6 @@ import type { Socket } from "./socket.js";
 import { fillWorkflow, type PlacedLora, type Workflow } from "./workflow.js";
 
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
-
-const seeds = 2 ** 32;
 
 /** What all images of one call share. */
 interface Job {
@@ -52,9 +51,8 @@ export async function* generate(server: Server, call: Call<"streamTextToImage">)
     const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
     const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
     const job = { server, call, signal, model, loras, images, steps, socket, client };
-    const asked = request.seed;
-    const first = asked === undefined || asked < 0n ? randomInt(seeds) : Number(asked);
-    for (let i = 0; i < images; i++) yield* make(job, i, (first + i) % seeds);
+    const first = firstSeed(request.seed);
+    for (let i = 0; i < images; i++) yield* make(job, i, nthSeed(first, i));
     yield [doneEvent([])];
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;

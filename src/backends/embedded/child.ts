@@ -20,15 +20,12 @@ export interface ChildSettings {
   readonly options: readonly string[];
 }
 
-/** How a child ended, in words. */
-export type Ending = string;
-
 /** A child process that listens on a socket of its own, in a folder that only this user can enter. */
 export class Child {
   /** The socket's address, once the child listens. Rejects if it ends before. */
   readonly listening: Promise<string>;
-  /** Resolves when the process is gone and its socket removed. */
-  readonly ended: Promise<Ending>;
+  /** Resolves when the process is gone and its socket removed, with how it ended, in words. */
+  readonly ended: Promise<string>;
   #process: ChildProcess | undefined;
   #stopping = false;
 
@@ -65,7 +62,7 @@ export class Child {
     { entry, execArgv, models, options }: ChildSettings,
     log: Logger,
     listen: (address: string) => void,
-  ): Promise<Ending> {
+  ): Promise<string> {
     // mkdtemp makes folders with mode 0700.
     const folder = await mkdtemp(join(tmpdir(), "lintel-"));
     try {
@@ -97,7 +94,7 @@ export class Child {
   }
 }
 
-function endingOf(child: ChildProcess): Promise<Ending> {
+function endingOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", (code, signal) =>

@@ -1,10 +1,10 @@
 /** A request as a job for the pipeline. */
-import { randomInt } from "node:crypto";
 import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { invalidValue } from "../../core/errors.js";
 import { parseLoras } from "../../core/loras.js";
 import { readingOf } from "../../core/prompts.js";
+import { firstSeed } from "../../core/seeds.js";
 import type { LoraUse } from "./lora/fuse.js";
 import type { ImageJob } from "./protocol.js";
 
@@ -25,7 +25,6 @@ export function jobOf(
   again: () => Loras,
 ): ImageJob {
   const { request } = call;
-  const { seed } = request;
   return {
     prompt: request.prompt ?? "",
     negativePrompt: request.negativePrompt,
@@ -35,7 +34,7 @@ export function jobOf(
     guidanceScale: request.guidanceScale ?? imageDefaults.guidanceScale,
     steps: request.numInferenceSteps ?? imageDefaults.numInferenceSteps,
     loras: lorasOf(request.loras, loras, again),
-    seed: seed === undefined || seed < 0n ? randomInt(2 ** 32) : Number(seed),
+    seed: firstSeed(request.seed),
     images: request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt,
     safetyCheck: request.safetyCheck ?? imageDefaults.safetyCheck,
     previews: request.includePreviews,

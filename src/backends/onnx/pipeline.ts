@@ -1,4 +1,5 @@
 /** Text to image with a latent diffusion model, from the prompt to the PNG. */
+import { nthSeed } from "../../core/seeds.js";
 import { freeMemory } from "../memory.js";
 import { files, type ModelFolder, readFolder } from "./folder.js";
 import { Variants } from "./lora/variants.js";
@@ -105,7 +106,7 @@ export class Pipeline {
    */
   async run(job: ImageJob, emit: (event: ImageEvent) => void, checkpoint: () => void) {
     for (let index = 0; index < job.images; index++) {
-      const seed = (job.seed + index) % 2 ** 32;
+      const seed = nthSeed(job.seed, index);
       const onStep = (step: number, preview?: Uint8Array<ArrayBuffer>) =>
         emit({ type: "progress", index, step, preview });
       const hooks = { checkpoint, onStep, previews: job.previews };

@@ -9,6 +9,7 @@ import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { nthSeed } from "../../core/seeds.js";
 import { isWhole } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
 import { fetchImage } from "../http/fetch-image.js";
@@ -22,9 +23,6 @@ import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 
 /** Most bytes of an answer or an event; images may be inside, in `data:` URLs. */
 const answerLimit = 256 * 1024 * 1024;
-
-/** Seeds count modulo this. */
-const seeds = 2 ** 32;
 
 type ImageCall = Call<"streamTextToImage">;
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
@@ -122,7 +120,7 @@ async function mediaOf(
   if (!isObject(image) || url === "") throw nonsense("answered without an image");
   const data = await fetchImage(url, gateway.fetching, call.signal);
   // A gateway that says no seed is taken to have used the one that it was given.
-  const seed = image.seed ?? Number((call.request.seed ?? 0n) + BigInt(index)) % seeds;
+  const seed = image.seed ?? nthSeed(Number(call.request.seed ?? 0n), index);
   return inlineImage(data, uint32(seed), { nsfw: image.nsfw === true });
 }
 

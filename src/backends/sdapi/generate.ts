@@ -1,6 +1,6 @@
 /** Makes images: in turn, a few at once, with their progress. */
 
-import { randomInt, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import { unlessAborted } from "../../core/abort.js";
 import type { Call } from "../../core/call.js";
@@ -8,6 +8,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { previewPng } from "../http/preview.js";
 import { Progress } from "../progress.js";
@@ -23,9 +24,6 @@ import type { Server } from "./server.js";
 import { Watch } from "./watch.js";
 
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
-
-/** Seeds count modulo this, and servers don't know that: no request may reach it. */
-const seeds = 2 ** 32;
 
 /** Images that are made by one request: from `first` on. */
 interface Part {
@@ -114,11 +112,11 @@ async function* standing(turn: Turn, { signal, images, steps }: Job): Events {
 }
 
 function partsOf({ server, call, images }: Job): Part[] {
-  const asked = call.request.seed;
-  const seed = asked === undefined || asked < 0n ? randomInt(seeds) : Number(asked);
+  const seed = firstSeed(call.request.seed);
   const parts: Part[] = [];
   for (let first = 0; first < images; first += parts.at(-1)?.count ?? 1) {
-    const own = (seed + first) % seeds;
+    const own = nthSeed(seed, first);
+    // Servers don't know that seeds begin again at 0: no part goes beyond the last one.
     const count = Math.min(server.config.batch, images - first, seeds - own);
     parts.push({ first, count, seed: own });
   }

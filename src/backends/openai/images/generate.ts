@@ -1,5 +1,4 @@
 /** Makes images on one server of `/v1/images/generations`. */
-import { randomInt } from "node:crypto";
 import type { StreamTextToImageResponse } from "../../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../../../core/call.js";
 import { imageDefaults } from "../../../core/defaults.js";
@@ -11,6 +10,7 @@ import {
   noSeed,
   progressEvent,
 } from "../../../core/image-events.js";
+import { firstSeed, nthSeed } from "../../../core/seeds.js";
 import { traceHeaders } from "../../../core/telemetry.js";
 import { warn } from "../../../core/warnings.js";
 import { isWhole } from "../../http/ask.js";
@@ -30,8 +30,6 @@ import { checkSize, optionalFields, refusedSize, writeImageRequest } from "./req
 const eventLimit = 96 * 1024 * 1024;
 /** Partial images that are asked for; OpenAI makes at most 3. */
 const partials = 3;
-/** Seeds count modulo this. */
-const seeds = 2 ** 32;
 
 /** A server, with the way to images that it does not answer inline. */
 export interface ImageServerParts extends Server {
@@ -71,11 +69,10 @@ export async function* generateImages(server: ImageServerParts, call: ImageCall)
   const previews = profile.previews && request.includePreviews;
   const seeded = profile.seed && !server.models.refusedFor(request.modelId).has("seed");
   const most = seeded || previews ? 1 : profile.most;
-  const asked = request.seed ?? -1n;
-  const start = asked >= 0n ? Number(asked) : randomInt(seeds);
+  const start = firstSeed(request.seed);
   for (let first = 0; first < images; first += most) {
     const n = Math.min(most, images - first);
-    const seed = seeded ? (start + first) % seeds : undefined;
+    const seed = seeded ? nthSeed(start, first) : undefined;
     const part = { profile, first, n, seed, images };
     yield* previews ? streamed(server, call, part) : whole(server, call, part);
   }
