@@ -17,6 +17,8 @@ import {
 } from "../../core/methods.js";
 import { readingHeader, readingOf } from "../../core/prompts.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { timeLeft } from "../deadline.js";
+import { notConnected } from "../http/transport-error.js";
 import { Running } from "../running.js";
 import { connectionTo } from "./address.js";
 import { failureOf, isLost } from "./failure.js";
@@ -110,8 +112,7 @@ export class Peer {
     if (state !== "closed" && state !== "connecting" && state !== "error") return;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      const error = new LintelError("timeout", "the model server did not take the connection");
-      timer = setTimeout(reject, ms, error);
+      timer = setTimeout(() => reject(notConnected()), ms);
     });
     try {
       await Promise.race([this.#session.connect(), late]);
@@ -124,7 +125,7 @@ export class Peer {
     const { message } = await this.#transport.unary(
       method as DescMethod & { methodKind: "unary" },
       signal,
-      timeoutOf(call),
+      timeLeft(call),
       this.#headers(call),
       this.#requestOf(method, call),
     );
@@ -139,7 +140,7 @@ export class Peer {
     const { message } = await this.#transport.stream(
       method as DescMethod & { methodKind: "server_streaming" },
       signal,
-      timeoutOf(call),
+      timeLeft(call),
       this.#headers(call),
       only(this.#requestOf(method, call)),
     );
@@ -171,9 +172,6 @@ export class Peer {
 }
 
 type Message = Parameters<Transport["unary"]>[4];
-
-const timeoutOf = ({ deadline }: Call) =>
-  deadline === undefined ? undefined : Math.max(1, deadline - Date.now());
 
 async function* only<T>(message: T): AsyncGenerator<T> {
   yield message;

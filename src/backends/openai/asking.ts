@@ -1,20 +1,13 @@
 /** Asks again without what a server refuses, of every backend that can go without. */
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
-import type { LintelError } from "../../core/errors.js";
 import { warn } from "../../core/warnings.js";
+import type { Refused } from "../http/refused.js";
 import { aboutValue, refusedField } from "./refusal.js";
 import type { Optional } from "./request.js";
 
 /** What became of a request. */
-export type Attempt<T> =
-  | { readonly answer: T }
-  | {
-      readonly status: number;
-      readonly body: string;
-      /** The error for it; called once, where nothing else helps. */
-      failure(): LintelError;
-    };
+export type Attempt<T> = { readonly answer: T } | Refused;
 
 /** How to ask, and what is known of the one who is asked. */
 export interface Question<T, F extends string> {

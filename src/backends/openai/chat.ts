@@ -5,9 +5,8 @@ import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
-import { messageOf } from "../http/error-body.js";
 import type { Answer } from "../http/exchange.js";
-import { failureOf } from "../http/failure.js";
+import { readRefused } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
 import { type Attempt, askWithout, chosenForChat } from "./asking.js";
@@ -15,9 +14,6 @@ import { readCompletion } from "./completion.js";
 import type { Models } from "./models.js";
 import { answerLimit, reading } from "./reading.js";
 import { optionalFields, writeRequest } from "./request.js";
-
-/** Most bytes that are read of an answer that reports an error. */
-const errorLimit = 1024 * 1024;
 
 /** What a completion needs. */
 export interface Server {
@@ -73,21 +69,11 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
 /** Sends a request once, and reads what the server says where it refuses. */
 export async function attempt(
   server: Server,
-  { id, log }: Call<BackendMethod>,
+  call: Call<BackendMethod>,
   request: Request,
 ): Promise<Attempt<Answer>> {
   const answer = await send(server, request);
-  const { status, headers } = answer;
-  if (status >= 200 && status < 300) return { answer };
-  const body = await answer.text(errorLimit);
-  return {
-    status,
-    body,
-    failure: () => {
-      log.warn({ id, status, said: messageOf(body) }, "the model server refused");
-      return failureOf(status, body, headers);
-    },
-  };
+  return (await readRefused(answer, call)) ?? { answer };
 }
 
 /** Sends a request. A server that can't be reached is asked for its models soon. */

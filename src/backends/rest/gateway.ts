@@ -4,14 +4,13 @@ import type { JsonObject } from "../../core/json.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { warn } from "../../core/warnings.js";
-import { messageOf } from "../http/error-body.js";
+import { timeLeft } from "../deadline.js";
 import type { Answer } from "../http/exchange.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
+import { type JsonObject } from "../http/json.js";
+import { readRefused } from "../http/refused.js";
 import type { Transport } from "../http/transport.js";
 import { failureOf } from "./failure.js";
-
-/** Most bytes that are read of an answer that reports an error. */
-const errorLimit = 1024 * 1024;
 
 /** What a call needs. */
 export interface Gateway {
@@ -33,8 +32,8 @@ export async function ask(
   call: Call<BackendMethod>,
   body: object,
 ): Promise<Answer> {
-  const { id, deadline, signal, connectMs } = call;
-  const left = deadline === undefined ? undefined : Math.max(1, deadline - Date.now());
+  const { id, signal, connectMs } = call;
+  const left = timeLeft(call);
   const headers = {
     "x-request-id": id,
     ...traceHeaders(call),
@@ -42,11 +41,9 @@ export async function ask(
   };
   const request = { method: "POST", path: at(path), body: JSON.stringify(body), headers } as const;
   const answer = await transport.send({ ...request, signal, connect: connectMs });
-  const { status } = answer;
-  if (status >= 200 && status < 300) return answer;
-  const text = await answer.text(errorLimit);
-  call.log.warn({ id, status, said: messageOf(text) }, "the model server refused");
-  throw failureOf(status, text, answer.headers);
+  const refused = await readRefused(answer, call, failureOf);
+  if (refused) throw refused.failure();
+  return answer;
 }
 
 /** Hands on what the gateway warns of. */

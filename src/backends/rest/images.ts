@@ -11,6 +11,7 @@ import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/im
 import { isObject, type JsonObject } from "../../core/json.js";
 import { nthSeed } from "../../core/seeds.js";
 import { isWhole } from "../http/ask.js";
+import type { Answer } from "../http/exchange.js";
 import { nonsense } from "../http/failure.js";
 import { fetchImage } from "../http/fetch-image.js";
 import { imageOfBase64 } from "../http/image.js";
@@ -27,73 +28,83 @@ const answerLimit = 256 * 1024 * 1024;
 type ImageCall = Call<"streamTextToImage">;
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
 
+/** What an answer is read for. */
+interface Job {
+  readonly gateway: Gateway;
+  readonly call: ImageCall;
+  readonly images: number;
+  /** Of each image, where the gateway does not say. */
+  readonly steps: number;
+}
+
 /** The images of a request, with progress where the gateway tells it; each is fetched. */
 export async function* generateImages(gateway: Gateway, call: ImageCall): Events {
   const { request } = call;
   const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
   const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
   const answer = await ask(gateway, "/text-to-image", call, bodyOf(gateway, request));
-  const begun = Array.from({ length: images }, (_, index) =>
-    progressEvent({ index, images, step: 0, steps }),
-  );
-  if (isWhole(answer)) {
-    const large = new LargeAnswer();
-    try {
-      yield begun;
-      await large.enter(call.signal);
-      const value = readObject(await answer.text(answerLimit));
-      const failure = failureIn(value);
-      if (failure) throw failure;
-      handOnWarnings(call, value);
-      const events = [...(await allOf(gateway, call, value, images)), doneEvent([])];
-      large.leave();
-      yield events;
-    } finally {
-      answer.abort();
-      large.leave();
-    }
-    return;
-  }
-  const splitter = new EventSplitter(answerLimit);
-  let made = 0;
-  let waits = true;
   try {
-    yield begun;
-    for (;;) {
-      const bytes = await answer.read().catch((thrown) => {
-        throw waits ? repeatable(thrown) : thrown;
-      });
-      const events = bytes ? splitter.push(...bytes) : splitter.end();
-      for (const { data } of events) {
-        if (data.trim() === "" || data.startsWith("[DONE]")) continue;
-        const value = readObject(data);
-        const failure = failureIn(value);
-        if (failure) throw failure;
-        waits &&= value.type === "progress" && !value.step;
-        if (value.type === "progress") yield [await progressOf(value, images, steps)];
-        if (value.type === "image") {
-          yield [
-            imageEvent(
-              uint32(value.index),
-              await mediaOf(gateway, call, value.image, uint32(value.index)),
-            ),
-          ];
-          made += 1;
-        }
-        if (value.type === "done") {
-          handOnWarnings(call, value);
-          // Whoever sends no event for each image has them all in the last one.
-          if (made === 0) yield await allOf(gateway, call, value, images);
-          yield [doneEvent([])];
-          answer.drain();
-          return;
-        }
-      }
-      if (!bytes) throw nonsense("broke off its answer");
-    }
+    yield Array.from({ length: images }, (_, index) =>
+      progressEvent({ index, images, step: 0, steps }),
+    );
+    yield* (isWhole(answer) ? whole : streamed)({ gateway, call, images, steps }, answer);
   } finally {
     answer.abort();
   }
+}
+
+async function* whole({ gateway, call, images }: Job, answer: Answer): Events {
+  const large = new LargeAnswer();
+  try {
+    await large.enter(call.signal);
+    const value = readAnswer(await answer.text(answerLimit));
+    handOnWarnings(call, value);
+    const events = [...(await allOf(gateway, call, value, images)), doneEvent([])];
+    large.leave();
+    yield events;
+  } finally {
+    large.leave();
+  }
+}
+
+async function* streamed({ gateway, call, images, steps }: Job, answer: Answer): Events {
+  const splitter = new EventSplitter(answerLimit);
+  let made = 0;
+  let waits = true;
+  for (;;) {
+    const bytes = await answer.read().catch((thrown) => {
+      throw waits ? repeatable(thrown) : thrown;
+    });
+    const events = bytes ? splitter.push(...bytes) : splitter.end();
+    for (const { data } of events) {
+      if (data.trim() === "" || data.startsWith("[DONE]")) continue;
+      const value = readAnswer(data);
+      waits &&= value.type === "progress" && !value.step;
+      if (value.type === "progress") yield [await progressOf(value, images, steps)];
+      if (value.type === "image") {
+        const index = uint32(value.index);
+        yield [imageEvent(index, await mediaOf(gateway, call, value.image, index))];
+        made += 1;
+      }
+      if (value.type === "done") {
+        handOnWarnings(call, value);
+        // Whoever sends no event for each image has them all in the last one.
+        if (made === 0) yield await allOf(gateway, call, value, images);
+        yield [doneEvent([])];
+        answer.drain();
+        return;
+      }
+    }
+    if (!bytes) throw nonsense("broke off its answer");
+  }
+}
+
+/** What an answer or an event says. @throws LintelError as it reports an error */
+function readAnswer(text: string): JsonObject {
+  const value = readObject(text);
+  const failure = failureIn(value);
+  if (failure) throw failure;
+  return value;
 }
 
 /** A gateway that is lost while the request waits in its queue has made nothing of it. */
