@@ -1,24 +1,21 @@
 /** Makes images: a prompt for each, since a batch of ComfyUI's would share one seed. */
 
 import { randomUUID } from "node:crypto";
-import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import { unlessAborted } from "../../core/abort.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { imageDefaults } from "../../core/defaults.js";
-import { LintelError } from "../../core/errors.js";
-import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { firstSeed, nthSeed } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { LargeAnswer } from "../http/large.js";
 import { previewPng } from "../http/preview.js";
+import type { Events } from "../image-server.js";
 import { Progress } from "../progress.js";
 import { Prompt } from "./prompt.js";
 import type { Served, Server } from "./server.js";
 import type { Socket } from "./socket.js";
 import { fillWorkflow, type PlacedLora, type Workflow } from "./workflow.js";
-
-type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
 
 /** What all images of one call share. */
 interface Job {
@@ -33,34 +30,28 @@ interface Job {
   readonly client: string;
 }
 
-/** The handler of image generation. */
-export async function* generate(server: Server, call: Call<"streamTextToImage">): Events {
+/** Makes the images of one call. */
+export async function* generate(
+  server: Server,
+  call: Call<"streamTextToImage">,
+  signal: CallSignal,
+): Events {
   const { request } = call;
-  const followed = server.running.follow(call.signal);
-  const { signal } = followed;
-  let socket: Socket | undefined;
+  const model = server.find(request.modelId);
+  const loras = await unlessAborted(server.lorasFor(request.loras, signal), signal);
+  const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
+  const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
+  const client = randomUUID();
+  const opening = server.open(client);
+  // A socket that opens after the caller left is not left open.
+  opening.then((opened) => signal.aborted && opened.close());
+  const socket = await unlessAborted(opening, signal);
   try {
-    await unlessAborted(server.ready(), signal);
-    const model = server.find(request.modelId);
-    const loras = await unlessAborted(server.lorasFor(request.loras, signal), signal);
-    const client = randomUUID();
-    const opening = server.open(client);
-    // A socket that opens after the caller left is not left open.
-    opening.then((opened) => signal.aborted && opened.close());
-    socket = await unlessAborted(opening, signal);
-    const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
-    const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
     const job = { server, call, signal, model, loras, images, steps, socket, client };
     const first = firstSeed(request.seed);
     for (let i = 0; i < images; i++) yield* make(job, i, nthSeed(first, i));
-    yield [doneEvent([])];
-  } catch (thrown) {
-    if (signal.aborted) throw signal.reason;
-    if (thrown instanceof LintelError && thrown.code === "upstream_unreachable") server.doubt();
-    throw thrown;
   } finally {
-    socket?.close();
-    followed.end();
+    socket.close();
   }
 }
 

@@ -3,13 +3,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { isObject } from "../../core/json.js";
 import { askJson } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
-import type { Transport } from "../http/transport.js";
-
-/** Where a server is, and how its paths are made. */
-export interface Site {
-  readonly transport: Transport;
-  readonly at: (path: string) => string;
-}
+import type { Site } from "../image-server.js";
 
 /** Names of files, as ComfyUI has them. */
 export interface Inventory {

@@ -1,25 +1,16 @@
 /** One ComfyUI: what is known of it, and what runs on it for us. */
 
 import { readFileSync } from "node:fs";
-import { isDeepStrictEqual } from "node:util";
 import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
-import { atMost } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { invalidValue, LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { parseLoras } from "../../core/loras.js";
 import { modelOf } from "../../core/model.js";
-import { Listing } from "../http/listing.js";
-import { byLowerName, Transport } from "../http/transport.js";
-import { Running } from "../running.js";
-import {
-  fileOf,
-  type Inventory,
-  nameOf,
-  readInventory,
-  readLoras,
-  type Site,
-} from "./inventory.js";
+import { askJson } from "../http/ask.js";
+import { byLowerName } from "../http/transport.js";
+import { ImageServer } from "../image-server.js";
+import { fileOf, type Inventory, nameOf, readInventory, readLoras } from "./inventory.js";
 import type { Prompt } from "./prompt.js";
 import type { ComfyuiConfig, ComfyuiModel } from "./schema.js";
 import { type MappedWorkflow, shippedWorkflow, workflowFor } from "./shipped.js";
@@ -35,67 +26,27 @@ export interface Served extends MappedWorkflow {
   readonly missing?: boolean;
 }
 
-/** Longest time for interrupts when the backend is closed, milliseconds. */
-const farewell = 2000;
+/** Longest time for the answer about health, milliseconds. */
+const healthTimeout = 10_000;
 
 /** A server, as generations see it. */
-export class Server implements Site {
-  readonly config: ComfyuiConfig;
-  readonly transport: Transport;
-  readonly at: (path: string) => string;
-  readonly running = new Running();
-  readonly #listing: Listing<Inventory>;
+export class Server extends ImageServer<ComfyuiConfig, Inventory, Prompt> {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #workflows: { readonly sd: MappedWorkflow; readonly sdxl: MappedWorkflow };
   /** Workflows of the operator, by the model's name. */
   readonly #own: ReadonlyMap<string, MappedWorkflow>;
-  readonly #prompts = new Set<Prompt>();
   #served: readonly Served[] = [];
-  #models: readonly Model[] = [];
 
-  /**
-   * Begins to read what the server has at once.
-   * @throws Error if a workflow's file can't be read, or does not fit its map
-   */
+  /** @throws Error if a workflow's file can't be read, or does not fit its map */
   constructor(config: ComfyuiConfig, log: Logger) {
-    this.config = config;
-    const url = new URL(config.url);
-    const base = url.pathname.replace(/\/+$/, "");
-    this.at = (path) => `${base}${path}`;
-    this.#headers = byLowerName(config.headers);
+    const headers = byLowerName(config.headers);
+    super(config, { headers, connections: 32, log });
+    this.#headers = headers;
     this.#workflows = {
       sd: shippedWorkflow("sd", config),
       sdxl: shippedWorkflow("sdxl", config),
     };
     this.#own = new Map((config.models ?? []).flatMap((model) => ownWorkflow(model, config.name)));
-    this.transport = new Transport({
-      origin: url.origin,
-      headers: this.#headers,
-      timeouts: { connect: config.timeouts.connect, first: 0, idle: 60_000 },
-      connections: 32,
-    });
-    this.#listing = new Listing({
-      read: (signal) => readInventory(this, signal),
-      changed: () => this.#describe(),
-      refresh: config.refresh,
-      log,
-    });
-    void this.#listing.refresh();
-  }
-
-  /** The same array as long as nothing changed. */
-  models(): readonly Model[] {
-    return this.#models;
-  }
-
-  /** Waits until it is known what the server has. @throws LintelError as that could not be read */
-  async ready(): Promise<void> {
-    if (!this.#listing.value) await this.#listing.ready();
-  }
-
-  /** A call could not reach the server: whether it is still there is found out soon. */
-  doubt(): void {
-    void this.#listing.refresh();
   }
 
   /** @throws LintelError `model_not_found` */
@@ -130,33 +81,19 @@ export class Server implements Site {
     return Socket.open({ url: url.href, headers: this.#headers, timeout });
   }
 
-  /** Keeps a prompt in mind until it is stopped. */
-  track(prompt: Prompt): Prompt {
-    this.#prompts.add(prompt);
-    return prompt;
+  protected read(signal: CallSignal): Promise<Inventory> {
+    return readInventory(this, signal);
   }
 
-  /** Sees to it that nothing is made for nobody. */
-  async stop(prompt: Prompt): Promise<void> {
-    await prompt.stop();
-    this.#prompts.delete(prompt);
+  protected async health(signal: CallSignal): Promise<void> {
+    const path = this.at("/system_stats");
+    await askJson(this.transport, { method: "GET", path, signal, timeout: healthTimeout });
   }
 
-  /** Ends every call, and stops what runs for them. */
-  async close(): Promise<void> {
-    this.#listing.close();
-    this.running.endAll(new LintelError("shutting_down", "the backend was closed"));
-    const stopped = Promise.all([...this.#prompts].map((prompt) => this.stop(prompt)));
-    await atMost(farewell, stopped);
-    await this.transport.close();
-  }
-
-  #describe(): void {
-    const { value: inventory, failure } = this.#listing;
-    if (!inventory) return;
+  protected describe(inventory: Inventory, failure: LintelError | undefined): Model[] {
     this.#served = this.#serve(inventory);
     const loras = (inventory.loras ?? []).map(nameOf).sort();
-    const models = this.#served.map((served) => {
+    return this.#served.map((served) => {
       const supports = supportedBy(served, inventory);
       return modelOf(served.id, Task.TEXT_TO_IMAGE, {
         state: failure || served.missing ? State.FAILED : State.READY,
@@ -169,7 +106,6 @@ export class Server implements Site {
         source: "ComfyUI",
       });
     });
-    if (!isDeepStrictEqual(models, this.#models)) this.#models = models;
   }
 
   #serve({ checkpoints }: Inventory): Served[] {

@@ -1,18 +1,16 @@
 /** Makes images: in turn, a few at once, with their progress. */
 
 import { randomUUID } from "node:crypto";
-import type { StreamTextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import { unlessAborted } from "../../core/abort.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { imageDefaults } from "../../core/defaults.js";
-import { LintelError } from "../../core/errors.js";
-import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { previewPng } from "../http/preview.js";
+import type { Events } from "../image-server.js";
 import { Progress } from "../progress.js";
-import type { Followed } from "../running.js";
 import { readTxt2img } from "./answer.js";
 import { dialects } from "./dialect.js";
 import type { Checkpoint, Inventory } from "./inventory.js";
@@ -22,8 +20,6 @@ import { writeTxt2img } from "./request.js";
 import { Run } from "./run.js";
 import type { Server } from "./server.js";
 import { Watch } from "./watch.js";
-
-type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
 
 /** Images that are made by one request: from `first` on. */
 interface Part {
@@ -44,41 +40,18 @@ interface Job {
   readonly steps: number;
 }
 
-/** The handler of image generation. */
-export async function* generate(server: Server, call: Call<"streamTextToImage">): Events {
-  const followed = server.running.follow(call.signal);
-  const { signal } = followed;
-  try {
-    const job = await jobOf(server, call, followed);
-    yield* inTurn(job);
-    yield [doneEvent([])];
-  } catch (thrown) {
-    if (signal.aborted) throw signal.reason;
-    if (thrown instanceof LintelError && thrown.code === "upstream_unreachable") server.doubt();
-    throw thrown;
-  } finally {
-    followed.end();
-  }
-}
-
-async function jobOf(
+/** Makes the images of one call. */
+export async function* generate(
   server: Server,
   call: Call<"streamTextToImage">,
-  { signal }: Followed,
-): Promise<Job> {
+  signal: CallSignal,
+): Events {
   const { request } = call;
-  await unlessAborted(server.ready(), signal);
   const { inventory, checkpoint } = server.find(request.modelId);
-  return {
-    server,
-    call,
-    signal,
-    inventory,
-    checkpoint,
-    loras: await unlessAborted(server.lorasFor(request.loras, signal), signal),
-    images: request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt,
-    steps: request.numInferenceSteps ?? imageDefaults.numInferenceSteps,
-  };
+  const loras = await unlessAborted(server.lorasFor(request.loras, signal), signal);
+  const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
+  const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
+  yield* inTurn({ server, call, signal, inventory, checkpoint, loras, images, steps });
 }
 
 /** Waits for the call's turn, and tells where it stands meanwhile. */

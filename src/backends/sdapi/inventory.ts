@@ -3,8 +3,9 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { isObject } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
-import { string } from "../http/json.js";
-import type { Transport } from "../http/transport.js";
+import { string, isObject } from "../http/json.js";
+import { type Transport } from "../http/transport.js";
+import { type Site } from "../image-server.js";
 import { type DialectName, dialectOf, dialects } from "./dialect.js";
 
 /** A checkpoint. */
@@ -34,13 +35,6 @@ export interface Inventory {
   readonly loras: readonly Lora[] | undefined;
   /** Whether it tells which task is running. */
   readonly tasks: boolean;
-}
-
-/** Where a server is, and how its paths are made. */
-export interface Site {
-  readonly transport: Transport;
-  /** Path of a request below the address, for example `at("/sdapi/v1/loras")`. */
-  readonly at: (path: string) => string;
 }
 
 /** Longest time for a list, milliseconds. */

@@ -5,7 +5,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { askJson } from "../http/ask.js";
 import { imageLimit } from "../http/image.js";
-import type { Site } from "./inventory.js";
+import type { Site } from "../image-server.js";
 import type { Sight, Watch } from "./watch.js";
 
 /** What a run needs. */

@@ -1,84 +1,38 @@
 /** One server of the web API: what is known of it, and what runs on it for us. */
 
-import { isDeepStrictEqual } from "node:util";
 import { type Model, PromptBar, State, Task } from "../../../gen/lintel/v1/models_pb.js";
-import { atMost } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
-import { Listing } from "../http/listing.js";
-import { byLowerName, Transport } from "../http/transport.js";
-import { Running } from "../running.js";
+import { byLowerName } from "../http/transport.js";
+import { ImageServer } from "../image-server.js";
 import { dialects } from "./dialect.js";
 import {
   type Checkpoint,
   type Inventory,
+  listModels,
   readInventory,
   readLoras,
-  type Site,
 } from "./inventory.js";
 import { Lane } from "./lane.js";
 import { loraNames, lorasFor, type WeightedLora } from "./loras.js";
 import type { Run } from "./run.js";
 import type { SdapiConfig } from "./schema.js";
 
-/** Longest time for interrupts when the backend is closed, milliseconds. */
-const farewell = 2000;
-
 /** A server, as generations see it. */
-export class Server implements Site {
-  readonly config: SdapiConfig;
-  readonly transport: Transport;
+export class Server extends ImageServer<SdapiConfig, Inventory, Run> {
   readonly lane = new Lane();
-  readonly running = new Running();
-  readonly at: (path: string) => string;
-  readonly #listing: Listing<Inventory>;
-  readonly #runs = new Set<Run>();
-  readonly #closing = new AbortController();
   #served: readonly Served[] = [];
-  #models: readonly Model[] = [];
 
-  /** Begins to read what the server has at once. */
   constructor(config: SdapiConfig, log: Logger) {
-    this.config = config;
-    const url = new URL(config.url);
-    const base = url.pathname.replace(/\/+$/, "").replace(/\/sdapi\/v1$/, "");
-    this.at = (path) => `${base}${path}`;
-    this.transport = new Transport({
-      origin: url.origin,
-      headers: headersOf(config),
-      timeouts: { connect: config.timeouts.connect, first: 0, idle: 60_000 },
-      connections: 8,
-    });
-    const known = config.dialect === "auto" ? undefined : config.dialect;
-    this.#listing = new Listing({
-      read: (signal) => readInventory(this, known, signal),
-      changed: () => this.#describe(),
-      refresh: config.refresh,
-      log,
-    });
-    void this.#listing.refresh();
-  }
-
-  /** The same array as long as nothing changed. */
-  models(): readonly Model[] {
-    return this.#models;
-  }
-
-  /** Waits until it is known what the server has. @throws LintelError as that could not be read */
-  async ready(): Promise<void> {
-    if (!this.#listing.value) await this.#listing.ready();
-  }
-
-  /** A call could not reach the server: whether it is still there is found out soon. */
-  doubt(): void {
-    void this.#listing.refresh();
+    const ending = /(?:\/sdapi\/v1)?\/*$/;
+    super(config, { headers: headersOf(config), connections: 8, ending, log });
   }
 
   /** @throws LintelError `model_not_found` */
   find(id: string): { readonly inventory: Inventory; readonly checkpoint: Checkpoint } {
-    const inventory = this.#listing.value;
+    const { inventory } = this;
     const checkpoint = this.#served.find((one) => one.id === id)?.checkpoint;
     if (inventory && checkpoint) return { inventory, checkpoint };
     throw new LintelError("model_not_found", "the model server does not have this model");
@@ -89,41 +43,25 @@ export class Server implements Site {
    * @throws LintelError `invalid_value`; the signal's reason
    */
   lorasFor(text: string, signal: CallSignal): Promise<readonly WeightedLora[]> {
-    const { dialect = "a1111", loras: listed = [] } = this.#listing.value ?? {};
+    const { dialect = "a1111", loras: listed = [] } = this.inventory ?? {};
     const now = async () => (await readLoras(this, signal)) ?? listed;
     return lorasFor(text, dialects[dialect], now);
   }
 
-  /** Keeps a run in mind until it is stopped. */
-  track(run: Run): Run {
-    this.#runs.add(run);
-    return run;
+  protected read(signal: CallSignal): Promise<Inventory> {
+    const { dialect } = this.config;
+    return readInventory(this, dialect === "auto" ? undefined : dialect, signal);
   }
 
-  /** Sees to it that nothing is made for nobody; resolves when the server is done with it. */
-  async stop(run: Run): Promise<void> {
-    await run.stop(this.#closing.signal);
-    this.#runs.delete(run);
+  protected async health(signal: CallSignal): Promise<void> {
+    await listModels(this, signal);
   }
 
-  /** Ends every call, and stops what runs for them. */
-  async close(): Promise<void> {
-    this.#listing.close();
-    const reason = new LintelError("shutting_down", "the backend was closed");
-    this.running.endAll(reason);
-    this.#closing.abort(reason);
-    const stopped = Promise.all([...this.#runs].map((run) => this.stop(run)));
-    await atMost(farewell, stopped);
-    await this.transport.close();
-  }
-
-  #describe(): void {
-    const { value: inventory, failure } = this.#listing;
-    if (!inventory) return;
+  protected describe(inventory: Inventory, failure: LintelError | undefined): Model[] {
     const dialect = dialects[inventory.dialect];
     const loras = loraNames(inventory.loras ?? [], dialect);
     this.#served = served(inventory.checkpoints, this.config.models);
-    const models = this.#served.map(({ id, checkpoint }) =>
+    return this.#served.map(({ id, checkpoint }) =>
       modelOf(id, Task.TEXT_TO_IMAGE, {
         state: failure || !checkpoint ? State.FAILED : State.READY,
         stateDetail: failure?.message ?? (checkpoint ? "" : "the model server does not have it"),
@@ -133,7 +71,6 @@ export class Server implements Site {
         source: dialect.product,
       }),
     );
-    if (!isDeepStrictEqual(models, this.#models)) this.#models = models;
   }
 }
 

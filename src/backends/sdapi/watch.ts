@@ -5,9 +5,9 @@
 import type { CallSignal } from "../../core/cancellation.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
-import { string } from "../http/json.js";
+import { string, isObject, type JsonObject } from "../http/json.js";
+import { type Site } from "../image-server.js";
 import type { Dialect } from "./dialect.js";
-import type { Site } from "./inventory.js";
 
 /** What is seen of our image. */
 export type Sight =
