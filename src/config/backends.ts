@@ -25,13 +25,6 @@ export async function resolveBackends(
 }
 
 async function findServers(): Promise<BackendConfig[]> {
-  const [{ discover }, { discoverImageServers }] = await Promise.all([
-    import("../backends/openai/discover.js"),
-    import("../backends/discover-images.js"),
-  ]);
-  const [found, images] = await Promise.all([
-    discover(discoveryMs),
-    discoverImageServers(discoveryMs),
-  ]);
-  return [...found, ...images];
+  const { discover } = await import("../backends/discover.js");
+  return discover(discoveryMs);
 }

@@ -1,6 +1,5 @@
 /** Backends that there are none of, and models that a backend does not have. */
-import { usualImageServers } from "../backends/discover-images.js";
-import { usualAddresses } from "../backends/openai/discover.js";
+import { usualAddresses } from "../backends/discover.js";
 import { fits } from "../core/pattern.js";
 import { embeddedEntry } from "./backends.js";
 import type { Finding, Path } from "./problems.js";
@@ -19,7 +18,7 @@ export interface TargetParts {
 }
 
 /** Backends that are there, or may be, where the file lists none. */
-const findable = [embeddedEntry, ...usualAddresses, ...usualImageServers].map(({ name }) => name);
+const findable = [embeddedEntry, ...usualAddresses].map(({ name }) => name);
 
 /** What refers to a backend by its name, and to a model that it should have. */
 export function checkTargets({ models, backends, listed, checked }: TargetParts): Finding[] {

@@ -2,7 +2,6 @@
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
-import { discover } from "../../src/backends/openai/discover.js";
 import { type Listed, Models, readModels } from "../../src/backends/openai/models.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
@@ -236,35 +235,5 @@ describe("reading the list again", () => {
     await vi.advanceTimersByTimeAsync(600_000);
     await models.refresh();
     expect(asked).toBe(1);
-  });
-});
-
-describe("discovery", () => {
-  const candidate = (name: string, url: string) => ({ name, url, dialect: "auto" }) as const;
-
-  it("finds the servers that list models, and nothing else", async () => {
-    const good = await serve((exchange) => exchange.play(fixture("ollama/models")));
-    const empty = await serve((exchange) => exchange.play(fixture("ollama/models-none")));
-    const page = await serve((exchange) => exchange.send(200, {}, "<html>"));
-    const other = await serve((exchange) => exchange.sendJson(200, { data: [{ name: "x" }] }));
-    const refusing = await serve((exchange) => exchange.sendJson(401, {}));
-    const gone = await serve(() => {});
-    await gone.close();
-    const found = await discover(5000, [
-      candidate("good", good.url),
-      candidate("empty", empty.url),
-      candidate("page", page.url),
-      candidate("other", other.url),
-      candidate("refusing", refusing.url),
-      candidate("gone", gone.url),
-    ]);
-    expect(found).toMatchObject([{ type: "openai", name: "good", url: good.url }]);
-    expect(good.requests.map(({ path }) => path)).toEqual(["/v1/models"]);
-  });
-
-  it("waits for nobody longer than it is told to, and leaves no connection", async () => {
-    const hanging = await serve((exchange) => exchange.gone);
-    expect(await discover(50, [candidate("hanging", hanging.url)])).toEqual([]);
-    await expect.poll(() => hanging.open).toBe(0);
   });
 });
