@@ -23,8 +23,7 @@ const kinds = {
   openai: {
     schema: openaiSchema,
     async isThere({ transport, at }: Site, signal: CallSignal) {
-      const { listModels } = await import("./openai/index.js");
-      const { chats } = await import("./openai/models.js");
+      const { chats, listModels } = await import("./openai/listed.js");
       return (await listModels(transport, at("/v1/models"), signal)).some(chats);
     },
   },

@@ -2,7 +2,8 @@
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
-import { type Listed, Models, readModels } from "../../src/backends/openai/models.js";
+import { type Listed, readModels } from "../../src/backends/openai/listed.js";
+import { Models } from "../../src/backends/openai/models.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";

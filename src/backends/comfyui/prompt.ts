@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { timeLimit, unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import type { LintelError } from "../../core/errors.js";
+import { type LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
 import { failureOf, nonsense } from "../http/failure.js";
@@ -12,6 +12,7 @@ import { string } from "../http/json.js";
 import type { LargeAnswer } from "../http/large.js";
 import type { Site } from "../image-server.js";
 import { executionFailure, interrupted, lost, refusalOf } from "./failure.js";
+import { imageIn, outputsIn } from "./history.js";
 import type { InputMap } from "./schema.js";
 import type { Socket } from "./socket.js";
 import { samplersOf, type Workflow } from "./workflow.js";
@@ -165,14 +166,9 @@ export class Prompt {
 
   /** @returns whether it is done; @throws LintelError as it failed */
   async #readHistory(): Promise<boolean> {
-    const entry = (await this.#get(`/history/${encodeURIComponent(this.#id ?? "")}`))[
-      this.#id ?? ""
-    ];
-    if (!isObject(entry)) return false;
-    const status = isObject(entry.status) ? entry.status : {};
-    if (status.status_str === "error") throw failureIn(status.messages);
-    this.#done = isObject(entry.outputs) ? entry.outputs : {};
-    return true;
+    const id = this.#id ?? "";
+    this.#done = outputsIn((await this.#get(`/history/${encodeURIComponent(id)}`))[id]);
+    return this.#done !== undefined;
   }
 
   /** How much is done once a node is so far: of the samplers, or of whatever tells steps. */
@@ -220,32 +216,4 @@ function places(list: unknown): { readonly number: number; readonly id: string }
   return list
     .filter(Array.isArray)
     .map(([number, id]) => ({ number: Number(number), id: string(id) }));
-}
-
-/** The failure that the history tells of. */
-function failureIn(messages: unknown): LintelError {
-  const list = Array.isArray(messages) ? messages.filter(Array.isArray) : [];
-  const details = (name: string): unknown => list.find(([type]) => type === name)?.[1];
-  const failed = details("execution_error");
-  if (isObject(failed)) return executionFailure(failed);
-  return details("execution_interrupted") ? interrupted() : nonsense("failed in its work");
-}
-
-/** Where the picture is: at the node that is meant, or the first that saves one, or previews one. */
-function imageIn(
-  outputs: JsonObject,
-  node: string | undefined,
-): Record<string, string> | undefined {
-  const nodes = node === undefined ? Object.values(outputs) : [outputs[node]];
-  const files = nodes.flatMap((output) =>
-    isObject(output) && Array.isArray(output.images) ? output.images.filter(isObject) : [],
-  );
-  const file = files.find(({ type }) => type === "output") ?? files[0];
-  if (!file || string(file.filename) === "") return undefined;
-  const { filename, subfolder, type } = file;
-  return {
-    filename: string(filename),
-    subfolder: string(subfolder),
-    type: string(type) || "output",
-  };
 }

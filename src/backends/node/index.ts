@@ -1,12 +1,13 @@
 /** The kind `node`: another Lintel, or any server of the contract, over gRPC. */
 
+import { isDeepStrictEqual } from "node:util";
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import { timeLimit, unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
-import { fromConfiguration, merge, sameModels, unreachable } from "./models.js";
+import { fromConfiguration, merge, unreachable } from "./models.js";
 import { Peer } from "./peer.js";
 import type { NodeConfig } from "./schema.js";
 
@@ -128,6 +129,6 @@ export class NodeBackend implements Backend {
   }
 
   #set(models: readonly Model[]): void {
-    if (!sameModels(models, this.#models)) this.#models = models;
+    if (!isDeepStrictEqual(models, this.#models)) this.#models = models;
   }
 }

@@ -1,5 +1,4 @@
 /** What a node serves: as it says itself, and as it is configured. */
-import { isDeepStrictEqual } from "node:util";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { methods } from "../../core/methods.js";
 import { modelOf } from "../../core/model.js";
@@ -42,11 +41,6 @@ export const unreachable = (model: Model): Model => ({
   state: State.FAILED,
   stateDetail: "the node can't be reached",
 });
-
-/** Whether two lists say the same. */
-export function sameModels(a: readonly Model[], b: readonly Model[]): boolean {
-  return isDeepStrictEqual(a, b);
-}
 
 /** What the configuration lists, with what the node says of it; without a list all of the node's. */
 export function merge(configured: readonly ConfiguredModel[] | undefined, said: readonly Model[]) {

@@ -3,7 +3,7 @@
 import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import { ask, bodyOf } from "../http/ask.js";
+import { bodyOf } from "../http/ask.js";
 import { Guard } from "../http/guard.js";
 import { byLowerName, Transport } from "../http/transport.js";
 import type { BackendContext } from "../kind.js";
@@ -11,11 +11,9 @@ import { addressOf } from "./address.js";
 import { chat, complete } from "./chat.js";
 import { dialectOf } from "./dialect.js";
 import { generateImages, type ImageServerParts } from "./images/generate.js";
-import { type Listed, Models, readModels } from "./models.js";
+import { listModels, listTimeout, readModels } from "./listed.js";
+import { Models } from "./models.js";
 import type { OpenaiConfig } from "./schema.js";
-
-/** Longest time that a server may take to list its models, milliseconds. */
-const listTimeout = 10_000;
 
 /** What a server answers that chats well and lists nothing, such as an Azure deployment or a small proxy. */
 const lacksList: ReadonlySet<number> = new Set([404, 405]);
@@ -81,17 +79,4 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
       await Promise.all([transport.close(), guard.close()]);
     },
   };
-}
-
-/**
- * Asks a server for its models.
- * @throws LintelError as the server can't be reached, refuses, or answers something else
- */
-export async function listModels(
-  transport: Transport,
-  path: string,
-  signal: CallSignal,
-): Promise<Listed[]> {
-  const text = await ask(transport, { method: "GET", path, signal, timeout: listTimeout });
-  return readModels(text.toString("utf8"));
 }

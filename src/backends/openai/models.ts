@@ -15,58 +15,13 @@ import { type Dialect, supportedBy } from "./dialect.js";
 import {
   draws,
   type ImageProfile,
-  isOfImages,
   profileOf,
   supportedBy as supportedImages,
 } from "./images/profile.js";
+import { chats, type Listed, unlisted } from "./listed.js";
 
 /** How long a server that hangs when it is asked what it is goes on as an unknown one, milliseconds. */
 const askAgainMs = 60_000;
-
-/** An entry of a server's list. */
-export interface Listed {
-  readonly id: string;
-  /** Unix seconds; 0 if not said. */
-  readonly created: number;
-  readonly ownedBy: string;
-  /** Whether it makes images, where the server says so; absent: it does not say. */
-  readonly draws?: boolean;
-}
-
-/** What models are called that servers list beside the ones that chat. */
-const noChat = /embed|rerank|whisper|moderation|(?:^|[-/_:])(?:tts|bge|clip)(?:[-_:]|$)/i;
-
-/** Whether a model chats, as far as its name tells. */
-export const chats = ({ id }: Listed): boolean => !noChat.test(id) && !isOfImages(id);
-
-/**
- * Reads the answer to `GET /models`.
- * @throws LintelError `upstream_failed` if it is not a list of models
- */
-export function readModels(text: string): Listed[] {
-  const list = parseJson(text);
-  // Together AI's is bare; an empty one may be of anything.
-  const bare = Array.isArray(list) && list.length > 0 ? list : undefined;
-  const data = isObject(list) ? list.data : bare;
-  // Ollama without a model says `"data": null`.
-  if (data === null && isObject(list) && list.object === "list") return [];
-  if (!Array.isArray(data)) throw nonsense("answered without a list of models");
-  const listed = new Map<string, Listed>();
-  for (const entry of data) {
-    if (!isObject(entry) || typeof entry.id !== "string" || entry.id === "") {
-      throw nonsense("answered with a list of something else than models");
-    }
-    const { id } = entry;
-    listed.set(id, {
-      id,
-      created: uint32(entry.created),
-      ownedBy: string(entry.owned_by),
-      // SGLang's, of diffusion models: T2I, I2I, T2V…
-      ...(typeof entry.task_type === "string" && { draws: /t2i|ti2i/i.test(entry.task_type) }),
-    });
-  }
-  return [...listed.values()];
-}
 
 /** Where the models come from. */
 export interface ModelSource {
@@ -229,8 +184,5 @@ export class Models {
     return modelOf(id, Task.TEXT_TO_IMAGE, { ...known, supports, defaults });
   }
 }
-
-/** A model of the configuration, of which the server has said nothing. */
-const unlisted = (id: string): Listed => ({ id, created: 0, ownedBy: "" });
 
 const none: ReadonlySet<string> = new Set();

@@ -1,0 +1,72 @@
+/** A server's list of its models. */
+
+import type { CallSignal } from "../../core/cancellation.js";
+import { ask } from "../http/ask.js";
+import { nonsense } from "../http/failure.js";
+import { isObject, parseJson, string, uint32 } from "../http/json.js";
+import type { Transport } from "../http/transport.js";
+import { isOfImages } from "./images/profile.js";
+
+/** Longest time that a server may take to list its models, milliseconds. */
+export const listTimeout = 10_000;
+
+/** An entry of a server's list. */
+export interface Listed {
+  readonly id: string;
+  /** Unix seconds; 0 if not said. */
+  readonly created: number;
+  readonly ownedBy: string;
+  /** Whether it makes images, where the server says so; absent: it does not say. */
+  readonly draws?: boolean;
+}
+
+/** A model of the configuration, of which the server has said nothing. */
+export const unlisted = (id: string): Listed => ({ id, created: 0, ownedBy: "" });
+
+/** What models are called that servers list beside the ones that chat. */
+const noChat = /embed|rerank|whisper|moderation|(?:^|[-/_:])(?:tts|bge|clip)(?:[-_:]|$)/i;
+
+/** Whether a model chats, as far as its name tells. */
+export const chats = ({ id }: Listed): boolean => !noChat.test(id) && !isOfImages(id);
+
+/**
+ * Reads the answer to `GET /models`.
+ * @throws LintelError `upstream_failed` if it is not a list of models
+ */
+export function readModels(text: string): Listed[] {
+  const list = parseJson(text);
+  // Together AI's is bare; an empty one may be of anything.
+  const bare = Array.isArray(list) && list.length > 0 ? list : undefined;
+  const data = isObject(list) ? list.data : bare;
+  // Ollama without a model says `"data": null`.
+  if (data === null && isObject(list) && list.object === "list") return [];
+  if (!Array.isArray(data)) throw nonsense("answered without a list of models");
+  const listed = new Map<string, Listed>();
+  for (const entry of data) {
+    if (!isObject(entry) || typeof entry.id !== "string" || entry.id === "") {
+      throw nonsense("answered with a list of something else than models");
+    }
+    const { id } = entry;
+    listed.set(id, {
+      id,
+      created: uint32(entry.created),
+      ownedBy: string(entry.owned_by),
+      // SGLang's, of diffusion models: T2I, I2I, T2V…
+      ...(typeof entry.task_type === "string" && { draws: /t2i|ti2i/i.test(entry.task_type) }),
+    });
+  }
+  return [...listed.values()];
+}
+
+/**
+ * Asks a server for its models.
+ * @throws LintelError as the server can't be reached, refuses, or answers something else
+ */
+export async function listModels(
+  transport: Transport,
+  path: string,
+  signal: CallSignal,
+): Promise<Listed[]> {
+  const text = await ask(transport, { method: "GET", path, signal, timeout: listTimeout });
+  return readModels(text.toString("utf8"));
+}
