@@ -1,10 +1,10 @@
 /** What the openai backend sends, and what it learns from refusals. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { optionalFields } from "../../src/backends/completions/asking.js";
+import { refusedField } from "../../src/backends/completions/refusal.js";
 import { addressOf } from "../../src/backends/openai/address.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
-import { refusedField } from "../../src/backends/openai/refusal.js";
-import { optionalFields } from "../../src/backends/openai/request.js";
 import type { Call } from "../../src/core/call.js";
 import { fixture } from "./fixture.js";
 import { backendFor, chatRequest, echo } from "./openai-subject.js";

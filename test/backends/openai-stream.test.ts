@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
-import { readCompletion } from "../../src/backends/openai/completion.js";
-import { EventSplitter } from "../../src/backends/openai/events.js";
-import { CompletionStream } from "../../src/backends/openai/stream.js";
+import { readCompletion } from "../../src/backends/completions/completion.js";
+import { EventSplitter } from "../../src/backends/completions/events.js";
+import { CompletionStream } from "../../src/backends/completions/stream.js";
 import { LintelError } from "../../src/core/errors.js";
 import { text } from "./contract-chat.js";
 import { fixture, fixtureNames } from "./fixture.js";

@@ -1,8 +1,8 @@
 /** Chunks that are read by their template are read as if they had been parsed. */
 import { describe, expect, test } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
-import { CompletionStream } from "../../src/backends/openai/stream.js";
-import { ChunkTemplate } from "../../src/backends/openai/template.js";
+import { CompletionStream } from "../../src/backends/completions/stream.js";
+import { ChunkTemplate } from "../../src/backends/completions/template.js";
 
 const chunk = (content: unknown, more: object = {}) =>
   JSON.stringify({

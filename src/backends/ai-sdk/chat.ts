@@ -15,11 +15,11 @@ import { messageChoice } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { warn } from "../../core/warnings.js";
+import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
+import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js";
+import { piece } from "../completions/stream.js";
 import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
-import { type Attempt, askWithout, chosenForChat } from "../openai/asking.js";
-import { gaveUp, readFinishReason, usageOf } from "../openai/completion.js";
-import { piece } from "../openai/stream.js";
 import { failureOf, refusalIn } from "./failure.js";
 import { readWarning } from "./warnings.js";
 

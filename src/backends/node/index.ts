@@ -6,8 +6,9 @@ import { timeLimit, unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
+import { fromConfiguration } from "../configured-model.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
-import { fromConfiguration, merge, unreachable } from "./models.js";
+import { merge, unreachable } from "./models.js";
 import { Peer } from "./peer.js";
 import type { NodeConfig } from "./schema.js";
 

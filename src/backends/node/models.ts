@@ -1,39 +1,6 @@
 /** What a node serves: as it says itself, and as it is configured. */
-import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
-import { methods } from "../../core/methods.js";
-import { modelOf } from "../../core/model.js";
-
-/** A model as it is configured. */
-export interface ConfiguredModel {
-  readonly id: string;
-  readonly task: "chat" | "image";
-  /** Request fields that it honours; absent: all. */
-  readonly supports?: readonly string[] | undefined;
-  readonly max_tokens?: number | undefined;
-}
-
-/** Fields of requests that are not up to the model. */
-const notTheModels = new Set([
-  "model",
-  "messages",
-  "model_id",
-  "prompt",
-  "include_data",
-  "include_previews",
-]);
-
-const every = (method: "chat" | "textToImage") =>
-  methods[method].input.fields.map(({ name }) => name).filter((name) => !notTheModels.has(name));
-
-/** The model that an entry of the configuration describes. */
-export function fromConfiguration(entry: ConfiguredModel, state: State): Model {
-  const chat = entry.task === "chat";
-  return modelOf(entry.id, chat ? Task.CHAT : Task.TEXT_TO_IMAGE, {
-    state,
-    supports: [...(entry.supports ?? every(chat ? "chat" : "textToImage"))],
-    maxTokens: entry.max_tokens ?? 0,
-  });
-}
+import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
+import { type ConfiguredModel, fromConfiguration } from "../configured-model.js";
 
 /** The same model while the node does not answer. */
 export const unreachable = (model: Model): Model => ({

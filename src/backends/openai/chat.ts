@@ -5,15 +5,15 @@ import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
+import { readCompletion } from "../completions/completion.js";
+import { answerLimit, reading } from "../completions/reading.js";
 import type { Answer } from "../http/exchange.js";
 import { readRefused } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
-import { type Attempt, askWithout, chosenForChat } from "./asking.js";
-import { readCompletion } from "./completion.js";
 import type { Models } from "./models.js";
-import { answerLimit, reading } from "./reading.js";
-import { optionalFields, writeRequest } from "./request.js";
+import { writeRequest } from "./request.js";
 
 /** What a completion needs. */
 export interface Server {

@@ -1,19 +1,8 @@
 /** Writes requests as OpenAI-compatible servers read them. */
+
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import type { Optional } from "../completions/asking.js";
 import type { Dialect } from "./dialect.js";
-
-/** Fields that a server may refuse and that a request can go without. */
-export const optionalFields = [
-  "stream_options",
-  "temperature",
-  "top_p",
-  "top_k",
-  "max_tokens",
-  "seed",
-] as const;
-
-/** Name of such a field. */
-export type Optional = (typeof optionalFields)[number];
 
 /** How to write a request. */
 export interface RequestOptions {

@@ -10,6 +10,8 @@ import { LintelError } from "../../core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { nthSeed } from "../../core/seeds.js";
+import { readObject } from "../completions/completion.js";
+import { EventSplitter } from "../completions/events.js";
 import { isWhole } from "../http/ask.js";
 import type { Answer } from "../http/exchange.js";
 import { nonsense } from "../http/failure.js";
@@ -17,8 +19,6 @@ import { fetchImage } from "../http/fetch-image.js";
 import { imageOfBase64 } from "../http/image.js";
 import { string, uint32 } from "../http/json.js";
 import { LargeAnswer } from "../http/large.js";
-import { readObject } from "../openai/completion.js";
-import { EventSplitter } from "../openai/events.js";
 import { failureIn } from "./failure.js";
 import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 

@@ -1,9 +1,9 @@
 /** The kind `rest`: another gateway of this contract, over its REST operations. */
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
+import { fromConfiguration } from "../configured-model.js";
 import { Guard } from "../http/guard.js";
 import { byLowerName, Transport } from "../http/transport.js";
-import { fromConfiguration } from "../node/models.js";
 import { chat, complete } from "./chat.js";
 import type { Gateway } from "./gateway.js";
 import { generateImages } from "./images.js";

@@ -13,15 +13,15 @@ import {
 import { firstSeed, nthSeed } from "../../../core/seeds.js";
 import { traceHeaders } from "../../../core/telemetry.js";
 import { warn } from "../../../core/warnings.js";
+import { askWithout } from "../../completions/asking.js";
+import { EventSplitter } from "../../completions/events.js";
+import { namesField } from "../../completions/refusal.js";
 import { isWhole } from "../../http/ask.js";
 import type { Answer } from "../../http/exchange.js";
 import { nonsense } from "../../http/failure.js";
 import type { FetchImageOptions } from "../../http/fetch-image.js";
 import { LargeAnswer } from "../../http/large.js";
-import { askWithout } from "../asking.js";
 import { attempt, type Server } from "../chat.js";
-import { EventSplitter } from "../events.js";
-import { namesField } from "../refusal.js";
 import { readImageEvent, readImages } from "./answer.js";
 import type { ImageProfile } from "./profile.js";
 import { checkSize, optionalFields, refusedSize, writeImageRequest } from "./request.js";

@@ -4,7 +4,19 @@ import { chatDefaults } from "../../core/defaults.js";
 import { warn } from "../../core/warnings.js";
 import type { Refused } from "../http/refused.js";
 import { aboutValue, refusedField } from "./refusal.js";
-import type { Optional } from "./request.js";
+
+/** Fields that a server may refuse and that a request can go without. */
+export const optionalFields = [
+  "stream_options",
+  "temperature",
+  "top_p",
+  "top_k",
+  "max_tokens",
+  "seed",
+] as const;
+
+/** Name of such a field. */
+export type Optional = (typeof optionalFields)[number];
 
 /** What became of a request. */
 export type Attempt<T> = { readonly answer: T } | Refused;
