@@ -1,7 +1,7 @@
 /** Finds model servers at their usual addresses on this machine. */
 import type { CallSignal } from "../core/cancellation.js";
+import { listens } from "../listens.js";
 import { type ComfyuiConfig, comfyuiSchema } from "./comfyui/schema.js";
-import { listens } from "./http/listens.js";
 import type { Site } from "./image-server.js";
 import type { DialectName } from "./openai/dialect.js";
 import { type OpenaiConfig, openaiSchema } from "./openai/schema.js";
@@ -72,7 +72,7 @@ export async function discover(
 
 async function ask(candidate: Candidate, timeoutMs: number): Promise<Found | undefined> {
   const { type, url } = candidate;
-  if (!(await listens(new URL(url), timeoutMs))) return undefined;
+  if ((await listens(new URL(url), timeoutMs)) !== "yes") return undefined;
   // Loaded for those that are there: the HTTP client is a tenth of the start, and mostly nobody is.
   const { Transport } = await import("./http/transport.js");
   const transport = new Transport({

@@ -1,7 +1,8 @@
 /** What ComfyUI's history says of a prompt. */
 import type { LintelError } from "../../core/errors.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { nonsense } from "../http/failure.js";
-import { isObject, type JsonObject, string } from "../http/json.js";
+import { string } from "../http/json.js";
 import { executionFailure, interrupted } from "./failure.js";
 
 /**

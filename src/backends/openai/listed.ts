@@ -1,9 +1,10 @@
 /** A server's list of its models. */
 
 import type { CallSignal } from "../../core/cancellation.js";
+import { isObject, parseJson } from "../../core/json.js";
 import { ask } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
-import { isObject, parseJson, string, uint32 } from "../http/json.js";
+import { string, uint32 } from "../http/json.js";
 import type { Transport } from "../http/transport.js";
 import { isOfImages } from "./images/profile.js";
 

@@ -5,11 +5,8 @@ import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { unlessAborted } from "../../core/abort.js";
 import { type CallSignal, Cancellation } from "../../core/cancellation.js";
 import { toLintelError } from "../../core/errors.js";
-import { isObject, parseJson } from "../../core/json.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
-import { nonsense } from "../http/failure.js";
-import { string, uint32 } from "../http/json.js";
 import { Listing } from "../http/listing.js";
 import { type Dialect, supportedBy } from "./dialect.js";
 import {

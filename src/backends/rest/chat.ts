@@ -3,13 +3,9 @@
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
-import { readCompletion } from "../openai/completion.js";
-import { type ServerEvent } from "../openai/events.js";
-import { answerLimit, reading } from "../openai/reading.js";
 import { readCompletion } from "../completions/completion.js";
-import { type ServerEvent } from "../completions/events.js";
+import type { ServerEvent } from "../completions/events.js";
 import { answerLimit, reading } from "../completions/reading.js";
-import { isObject, type JsonObject, parseJson } from "../http/json.js";
 import { failureIn } from "./failure.js";
 import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 

@@ -7,7 +7,6 @@ import { warn } from "../../core/warnings.js";
 import { timeLeft } from "../deadline.js";
 import type { Answer } from "../http/exchange.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
-import { type JsonObject } from "../http/json.js";
 import { readRefused } from "../http/refused.js";
 import type { Transport } from "../http/transport.js";
 import { failureOf } from "./failure.js";

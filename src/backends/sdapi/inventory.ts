@@ -3,9 +3,8 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { isObject } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
-import { string, isObject } from "../http/json.js";
-import { type Transport } from "../http/transport.js";
-import { type Site } from "../image-server.js";
+import { string } from "../http/json.js";
+import type { Site } from "../image-server.js";
 import { type DialectName, dialectOf, dialects } from "./dialect.js";
 
 /** A checkpoint. */

@@ -5,8 +5,8 @@
 import type { CallSignal } from "../../core/cancellation.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
-import { string, isObject, type JsonObject } from "../http/json.js";
-import { type Site } from "../image-server.js";
+import { string } from "../http/json.js";
+import type { Site } from "../image-server.js";
 import type { Dialect } from "./dialect.js";
 
 /** What is seen of our image. */

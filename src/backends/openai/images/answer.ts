@@ -3,14 +3,11 @@
 import type { CallSignal } from "../../../core/cancellation.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { readObject } from "../../completions/completion.js";
-import { type ServerEvent } from "../../completions/events.js";
+import type { ServerEvent } from "../../completions/events.js";
 import type { Answer } from "../../http/exchange.js";
 import { failureIn, nonsense } from "../../http/failure.js";
 import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
 import { asPng, imageOfBase64 } from "../../http/image.js";
-import { readObject } from "../completion.js";
-import { type ServerEvent } from "../events.js";
-import { isObject, type JsonObject } from "../../http/json.js";
 import { ImageBody } from "./body.js";
 
 /** Most bytes of an answer with images. */
