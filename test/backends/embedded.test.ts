@@ -143,7 +143,7 @@ describe("embedded models", () => {
       const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
       const config = { type: "embedded", name: "embedded", models: [${JSON.stringify(tiny)}] };
       const backend = new EmbeddedBackend(config, { log });
-      await backend.ready("", never);
+      await backend.ready("", new AbortController().signal);
       process.stdout.write(String(backend.pid));
     `;
     const parent = spawn(process.execPath, ["--input-type=module", "-e", script], {
