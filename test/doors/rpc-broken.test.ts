@@ -110,7 +110,7 @@ describe("a message that can't be read", () => {
     ["Connect stream JSON", types.connectJson, encodeEnvelope(0, json("{")), /JSON/],
     ["Connect, bytes", types.unary, garbage, /can't be read/],
     ["Connect, broken JSON", types.unaryJson, json('{"messages":['), /JSON/],
-    ["Connect, an array", types.unaryJson, json("[]"), /LLMRequest/],
+    ["Connect, an array", types.unaryJson, json("[]"), /must be a JSON object/],
     ["Connect, wrong type", types.unaryJson, json('{"max_tokens":"many"}'), /^max_tokens: /],
     ["Connect, huge number", types.unaryJson, json('{"max_tokens":1e999}'), /max_tokens/],
     ["Connect, inside of a list", types.unaryJson, json('{"messages":[{"role":7}]}'), /role/],

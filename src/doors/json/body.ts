@@ -22,7 +22,7 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
   app.addContentTypeParser("application/json", (request, payload, done) => {
     readBytes(request, payload, limit, (error, bytes = Buffer.alloc(0)) => {
       if (error) done(error, undefined);
-      else if (isPlainUtf8(request)) done(null, parse(bytes));
+      else if (isPlainUtf8(request)) done(null, parseBody(bytes));
       else done(unsupportedMediaType(), undefined);
     });
   });
@@ -48,7 +48,8 @@ export function bodyOf(request: FastifyRequest): JsonBody {
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-function parse(bytes: Buffer): JsonBody {
+/** The JSON object that a body's bytes are. Never throws. */
+export function parseBody(bytes: Uint8Array): JsonBody {
   if (bytes.length === 0) return broken("the body is empty");
   let text: string;
   try {
@@ -67,7 +68,12 @@ function parse(bytes: Buffer): JsonBody {
 
 function isPlainUtf8({ headers }: FastifyRequest): boolean {
   if ((headers["content-encoding"] ?? "identity") !== "identity") return false;
-  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(headers["content-type"] ?? "");
+  return isUtf8(headers["content-type"] ?? "");
+}
+
+/** Whether a content type names no other charset than UTF-8. */
+export function isUtf8(contentType: string): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(contentType);
   return charset === null || /^utf-?8$/i.test(charset[1] ?? "");
 }
 

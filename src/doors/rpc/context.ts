@@ -1,5 +1,6 @@
 /** What the mounting of an RPC tells the method behind it. */
 
+import type { Message } from "@bufbuild/protobuf";
 import { type ContextKey, createContextKey } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
 import type { CallSignal } from "../../core/cancellation.js";
@@ -11,15 +12,19 @@ export interface Arrival {
   readonly signal: CallSignal;
   /** `x-request-id`, the caller's if it sent a good one. */
   readonly requestId: string;
-  /** What was wrong with the message, the second time around. */
+  /** What was wrong with a header, or the second time around with the message. */
   readonly defect?: LintelError | undefined;
+  /** The second time around, what could be read of the message. */
+  readonly message?: Message | undefined;
+  /** What was read of a body of JSON, until the method is called. */
+  readonly body: Uint8Array[];
   /** Whether the message could be read and the method was called. */
   reached: boolean;
 }
 
 /** Where the arrival stands in a call's context. */
 export const arrivalKey: ContextKey<Arrival> = createContextKey<Arrival>(
-  { signal: new AbortController().signal, requestId: "", reached: false },
+  { signal: new AbortController().signal, requestId: "", body: [], reached: false },
   { description: "arrival" },
 );
 

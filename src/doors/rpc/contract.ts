@@ -105,6 +105,7 @@ function start<M extends MethodName>(
 ): Running<M> {
   const arrival = context.values.get(arrivalKey);
   arrival.reached = true;
+  arrival.body.length = 0;
   const origin = originFrom(
     {
       door: context.protocolName,
@@ -117,7 +118,8 @@ function start<M extends MethodName>(
     },
     settings,
   );
-  return gateway.call(method, request, origin);
+  const message = (arrival.message ?? request) as Input<M>;
+  return gateway.call(method, message, origin);
 }
 
 function setHeaders(context: HandlerContext, running: Running<MethodName>): void {

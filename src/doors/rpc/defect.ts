@@ -1,8 +1,8 @@
 /**
  * Messages that can't be read. The RPC library answers them before any method
  * is called, so before authentication, and in words of its own. Here such an
- * answer is read back, and the method called with an empty message and the
- * defect instead: the core decides, as it does for every other door.
+ * answer is read back, and the method called with what can be read of the message
+ * and the defect instead: the core decides, as it does for every other door.
  */
 import { Code, type ConnectError, createContextValues } from "@connectrpc/connect";
 import {
@@ -21,59 +21,106 @@ import {
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { toConnectError } from "../../core/connect-error.js";
-import { invalidFields, LintelError } from "../../core/errors.js";
+import { LintelError } from "../../core/errors.js";
 import { type Arrival, arrivalKey } from "./context.js";
+import { jsonReader, messageIn, type Reading } from "./json-message.js";
+import type { ByteRequest } from "./web-text.js";
 
 /** Answers a request of the contract, broken or not. */
-export async function answer(
+export type Answer = (request: ByteRequest, arrival: Arrival) => Promise<UniversalServerResponse>;
+
+/** How a method of the contract is answered. */
+export function answering(handler: UniversalHandler): Answer {
+  const readJson = jsonReader(handler.method.input);
+  return async (request, arrival) => {
+    const isJson = /json/i.test(typeOf(request.header));
+    const body = isJson ? kept(request.body, arrival) : request.body;
+    const first = await attempt(handler, { ...request, body }, arrival);
+    if ("response" in first) return first.response;
+
+    let reading: Reading | undefined;
+    if (isJson && first.defect.code === "invalid_json") {
+      const bytes = await messageIn(arrival.body, request.header, isWhole(request.header));
+      reading = bytes && readJson(bytes);
+    }
+    const again: Arrival = {
+      ...arrival,
+      defect: reading ? (reading.defect ?? arrival.defect) : first.defect,
+      message: reading?.message,
+      body: [],
+    };
+    const contextValues = (request.contextValues ?? createContextValues()).set(arrivalKey, again);
+    return handler({ ...request, ...emptyMessage(request.header), contextValues });
+  };
+}
+
+/** What the library answers, or what it found wrong with a message that never reached the method. */
+async function attempt(
   handler: UniversalHandler,
   request: UniversalServerRequest,
   arrival: Arrival,
-): Promise<UniversalServerResponse> {
-  const response = await handler(request);
-  if (arrival.reached || !response.body) return response;
-
-  const bytes = await readAllBytes(response.body, 1024 * 1024);
-  const error = errorIn(response, bytes);
-  const defect = error && defectOf(error);
-  if (!defect || arrival.signal.aborted) return { ...response, body: createAsyncIterable([bytes]) };
-
-  const values = createContextValues().set(arrivalKey, { ...arrival, defect });
-  return handler({ ...request, ...emptyMessage(request.header), contextValues: values });
+): Promise<{ response: UniversalServerResponse } | { defect: LintelError }> {
+  try {
+    const response = await handler(request);
+    if (arrival.reached || !response.body) return { response };
+    const bytes = await readAllBytes(response.body, 1024 * 1024);
+    const error = errorIn(response, bytes);
+    const defect = error && defectOf(error);
+    if (defect && !arrival.signal.aborted) return { defect };
+    return { response: { ...response, body: createAsyncIterable([bytes]) } };
+  } catch (thrown) {
+    // The library quotes values, and can't put a lone surrogate into trailers.
+    if (arrival.reached || arrival.signal.aborted || !(thrown instanceof URIError)) throw thrown;
+    return { defect: new LintelError("invalid_json", unreadable) };
+  }
 }
+
+/** The body, whose parts are kept until the method is called. */
+async function* kept(
+  body: AsyncIterable<Uint8Array>,
+  arrival: Arrival,
+): AsyncGenerator<Uint8Array> {
+  for await (const part of body) {
+    if (!arrival.reached) arrival.body.push(part);
+    yield part;
+  }
+}
+
+const typeOf = (header: Headers) => header.get("content-type") ?? "";
+
+/** Whether a body is the message, without an envelope. */
+const isWhole = (header: Headers) => /^application\/(json|proto)/i.test(typeOf(header));
 
 /** Header and body of a request whose message has no field set, in the same protocol and format. */
 function emptyMessage(original: Headers): Pick<UniversalServerRequest, "header" | "body"> {
   const header = new Headers(original);
   const encodings = ["content-encoding", "connect-content-encoding", "grpc-encoding"];
   for (const name of [...encodings, "content-length"]) header.delete(name);
-  // What is wrong with them has become the defect.
-  for (const name of ["grpc-timeout", "connect-timeout-ms"]) header.delete(name);
-  const type = header.get("content-type") ?? "";
-  const message = new TextEncoder().encode(type.includes("json") ? "{}" : "");
-  const whole = /^application\/(json|proto)/i.test(type);
-  return { header, body: createAsyncIterable([whole ? message : encodeEnvelope(0, message)]) };
+  const message = new TextEncoder().encode(/json/i.test(typeOf(header)) ? "{}" : "");
+  const body = isWhole(header) ? message : encodeEnvelope(0, message);
+  return { header, body: createAsyncIterable([body]) };
 }
 
 /** The error that a response carries, wherever its protocol puts it. */
 function errorIn(response: UniversalServerResponse, bytes: Uint8Array): ConnectError | undefined {
-  const fallback = toConnectError(new LintelError("invalid_value", unreadable));
-  const type = new Headers(response.header).get("content-type") ?? "";
+  const type = typeOf(new Headers(response.header));
   try {
     if (type.startsWith("application/grpc-web")) {
       const frame = lastFrame(bytes);
-      return frame?.flags === trailerFlag ? findTrailerError(trailerParse(frame.data)) : fallback;
+      return frame?.flags === trailerFlag
+        ? findTrailerError(trailerParse(frame.data))
+        : unknownError;
     }
     if (type.startsWith("application/grpc")) {
       return findTrailerError(new Headers(response.trailer));
     }
     if (type.startsWith("application/connect+")) {
       const frame = lastFrame(bytes);
-      return frame?.flags === endStreamFlag ? endStreamFromJson(frame.data).error : fallback;
+      return frame?.flags === endStreamFlag ? endStreamFromJson(frame.data).error : unknownError;
     }
-    return response.status === 200 ? undefined : errorFromJsonBytes(bytes, undefined, fallback);
+    return response.status === 200 ? undefined : errorFromJsonBytes(bytes, undefined, unknownError);
   } catch {
-    return fallback;
+    return unknownError;
   }
 }
 
@@ -90,12 +137,15 @@ function lastFrame(bytes: Uint8Array): { flags: number; data: Uint8Array } | und
 
 const unreadable = "the message can't be read";
 
+/** Stands for one that can't be read back. */
+const unknownError = toConnectError(new LintelError("invalid_value", unreadable));
+
 /** What the library found, in the gateway's terms; `undefined` if it is not about the message. */
 function defectOf(error: ConnectError): LintelError | undefined {
   const said = error.rawMessage.slice(0, 300);
   switch (error.code) {
     case Code.InvalidArgument:
-      return fieldDefect(said) ?? new LintelError("invalid_json", said);
+      return new LintelError("invalid_json", said);
     case Code.Internal:
       // Also what could not be unpacked.
       return new LintelError("invalid_json", unreadable);
@@ -104,11 +154,4 @@ function defectOf(error: ConnectError): LintelError | undefined {
     default:
       return undefined;
   }
-}
-
-/** `cannot decode field lintel.v1.LLMRequest.top_p from JSON: expected …` names the field. */
-function fieldDefect(said: string): LintelError | undefined {
-  const match = /^cannot decode field [\w.]+\.(\w+) from JSON(?:: (.*))?$/s.exec(said);
-  if (!match?.[1]) return undefined;
-  return invalidFields([{ field: match[1], message: match[2] ?? "has the wrong type" }]);
 }

@@ -14,10 +14,10 @@ import type { FastifyRequest } from "fastify";
 import type { CallSignal } from "../../core/cancellation.js";
 import type { Logger } from "../../core/log.js";
 import { methods } from "../../core/methods.js";
-import { longestTimerMs } from "../../core/timers.js";
+import { isUtf8 } from "../json/body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
-import { answer } from "./defect.js";
-import { timeoutIn } from "./edge/request.js";
+import { answering } from "./defect.js";
+import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable } from "./trailers.js";
 import { unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
@@ -26,7 +26,7 @@ const contract = new Set<unknown>(Object.values(methods));
 
 /** The same handler, that ends its work when the caller leaves. */
 export function guarded(handler: UniversalHandler, log: Logger): UniversalHandler {
-  const ours = contract.has(handler.method);
+  const ours = contract.has(handler.method) ? answering(handler) : undefined;
   const refusal = unsupported(handler);
   const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
     const { signal, contextValues = createContextValues() } = incoming;
@@ -34,14 +34,17 @@ export function guarded(handler: UniversalHandler, log: Logger): UniversalHandle
     if (!request) throw new Error("an RPC came without Fastify's request");
     const failed = (err: unknown) => log.error({ err, requestId: request.id }, "an RPC broke off");
 
+    dropParameters(incoming.header);
     dropEndlessTimeout(incoming.header);
-    const arrival: Arrival = { signal, requestId: request.id, reached: false };
+    const defect = ours && takeBrokenTimeout(incoming.header);
+    const arrival: Arrival = { signal, requestId: request.id, defect, body: [], reached: false };
     contextValues.set(arrivalKey, arrival);
     const readTwice = { ...incoming, body: bodyOf(request), contextValues };
     try {
       const response = await inWebForm(readTwice, (binary) =>
-        ours ? answer(handler, binary, arrival) : handler(binary),
+        ours ? ours(binary, arrival) : handler(binary),
       );
+      if (response.status === 401) response.header?.set("www-authenticate", "Bearer");
       return wanted(response.status === 415 ? refusal() : response, signal, (thrown) => {
         failed(thrown);
         cut(request);
@@ -116,10 +119,9 @@ function cut({ raw }: FastifyRequest): void {
   else raw.destroy();
 }
 
-/** A deadline that Node's timers can't count would pass at once. It is as good as none. */
-function dropEndlessTimeout(header: Headers): void {
-  const grpc = header.get("grpc-timeout") ?? undefined;
-  if (timeoutIn({ "grpc-timeout": grpc }) === undefined) header.delete("grpc-timeout");
-  if (Number(header.get("connect-timeout-ms")) > longestTimerMs)
-    header.delete("connect-timeout-ms");
+/** The library knows few spellings of what may stand behind a media type. */
+function dropParameters(header: Headers): void {
+  const type = header.get("content-type") ?? "";
+  const end = type.indexOf(";");
+  if (end >= 0 && isUtf8(type)) header.set("content-type", type.slice(0, end).trim());
 }

@@ -6,15 +6,15 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalServerRequest, UniversalServerResponse } from "@connectrpc/connect/protocol";
 
 /** A request whose body is still bytes. */
-type Request = UniversalServerRequest & { readonly body: AsyncIterable<Uint8Array> };
+export type ByteRequest = UniversalServerRequest & { readonly body: AsyncIterable<Uint8Array> };
 
 /** Browsers may add a charset to what they take for text. */
 const textType = /^(application\/grpc-web)-text(\+proto|\+json)?\s*(?:;.*)?$/i;
 
 /** Serves a request in the form in which it comes, and answers in the one that it accepts. */
 export async function inWebForm(
-  request: Request,
-  serve: (request: Request) => Promise<UniversalServerResponse>,
+  request: ByteRequest,
+  serve: (request: ByteRequest) => Promise<UniversalServerResponse>,
 ): Promise<UniversalServerResponse> {
   const type = request.header.get("content-type") ?? "";
   const [, binary, format = "+proto"] = textType.exec(type) ?? [];
@@ -30,7 +30,7 @@ function acceptsText(header: Headers, otherwise: boolean): boolean {
   return first ? first[1] !== undefined : otherwise;
 }
 
-function inBinary(request: Request, type: string): Request {
+function inBinary(request: ByteRequest, type: string): ByteRequest {
   const header = new Headers(request.header);
   header.set("content-type", type);
   return { ...request, header, body: decoded(request.body) };

@@ -1,0 +1,95 @@
+/** JSON messages that the RPC library refuses: read once more, so that all that is wrong is told. */
+import { type DescMessage, fromJson, type JsonObject, type Message } from "@bufbuild/protobuf";
+import { compressionGzip } from "@connectrpc/connect-node";
+import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
+import { parseBody } from "../json/body.js";
+import { compileDecoder } from "../json/decode.js";
+import { prefixLength } from "./edge/envelopes.js";
+
+/** What a message turned out to be. */
+export interface Reading {
+  /** Without the fields that can't be read; absent if it is no JSON object at all. */
+  readonly message?: Message;
+  /** Absent if the other doors take it as it is. */
+  readonly defect?: LintelError;
+}
+
+/** Reads a message again; `undefined`: nothing is wrong with it. Never throws. */
+export type JsonReader = (bytes: Uint8Array) => Reading | undefined;
+
+/**
+ * Compiles the reader of a message type. Fields that the library takes stay as it has
+ * them, since protobuf's JSON form has more spellings than REST: "5" for a number, names
+ * in camel case. All others are read, and refused, as over REST.
+ */
+export function jsonReader(input: DescMessage): JsonReader {
+  const decode = compileDecoder(input, ["loras"]);
+  const fields = new Map(
+    input.fields.flatMap((field) => [
+      [field.name, field],
+      [field.jsonName, field],
+    ]),
+  );
+  return (bytes) => {
+    const { json, defect } = parseBody(bytes);
+    if (defect) return { defect };
+    const taken: Record<string, unknown> = {};
+    const refused: Record<string, unknown> = {};
+    const twice: Violation[] = [];
+    const names = new Set<string>();
+    for (const [key, value] of Object.entries(json)) {
+      const field = fields.get(key);
+      if (!field || value === null) continue;
+      const { name, localName } = field;
+      if (names.has(name)) twice.push({ field: name, message: "must be set once" });
+      names.add(name);
+      try {
+        const message = fromJson(input, { [key]: value } as JsonObject, options);
+        taken[localName] = (message as unknown as Record<string, unknown>)[localName];
+      } catch {
+        refused[name] = value;
+      }
+    }
+    if (twice.length === 0 && Object.keys(refused).length === 0) return undefined;
+    const { message, violations } = decode(refused);
+    violations.push(...twice);
+    return {
+      message: { ...message, ...taken },
+      ...(violations.length > 0 && { defect: invalidFields(violations) }),
+    };
+  };
+}
+
+const options = { ignoreUnknownFields: true };
+
+/**
+ * The first message of a body, unpacked.
+ * @param parts of the body, as far as it was read
+ * @param header of the request
+ * @param whole whether the body is the message, without an envelope
+ * @returns `undefined` if it can't be had
+ */
+export async function messageIn(
+  parts: readonly Uint8Array[],
+  header: Headers,
+  whole: boolean,
+): Promise<Uint8Array | undefined> {
+  const body = Buffer.concat(parts);
+  const envelope = whole ? undefined : envelopeAt(body);
+  if (!whole && !envelope) return undefined;
+  const packed = whole ? header.get("content-encoding") === "gzip" : envelope?.packed;
+  const message = envelope?.message ?? body;
+  try {
+    // The library has unpacked it before, within the limit.
+    return packed ? await compressionGzip.decompress(message, 0xffffffff) : message;
+  } catch {
+    return undefined;
+  }
+}
+
+function envelopeAt(body: Buffer): { packed: boolean; message: Buffer } | undefined {
+  if (body.length < prefixLength) return undefined;
+  const end = prefixLength + body.readUInt32BE(1);
+  if (body.length < end) return undefined;
+  return { packed: ((body[0] ?? 0) & 1) === 1, message: body.subarray(prefixLength, end) };
+}

@@ -1,0 +1,32 @@
+/** The protocols' own deadlines, where the RPC library would answer before authentication. */
+import { invalidValue, LintelError } from "../../core/errors.js";
+import { longestTimerMs } from "../../core/timers.js";
+import { timeoutIn } from "./edge/request.js";
+
+/** A deadline that Node's timers can't count would pass at once. It is as good as none. */
+export function dropEndlessTimeout(header: Headers): void {
+  if (grpcTimeout(header) === undefined) header.delete("grpc-timeout");
+  if (Number(header.get("connect-timeout-ms")) > longestTimerMs)
+    header.delete("connect-timeout-ms");
+}
+
+/**
+ * Takes the protocol's deadline out of the header if it can't be read.
+ * @returns what is wrong with it
+ */
+export function takeBrokenTimeout(header: Headers): LintelError | undefined {
+  const isGrpc = /^application\/grpc/i.test(header.get("content-type") ?? "");
+  const defect = isGrpc ? grpcTimeout(header) : connectDefect(header);
+  if (!(defect instanceof LintelError)) return undefined;
+  header.delete(isGrpc ? "grpc-timeout" : "connect-timeout-ms");
+  return defect;
+}
+
+const grpcTimeout = (header: Headers) =>
+  timeoutIn({ "grpc-timeout": header.get("grpc-timeout") ?? undefined });
+
+function connectDefect(header: Headers): LintelError | undefined {
+  const timeout = header.get("connect-timeout-ms");
+  if (timeout === null || /^\d{1,10}$/.test(timeout)) return undefined;
+  return invalidValue("connect-timeout-ms", "must be milliseconds in up to 10 digits");
+}

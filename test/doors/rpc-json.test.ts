@@ -1,0 +1,121 @@
+/** JSON over the RPC protocols is read, and refused, as over REST. */
+import { gzipSync } from "node:zlib";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import { describe, expect, it } from "vitest";
+import type { Handle } from "../../src/core/call.js";
+import { piece } from "../support/scripted.js";
+import { ask, jsonWires, type Told } from "./json-wires.js";
+import { hello, json, serveChat } from "./serve.js";
+
+/** Answers with the request, as it came; with `max_tokens` of 1 never. */
+const echo: Handle<"chat"> = async function* ({ request, signal }) {
+  if (request.maxTokens === 1) {
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  }
+  const { messages, stop, maxTokens, seed } = request;
+  const said = { content: messages[0]?.content, stop, maxTokens, seed: `${seed}` };
+  yield [piece(JSON.stringify(said))];
+  yield [piece("", "stop", [1, 1])];
+};
+
+/** What REST says of a body. */
+async function overRest(url: string, body: string): Promise<Told> {
+  const headers = { "content-type": "application/json", authorization: "Bearer me" };
+  const response = await fetch(`${url}/llm`, { method: "POST", headers, body });
+  const { error, detail } = await json(response);
+  const { code, message, param } = error;
+  type Detail = { loc: (string | number)[]; msg: string };
+  const pathOf = ({ loc }: Detail) =>
+    loc.slice(1).reduce((path, part) => {
+      if (typeof part === "number") return `${path}[${part}]`;
+      return path === "" ? part : `${path}.${part}`;
+    }, "");
+  const fields = Array.isArray(detail) ? detail.map((d: Detail) => `${pathOf(d)}: ${d.msg}`) : [];
+  return { code, message, param: param ?? undefined, fields };
+}
+
+const messages = '"messages":[{"role":"user","content":"hi"}]';
+
+describe.each(jsonWires)("$name", (wire) => {
+  it.each([
+    ["a field of the wrong type", `{${messages},"top_k":"x"}`],
+    ["one with a lone surrogate", `{${messages},"top_k":"\\ud800"}`],
+    ["several, and rules broken beside them", `{${messages},"top_k":"x","seed":1.5,"top_p":9}`],
+    ["no messages, and a field", '{"top_k":"x"}'],
+    ["inside of a message", '{"messages":[{"role":7},{"role":"king"}],"temperature":9}'],
+    ["a message that is none", '{"messages":[5]}'],
+    ["numbers that no field holds", `{${messages},"seed":1e30,"max_tokens":3000000000}`],
+    ["no JSON", '{"messages":['],
+    ["no object", "[]"],
+    ["nothing", ""],
+  ])("%s: told as over REST, and not without a token", async (_, body) => {
+    const { url } = await serveChat(echo);
+    const rest = await overRest(url, body);
+    const { headers: _headers, ...told } = await ask(wire, url, body);
+    expect(told).toEqual(rest);
+    const stranger = await ask(wire, url, body, { authorization: "none" });
+    expect(stranger.code).toBe("invalid_token");
+  });
+
+  it("what is compressed, too", async () => {
+    const { url } = await serveChat(echo);
+    const body = `{${messages},"top_k":"x"}`;
+    const packed = gzipSync(body);
+    const told = await wire.send(url, wire.enveloped ? encodeEnvelope(1, packed) : packed, {
+      authorization: "Bearer me",
+      [wire.encoding]: "gzip",
+    });
+    expect(told.fields).toEqual((await overRest(url, body)).fields);
+  });
+
+  it("fields that protobuf's JSON form spells otherwise are not at fault", async () => {
+    const { url } = await serveChat(echo);
+    const told = await ask(wire, url, `{${messages},"maxTokens":"5","seed":"7","top_p":"x"}`);
+    expect(told.fields).toEqual(["top_p: must be a finite number"]);
+    const twice = await ask(wire, url, `{${messages},"maxTokens":5,"max_tokens":6}`);
+    expect(twice.fields).toEqual(["max_tokens: must be set once"]);
+  });
+
+  it("what REST takes is served, by its deadline", async () => {
+    const { url } = await serveChat(echo);
+    const body = `{"messages":[{"role":"user","content":"a\\ud800"}],"stop":"x","max_tokens":"5"}`;
+    const { code, json: answer } = await ask(wire, url, body);
+    expect(code).toBe("ok");
+    const said = { content: "a\ufffd", stop: ["x"], maxTokens: 5, seed: "undefined" };
+    const [choice] = JSON.parse(answer ?? "").choices;
+    expect(JSON.parse((choice.message ?? choice.delta).content)).toEqual(said);
+    const waits = body.replace('"5"', '"1"');
+    const late = await ask(wire, url, waits, { "grpc-timeout": "1m", "connect-timeout-ms": "1" });
+    expect(late.code).toBe("timeout");
+  });
+
+  it.each(["soon", "-1"])("a deadline of %s", async (deadline) => {
+    const { url } = await serveChat(echo);
+    const name = wire.encoding.startsWith("grpc") ? "grpc-timeout" : "connect-timeout-ms";
+    for (const more of ["", ',"top_k":"x"']) {
+      const body = `{${messages}${more}}`;
+      const told = await ask(wire, url, body, { [name]: deadline });
+      if (more) expect(told.code).toBe("invalid_fields");
+      else expect(told).toMatchObject({ code: "invalid_value", param: name });
+      const stranger = await ask(wire, url, body, { [name]: deadline, authorization: "none" });
+      expect(stranger.code).toBe("invalid_token");
+    }
+  });
+
+  it.each([';charset="utf-8"', " ; charset=utf-8", ";", "; foo=bar", "; charset=UTF8"])(
+    "the type with %j",
+    async (more) => {
+      const { url } = await serveChat(echo);
+      const spelled = Object.assign(Object.create(wire), { type: wire.type + more });
+      expect((await ask(spelled, url, `{${messages}}`)).code).toBe("ok");
+    },
+  );
+});
+
+it("Connect's 401 says what is asked for", async () => {
+  const { post } = await serveChat(echo);
+  const path = "/lintel.v1.ChatService/Complete";
+  const response = await post(path, hello(), { authorization: "none" });
+  expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  expect(await response.json()).toMatchObject({ code: "unauthenticated" });
+});
