@@ -2,7 +2,7 @@
 
 import { cors as rpcCors } from "@connectrpc/connect";
 import cors from "@fastify/cors";
-import fastify, { type FastifyInstance } from "fastify";
+import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { LintelError } from "../core/errors.js";
 import { requestIdOf } from "../core/request-id.js";
 import { fromFastify } from "../doors/json/error.js";
@@ -73,18 +73,29 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
       strictPreflight: false,
     });
   }
+  // Before bodies are read: what is wrong with one is not what to say of a path that takes none.
+  app.addHook("onRequest", (request, reply, done) => {
+    const error =
+      withoutHost(request.raw) ?? (request.is404 ? notServed(request, paths) : undefined);
+    if (error) sendFailure(reply, error);
+    else done();
+  });
   app.setErrorHandler((error, _request, reply) =>
     sendFailure(reply, fromFastify(error, bodyLimit)),
   );
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split("?", 1)[0] ?? "/";
-    const allowed = paths.methodsOf(path);
-    if (allowed.length === 0) {
-      return sendFailure(reply, new LintelError("not_found", "there is nothing at this path"));
-    }
-    const allow = allowed.join(", ");
-    const message = `this path takes ${allow}`;
-    return sendFailure(reply, new LintelError("method_not_allowed", message, { allow }));
-  });
   return app;
+}
+
+/** HTTP/1.1 asks for this refusal; Node's own has no body and no id. */
+function withoutHost({ httpVersion, headers }: FastifyRequest["raw"]): LintelError | undefined {
+  if (httpVersion !== "1.1" || headers.host !== undefined) return undefined;
+  return new LintelError("invalid_value", "the request has no Host header");
+}
+
+/** Nothing is at the path, or it takes other methods. */
+function notServed({ url }: FastifyRequest, paths: Paths): LintelError {
+  const allowed = paths.methodsOf(url.split("?", 1)[0] ?? "/");
+  if (allowed.length === 0) return new LintelError("not_found", "there is nothing at this path");
+  const allow = allowed.join(", ");
+  return new LintelError("method_not_allowed", `this path takes ${allow}`, { allow });
 }

@@ -1,5 +1,6 @@
 /** The HTTP/1 side. */
 import { createServer, type RequestListener, type Server } from "node:http";
+import { serveUnexpected } from "./expectation.js";
 import { refuse } from "./failure.js";
 import { closeWaiting } from "./pipeline.js";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
@@ -18,10 +19,13 @@ export function createHttp1Side(
       maxHeaderSize: limits.maxHeaderBytes,
       connectionsCheckingInterval: Math.ceil(Math.min(timeouts.headers, timeouts.request) / 4),
       noDelay: true,
+      // The app looks for it, and says what is missing.
+      requireHostHeader: false,
     },
     handler,
   );
   server.on("clientError", refuse);
+  serveUnexpected(server);
   closeWaiting(server);
   // Node enforces these timeouts only on a server that it takes to be listening.
   server.emit("listening");

@@ -9,7 +9,8 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { StreamHandler } from "../doors/door.js";
+import { type StreamHandler } from "../doors/door.js";
+import { serveUnexpected } from "./expectation.js";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
 import { endStalledStreams } from "./stalled.js";
 
@@ -59,6 +60,7 @@ export function createHttp2Side(
     if (closing) session.close();
   });
   server.on("request", handler);
+  serveUnexpected(server);
   // Node makes a request and a response of every stream as soon as anybody listens for
   // requests. A stream that is taken here is spared that.
   const emit = server.emit.bind(server) as (...args: unknown[]) => boolean;

@@ -44,6 +44,24 @@ describe("the app", () => {
     }
   });
 
+  it.each(["application/json", "text/plain", "application/xml"])(
+    "says 404 and 405 whatever the body, of type %s",
+    async (type) => {
+      const a = await app({ bodyLimit: 10 });
+      for (const payload of ["{", "x".repeat(11)]) {
+        const asked = { headers: { "content-type": type }, payload };
+        const answers = await Promise.all([
+          a.inject({ url: "/nope", method: "POST", ...asked }),
+          a.inject({ url: "/hello", method: "PUT", ...asked }),
+        ]);
+        expect(answers.map((r) => [r.statusCode, r.json().error.code, r.headers.allow])).toEqual([
+          [404, "not_found", undefined],
+          [405, "method_not_allowed", "GET, HEAD"],
+        ]);
+      }
+    },
+  );
+
   it("takes over a request id that can stand in a header, and no other", async () => {
     const a = await app();
     const of = async (id: string) =>

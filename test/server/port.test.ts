@@ -122,6 +122,32 @@ describe("one port", () => {
   });
 });
 
+describe("what Node would refuse without a word", () => {
+  it("an expectation that nobody knows is passed over, by both protocols", async () => {
+    const { url, port } = await serve();
+    const headers = { expect: "a miracle" };
+    expect(await http1({ port, path: "/hello", headers })).toMatchObject({ body: "hello" });
+    expect(await http2(session(url), headers)).toMatchObject({ body: "hello" });
+  });
+
+  it("HTTP/1.1 without a Host is refused in the contract's words, HTTP/1.0 is served", async () => {
+    const { port } = await serve();
+    const ask = async (version: string) => {
+      const socket = tcp(port);
+      const text = ended(socket);
+      socket.write(`GET /hello HTTP/${version}\r\nconnection: close\r\n\r\n`);
+      return (await text).split("\r\n\r\n");
+    };
+    const [head, body] = await ask("1.1");
+    expect(head).toMatch(/^HTTP\/1.1 400 /);
+    expect(head).toContain("x-request-id: ");
+    expect(JSON.parse(body ?? "")).toMatchObject({
+      error: { code: "invalid_value", message: "the request has no Host header" },
+    });
+    expect((await ask("1.0"))[1]).toBe("hello");
+  });
+});
+
 describe("a Unix socket", () => {
   const folder = async () => {
     const path = await mkdtemp(join(tmpdir(), "lintel-"));
