@@ -31,6 +31,7 @@ async function both(): Promise<Lintel> {
             [said, ""],
             ["", "length"],
           ] as const) {
+            if (finishReason) warnings.push("a late note");
             yield [
               {
                 ...{ $typeName: "lintel.v1.LLMResponse", id: "", model: "", created: 0 },
@@ -45,9 +46,10 @@ async function both(): Promise<Lintel> {
             ];
           }
         },
-        async *streamTextToImage({ request }) {
+        async *streamTextToImage({ request, warnings }) {
           const { width = 0, height = 0, seed = 0n } = request;
           yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2 })];
+          warnings.push("a late word");
           const png = picture(width, height, Number(seed));
           yield [imageEvent(0, inlineImage(png, Number(seed))), doneEvent([])];
         },
@@ -72,11 +74,11 @@ it("streams and answers chats, with usage, warnings and errors", async () => {
   expect(whole).toMatchObject({
     choices: [{ message: { content: "hello" }, finish_reason: "length" }],
     usage_estimated: true,
-    warnings: ["a note"],
+    warnings: ["a note", "a late note"],
   });
   const events = await (await post(front, "/llm", { ...request, stream: true })).text();
   expect(events).toContain('"content":"hello"');
-  expect(events).toContain('"warnings":["a note"]');
+  expect(events).toContain('"warnings":["a note","a late note"]');
   expect(events.trimEnd().endsWith("data: [DONE]")).toBe(true);
   const messages = chatRequest({}).messages.map(({ role }) => ({ role, content: "fail" }));
   const refused = await post(front, "/llm", { model: "m", messages });
@@ -95,7 +97,11 @@ it("fetches images and stores them anew, pixel by pixel", async () => {
   };
   const answer = (await (await post(front, "/text-to-image", request)).json()) as {
     images: { url: string; seed: number }[];
+    warnings: string[];
   };
+  expect(answer.warnings).toContain("a late word");
+  const streamed = await (await post(front, "/text-to-image", { ...request, stream: true })).text();
+  expect(streamed).toMatch(/"type":"done".*"a late word"/);
   expect(answer.images).toHaveLength(2);
   for (const [i, { url, seed }] of answer.images.entries()) {
     expect(seed).toBe(i === 0 ? 4294967295 : 0);

@@ -132,6 +132,11 @@ export class Attempt {
     if (this.#probe) endpoint.answered(now);
     this.#probe = false;
     for (const warning of this.#warnings) warn(this.#call.warnings, warning);
+    // The last chunk of a stream may warn, too, and nothing is looked at between steps.
+    this.#warnings.push = (...said) => {
+      for (const warning of said) warn(this.#call.warnings, warning);
+      return this.#call.warnings.length;
+    };
     const { betweenTokens } = this.#timeouts;
     if (!this.#streams || betweenTokens === undefined) return;
     this.#timer = this.#clock.after(betweenTokens, () => void this.#silent());
