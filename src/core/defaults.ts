@@ -1,5 +1,5 @@
 /** The contract's defaults, and what counts as "not set". */
-import type { DescField } from "@bufbuild/protobuf";
+import { type DescField, ScalarType } from "@bufbuild/protobuf";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 
@@ -26,4 +26,12 @@ export function defaultOf({ parent, localName }: DescField): unknown {
   const defaults: Readonly<Record<string, unknown>> =
     parent.typeName === "lintel.v1.LLMRequest" ? chatDefaults : imageDefaults;
   return defaults[localName];
+}
+
+/** What a field has when it is not set: its default, or what means just that; `undefined`: nothing. */
+export function impliedBy(field: DescField): unknown {
+  const fallback = defaultOf(field);
+  if (fallback !== undefined) return fallback;
+  if (field.name === "seed") return -1n;
+  return field.scalar === ScalarType.BOOL ? false : undefined;
 }

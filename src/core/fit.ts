@@ -2,11 +2,11 @@
  * Makes a request fit one model: what the model does not support is dropped or
  * refused, and every default is filled in.
  */
-import { type DescField, ScalarType } from "@bufbuild/protobuf";
+import type { DescField } from "@bufbuild/protobuf";
 import { type LLMRequest, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { type TextToImageRequest, TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import { chatDefaults, defaultOf } from "./defaults.js";
+import { chatDefaults, impliedBy } from "./defaults.js";
 import { invalidFields, LintelError } from "./errors.js";
 import { multipleOf } from "./rules.js";
 import type { Bound, Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
@@ -46,18 +46,12 @@ function parametersOf(fields: readonly DescField[]): Parameter[] {
     .map((field) => ({
       name: field.name,
       key: field.localName,
-      fallback: defaultOf(field) ?? implied(field),
+      fallback: impliedBy(field),
       // A chat's seed is a wish everywhere; a picture's seed is the picture.
       changes:
         changing.has(field.name) && !(field.name === "seed" && field.parent === LLMRequestSchema),
       multipleOf: multipleOf(field),
     }));
-}
-
-/** What a field without a default of the contract has when it is not set. */
-function implied(field: DescField): unknown {
-  if (field.name === "seed") return -1n;
-  return field.scalar === ScalarType.BOOL ? false : undefined;
 }
 
 const parameters = {

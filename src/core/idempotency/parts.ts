@@ -4,6 +4,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { Call } from "../call.js";
+import { impliedBy } from "../defaults.js";
 import { type MethodName, methods, type Output } from "../methods.js";
 
 /** What a repetition tells its caller and the log besides the messages. */
@@ -45,13 +46,27 @@ export function decodeStep(method: MethodName, part: Uint8Array): Output<MethodN
   return messages;
 }
 
-/** Names a request: method and message. */
+/** Names a request: method, and what its message sets. */
 export function printOf(call: Call): string {
   const schema = methods[call.method].input as DescMessage;
   return createHash("sha256")
     .update(`${call.method}\n`)
-    .update(toBinary(schema, call.request as Message))
+    .update(toBinary(schema, withoutDefaults(call.request as Message, schema)))
     .digest("base64url");
+}
+
+/** The message without fields that equal their default, which count as not set. */
+function withoutDefaults(message: Message, { fields }: DescMessage): Message {
+  const values: Message & Record<string, unknown> = { ...message };
+  for (const field of fields) {
+    const { name, localName, proto } = field;
+    const value = values[localName];
+    // All others are not written where they are zero.
+    if (!proto.proto3Optional) continue;
+    if (value === impliedBy(field) || (name === "top_k" && value === 0))
+      values[localName] = undefined;
+  }
+  return values;
 }
 
 /** Names a key of a caller. */

@@ -130,6 +130,42 @@ export function idempotencyContract(
       expect(backend.asked).toHaveLength(1);
     });
 
+    it("takes a field that equals its default for one that is not set", async () => {
+      const { backend, cores } = replicas({ chat: says("a"), streamTextToImage: paints(2) });
+      const sameChats = [
+        { temperature: 0.7, maxTokens: 256, topP: 1, topK: -1, seed: -1n, model: "", stop: [] },
+        { topK: 0 },
+      ];
+      const samePictures = [
+        { height: 576, width: 1024, guidanceScale: 7.5, safetyCheck: true, seed: -1n },
+        { numInferenceSteps: 50, includePreviews: false },
+      ];
+      const table = [
+        ["chat", chat, sameChats],
+        ["textToImage", draw, samePictures],
+      ] as const;
+      for (const [method, request, same] of table) {
+        const idempotencyKey = newKey();
+        await outcome(cores[0], method, request, { idempotencyKey });
+        for (const more of same) {
+          const again = await outcome(
+            cores[1],
+            method,
+            { ...request, ...more },
+            { idempotencyKey },
+          );
+          expect(again.metadata.get("idempotent-replayed")).toBe("true");
+        }
+      }
+      expect(backend.asked).toHaveLength(2);
+      const idempotencyKey = newKey();
+      await outcome(cores[0], "chat", chat, { idempotencyKey });
+      for (const more of [{ temperature: 0 }, { topK: 1 }, { seed: 0n }]) {
+        const other = await outcome(cores[1], "chat", { ...chat, ...more }, { idempotencyKey });
+        expect(other.code).toBe("invalid_value");
+      }
+    });
+
     it("waits for a first answer that still runs, and follows it", async () => {
       const { open, handle } = gated("a", "b", "c");
       const { backend, cores } = replicas({ chat: handle });
