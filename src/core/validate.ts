@@ -25,7 +25,7 @@ export function validate(settings: CoreSettings): Middleware {
     const undecoded = new Set(violations.map((v) => v.field));
     const found: Violation[] = [];
     checks[call.method](call.request, "", found);
-    // A field that could not be decoded looks missing to the rules.
+    // A field that could not be decoded looks missing to the rules; a list keeps its items' places.
     for (const v of found) if (!isWithin(v.field, undecoded)) violations.push(v);
     if (violations.length > 0) throw invalidFields(violations);
     return next(isImage(call) ? withLoras(call, loras?.max) : call);
@@ -54,12 +54,11 @@ function withLoras(call: ImageCall, most: number | undefined): Call {
   return { ...call, request: { ...request, loras, prompt, negativePrompt } };
 }
 
-/** Whether a field, or what contains it, or a part of it, is among `fields`, of which an error has few. */
+/** Whether a field, or what it is a part of, is among `fields`, of which an error has few. */
 function isWithin(field: string, fields: ReadonlySet<string>): boolean {
   for (const other of fields) {
     if (field === other || field.startsWith(`${other}.`) || field.startsWith(`${other}[`))
       return true;
-    if (other.startsWith(`${field}[`) || other.startsWith(`${field}.`)) return true;
   }
   return false;
 }

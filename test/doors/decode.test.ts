@@ -41,6 +41,15 @@ describe("JSON to messages", () => {
     expect(toBinary(LLMRequestSchema, message)).toEqual(toBinary(LLMRequestSchema, expected));
   });
 
+  test("what is beyond every number of a picture is told as any number that it does not take", () => {
+    const { violations } = image({ width: 1e300, seed: -1e300, num_inference_steps: 2 ** 40 });
+    expect(violations).toEqual([
+      { field: "width", message: "must be a multiple of 8 from 64 to 2048" },
+      { field: "seed", message: "must be from -1 to 4294967295" },
+      { field: "num_inference_steps", message: "must be from 1 to 150" },
+    ]);
+  });
+
   test.each([
     ["messages", "5", "must be an array"],
     ["messages", "{}", "must be an array"],
@@ -55,12 +64,12 @@ describe("JSON to messages", () => {
     ["max_tokens", '"5"', "must be an integer"],
     ["max_tokens", "1e400", "must be an integer"],
     ["max_tokens", "[5]", "must be an integer"],
-    ["max_tokens", "2147483648", "must be an integer from -2147483648 to 2147483647"],
-    ["max_tokens", "1e300", "must be an integer from -2147483648 to 2147483647"],
-    ["top_k", "-2147483649", "must be an integer from -2147483648 to 2147483647"],
+    ["max_tokens", "2147483648", "must be from 1 to 2147483647"],
+    ["max_tokens", "1e300", "must be from 1 to 2147483647"],
+    ["top_k", "-2147483649", "must be from -1 to 2147483647"],
     ["seed", "0.5", "must be an integer"],
-    ["seed", "9007199254740993", "must be an integer from -9007199254740991 to 9007199254740991"],
-    ["seed", "1e30", "must be an integer from -9007199254740991 to 9007199254740991"],
+    ["seed", "9007199254740993", "must be from -1 to 4294967295"],
+    ["seed", "1e30", "must be from -1 to 4294967295"],
     ["stop", "5", "must be an array of strings, or a string"],
   ])("%s: %s is refused", (field, value, message) => {
     const { violations, message: decoded } = chat(JSON.parse(`{"${field}":${value}}`));

@@ -281,6 +281,8 @@ describe("decisions 6: POST /v1/images/generations", () => {
     [422, "size", { size: "64x64", height: 128 }],
     [422, "n", { n: 1, num_images_per_prompt: 2 }],
     [422, "model", { model: "image-1", model_id: "image-2" }],
+    [422, "model", { model: false }],
+    [422, "model", { model: 0 }],
     [422, "size", { size: "big" }],
     [422, "size", { size: "63x64" }],
     [422, "size", { size: 64 }],

@@ -364,6 +364,16 @@ describe("decisions 4: errors", () => {
     }
   });
 
+  test("422: a list that is too long and has an item of the wrong type has both faults", async () => {
+    const server = await serveChat(says("Hi"));
+    const response = await server.post("/llm", hello({ stop: [1, "a", "", "c", "d"] }));
+    expect((await json(response)).detail).toEqual([
+      { loc: ["body", "stop", 0], msg: "must be a string", type: "value_error" },
+      { loc: ["body", "stop"], msg: "number of items must be from 0 to 4", type: "value_error" },
+      { loc: ["body", "stop", 2], msg: "must not be empty", type: "value_error" },
+    ]);
+  });
+
   test("all but 422: error and detail.msg", async () => {
     const server = await serveChat(says("Hi"));
     const response = await server.post("/llm", hello({ model: "none" }));

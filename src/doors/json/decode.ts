@@ -12,6 +12,8 @@ import {
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { describeRange } from "../../core/range.js";
+import { rangeOf } from "../../core/rules.js";
 import { isHopeless } from "../../core/violations.js";
 
 /** What became of a JSON object. */
@@ -129,10 +131,10 @@ function readerOf(type: ScalarType, field: DescField): Read {
         "must be a finite number",
       );
     case ScalarType.INT32:
-      return integer(-(2 ** 31), 2 ** 31 - 1, (v) => v + 0);
+      return integer(field, -(2 ** 31), 2 ** 31 - 1, (v) => v + 0);
     case ScalarType.INT64:
       // Further integers are not exact in JSON.
-      return integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, BigInt);
+      return integer(field, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, BigInt);
     default:
       throw new Error(`${field}: the JSON doors can't decode scalars of type ${type}`);
   }
@@ -147,12 +149,20 @@ function typed(convert: (value: unknown) => unknown, message: string): Read {
   };
 }
 
-function integer(min: number, max: number, convert: (value: number) => number | bigint): Read {
+/** What is beyond the type is told as what is beyond the contract's range, where that has an end. */
+function integer(
+  field: DescField,
+  min: number,
+  max: number,
+  convert: (value: number) => number | bigint,
+): Read {
+  const { min: lowest = min, max: greatest = max, ...range } = rangeOf(field) ?? {};
+  const allowed = describeRange({ ...range, min: lowest, max: greatest });
   return (value, path, into) => {
     if (!Number.isInteger(value)) {
       into.push({ field: path, message: "must be an integer" });
     } else if ((value as number) < min || (value as number) > max) {
-      into.push({ field: path, message: `must be an integer from ${min} to ${max}` });
+      into.push({ field: path, message: `must be ${allowed}` });
     } else {
       return convert(value as number);
     }

@@ -37,7 +37,7 @@ export function readImage(json: JsonObject): ImageRequest {
   const refused = checkParameters(json, imageParameters, warnings);
   const size = sizeOf(json.size);
   const { changed, names, clashes } = merge(json, {
-    model_id: json.model || undefined,
+    model_id: json.model === "" ? undefined : json.model,
     num_images_per_prompt: json.n,
     width: size?.width,
     height: size?.height,
