@@ -86,6 +86,8 @@ class Stream implements AsyncIterator<Batch> {
   #bytes = 0;
   #usageEstimated = false;
   #warnings: readonly string[] = [];
+  /** Half of a character, whose other half comes with the next piece. */
+  #half = "";
   #done = false;
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
@@ -122,22 +124,37 @@ class Stream implements AsyncIterator<Batch> {
     if (message.warnings.length > 0) this.#warnings = message.warnings;
     const choice = message.choices[0];
     if (!choice) return;
-    const text = choice.delta?.content ?? "";
-    if (text !== "") {
-      this.#bytes += Buffer.byteLength(text);
-      out.push(response(this.#stamp, noUsage, deltaChoice(text, "")));
-    }
+    const text = this.#whole(choice.delta?.content ?? "");
+    if (text !== "") this.#say(text, out);
     if (choice.finishReason) this.#finishReason = choice.finishReason;
+  }
+
+  #say(text: string, out: LLMResponse[]): void {
+    this.#bytes += Buffer.byteLength(text);
+    out.push(response(this.#stamp, noUsage, deltaChoice(text, "")));
+  }
+
+  /** Text that ends with a character, not in the middle of one: UTF-8 has no halves. */
+  #whole(text: string): string {
+    if (text === "") return text;
+    const all = this.#half === "" ? text : this.#half + text;
+    const last = all.charCodeAt(all.length - 1);
+    const open = last >= 0xd800 && last <= 0xdbff;
+    this.#half = open ? all.slice(-1) : "";
+    return open ? all.slice(0, -1) : all;
   }
 
   #last(): Step {
     this.#done = true;
     if (this.#finishReason === "") throw cutShort();
+    const out: LLMResponse[] = [];
+    if (this.#half !== "") this.#say(this.#half, out);
     const { usage, estimated } = settle(this.#call, this.#usage, this.#bytes, this.#usageEstimated);
     const last = response(this.#stamp, usage, deltaChoice("", finishReasonOf(this.#finishReason)));
     last.usageEstimated = estimated;
     last.warnings = merged(this.#call.warnings, this.#warnings);
-    return { done: false, value: [last] };
+    out.push(last);
+    return { done: false, value: out };
   }
 }
 

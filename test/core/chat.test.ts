@@ -47,6 +47,14 @@ describe("decisions 1: completions", () => {
     expect(all.map((m) => m.choices[0]?.delta?.content)).toEqual(["all at once", ""]);
   });
 
+  it("characters that a model server cuts in two are put together, a half is not lost", async () => {
+    const cut = says("a\ud83d", "\ude00", "b", "\ud83d", "\ude00\ud83d");
+    const all = await run(coreOf([scripted({ chat: cut }, models)]), "chat", hello);
+    const texts = all.map((m) => m.choices[0]?.delta?.content);
+    expect(texts).toEqual(["a", "\u{1f600}", "b", "\u{1f600}", "\ud83d", ""]);
+    expect(all.at(-1)?.choices[0]?.finishReason).toBe("stop");
+  });
+
   it("a stream that ends upstream without a finish reason is an upstream failure", async () => {
     const chat = async function* () {
       yield [piece("a")];
