@@ -9,7 +9,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import { type StreamHandler } from "../doors/door.js";
+import type { StreamHandler } from "../doors/door.js";
 import { serveUnexpected } from "./expectation.js";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
 import { endStalledStreams } from "./stalled.js";
