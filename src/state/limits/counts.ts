@@ -125,6 +125,8 @@ class SlidingCount implements Count {
 export class CalendarCount implements Count {
   readonly #kind: BudgetPeriod;
   #period: Period = { start: 0, end: 0 };
+  /** When the period came, by the clock that is never set. */
+  #came = Number.NEGATIVE_INFINITY;
   #used = 0;
 
   constructor(kind: BudgetPeriod) {
@@ -145,9 +147,13 @@ export class CalendarCount implements Count {
   }
 
   advance(now: Moment): void {
-    // A clock that was set back does not bring a new period.
-    if (now.wall < this.#period.end) return;
+    const { start, end } = this.#period;
+    // A clock that was set back brings no new count. A little: this period goes on. By more than a
+    // period: it would never end, so what was counted counts in the one that the clock says.
+    if (now.wall >= start - (end - start) && now.wall < end) return;
     this.#period = periodAt(this.#kind, now.wall);
+    if (now.wall < start) return;
+    this.#came = now.steady;
     this.#used = 0;
   }
 
@@ -161,7 +167,7 @@ export class CalendarCount implements Count {
   }
 
   correct(more: number, then: Moment): void {
-    if (more > 0 || then.wall >= this.#period.start) this.#used = Math.max(0, this.#used + more);
+    if (more > 0 || then.steady >= this.#came) this.#used = Math.max(0, this.#used + more);
   }
 
   standing(limit: number, now: Moment): Standing {

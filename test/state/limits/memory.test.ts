@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Claim, Counter } from "../../../src/core/limits/store.js";
 import { memoryLimits } from "../../../src/state/limits/memory.js";
 import { limitContract } from "./contract.js";
@@ -71,4 +71,60 @@ it("counts a minute, and the days of the calendar, where the clock is set", () =
   expect([granted(images), granted(images), granted(images)]).toEqual([true, true, false]);
   clock.wall += 86_400_000;
   expect([granted(calls), granted(images)]).toEqual([false, true]);
+});
+
+describe("a budget, after the clock was set back", () => {
+  const noon = Date.UTC(2026, 4, 5, 12);
+  const hour = 3_600_000;
+  const perDay: Counter = {
+    key: "caller:alice:spend",
+    span: { type: "calendar", period: "day" },
+    limit: 10,
+    estimated: true,
+  };
+  const opened = () => {
+    const clock = { wall: noon, steady: 0 };
+    return { clock, store: memoryLimits({ clock: () => clock.wall, steady: () => clock.steady }) };
+  };
+  const reserved = (store: ReturnType<typeof memoryLimits>, amount: number) => {
+    const verdict = store.reserve([{ counter: perDay, amount }]);
+    if (!verdict.granted) throw new Error("refused");
+    return verdict.reservation;
+  };
+
+  it.each([
+    ["over midnight", 13 * hour],
+    ["by a year", 365 * 24 * hour],
+  ])("%s: reservations are given back", (_words, back) => {
+    const { clock, store } = opened();
+    store.settle(reserved(store, 2), [2]);
+    clock.wall -= back;
+    for (let i = 0; i < 20; i++) {
+      clock.steady += 1000;
+      store.settle(reserved(store, 8), [0]);
+    }
+    expect(store.reserve([{ counter: perDay, amount: 9 }]).granted).toBe(false);
+  });
+
+  it("by a year: it begins anew when the day of then is over", () => {
+    const { clock, store } = opened();
+    store.settle(reserved(store, 10), [10]);
+    clock.wall -= 365 * 24 * hour;
+    const refused = store.reserve([{ counter: perDay, amount: 1 }]);
+    expect(refused).toMatchObject({ granted: false, waitMs: 12 * hour });
+    clock.wall += 12 * hour;
+    clock.steady += 12 * hour;
+    reserved(store, 10);
+  });
+
+  it("what was counted in a period that is over is not given back to the next", () => {
+    const { clock, store } = opened();
+    const before = reserved(store, 10);
+    clock.wall += 24 * hour;
+    clock.steady += 24 * hour;
+    reserved(store, 10);
+    clock.wall -= 2 * hour;
+    store.settle(before, [0]);
+    expect(store.reserve([{ counter: perDay, amount: 1 }]).granted).toBe(false);
+  });
 });
