@@ -35,13 +35,13 @@ export interface State {
   /** Where records of calls go, and what they come to. */
   readonly usage?: UsageSink &
     UsageHistory & {
-      /** Whether records wait for the database, or can't be written at all. */
+      /** Whether the database can't be reached, or the disk not be written to. */
       readonly away: boolean;
-      /** How often they began to. */
+      /** How often one of them began to be away. */
       readonly outages: number;
-      /** Records that can't be written now. */
-      readonly lost: number;
-      /** Records that could not be written since the start. */
+      /** Records that are only in memory: the disk does not take them. */
+      readonly unwritten: number;
+      /** Records that neither took, since the start. */
       readonly lostTotal: number;
     };
   /** Begins what happens in the background; called once callers can be answered. */
@@ -123,13 +123,13 @@ function openUsage(
       });
     },
     get away() {
-      return shipper.away || journal.lost > 0;
+      return shipper.away || journal.failing;
     },
     get outages() {
-      return shipper.outages;
+      return shipper.outages + journal.outages;
     },
-    get lost() {
-      return journal.lost;
+    get unwritten() {
+      return journal.held.size;
     },
     get lostTotal() {
       return journal.lostTotal;

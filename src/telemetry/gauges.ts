@@ -13,7 +13,9 @@ export interface Sources {
   /** The database, as far as tokens are concerned. */
   readonly tokens?: Outages | undefined;
   /** The database, as far as usage is concerned. */
-  readonly usage?: (Outages & { readonly lost: number; readonly lostTotal: number }) | undefined;
+  readonly usage?:
+    | (Outages & { readonly unwritten: number; readonly lostTotal: number })
+    | undefined;
 }
 
 /** How a database is. */
@@ -102,13 +104,13 @@ export function gauges(sources: Sources): Metric[] {
     gauge(
       "lintel.usage.unwritten",
       "{record}",
-      "Records of calls that can't be written now, not even to the disk.",
-      usage ? one(usage.lost) : [],
+      "Records of calls that are only in memory: the disk does not take them.",
+      usage ? one(usage.unwritten) : [],
     ),
     counter(
       "lintel.usage.lost",
       "{record}",
-      "Records of calls that could not be written.",
+      "Records of calls that neither the disk nor the database took.",
       usage ? one(usage.lostTotal) : [],
     ),
     ...ofProcess(),

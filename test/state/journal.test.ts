@@ -22,6 +22,7 @@ import {
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { Journal } from "../../src/state/journal/journal.js";
 import { Shipper, type ShipperSettings } from "../../src/state/journal/shipper.js";
+import { FakeClock } from "../support/clock.js";
 import { linesOf, record } from "./record.js";
 
 let home: string;
@@ -187,20 +188,19 @@ describe("the database is away", () => {
     expect(await counted()).toBe(1);
   });
 
-  test("the room on the disk is bounded: records are lost then, and that is said", async () => {
+  test("the room on the disk is bounded: records wait in memory then, and that is said", async () => {
     const { journal, shipper } = opened({ maxBytes: 1000 });
     sql.state = "away";
     await Promise.all(Array.from({ length: 10 }, () => journal.keep(record())));
     await shipper.ship();
     await journal.keep(record());
-    expect(journal.lost).toBe(1);
+    expect([journal.failing, journal.held.size]).toEqual([true, 1]);
     expect(log.error).toHaveBeenCalledTimes(1);
     sql.state = "there";
     await shipper.ship();
-    await journal.keep(record());
-    await shipper.ship();
-    expect(await counted()).toBe(11);
-    expect(log.warn).toHaveBeenCalledWith({ lost: 1 }, expect.stringContaining("some was lost"));
+    expect([await counted(), journal.held.size]).toEqual([11, 0]);
+    journal.retry();
+    expect(journal.failing).toBe(false);
   });
 });
 
@@ -217,16 +217,16 @@ test("a database that hangs does not hold up the end, and nothing is lost", asyn
 
 test("a full or broken disk does not hold calls up", async () => {
   writeFileSync(directory, "a file where the folder should be");
-  let now = 0;
-  const journal = new Journal({ directory, log, now: () => now });
+  const clock = new FakeClock();
+  const journal = new Journal({ directory, log, clock });
   await Promise.all([journal.keep(record()), journal.keep(record())]);
   await journal.keep(record());
-  expect(journal.lost).toBe(3);
+  expect(journal.held.size).toBe(3);
   expect(log.error).toHaveBeenCalledTimes(1);
   rmSync(directory);
-  now = 1000;
-  await journal.keep(record());
-  expect([journal.lost, journal.lostTotal, files().length]).toEqual([0, 3, 1]);
+  await clock.advance(1000);
+  expect([journal.held.size, journal.lostTotal]).toEqual([0, 0]);
+  expect(files().flatMap(linesIn)).toHaveLength(3);
 });
 
 test("a folder that can't be read holds nothing up, and its records arrive later", async () => {
@@ -300,13 +300,13 @@ describe("what other processes left", () => {
     );
     // It counts as what waits.
     await journal.keep(record());
-    expect(journal.lost).toBe(1);
+    expect(journal.held.size).toBe(1);
     rmSync(join(directory, stuck), { recursive: true });
     leave(`${host}.999999999`);
     await shipper.ship();
-    expect([await counted(), files()]).toEqual([2, []]);
-    await journal.keep(record());
-    expect(journal.lost).toBe(0);
+    expect([await counted(), files()]).toEqual([3, []]);
+    journal.retry();
+    expect(journal.failing).toBe(false);
   });
 
   test("one that slept so long that its file was taken over writes to a new one", async () => {

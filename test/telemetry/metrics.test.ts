@@ -146,7 +146,7 @@ describe("as Prometheus reads them", () => {
       routing: () => ({ endpoints: [], retries: { requests: 0, retries: 0, denied: 4 } }),
       limits: { state },
       tokens: { away: true, outages: 3 },
-      usage: { away: false, outages: 1, lost: 5, lostTotal: 7 },
+      usage: { away: false, outages: 1, unwritten: 5, lostTotal: 7 },
     });
     const text = open.prometheus?.() ?? "";
     expect(of(text, "lintel_store_available", '"limits"')).toEqual([0]);

@@ -3,11 +3,13 @@
  * A record is written, and with it safe from the end of this process, before
  * the last message of its call goes out; records of calls that end together
  * share a write. Nothing is synced to the disk for it: a power cut may take the
- * last seconds.
+ * last seconds. While the disk fails, records are held in memory, for the database
+ * or for the disk, whichever takes them first.
  */
 import { closeSync, ftruncateSync, openSync, rmSync, utimesSync, writeSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { Logger } from "../../core/log.js";
+import { type Logger, reasonOf } from "../../core/log.js";
+import { type Clock, systemClock, type Timer } from "../../core/routing/clock.js";
 import { atTurnsEnd } from "../../core/turn.js";
 import type { UsageRecord, UsageSink } from "../../core/usage/record.js";
 import { makeFolder } from "../directory.js";
@@ -20,8 +22,8 @@ export interface JournalSettings {
   readonly log: Logger;
   /** Called when there is something to send on. */
   readonly onWrite?: (() => void) | undefined;
-  /** Milliseconds since some moment; never goes back. Default: the process's own. */
-  readonly now?: (() => number) | undefined;
+  /** Default: the process's own. */
+  readonly clock?: Clock | undefined;
 }
 
 /** Where a new file begins, bytes: about 3000 records. */
@@ -29,6 +31,12 @@ const segmentBytes = 1024 * 1024;
 
 /** How long a disk that failed is left alone, milliseconds. */
 const retryMs = 1000;
+
+/** Most records that are held while the disk fails; about 5 MB. */
+const mostHeld = 10_000;
+
+/** Shows whether there is room where no record waits for it: empty lines, a block of a disk. */
+const probe = Buffer.alloc(4096, "\n");
 
 /** The file that is written to. */
 interface Open {
@@ -41,26 +49,42 @@ interface Open {
 /** Takes records, in this process's own files. */
 export class Journal implements UsageSink {
   readonly #settings: JournalSettings;
+  readonly #clock: Clock;
   #open: Open | undefined;
   #number = 0;
   #lines: string[] = [];
   #written: Promise<void> | undefined;
+  readonly #held = new Set<string>();
+  /** When the disk is tried again; absent while it works. */
+  #retry: Timer | undefined;
+  #outages = 0;
+  /** Since the disk failed. */
   #lost = 0;
   #lostTotal = 0;
-  #retryAt = Number.NEGATIVE_INFINITY;
   /** No room is left for more: set by who sends records on. */
   full = false;
 
   constructor(settings: JournalSettings) {
     this.#settings = settings;
+    this.#clock = settings.clock ?? systemClock;
   }
 
-  /** Records that could not be written since the last one that could. */
-  get lost(): number {
-    return this.#lost;
+  /** Whether the disk took nothing when it was tried last. */
+  get failing(): boolean {
+    return this.#retry !== undefined;
   }
 
-  /** Records that could not be written, ever. */
+  /** How often that came to be. */
+  get outages(): number {
+    return this.#outages;
+  }
+
+  /** Lines of records that are only in memory, oldest first. */
+  get held(): ReadonlySet<string> {
+    return this.#held;
+  }
+
+  /** Records that nothing took, ever. */
   get lostTotal(): number {
     return this.#lostTotal;
   }
@@ -87,17 +111,14 @@ export class Journal implements UsageSink {
     const lines = this.#lines;
     if (lines.length === 0) return;
     this.#lines = [];
-    try {
-      this.#write(Buffer.from(`${lines.join("\n")}\n`));
-    } catch (error) {
-      this.#fail(lines.length, error);
-      return;
-    }
-    if (this.#lost > 0) {
-      this.#settings.log.warn({ lost: this.#lost }, "usage can be written again; some was lost");
-      this.#lost = 0;
-    }
+    if (this.failing) this.#hold(lines);
+    else this.#write(lines);
     this.#settings.onWrite?.();
+  }
+
+  /** These lines are in the database. */
+  release(lines: Iterable<string>): void {
+    for (const line of lines) this.#held.delete(line);
   }
 
   /** Ends the file that is written to, so that it can be sent on. Never throws. */
@@ -126,23 +147,34 @@ export class Journal implements UsageSink {
     }
   }
 
-  #write(bytes: Buffer): void {
-    if (this.full) throw new Error("too much waits for the database");
-    if (this.#now() < this.#retryAt) throw new Error("the disk failed a moment ago");
-    try {
-      this.#open ??= this.#begin();
-      append(this.#open, bytes);
-    } catch (error) {
-      this.#retryAt = this.#now() + retryMs;
-      // What is whole goes on its way; the next file may be luckier.
-      this.seal();
-      throw error;
-    }
-    if (this.#open.bytes >= segmentBytes) this.seal();
+  /** Tries a disk that failed once more. Never throws. */
+  retry(): void {
+    if (!this.failing) return;
+    this.#retry?.cancel();
+    this.#retry = undefined;
+    this.#write([...this.#held], true);
   }
 
-  #now(): number {
-    return this.#settings.now?.() ?? performance.now();
+  /** No more comes, and what is held goes nowhere. */
+  end(): void {
+    this.#retry?.cancel();
+    this.#retry = undefined;
+    this.#lose(this.#held.size);
+    this.#held.clear();
+  }
+
+  /** @param again whether the disk failed before, and the lines are held */
+  #write(lines: readonly string[], again = false): void {
+    try {
+      if (this.full) throw new Error("too much waits for the database");
+      this.#open ??= this.#begin();
+      append(this.#open, lines.length > 0 ? Buffer.from(`${lines.join("\n")}\n`) : probe);
+      if (this.#open.bytes >= segmentBytes) this.seal();
+    } catch (error) {
+      this.#fail(lines, error, again);
+      return;
+    }
+    if (again) this.#recover();
   }
 
   #begin(): Open {
@@ -153,10 +185,39 @@ export class Journal implements UsageSink {
   }
 
   /** The calls go on: a full disk is not their fault. */
-  #fail(records: number, error: unknown): void {
-    const { message } = error as Error;
+  #fail(lines: readonly string[], error: unknown, again: boolean): void {
+    this.#retry = this.#clock.after(retryMs, () => this.retry());
+    // What is whole goes on its way; the next file may be luckier.
+    this.seal();
+    if (again) return;
+    this.#outages++;
+    this.#settings.log.error(
+      { error: reasonOf(error) },
+      "usage can't be written to the disk; records wait in memory for it, or for the database",
+    );
+    this.#hold(lines);
+  }
+
+  #recover(): void {
+    const { log, onWrite } = this.#settings;
+    if (this.#lost === 0) log.info({}, "usage can be written again");
+    else log.warn({ lost: this.#lost }, "usage can be written again; some was lost");
+    this.#lost = 0;
+    this.#held.clear();
+    onWrite?.();
+  }
+
+  #hold(lines: readonly string[]): void {
+    const room = Math.max(0, mostHeld - this.#held.size);
+    for (const line of lines.slice(0, room)) this.#held.add(line);
+    this.#lose(lines.length - room);
+  }
+
+  #lose(records: number): void {
+    if (records <= 0) return;
+    const { log } = this.#settings;
     if (this.#lost === 0) {
-      this.#settings.log.error({ error: message }, "usage can't be written, records are lost");
+      log.error({ lost: records }, "usage can't be written anywhere, records are lost");
     }
     this.#lost += records;
     this.#lostTotal += records;

@@ -105,7 +105,7 @@ export class Shipper {
       this.#running = undefined;
       if (this.#closed) return;
       const { journal, shipMs } = this.#settings;
-      const waits = journal?.current !== undefined;
+      const waits = journal?.current !== undefined || (journal?.held.size ?? 0) > 0;
       this.#schedule(this.away ? this.#pauseMs : waits ? shipMs : orphansMs);
     });
     return this.#running;
@@ -116,10 +116,12 @@ export class Shipper {
     this.#closed = true;
     clearTimeout(this.#timer);
     const { journal, closeMs } = this.#settings;
+    journal?.retry();
     journal?.seal();
     // The round that runs may not know of the file that was sealed.
     const last = (this.#running ?? Promise.resolve()).then(() => this.ship());
     await atMost(closeMs, last);
+    journal?.end();
   }
 
   #schedule(ms: number): void {
@@ -133,6 +135,7 @@ export class Shipper {
   async #round(): Promise<void> {
     const { journal, log, maxBytes } = this.#settings;
     try {
+      await this.#sendHeld();
       // While the database is away there would be a small file for each attempt.
       if (this.away) journal?.touch();
       else journal?.seal();
@@ -163,6 +166,21 @@ export class Shipper {
         () => journal.full,
       );
     journal.full = !all && (await overfull());
+  }
+
+  /**
+   * Sends what the disk does not take. First of all: the folder may not even be readable.
+   * @throws DatabaseAway if it has to wait on
+   */
+  async #sendHeld(): Promise<void> {
+    const { journal, usage, log } = this.#settings;
+    if (!journal || journal.held.size === 0) return;
+    const lines = [...journal.held];
+    // There is no file to put them aside in.
+    for (const { line, reason } of await usage.insert(lines)) {
+      log.error({ error: reason, line }, "the database does not take a record of usage");
+    }
+    journal.release(lines);
   }
 
   async #purge(): Promise<void> {
