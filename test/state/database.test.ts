@@ -1,5 +1,5 @@
 /** What every database must do, against both. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -81,7 +81,61 @@ describe.each(subjects)("%s", (name, make, missing) => {
     });
   }
 
+  if (name === "PostgreSQL") {
+    test("one that can be read only answers a gateway that starts, and takes no records", async () => {
+      const { again } = await make();
+      const before = again();
+      const made = await new DatabaseTokens(before).create({ name: "a" });
+      await new DatabaseUsage(before).insert(linesOf(record()));
+      const [{ current = "" } = {}] = await rowsOf(before, "SELECT current_database() AS current");
+      await before.run([
+        { text: `ALTER DATABASE ${current} SET default_transaction_read_only = on` },
+      ]);
+      const sql = again();
+      const tokens = new DatabaseTokens(sql);
+      expect(await tokens.find([hashToken(made?.secret ?? "")])).toMatchObject([{ name: "a" }]);
+      expect((await tokens.changes()).version).toBe(1);
+      expect(await new DatabaseUsage(sql).totals([])).toMatchObject([{ calls: 1 }]);
+      const insertion = new DatabaseUsage(sql).insert(linesOf(record()));
+      await expect(insertion).rejects.toBeInstanceOf(DatabaseAway);
+    });
+  }
+
   if (name === "SQLite") {
+    describe("its file", () => {
+      const countIn = (sql: Sql) => rowsOf(sql, "SELECT COUNT(*) AS calls FROM lintel_usage");
+      const opened = async () => {
+        const directory = join(home, String(count++));
+        const sql = open("sqlite", directory);
+        await new DatabaseUsage(sql).insert(linesOf(record()));
+        return { directory, sql };
+      };
+
+      test("moved away: nothing is written to it, no other one is made, and it may come back", async () => {
+        const { directory, sql } = await opened();
+        renameSync(directory, `${directory}-moved`);
+        mkdirSync(directory);
+        const insertion = new DatabaseUsage(sql).insert(linesOf(record()));
+        await expect(insertion).rejects.toBeInstanceOf(DatabaseAway);
+        await expect(countIn(sql)).rejects.toThrow(/file was removed/);
+        expect(readdirSync(directory)).toEqual([]);
+        rmSync(directory, { recursive: true });
+        renameSync(`${directory}-moved`, directory);
+        expect(await countIn(sql)).toEqual([{ calls: 1 }]);
+      });
+
+      test("replaced: the one that is there is used", async () => {
+        const { directory, sql } = await opened();
+        rmSync(directory, { recursive: true });
+        const other = open("sqlite", directory);
+        const usage = new DatabaseUsage(other);
+        await usage.insert(linesOf(record(), record()));
+        expect(await countIn(sql)).toEqual([{ calls: 2 }]);
+        await new DatabaseUsage(sql).insert(linesOf(record()));
+        expect(await countIn(other)).toEqual([{ calls: 3 }]);
+      });
+    });
+
     test("a full disk is said to be that", async () => {
       const { again } = await make();
       const sql = again();

@@ -2,7 +2,7 @@
  * The thread that SQLite runs in: its calls wait for the disk, and those of the
  * gateway must not. One message is one transaction.
  */
-import { chmodSync } from "node:fs";
+import { chmodSync, type Stats, statSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { missing, readVersion, versionTable, writeVersion } from "./migrations.js";
 import {
@@ -35,9 +35,33 @@ const busyMs = 10_000;
 const insertBusyMs = 500;
 
 const { path } = workerData as { path: string };
-let database: SqliteDatabase | undefined;
+let database: { readonly sqlite: SqliteDatabase; readonly file: Stats } | undefined;
 type Prepared = ReturnType<SqliteDatabase["prepare"]>;
 const prepared = new Map<string, Prepared>();
+
+/**
+ * The database, opened if it is not, or if another file was put in its place.
+ * @throws Error if the file is gone: what is written to it is gone with it, and a new one
+ *   in its place would know no token
+ */
+async function current(): Promise<SqliteDatabase> {
+  if (database) {
+    const { ino, dev } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    if (ino === undefined) throw new Error(`the database's file was removed: ${path}`);
+    if (ino === database.file.ino && dev === database.file.dev) return database.sqlite;
+    letGo();
+  }
+  const sqlite = await open();
+  database = { sqlite, file: statSync(path) };
+  return sqlite;
+}
+
+function letGo(): void {
+  prepared.clear();
+  const { sqlite } = database ?? {};
+  database = undefined;
+  sqlite?.close();
+}
 
 async function open(): Promise<SqliteDatabase> {
   const opened = await openSqlite(path);
@@ -102,8 +126,7 @@ function insert(db: SqliteDatabase, insertion: NonNullable<Question["insertion"]
 }
 
 async function answer(question: Question): Promise<readonly (readonly Row[])[]> {
-  database ??= await open();
-  const db = database;
+  const db = await current();
   const { statements = [], insertion } = question;
   if (insertion) {
     db.exec(`PRAGMA busy_timeout = ${insertBusyMs}`);
@@ -127,8 +150,7 @@ parentPort?.on("message", (question: Question) => {
   last = last.then(async () => {
     const { id, statements, insertion } = question;
     if (!statements && !insertion) {
-      prepared.clear();
-      database?.close();
+      letGo();
       return parentPort?.close();
     }
     let said: Answer;
