@@ -319,12 +319,55 @@ describe("what other processes left", () => {
   });
 });
 
-test("old records are deleted from time to time", async () => {
-  await usage.insert(
-    linesOf(record({ at: Date.now() - 1000 }), record({ at: Date.now() - 1_000_000 })),
-  );
-  const { journal, shipper } = opened({ retentionMs: 100_000 });
-  await journal.keep(record({ at: Date.now() }));
-  await shipper.ship();
-  expect(await counted()).toBe(2);
+describe("old records", () => {
+  const hour = 3_600_000;
+  /** Keeps records for a hundred days; `pass` lets time pass, sets the clock by more, and ships. */
+  const keeping = async () => {
+    const time = { now: 0, wall: Date.UTC(2026, 5, 1) };
+    const clock = { now: () => time.now, wall: () => time.wall };
+    await usage.insert(linesOf(record({ at: time.wall - hour })));
+    await usage.insert(linesOf(record({ at: time.wall - 2401 * hour })));
+    const { journal, shipper } = opened({ retentionMs: 2400 * hour, clock });
+    return async (ms: number, more = 0) => {
+      time.now += ms;
+      time.wall += ms + more;
+      await journal.keep(record({ at: time.wall }));
+      await shipper.ship();
+      return counted();
+    };
+  };
+
+  test("are deleted from time to time", async () => {
+    const pass = await keeping();
+    expect(await pass(1000)).toBe(2);
+    await usage.insert(linesOf(record({ at: 0 })));
+    expect(await pass(1000)).toBe(4);
+    expect(await pass(hour)).toBe(4);
+  });
+
+  test("are kept for a day after the clock was set, and no longer", async () => {
+    const pass = await keeping();
+    expect(await pass(1000)).toBe(2);
+    expect(await pass(hour, 87_600 * hour)).toBe(3);
+    expect(await pass(23 * hour)).toBe(4);
+    expect(log.warn).toHaveBeenCalledTimes(1);
+    expect(log.warn).toHaveBeenCalledWith(
+      { byMs: 87_600 * hour },
+      expect.stringContaining("no old usage is deleted"),
+    );
+    // Set right.
+    expect(await pass(hour, -87_600 * hour)).toBe(5);
+    expect(log.warn).toHaveBeenCalledTimes(2);
+    await usage.insert(linesOf(record({ at: 0 })));
+    expect(await pass(23 * hour)).toBe(7);
+    // One more, one less.
+    expect(await pass(hour)).toBe(7);
+  });
+
+  test("go where a clock runs a little fast or slow", async () => {
+    const pass = await keeping();
+    await usage.insert(linesOf(record({ at: 0 })));
+    expect(await pass(hour, hour / 2)).toBe(2);
+    expect(log.warn).not.toHaveBeenCalled();
+  });
 });

@@ -5,8 +5,10 @@
 import { performance } from "node:perf_hooks";
 import { atMost } from "../../core/abort.js";
 import { type Logger, reasonOf } from "../../core/log.js";
+import type { Clock } from "../../core/routing/clock.js";
 import { DatabaseAway } from "../database/sql.js";
 import type { DatabaseUsage } from "../database/usage.js";
+import { Expiry } from "./expiry.js";
 import type { Journal } from "./journal.js";
 import { WaitingFiles } from "./waiting-files.js";
 
@@ -25,11 +27,12 @@ export interface ShipperSettings {
   readonly maxBytes?: number | undefined;
   /** How long the last records may take at the end, milliseconds. They are safe on the disk anyway. Default 3000. */
   readonly closeMs?: number | undefined;
+  /** Default: the process's own. */
+  readonly clock?: Pick<Clock, "now" | "wall"> | undefined;
 }
 
-/** How often to look for what others left, and to delete what is old, milliseconds. */
+/** How often to look for what others left, milliseconds. */
 const orphansMs = 60_000;
-const purgeMs = 3_600_000;
 
 /** Longest pause between attempts while the database is away, milliseconds. */
 const longestPauseMs = 30_000;
@@ -48,8 +51,8 @@ const words = {
 
 /** Sends the journal on. `close` it when done. */
 export class Shipper {
-  readonly #settings: Required<Omit<ShipperSettings, "journal" | "retentionMs">> &
-    Pick<ShipperSettings, "journal" | "retentionMs">;
+  readonly #settings: Required<Omit<ShipperSettings, "journal" | "retentionMs" | "clock">> &
+    Pick<ShipperSettings, "journal" | "retentionMs" | "clock">;
   #timer: NodeJS.Timeout | undefined;
   /** When the timer fires, as `performance.now` says. */
   #due = Number.POSITIVE_INFINITY;
@@ -58,8 +61,8 @@ export class Shipper {
   #outages = 0;
   /** What was away first, while something is. */
   #missing: keyof typeof words = "database";
-  #purgedAt = 0;
   readonly #files: WaitingFiles;
+  readonly #expiry: Expiry;
   #closed = false;
 
   constructor(settings: ShipperSettings) {
@@ -70,6 +73,7 @@ export class Shipper {
       closeMs: settings.closeMs ?? 3000,
     };
     this.#files = new WaitingFiles(settings);
+    this.#expiry = new Expiry(settings);
   }
 
   /** Whether the database, or the folder, could not be used when it was tried last. */
@@ -146,7 +150,7 @@ export class Shipper {
       }
       for (const name of names) await this.#files.send(name);
       // An idle gateway does not open the database for this.
-      if (names.length > 0) await this.#purge();
+      if (names.length > 0) await this.#expiry.purge();
       if (this.away) log.info({}, words[this.#missing].back);
       this.#pauseMs = 0;
     } catch (error) {
@@ -181,14 +185,5 @@ export class Shipper {
       log.error({ error: reason, line }, "the database does not take a record of usage");
     }
     journal.release(lines);
-  }
-
-  async #purge(): Promise<void> {
-    const { retentionMs, usage, log } = this.#settings;
-    const now = Date.now();
-    if (retentionMs === undefined || now - this.#purgedAt < purgeMs) return;
-    this.#purgedAt = now;
-    const deleted = await usage.purge(now - retentionMs);
-    if (deleted > 0) log.info({ deleted }, "old usage is deleted");
   }
 }
