@@ -1,5 +1,6 @@
 /** What a gateway keeps: tokens and usage, in the database that the configuration names. */
 import { join } from "node:path";
+import { atMost } from "../core/abort.js";
 import type { CallerSource } from "../core/callers/source.js";
 import { StoredTokens } from "../core/callers/stored.js";
 import type { Logger } from "../core/log.js";
@@ -82,10 +83,13 @@ export async function openState(settings: StateSettings, log: Logger): Promise<S
     async close() {
       tokens?.close();
       await usage?.close();
-      await sql.close();
+      await atMost(closeMs, sql.close());
     },
   };
 }
+
+/** How long the database may take to be let go of, milliseconds: one that hangs has nothing that is needed. */
+const closeMs = 2000;
 
 const nothing: State = { start() {}, close: async () => {} };
 
