@@ -140,7 +140,7 @@ export interface Call<M extends MethodName = MethodName> {
    * `signal.reason` is the `LintelError` to report.
    */
   readonly signal: CallSignal;
-  /** When the call must be done, milliseconds since the epoch. */
+  /** When the call must be done, by `performance.now`: a clock that is set moves no deadline. */
   readonly deadline?: number | undefined;
   /** Longest time to connect to a model server, milliseconds; absent: the backend's own. Set by routing. */
   readonly connectMs?: number | undefined;

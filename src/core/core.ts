@@ -112,7 +112,7 @@ export function createCore(parts: CoreParts): Core {
       const life = new Life();
       const totalMs = catalogue.totalMs(method, request);
       const own = Math.min(origin.timeoutMs ?? totalMs, totalMs);
-      const deadline = Date.now() + own;
+      const deadline = performance.now() + own;
       const call = newCall(method, request, origin, deadline, life, parts);
       const said = settings.callLog.content ? new Transcript(call) : undefined;
       const messages = new Observed(life.cancellation, () => handle(call), {

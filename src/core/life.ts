@@ -19,11 +19,11 @@ export class Life implements CallLife, Enrolled {
   /**
    * Aborts the call when its caller leaves or its deadline passes.
    * @param origin aborted when the caller leaves
-   * @param deadline milliseconds since the epoch
+   * @param deadline by `performance.now`
    */
   begin(origin: CallSignal, deadline: number): void {
     const passed = () => this.abort(new LintelError("timeout", "the deadline of the call passed"));
-    this.#timer = setTimeout(passed, Math.max(0, deadline - Date.now()));
+    this.#timer = setTimeout(passed, Math.max(0, Math.ceil(deadline - performance.now())));
     this.#origin = origin;
     if (origin.aborted) this.#left();
     else origin.addEventListener("abort", this.#left, { once: true });

@@ -1,7 +1,7 @@
 /** What happens when a target fails before the first message. */
 
 import { create } from "@bufbuild/protobuf";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import type { Attributes } from "../../src/core/call.js";
@@ -188,6 +188,19 @@ describe("retry at the same target", () => {
     await expect(run(core, "chat", hello, { timeoutMs: 60_000 })).rejects.toEqual(
       failure("unavailable"),
     );
+  });
+  it("is done also where the clock was set forward meanwhile", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const setForward = () => {
+      vi.setSystemTime(Date.now() + 86_400_000);
+      throw new LintelError("timeout", "the model server took too long");
+    };
+    const first = backend("a", setForward);
+    const targets = [{ backend: "a" }, { backend: "b", priority: 1 }];
+    const { core } = bench([first, backend("b", says("well"))], {}, [{ name: "m", targets }]);
+    expect(await textOf(run(core, "chat", hello, { timeoutMs: 60_000 }))).toBe("well");
+    expect(stateOf(core, "a").failures).toBe(1);
   });
   it("ends at once when the caller leaves in the pause", async () => {
     const { core } = bench([backend("only", fails("unavailable"))]);

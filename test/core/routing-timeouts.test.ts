@@ -151,7 +151,7 @@ describe("time-outs", () => {
     core.abort();
   });
   it("in all: the model's instead of everybody's, the caller's own where it is shorter", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const names = ["m", "n"].map((id) => chatModel(id));
     const hangs = scripted({ chat: hangsAfter().handle }, names);

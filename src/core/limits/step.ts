@@ -56,11 +56,14 @@ export function limit({ settings, prices, store, bounds }: LimitParts): Middlewa
       ? new Plan(applying, demandOf(call, bounds), priceOf(prices, model))
       : new Plan(applying, {});
     if (plan.claims.length === 0) return next(call);
-    const verdict = store.reserve(plan.claims, call.deadline);
+    const verdict = store.reserve(plan.claims, leftOf(call));
     if (!(verdict instanceof Promise)) return admit(next, call, plan, verdict);
     return deferred(async () => admit(next, call, plan, await verdict));
   };
 }
+
+const leftOf = ({ deadline }: Call) =>
+  deadline === undefined ? undefined : Math.max(0, deadline - performance.now());
 
 const free: Price = { model: "*" };
 

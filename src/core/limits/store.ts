@@ -73,11 +73,11 @@ export interface LimitStore {
    * Counts a call against all of its counters, or against none of them.
    * Answers at once where nothing has to be asked.
    * @param claims each counter once
-   * @param deadline when the call has ended at the latest, milliseconds since the epoch: so
-   *   long it is known what it claimed. Default: now
+   * @param lastsMs how long the call lasts at most, milliseconds: so long it is known what it
+   *   claimed. Default 0
    * @throws LintelError `unavailable` if the store is away and the operator closed on it
    */
-  reserve(claims: readonly Claim[], deadline?: number): Verdict | Promise<Verdict>;
+  reserve(claims: readonly Claim[], lastsMs?: number): Verdict | Promise<Verdict>;
   /**
    * The call ended: corrects what was counted to what it really took, and frees
    * what counted as running. Returns at once; only the first time counts.

@@ -27,5 +27,5 @@ const toleranceMs = 50;
  * nothing of the target. Backends that know of it may notice it before the call does.
  */
 export function isDeadline({ deadline }: Call, code: "ok" | ErrorCode): boolean {
-  return code === "timeout" && deadline !== undefined && Date.now() > deadline - toleranceMs;
+  return code === "timeout" && deadline !== undefined && performance.now() > deadline - toleranceMs;
 }

@@ -32,7 +32,7 @@ export async function beforeRetry(
   const again = next !== "full" && candidates.wasTried(next);
   const longest = Math.min(longestPauseMs, firstPauseMs * 2 ** pauses);
   const pauseMs = again ? longest * (0.5 + 0.5 * random()) : 0;
-  if (deadline !== undefined && Date.now() + pauseMs >= deadline) throw giveUp();
+  if (deadline !== undefined && performance.now() + pauseMs >= deadline) throw giveUp();
   if (!budget.take(clock.now())) throw giveUp();
   if (!again) return pauses;
   await pause(clock, pauseMs, signal);

@@ -77,12 +77,12 @@ export class RedisLimits implements LimitStore {
     this.#owed = new Owed(connection, this.#prefix, () => this.#time());
   }
 
-  reserve(claims: readonly Claim[], deadline?: number): Verdict | Promise<Verdict> {
+  reserve(claims: readonly Claim[], lastsMs = 0): Verdict | Promise<Verdict> {
     if (!this.#connection.available) return this.#without(claims);
     const id = `${this.#replica}-${(this.#made++).toString(36)}`;
     const keys = [`${this.#prefix}r:${id}`];
     const corrected = claims.some(({ counter }) => counter.estimated);
-    const life = corrected ? this.#lifeOf(deadline) : 0;
+    const life = corrected ? Math.ceil(lastsMs) + afterMs : 0;
     const args: (string | number)[] = [this.#time(), life, id, this.#leaseMs];
     for (const { counter, amount } of claims) {
       keys.push(...this.#keysOf(counter));
@@ -167,11 +167,6 @@ export class RedisLimits implements LimitStore {
   /** First argument of scripts; 0: the store's own clock. */
   #time(): number {
     return this.#clock?.() ?? 0;
-  }
-
-  /** Of a reservation, milliseconds. */
-  #lifeOf(deadline = 0): number {
-    return Math.ceil(Math.max(0, deadline - this.#now())) + afterMs;
   }
 
   /** Of a counter, and of what is claimed of it. */
