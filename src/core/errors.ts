@@ -29,7 +29,7 @@ export const errorTable = {
   invalid_value: row(400, Code.InvalidArgument, "invalid_request_error"),
   /** A parameter that the model does not support and that changes the result. */
   unsupported_parameter: row(400, Code.InvalidArgument, "invalid_request_error"),
-  /** The safety check found an image harmful, and the operator blocks those. */
+  /** The safety check found an image harmful, and the operator blocks those; or the model server the prompt. */
   content_blocked: row(400, Code.FailedPrecondition, "invalid_request_error"),
   /** No token, or one that is not known. */
   invalid_token: row(401, Code.Unauthenticated, "authentication_error"),
@@ -49,7 +49,7 @@ export const errorTable = {
   unsupported_media_type: row(415, Code.InvalidArgument, "invalid_request_error"),
   /** The range that was asked for lies outside of the image. */
   range_not_satisfiable: row(416, Code.OutOfRange, "invalid_request_error"),
-  /** A limit of this gateway or of the model server was reached. */
+  /** A limit of this gateway or of the model server was reached; with a `param`, only by so large a request. */
   rate_limited: row(429, Code.ResourceExhausted, "rate_limit_error"),
   /** The caller left. Nobody reads the status. */
   cancelled: row(499, Code.Canceled, "cancelled"),
@@ -107,7 +107,7 @@ export interface ErrorOptions {
   readonly violations?: readonly Violation[];
   /** Seconds after which it may work; at most a year is kept. */
   readonly retryAfter?: number;
-  /** Default: by the code. */
+  /** Default: by the code, and whether `rate_limited` names a field. */
   readonly retry?: Retry;
   /** Bare HTTP detail: what `Allow` says on 405. */
   readonly allow?: string;
@@ -142,7 +142,8 @@ export class LintelError extends Error {
     this.violations = bounded(options.violations ?? []);
     this.askedDelay = options.retryAfter && Math.min(options.retryAfter, year);
     this.retryAfter = this.askedDelay ?? defaultRetryAfter[code];
-    this.retry = options.retry ?? retryOf[code] ?? "never";
+    const tooLarge = code === "rate_limited" && this.param !== undefined;
+    this.retry = options.retry ?? (tooLarge ? "elsewhere" : retryOf[code]) ?? "never";
     this.allow = options.allow;
   }
 

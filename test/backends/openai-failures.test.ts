@@ -89,6 +89,26 @@ describe("a caller is told", () => {
   });
 });
 
+describe("a prompt that OpenRouter's moderation flagged", () => {
+  const message = "Your chosen model requires moderation and your input was flagged";
+  const metadata = { reasons: ["violence"], flagged_input: "how to", provider_name: "X" };
+  const flagged = { error: { code: 403, message, metadata } };
+
+  it.each([
+    ["in an answer", answering(403, flagged)],
+    ["in an event", (exchange) => exchange.stream(flagged)],
+  ] satisfies [string, Script][])("is the caller's, and says so: %s", async (_, script) => {
+    const error = await failure(script);
+    expect(error).toMatchObject({ code: "content_blocked", retry: "never" });
+    expect(error.message).toBe(`the model server refused the request: ${message}`);
+  });
+
+  it("and no other 403 is", async () => {
+    const error = await failure(answering(403, routed(403, "key disabled")));
+    expect(error).toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
+  });
+});
+
 describe("what a server says of its own failure is for the log alone:", () => {
   const said = "CUDA out of memory at 10.0.0.5";
 

@@ -92,6 +92,18 @@ describe("tokens per minute", () => {
     expect(metadata.get("x-should-retry")).toBe("false");
   });
 
+  it("name the prompt where no max_tokens would do, and nothing where no request would", async () => {
+    const asked = async (tokensPerMinute: number) =>
+      (await outcome(limited(tokens(tokensPerMinute)).core, "chat", { ...chat, maxTokens: 1 }))
+        .error;
+    // The prompt is estimated at 8.
+    expect(await asked(8)).toMatchObject({ code: "rate_limited", param: "max_tokens" });
+    expect(await asked(7)).toMatchObject({ code: "rate_limited", param: "messages" });
+    const error = await asked(0);
+    expect(error?.message).toBe("limit reached: 0 tokens per minute for this caller");
+    expect(error?.param).toBeUndefined();
+  });
+
   it("do not concern images", async () => {
     const { core } = limited(tokens(1));
     const { code, metadata } = await outcome(core, "textToImage", draw);

@@ -138,11 +138,15 @@ describe("images per day", () => {
     expect((await outcome(core, "textToImage", four)).code).toBe("ok");
     const { error, metadata } = await outcome(core, "textToImage", four);
     expect(error?.message).toBe(
-      "limit reached: 5 images per day for this caller; try again in 43200 s",
+      "limit reached: 5 images per day for this caller, 1 left; ask for less, or try again in 43200 s",
     );
+    expect(error?.param).toBe("num_images_per_prompt");
     // A wait that no client's own retry is for.
     expect(metadata.get("x-should-retry")).toBe("false");
     expect((await outcome(core, "textToImage", draw)).code).toBe("ok");
+    const none = await outcome(core, "textToImage", draw);
+    expect(none.error?.message).toContain("for this caller; try again in 43200 s");
+    expect(none.error?.param).toBeUndefined();
     clock.now += 12 * 3_600_000;
     expect((await outcome(core, "textToImage", four)).code).toBe("ok");
     expect((await outcome(core, "chat", chat)).code).toBe("ok");

@@ -1,7 +1,9 @@
 /** Errors as model servers report them, in bodies and inside streams. */
 import { fromUpstreamStatus, LintelError } from "../../core/errors.js";
 import { type JsonObject, parseJson } from "../../core/json.js";
-import { messageIn, statusOf } from "./error-body.js";
+import { messageIn, statusOf, errorBodies } from "./error-body.js";
+import { withoutAddresses } from "../../core/withheld.js";
+import { isObject, type JsonObject, parseJson, string } from "./json.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 
 /** The answer is not what the protocol foresees. */
@@ -19,7 +21,10 @@ export function failureIn(value: JsonObject, marked = false): LintelError | unde
   const bare = marked || value.object === "error" ? value : undefined;
   const error = value.error || bare;
   if (!error) return undefined;
-  return failed(statusOf(error) ?? 500, messageIn(value), retryAfterInBody(value));
+  const said = messageIn(value);
+  const retryAfter = retryAfterInBody(value);
+  const status = statusOf(error) ?? 500;
+  return ofRequest(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
 }
 
 /**
@@ -34,8 +39,32 @@ export function failureOf(
 ): LintelError {
   const value = parseJson(body);
   const said = messageIn(value) || otherwise;
-  return failed(status, said, retryAfterIn(headers, value, Date.now()));
+  const retryAfter = retryAfterIn(headers, value, Date.now());
+  return ofRequest(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
 }
+
+/** The error for a status that as a rule tells of the server, where the body says that it is the request. */
+function ofRequest(
+  status: number,
+  body: unknown,
+  said: string,
+  retryAfter: number | undefined,
+): LintelError | undefined {
+  const errors = errorBodies(body).map(({ error }) => (isObject(error) ? error : {}));
+  const refused = "the model server refused the request";
+  const message = said ? `${refused}: ${withoutAddresses(said)}` : refused;
+  if (status === 403 && errors.some(isFlagged)) return new LintelError("content_blocked", message);
+  if (status !== 429) return undefined;
+  // Another Lintel's, on its OpenAI paths.
+  const own = errors.find(({ code, param }) => code === "rate_limited" && string(param) !== "");
+  if (!own) return undefined;
+  const options = { param: string(own.param), ...(retryAfter !== undefined && { retryAfter }) };
+  return new LintelError("rate_limited", message, options);
+}
+
+/** OpenRouter's moderation: other 403 are about the key. */
+const isFlagged = ({ metadata }: JsonObject): boolean =>
+  isObject(metadata) && (Array.isArray(metadata.reasons) || "flagged_input" in metadata);
 
 function failed(status: number, said: string, retryAfter: number | undefined): LintelError {
   const error = fromUpstreamStatus(status, said, retryAfter);

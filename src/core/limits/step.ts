@@ -74,9 +74,11 @@ class Plan {
   readonly claims: readonly Claim[];
   /** Whether there is anything to put right at the end. */
   readonly open: boolean;
+  readonly #demand: Amounts;
   readonly #price: Price;
 
   constructor(rules: readonly Rule[], demand: Amounts, price: Price = free) {
+    this.#demand = demand;
     this.#price = price;
     const claims: Claim[] = [];
     const claiming: Rule[] = [];
@@ -103,6 +105,12 @@ class Plan {
     return this.claims.map(({ counter, amount }) => (counter.estimated ? 0 : amount));
   }
 
+  /** Whether the prompt alone is more than a limit. */
+  isLongPrompt(rule: Rule): boolean {
+    const { promptTokens } = this.#demand;
+    return this.#amountOf(rule, { promptTokens }) > rule.counter.limit;
+  }
+
   #amountOf({ quantity }: Rule, amounts: Amounts): number {
     switch (quantity) {
       case "requests":
@@ -121,7 +129,7 @@ class Plan {
 function refusal(
   call: Call,
   plan: Plan,
-  { refused, waitMs }: Extract<Verdict, { granted: false }>,
+  { refused, standings, waitMs }: Extract<Verdict, { granted: false }>,
 ): LintelError {
   const rule = plan.rules[refused];
   if (rule) {
@@ -132,12 +140,21 @@ function refusal(
   // OpenAI's clients would come again by themselves, to no purpose.
   if (waitMs > longestRetry) call.metadata.set("x-should-retry", "false");
   if (waitMs === Number.POSITIVE_INFINITY) {
+    // Of nothing no request can take less.
+    if (!rule?.counter.limit) {
+      return new LintelError("rate_limited", `limit reached: ${words}`, { retryAfter: 3600 });
+    }
     const message = `limit reached: this request alone may take more than ${words}; ask for less`;
-    const param = isChat(call.method) ? "max_tokens" : "num_images_per_prompt";
+    const ofChat = plan.isLongPrompt(rule) ? "messages" : "max_tokens";
+    const param = isChat(call.method) ? ofChat : "num_images_per_prompt";
     return new LintelError("rate_limited", message, { param, retryAfter: 3600 });
   }
-  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-  return new LintelError("rate_limited", `limit reached: ${words}; try again in ${seconds} s`, {
-    retryAfter: seconds,
-  });
+  const retryAfter = Math.max(1, Math.ceil(waitMs / 1000));
+  const left = standings[refused]?.remaining ?? 0;
+  if (rule?.quantity === "images" && left > 0) {
+    const message = `limit reached: ${words}, ${left} left; ask for less, or try again in ${retryAfter} s`;
+    return new LintelError("rate_limited", message, { param: "num_images_per_prompt", retryAfter });
+  }
+  const message = `limit reached: ${words}; try again in ${retryAfter} s`;
+  return new LintelError("rate_limited", message, { retryAfter });
 }

@@ -8,8 +8,10 @@ import type { Started } from "./hedge.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
 
-/** Failures whose `Retry-After` is about the target, not about the request. */
-const rests: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shutting_down"]);
+const busy: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shutting_down"]);
+
+/** Whether the `Retry-After` of a failure is about the target, not about the request. */
+const rests = ({ code, retry }: LintelError) => busy.has(code) && retry === "anywhere";
 
 /** The attempts of one call. */
 export class Attempts {
@@ -96,7 +98,7 @@ export class Attempts {
     attempt.end(failure.code, isDeadline(this.#call, failure.code));
     attempt.giveUp(failure);
     this.#candidates.failed(target, failure);
-    if (failure.askedDelay !== undefined && rests.has(failure.code)) {
+    if (failure.askedDelay !== undefined && rests(failure)) {
       target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now());
     }
     const { log, id } = this.#call;
