@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { gate } from "../support/calls.js";
 import { chatted, played, thrownBy } from "./ai-sdk-calls.js";
@@ -7,6 +8,7 @@ import { fixture } from "./fixture.js";
 import { chatRequest } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
+import type { Script } from "./upstream.js";
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -203,5 +205,48 @@ describe("OpenAI by its provider", () => {
       choices: [{ finishReason: "length" }],
     });
     expect(server.requests[0]?.path).toBe("/v1/responses");
+  });
+});
+
+describe("a provider that packs much into little", () => {
+  const mebi = 1024 * 1024;
+  const packed = (type: string, text: string): Script => {
+    const body = gzipSync(text);
+    const headers = { "content-type": type, "content-encoding": "gzip" };
+    return (exchange) => exchange.send(200, headers, body);
+  };
+  const sent = async (script: Script) => opened(anthropicAt((await serve(script)).url));
+
+  it("is refused a whole answer above 32 MiB", async () => {
+    const answer = (length: number) => {
+      const content = [{ type: "text", text: " ".repeat(length) }];
+      const usage = { input_tokens: 1, output_tokens: 1 };
+      const message = { type: "message", id: "a", model: "m", role: "assistant", content, usage };
+      return JSON.stringify({ ...message, stop_reason: "end_turn", stop_sequence: null });
+    };
+    const whole = async (length: number) => {
+      const backend = await sent(packed("application/json", answer(length)));
+      const call = callOf("complete", chatRequest());
+      for await (const [message] of backend.handlers.complete?.(call) ?? []) {
+        return message?.choices[0]?.message?.content.length;
+      }
+    };
+    expect(await whole(31 * mebi)).toBe(31 * mebi);
+    const error = await thrownBy(whole(32 * mebi));
+    expect(error).toMatchObject({ code: "upstream_failed" });
+    expect(error.message).toContain("an answer that is too large");
+  });
+
+  it("is refused an event above 16 MiB, however much there is in all", async () => {
+    const events = fixture("anthropic/events").body.toString();
+    const ping = `event: ping\ndata: {"type": "ping"${" ".repeat(mebi)}}\n\n`;
+    const many = ping.repeat(17);
+    const stream = (text: string) => packed("text/event-stream", text);
+    expect((await chatted(await sent(stream(many + events)))).text).toBe("Hello there, wörld");
+    const error = await thrownBy(
+      chatted(await sent(stream(`: ${" ".repeat(17 * mebi)}\n${events}`))),
+    );
+    expect(error).toMatchObject({ code: "upstream_failed" });
+    expect(error.message).toContain("an answer that is too large");
   });
 });

@@ -1,7 +1,9 @@
 /** The `fetch` of providers: undici's, and no further than the guard lets it. */
 import { type Dispatcher, type RequestInit, type Response, fetch as send } from "undici";
+import { nonsense } from "../http/failure.js";
 import type { Guard } from "../http/guard.js";
 import { imageLimit, tooLarge } from "../http/image.js";
+import { answerLimit } from "../openai/reading.js";
 import type { Fetch } from "./load.js";
 
 /** What is needed to send. */
@@ -9,7 +11,13 @@ export interface FetchOptions {
   readonly guard: Guard;
   /** For requests to the provider itself. */
   readonly dispatcher: Dispatcher;
+  /** Whether answers may have images in them. */
+  readonly images: boolean;
 }
+
+/** Most bytes of one event of a stream, and of an answer that is no JSON or has images. */
+const eventLimit = 16 * 1024 * 1024;
+const largest = 256 * 1024 * 1024;
 
 /** Redirects that are followed. */
 const mostRedirects = 5;
@@ -18,15 +26,19 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 /**
  * Makes a `fetch`. What a provider posts goes where its package and the
  * operator say; that is from then on the provider's own origin. What it gets may
- * come from an answer: so it is guarded, redirects too, and limited in size.
+ * come from an answer: so it is guarded, redirects too. All answers are limited in
+ * size, as they are once unpacked.
  */
-export function guardedFetch({ guard, dispatcher }: FetchOptions): Fetch {
+export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch {
   const guarded = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     let url = new URL(input);
     const method = init.method?.toUpperCase() ?? "GET";
     if (method !== "GET" && method !== "HEAD") {
       guard.trust(url.origin);
-      return send(url, { ...init, dispatcher, redirect: "manual" });
+      const response = await send(url, { ...init, dispatcher, redirect: "manual" });
+      const type = response.headers.get("content-type") ?? "";
+      if (/\btext\/event-stream\b/i.test(type)) return limited(response, eventLimit, true);
+      return limited(response, /\bjson\b/i.test(type) && !images ? answerLimit : largest);
     }
     let { headers } = init;
     for (let hops = 0; hops <= mostRedirects; hops++) {
@@ -38,7 +50,8 @@ export function guardedFetch({ guard, dispatcher }: FetchOptions): Fetch {
         redirect: "manual",
       });
       const location = response.headers.get("location");
-      if (!redirects.has(response.status) || location === null) return limited(response);
+      if (!redirects.has(response.status) || location === null)
+        return limited(response, imageLimit, false, tooLarge);
       await response.body?.cancel();
       const next = new URL(location, url);
       // Keys are for the one that they were meant for.
@@ -50,20 +63,36 @@ export function guardedFetch({ guard, dispatcher }: FetchOptions): Fetch {
   return guarded as unknown as Fetch;
 }
 
-/** The response, that fails where it grows too large. */
-function limited(response: Response): Response {
+/**
+ * The response, that fails where it grows too large.
+ * @param limit most bytes
+ * @param events whether these are of one event; else of all
+ */
+function limited(
+  response: Response,
+  limit: number,
+  events = false,
+  failure = () => nonsense("sent an answer that is too large"),
+): Response {
   const { body, headers, status, statusText } = response;
-  if (Number(headers.get("content-length") ?? 0) > imageLimit) throw tooLarge();
+  if (!events && Number(headers.get("content-length") ?? 0) > limit) throw failure();
   if (!body) return response;
   let length = 0;
   const counted = body.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({
       transform(part, controller) {
-        length += part.byteLength;
-        if (length > imageLimit) controller.error(tooLarge());
+        const begun = events ? lastEvent(part) : -1;
+        length = begun === -1 ? length + part.byteLength : part.byteLength - begun;
+        if (length > limit) controller.error(failure());
         else controller.enqueue(part);
       },
     }),
   );
   return new (response.constructor as typeof Response)(counted, { status, statusText, headers });
+}
+
+/** Where the last event begins; -1: none does. Of a blank line that is cut in two the next one tells. */
+function lastEvent({ buffer, byteOffset, byteLength }: Uint8Array): number {
+  const bytes = Buffer.from(buffer, byteOffset, byteLength);
+  return Math.max(...["\n\n", "\n\r\n", "\r\r"].map((blank) => bytes.lastIndexOf(blank)));
 }

@@ -164,7 +164,8 @@ export class AiSdkBackend implements Backend {
 
   async #load(log: BackendContext["log"]): Promise<void> {
     try {
-      const fetch = guardedFetch({ guard: this.#guard, dispatcher: this.#agent });
+      const images = this.#config.models.some(({ task }) => task === "image");
+      const fetch = guardedFetch({ guard: this.#guard, dispatcher: this.#agent, images });
       const provider = await loadProvider(this.#config, fetch);
       for (const entry of this.#entries.values()) {
         try {
