@@ -1,6 +1,7 @@
 import { createParser } from "eventsource-parser";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { EventSplitter, type ServerEvent } from "../../src/backends/completions/events.js";
+import { EventSplitter, type ServerEvent } from "../../src/backends/openai/events.js";
 import { fixture } from "./fixture.js";
 import { cut } from "./upstream.js";
 
@@ -127,6 +128,24 @@ describe("event splitter", () => {
     const events = dataOf(cut(Buffer.from(`data: ${long}\n\ndata: y\n\n`), 16 * 1024));
     expect(events.map((data) => data.length)).toEqual([long.length, 1]);
   });
+
+  it.each(["\r", "\n", "\r\n"])(
+    "looks at each letter a few times, with %j for line ends",
+    (end) => {
+      const text = end.repeat(4096);
+      const splitter = new EventSplitter();
+      const search = vi.spyOn(String.prototype, "indexOf");
+      splitter.push(Buffer.from(text));
+      const { calls, contexts, results } = search.mock;
+      search.mockRestore();
+      const looked = calls.map(([, from = 0], i) => {
+        const found = results[i]?.value as number;
+        return (found === -1 ? String(contexts[i]).length : found + 1) - from;
+      });
+      expect(looked.length).toBeGreaterThan(0);
+      expect(looked.reduce((all, letters) => all + letters, 0)).toBeLessThan(4 * text.length);
+    },
+  );
 
   it.each([
     ["in one line", "data: 1234567890"],

@@ -81,14 +81,17 @@ export class EventSplitter {
     if (this.#afterCr && text[start] === "\n") start++;
     this.#afterCr = text.endsWith("\r");
     let cr = text.indexOf("\r", start);
+    let lf = text.indexOf("\n", start);
     while (start < text.length) {
-      const lf = text.indexOf("\n", start);
       const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
       this.#line(text.slice(start, end), events);
       start = end + 1;
-      if (end !== cr) continue;
-      if (text[start] === "\n") start++;
-      cr = text.indexOf("\r", start);
+      if (end === cr) {
+        if (text[start] === "\n") start++;
+        cr = text.indexOf("\r", start);
+      }
+      // Looked for once: of a text without it each look would go to the end.
+      if (lf !== -1 && lf < start) lf = text.indexOf("\n", start);
     }
   }
 
