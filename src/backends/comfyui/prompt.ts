@@ -53,7 +53,7 @@ export class Prompt {
   #submitted: Promise<void> = Promise.resolve();
   #started = false;
   #done: JsonObject | undefined;
-  /** Nodes that told steps, in their order. */
+  /** Samplers that told steps, in their order. */
   readonly #stepped: string[] = [];
   #stopped: Promise<void> | undefined;
 
@@ -172,9 +172,10 @@ export class Prompt {
 
   /** How much is done once a node is so far: of the samplers, or of whatever tells steps. */
   #fraction(node: string, done: number): number | undefined {
-    if (this.#samplers.length > 0 && !this.#samplers.includes(node)) return undefined;
+    const all = this.#samplers.length;
+    if (all === 0) return Math.min(1, done);
+    if (!this.#samplers.includes(node)) return undefined;
     if (!this.#stepped.includes(node)) this.#stepped.push(node);
-    const all = Math.max(1, this.#samplers.length);
     return Math.min(1, (Math.min(this.#stepped.indexOf(node), all - 1) + done) / all);
   }
 

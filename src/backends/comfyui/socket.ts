@@ -16,21 +16,30 @@ const largest = 32 * 1024 * 1024;
 
 /** Messages that wait to be read; of more, those about steps are not worth keeping. */
 const most = 1000;
-const aboutSteps: ReadonlySet<Message["type"]> = new Set(["progress", "preview"]);
+/** Where there are yet more, or more bytes of them, the server talks nonsense. */
+const tooMany = 2 * most;
+const mostBytes = 32 * 1024 * 1024;
+/** Previews that wait, in bytes; of more the oldest go, and the newest stays in any case. */
+const previewBytes = 4 * 1024 * 1024;
+
+interface Waiting {
+  readonly message: Message;
+  readonly bytes: number;
+}
 
 /** A connection. Losing it is no failure: what is done can be asked for. */
 export class Socket {
   readonly #socket: WebSocket;
-  readonly #queue: Message[] = [];
+  readonly #queue: Waiting[] = [];
+  #bytes = 0;
+  #previewBytes = 0;
   #wake: () => void = () => {};
 
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on("message", (data: Buffer, binary: boolean) => {
       const message = binary ? readFrame(data) : readMessage(data.toString("utf8"));
-      if (!message) return;
-      if (this.#queue.length < most || !aboutSteps.has(message.type)) this.#queue.push(message);
-      this.#wake();
+      if (message) this.#keep({ message, bytes: data.length });
     });
     socket.on("close", () => this.#wake());
   }
@@ -69,7 +78,38 @@ export class Socket {
         };
       });
     }
-    return this.#queue.shift();
+    return this.#take(0)?.message;
+  }
+
+  #keep(waiting: Waiting): void {
+    const { message, bytes } = waiting;
+    const preview = message.type === "preview";
+    if (preview) this.#makeRoom(bytes);
+    const steps = preview || message.type === "progress";
+    if (steps && this.#queue.length >= most) return;
+    if (this.#queue.length >= tooMany || this.#bytes + bytes > mostBytes) {
+      this.close();
+      return;
+    }
+    this.#queue.push(waiting);
+    this.#bytes += bytes;
+    if (preview) this.#previewBytes += bytes;
+    this.#wake();
+  }
+
+  /** @param bytes of the preview that comes */
+  #makeRoom(bytes: number): void {
+    while (this.#previewBytes > 0 && this.#previewBytes + bytes > previewBytes) {
+      this.#take(this.#queue.findIndex(({ message }) => message.type === "preview"));
+    }
+  }
+
+  #take(at: number): Waiting | undefined {
+    const [taken] = this.#queue.splice(at, 1);
+    if (!taken) return undefined;
+    this.#bytes -= taken.bytes;
+    if (taken.message.type === "preview") this.#previewBytes -= taken.bytes;
+    return taken;
   }
 
   /** Ends it at once. */
