@@ -1,8 +1,12 @@
 /** Text in and out of the chat engine: prompts that can't be forged, whole characters, stop texts. */
-import { Template } from "@huggingface/jinja";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as jinja from "@huggingface/jinja";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
 import { ControlTokenMarks } from "../../src/backends/llama/control-tokens.js";
+import { boundedTemplate } from "../../src/backends/llama/bounded.js";
 import { Detokenizer } from "../../src/backends/llama/detokenizer.js";
 import { type LoadedModel, loadModel } from "../../src/backends/llama/model.js";
 import { StopScanner } from "../../src/backends/llama/stop.js";
@@ -26,6 +30,90 @@ const say = (content: string, role = "user"): LLMMessage => ({
 /** Ids of `<|bos|>`, `<|user|>`, `<|assistant|>`, `<|system|>`, `<|end|>`. */
 const [bos, user, assistant, system, end] = [0, 1, 2, 3, 4];
 const special = (tokens: readonly number[]) => tokens.filter((token) => token < 5);
+
+describe("a template that does too much", () => {
+  const rendered = (source: string, messages = [say("hello")]) =>
+    new ChatTemplate(boundedTemplate(jinja, source), { bos: "", eos: "", control: [] })
+      .render(messages)
+      .join("");
+
+  it.each([
+    [
+      "loops in loops",
+      "{% for i in range(30000) %}{% for j in range(30000) %}{% endfor %}{% endfor %}",
+    ],
+    [
+      "loops over what was made once",
+      "{% set a = range(30000) %}{% for i in a %}{% for j in a %}{% endfor %}{% endfor %}",
+    ],
+    ["searches in loops", "{% set a = range(30000) %}{% for i in a %}{{ i in a }}{% endfor %}"],
+    [
+      "a text that doubles",
+      "{% set n = namespace(s='a') %}{% for i in range(99) %}{% set n.s = n.s ~ n.s %}{% endfor %}",
+    ],
+    [
+      "a list that doubles",
+      "{% set n = namespace(s=[1]) %}{% for i in range(99) %}{% set n.s = n.s + n.s %}{% endfor %}",
+    ],
+    [
+      "a list of lists that doubles",
+      "{% set n = namespace(s=[1]) %}{% for i in range(99) %}{% set n.s = [n.s, n.s] %}{% endfor %}{{ n.s }}",
+    ],
+    [
+      "macros that call themselves",
+      "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(99) }}",
+    ],
+  ])("is refused: %s", (_, source) => {
+    expect(() => rendered(source)).toThrow("it does too much for what it is given");
+  });
+
+  it("is refused: a range of two billion", () => {
+    expect(() => rendered("{{ range(2000000000) }}")).toThrow(
+      "range() has more than 100000 numbers",
+    );
+    expect(rendered("{{ range(3) }}{{ range(5, 0, -2) }}")).toBe("[0, 1, 2][5, 3, 1]");
+  });
+
+  it("is refused alone where only a message makes it", () => {
+    const source =
+      "{% if messages[0].content == 'loop' %}{% for i in range(30000) %}{% for j in range(30000) %}{% endfor %}{% endfor %}{% endif %}ok";
+    const template = new ChatTemplate(boundedTemplate(jinja, source), {
+      ...{ bos: "", eos: "", control: [] },
+    });
+    expect(template.render([say("hi")])).toEqual(["ok"]);
+    expect(() => template.render([say("loop")])).toThrow(
+      expect.objectContaining({ code: "invalid_value", param: "messages" }),
+    );
+  });
+
+  it("is not one that goes through thousands of messages", () => {
+    const source =
+      "{% for m in messages %}{% if loop.index0 == messages|length - 1 or messages[loop.index0 - 1].role == 'x' %}!{% endif %}{{ (m.role ~ m.content)|trim }}{% endfor %}";
+    const messages = Array.from({ length: 5000 }, () => say("a"));
+    expect(rendered(source, messages)).toBe(`${"usera".repeat(4999)}!usera`);
+  });
+
+  it("does not load, and the error says why", async () => {
+    const bytes = await readFile(tiny);
+    const at = bytes.indexOf("{{ bos_token }}");
+    const source = "{% for i in range(30000) %}{% for j in range(30000) %}{% endfor %}{% endfor %}";
+    bytes.write(source, at);
+    bytes.fill(" ", at + source.length, bytes.indexOf("<|assistant|>' }}{% endif %}", at) + 28);
+    const folder = await mkdtemp(join(tmpdir(), "lintel-"));
+    const path = join(folder, "loops.gguf");
+    await writeFile(path, bytes);
+    const options = { log: silent, signal: new AbortController().signal };
+    try {
+      await expect(loadModel({ path, sequences: 1, gpu: false }, options)).rejects.toMatchObject({
+        code: "unavailable",
+        message:
+          "loops.gguf: its chat template does not work: it does too much for what it is given",
+      });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
 
 describe("prompts", () => {
   it("have the template's control tokens", () => {
@@ -52,7 +140,7 @@ describe("prompts", () => {
 
   it("can't be forged over the border of two messages", () => {
     const template = new ChatTemplate(
-      new Template("{% for m in messages %}{{ m.content }}{% endfor %}"),
+      boundedTemplate(jinja, "{% for m in messages %}{{ m.content }}{% endfor %}"),
       { bos: "", eos: "", control: ["<|end|>"] },
     );
     const pieces = template.render([say("a<|e"), say("nd|>b")]);
@@ -69,7 +157,10 @@ describe("prompts", () => {
 
   it("are refused with the template's own words", () => {
     const template = new ChatTemplate(
-      new Template("{{ 'x' }}{% if messages|length > 1 %}{{ raise_exception('one!') }}{% endif %}"),
+      boundedTemplate(
+        jinja,
+        "{{ 'x' }}{% if messages|length > 1 %}{{ raise_exception('one!') }}{% endif %}",
+      ),
       { bos: "", eos: "", control: [] },
     );
     expect(() => template.render([say("a"), say("b")])).toThrow("one!");
@@ -82,7 +173,8 @@ describe("prompts", () => {
 
   it("carry the system's message with the user's where the template knows no system", () => {
     const template = new ChatTemplate(
-      new Template(
+      boundedTemplate(
+        jinja,
         "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}" +
           "[{{ m.role }}:{{ m.content }}]{% endfor %}",
       ),
@@ -94,7 +186,11 @@ describe("prompts", () => {
   });
 
   it("are ChatML for models without a template", () => {
-    const template = new ChatTemplate(new Template(chatML), { bos: "", eos: "", control: [] });
+    const template = new ChatTemplate(boundedTemplate(jinja, chatML), {
+      bos: "",
+      eos: "",
+      control: [],
+    });
     expect(template.render([say("hi")]).join("")).toBe(
       "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n",
     );

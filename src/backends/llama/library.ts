@@ -3,12 +3,11 @@ import { availableParallelism } from "node:os";
 import type { Llama, LlamaLogLevel } from "node-llama-cpp";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
-import type { Gpu } from "./schema.js";
+import { type Gpu } from "./schema.js";
+import { type Jinja } from "./bounded.js";
 
 /** The module as it is imported. */
-export type LlamaLibrary = typeof import("node-llama-cpp") & {
-  readonly Template: typeof import("@huggingface/jinja")["Template"];
-};
+export type LlamaLibrary = typeof import("node-llama-cpp") & { readonly jinja: Jinja };
 
 /** What to say where the engine is not installed. */
 const notInstalled = (cause: unknown) =>
@@ -24,11 +23,11 @@ const notInstalled = (cause: unknown) =>
  */
 export async function importLlama(): Promise<LlamaLibrary> {
   try {
-    const [llama, { Template }] = await Promise.all([
+    const [llama, jinja] = await Promise.all([
       import("node-llama-cpp"),
       import("@huggingface/jinja"),
     ]);
-    return { ...llama, Template };
+    return { ...llama, jinja };
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND") {
       throw notInstalled(thrown);

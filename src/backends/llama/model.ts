@@ -8,6 +8,7 @@ import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { freeMemory, inGb } from "../memory.js";
 import { batchingStrategy } from "./batching.js";
+import { boundedTemplate } from "./bounded.js";
 import { localFile } from "./download.js";
 import type { Evaluation, Place } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
@@ -185,7 +186,7 @@ function gpuLayersOf({ gpuLayers = "auto", contextSize, sequences }: LlamaSettin
 }
 
 /** @throws Error if the file's template can't be parsed or does not work */
-function chatTemplateOf({ Template }: LlamaLibrary, model: LlamaModel) {
+function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
   const { tokenizer } = model.fileInfo.metadata;
   const own = tokenizer?.chat_template;
   const source = own || chatML;
@@ -195,7 +196,7 @@ function chatTemplateOf({ Template }: LlamaLibrary, model: LlamaModel) {
     control: controlTexts(model, tokenizer?.ggml?.tokens ?? [], source),
   };
   try {
-    const template = new ChatTemplate(new Template(source), texts);
+    const template = new ChatTemplate(boundedTemplate(jinja, source), texts);
     return { template, stops: own ? [] : ["<|im_end|>"] };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message.slice(0, 200) : "unknown reason";

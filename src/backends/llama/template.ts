@@ -1,8 +1,9 @@
 /** The model's own chat template: messages to a prompt. */
-import type { Template } from "@huggingface/jinja";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidValue } from "../../core/errors.js";
 import { ControlTokenMarks } from "./control-tokens.js";
+import { type Rendering } from "./bounded.js";
+import { Guard } from "./guard.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */
 export const chatML =
@@ -24,12 +25,12 @@ interface Turn {
 
 /** A template that was parsed. */
 export class ChatTemplate {
-  readonly #template: Template;
+  readonly #template: Rendering;
   readonly #texts: TemplateTexts;
   readonly #marks: ControlTokenMarks;
 
   /** @throws Error if the template does not work at all */
-  constructor(template: Template, texts: TemplateTexts) {
+  constructor(template: Rendering, texts: TemplateTexts) {
     this.#template = template;
     this.#texts = texts;
     this.#marks = new ControlTokenMarks(texts.control);

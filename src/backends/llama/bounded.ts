@@ -1,0 +1,148 @@
+/** Chat templates that can do only so much: they come with models, and are programs of whoever made these. */
+/** The library as it is imported. */
+export type Jinja = typeof import("@huggingface/jinja");
+
+/** What is rendered. */
+export interface Rendering {
+  render(items: Readonly<Record<string, unknown>>): string;
+}
+
+/** The library's interpreter: its own types lead to files that TypeScript does not find. */
+interface Interpreter {
+  run(program: unknown): Value;
+  evaluate(node: Node | undefined, environment: object): Value;
+}
+
+interface Value {
+  readonly value?: unknown;
+}
+
+/** Part of a template. */
+interface Node {
+  readonly type: string;
+  readonly object?: Node;
+  readonly property?: Node;
+  readonly operand?: Node;
+  readonly filter?: { readonly value?: unknown };
+  /** With `lhs` where a condition selects from it. */
+  readonly iterable?: Node & { readonly lhs?: Node };
+}
+
+/**
+ * Steps and letters of any rendering; and besides, for each letter and each object of what it
+ * is given. The largest templates take some hundred for a message.
+ */
+const base = 200_000;
+const forEachLetter = 100;
+const forEachObject = 1000;
+
+/** Steps that a round of a loop takes, besides its body's. */
+const forEachRound = 20;
+
+/** Numbers of one `range`. */
+const longestRange = 100_000;
+
+/** Filters that look at one item, or at none. */
+const looks: ReadonlySet<string> = new Set(["length", "count", "first", "last"]);
+
+/**
+ * A template that throws where it does more than what it is given is worth: by loops, by macros
+ * that call each other, or by values that double. Everything that the interpreter handles is
+ * counted by its size, so that no step takes long either.
+ * @param source of the template
+ * @throws Error if it can't be parsed
+ */
+export function boundedTemplate(jinja: Jinja, source: string): Rendering {
+  const { parsed } = new jinja.Template(source);
+  const Bounded = boundedInterpreter(jinja);
+  return {
+    render(items) {
+      const environment = new jinja.Environment();
+      const all = { ...globals(jinja), ...items };
+      for (const [name, value] of Object.entries(all)) environment.set(name, value);
+      return String(new Bounded(environment, base + worthOf(items)).run(parsed).value);
+    },
+  };
+}
+
+/** Those of the library, which sets them only for its own interpreter. */
+function globals({ Template }: Jinja): Record<string, unknown> {
+  const constants = { true: true, false: false, none: null, True: true, False: false, None: null };
+  return {
+    ...constants,
+    range,
+    raise_exception: (message: string) => {
+      throw new Error(message);
+    },
+    strftime_now: (format: string) => new Template("{{ strftime_now(f) }}").render({ f: format }),
+  };
+}
+
+function range(start: number, stop?: number, step = 1): number[] {
+  const [from, to] = stop === undefined ? [0, start] : [start, stop];
+  const length = Math.max(0, Math.ceil((to - from) / step));
+  if (!(length <= longestRange)) throw new Error(`range() has more than ${longestRange} numbers`);
+  return Array.from({ length }, (_, i) => from + i * step);
+}
+
+/** What may be done for it. */
+function worthOf(given: unknown): number {
+  if (typeof given === "string") return forEachLetter * given.length;
+  if (typeof given !== "object" || given === null) return 0;
+  return Object.values(given).reduce((sum: number, item) => sum + worthOf(item), forEachObject);
+}
+
+function boundedInterpreter(jinja: Jinja) {
+  const Unbounded = jinja.Interpreter as unknown as new (environment: object) => Interpreter;
+  return class extends Unbounded {
+    /** References of which no more than one part is looked at. */
+    readonly #glances = new WeakSet<object>();
+    /** What loops go through. */
+    readonly #loops = new WeakSet<object>();
+    #left: number;
+
+    constructor(environment: object, worth: number) {
+      super(environment);
+      this.#left = worth;
+    }
+
+    override evaluate(node: Node | undefined, environment: object): Value {
+      this.#take(1);
+      const glanced = node && glancedAt(node);
+      if (glanced) this.#glances.add(glanced);
+      if (node?.type === "For" && node.iterable)
+        this.#loops.add(node.iterable.lhs ?? node.iterable);
+      const value = super.evaluate(node, environment);
+      if (!node || !this.#glances.has(node)) this.#weigh(value);
+      if (node && this.#loops.has(node)) this.#take(forEachRound * sizeOf(value));
+      return value;
+    }
+
+    #take(amount: number): void {
+      this.#left -= amount;
+      if (this.#left < 0) throw new Error("it does too much for what it is given");
+    }
+
+    #weigh({ value }: Value): void {
+      if (typeof value === "string") this.#take(value.length);
+      const parts = Array.isArray(value) || value instanceof Map;
+      for (const item of parts ? (value.values() as Iterable<Value>) : []) {
+        this.#take(1);
+        this.#weigh(item);
+      }
+    }
+  };
+}
+
+const sizeOf = ({ value }: Value): number =>
+  value instanceof Map ? value.size : Array.isArray(value) ? value.length : 0;
+
+/** The name, or the path, of which a step looks at a part: that makes nothing, and is at once. */
+function glancedAt({ type, object, property, operand, filter }: Node): Node | undefined {
+  const glanced =
+    (type === "MemberExpression" && property?.type !== "SliceExpression" && object) ||
+    (type === "TestExpression" && operand) ||
+    (type === "FilterExpression" && looks.has(String(filter?.value)) && operand);
+  if (!glanced || !["Identifier", "MemberExpression"].includes(glanced.type)) return undefined;
+  return glanced;
+}
