@@ -162,10 +162,10 @@ describe("reading the list again", () => {
     });
   });
 
-  function modelsOf(list: () => Promise<Listed[]>, refresh = 60_000) {
+  function modelsOf(list: () => Promise<Listed[]>, refresh = 60_000, log = silent) {
     const models = new Models({
       refresh,
-      log: silent,
+      log,
       list,
       dialect: (ownedBy) => dialectOf("auto", new URL("http://h"), ownedBy),
     });
@@ -185,6 +185,19 @@ describe("reading the list again", () => {
     listed = [one, { ...one, id: "b" }];
     await vi.advanceTimersByTimeAsync(60_000);
     expect(models.list().map(({ id }) => id)).toEqual(["a", "b"]);
+  });
+
+  it("knows the first ten thousand of a list without end, and says so once", async () => {
+    const heard = vi.fn();
+    const listed = Array.from({ length: 300_000 }, (_, i) => ({ ...one, id: `m${i}` }));
+    const models = modelsOf(async () => listed, 60_000, { ...silent, warn: heard });
+    await models.ready();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(models.list()).toHaveLength(10_000);
+    expect(models.list().at(-1)?.id).toBe("m9999");
+    expect(heard.mock.calls).toEqual([
+      [{ listed: 300_000, known: 10_000 }, expect.stringContaining("too many models")],
+    ]);
   });
 
   it("keeps the last list while the server is away, and asks less and less often", async () => {

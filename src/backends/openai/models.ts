@@ -20,6 +20,9 @@ import { chats, type Listed, unlisted } from "./listed.js";
 /** How long a server that hangs when it is asked what it is goes on as an unknown one, milliseconds. */
 const askAgainMs = 60_000;
 
+
+/** Models of one server that are known: the largest routers list some hundred. */
+const most = 10_000;
 /** Where the models come from. */
 export interface ModelSource {
   /** Names in the configuration; absent: the server's list counts. */
@@ -50,11 +53,12 @@ export class Models {
   #asking: Promise<void> | undefined;
   /** After one that took too long; milliseconds since the epoch. */
   #askAgainAt = 0;
+  #cut = false;
 
   constructor(source: ModelSource) {
     this.#source = source;
     this.#listing = new Listing({
-      read: async (signal) => this.#served(await source.list(signal)),
+      read: async (signal) => this.#served(this.#firstOf(await source.list(signal))),
       changed: () => this.#build(),
       refresh: source.refresh,
       log: source.log,
@@ -134,6 +138,16 @@ export class Models {
   /** Stops reading. */
   close(): void {
     this.#listing.close();
+  }
+
+  /** As many as are known; the first time that there are more, the log says so. */
+  #firstOf(listed: readonly Listed[]): readonly Listed[] {
+    if (listed.length <= most) return listed;
+    const said = { listed: listed.length, known: most };
+    if (!this.#cut)
+      this.#source.log.warn(said, "the server lists too many models: the first are known");
+    this.#cut = true;
+    return listed.slice(0, most);
   }
 
   /** The models that can be used, with those that are configured and not listed. */
