@@ -93,6 +93,25 @@ describe("a template that does too much", () => {
     expect(rendered(source, messages)).toBe(`${"usera".repeat(4999)}!usera`);
   });
 
+  it("is not one as models have them: it renders what the library renders", () => {
+    const source = `{%- if not date_string is defined %}{%- if strftime_now is defined %}
+{%- set date_string = strftime_now("%Y") %}{%- endif %}{%- endif %}{{ bos_token }}{{ date_string }}
+{%- set ns = namespace(last=messages|length - 1, open=True) %}
+{%- for message in messages[::-1] %}{%- set index = (messages|length - 1) - loop.index0 %}
+{%- if ns.open and message.role == "user" and not message.content.startswith('<x>') %}
+{%- set ns.open = False %}{%- set ns.last = index %}{%- endif %}{%- endfor %}
+{%- macro turn(m, i=None) %}<{{ m.role }}>{{ m['content'].split('</t>')[-1].lstrip('\n')|trim }}{% if i > ns.last %}!{% endif %}{% endmacro %}
+{%- for m in messages if m.role != 'system' %}{{ turn(m, loop.index0) }}{{- m | tojson }}{%- endfor %}
+{%- if tools is not none and tools %}{{ tools | length }}{% endif %}{{ range(2) | join(',') }}{{ none is none and True }}`;
+    const given = {
+      messages: [say("be kind", "system"), say("a</t>\nb"), say("c", "assistant"), say("d")],
+      ...{ bos_token: "<s>", add_generation_prompt: true },
+    };
+    const expected = new jinja.Template(source).render(given);
+    expect(expected).toContain("<user>b");
+    expect(boundedTemplate(jinja, source).render(given)).toBe(expected);
+  });
+
   it("does not load, and the error says why", async () => {
     const bytes = await readFile(tiny);
     const at = bytes.indexOf("{{ bos_token }}");

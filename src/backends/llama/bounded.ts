@@ -34,7 +34,7 @@ interface Node {
  */
 const base = 200_000;
 const forEachLetter = 100;
-const forEachObject = 1000;
+const forEachObject = 2000;
 
 /** Steps that a round of a loop takes, besides its body's. */
 const forEachRound = 20;
