@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished, vi, afterEach } from "vitest";
-import { WebSocketServer, type WebSocket } from "ws";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { type WebSocket, WebSocketServer } from "ws";
 import type {
   StreamTextToImageResponse,
   TextToImageRequest,

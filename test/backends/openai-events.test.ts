@@ -1,7 +1,6 @@
 import { createParser } from "eventsource-parser";
 import { describe, expect, it, vi } from "vitest";
 import { EventSplitter, type ServerEvent } from "../../src/backends/completions/events.js";
-import { EventSplitter, type ServerEvent } from "../../src/backends/openai/events.js";
 import { fixture } from "./fixture.js";
 import { cut } from "./upstream.js";
 

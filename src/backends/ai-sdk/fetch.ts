@@ -1,9 +1,9 @@
 /** The `fetch` of providers: undici's, and no further than the guard lets it. */
 import { type Dispatcher, type RequestInit, type Response, fetch as send } from "undici";
+import { answerLimit } from "../completions/reading.js";
 import { nonsense } from "../http/failure.js";
 import type { Guard } from "../http/guard.js";
 import { imageLimit, tooLarge } from "../http/image.js";
-import { answerLimit } from "../openai/reading.js";
 import type { Fetch } from "./load.js";
 
 /** What is needed to send. */

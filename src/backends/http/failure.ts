@@ -1,9 +1,9 @@
 /** Errors as model servers report them, in bodies and inside streams. */
 import { fromUpstreamStatus, LintelError } from "../../core/errors.js";
-import { type JsonObject, parseJson } from "../../core/json.js";
-import { messageIn, statusOf, errorBodies } from "./error-body.js";
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
-import { isObject, type JsonObject, parseJson, string } from "./json.js";
+import { errorBodies, messageIn, statusOf } from "./error-body.js";
+import { string } from "./json.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 
 /** The answer is not what the protocol foresees. */

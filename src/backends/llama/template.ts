@@ -1,9 +1,8 @@
 /** The model's own chat template: messages to a prompt. */
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidValue } from "../../core/errors.js";
+import type { Rendering } from "./bounded.js";
 import { ControlTokenMarks } from "./control-tokens.js";
-import { type Rendering } from "./bounded.js";
-import { Guard } from "./guard.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */
 export const chatML =

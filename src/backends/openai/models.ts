@@ -20,9 +20,9 @@ import { chats, type Listed, unlisted } from "./listed.js";
 /** How long a server that hangs when it is asked what it is goes on as an unknown one, milliseconds. */
 const askAgainMs = 60_000;
 
-
 /** Models of one server that are known: the largest routers list some hundred. */
 const most = 10_000;
+
 /** Where the models come from. */
 export interface ModelSource {
   /** Names in the configuration; absent: the server's list counts. */
