@@ -16,7 +16,7 @@ import { signatures } from "../../src/backends/onnx/weights.js";
 import type { ResidentBackend } from "../../src/backends/resident.js";
 import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
-import { loraOf, writeSafetensors } from "./onnx/lora-file.js";
+import { loraOf, numbers, writeSafetensors } from "./onnx/lora-file.js";
 import { ParityModels } from "./onnx/parity.js";
 import { backendOf, jobOf, requestOf } from "./onnx/support.js";
 
@@ -217,6 +217,20 @@ describe("pictures with LoRAs", () => {
     expect(await draw({ plain: 0.7, kohya: 0.2 })).toBe(first);
   });
 
+  it.each<[string, object]>([
+    ["does not fit", loraOf("unet.conv_in", [320, 4, 3, 3])],
+    ["is of another kind", { "unet.conv_in.hada_w1_a": { shape: [1], data: [1] } }],
+  ])("keep what is fused when one is refused that %s", async (_, tensors) => {
+    const path = join(models.folder("sd15"), "loras", "refused.safetensors");
+    await writeSafetensors(path, tensors as Parameters<typeof writeSafetensors>[1]);
+    const first = await draw({ plain: 0.9 });
+    const before = { ...made };
+    await expect(draw({ refused: 1 })).rejects.toMatchObject({ param: "loras" });
+    expect(await draw({ plain: 0.9 })).toBe(first);
+    expect(made).toEqual(before);
+    await rm(path);
+  });
+
   it("see a file that was replaced", async () => {
     const loras = join(models.folder("sd15"), "loras");
     await copyFile(join(loras, "plain.safetensors"), join(loras, "changing.safetensors"));
@@ -267,6 +281,7 @@ describe("a model with LoRAs", () => {
     expect(backend.models()[0]?.loras).toContain("late");
   });
 
+  const refused = { code: "invalid_value", param: "loras" };
   const write = (name: string, tensors: Parameters<typeof writeSafetensors>[1]) =>
     writeSafetensors(join(loras, `${name}.safetensors`), tensors);
 
@@ -275,8 +290,7 @@ describe("a model with LoRAs", () => {
       "for another model",
       () => write("bad", loraOf("unet.transformer.layers.3", [4, 4])),
       {
-        code: "invalid_value",
-        param: "loras",
+        ...refused,
         message: /^loras: "bad" does not fit this model: this/,
       },
     ],
@@ -284,20 +298,19 @@ describe("a model with LoRAs", () => {
       "of other sizes",
       () => write("bad", loraOf("unet.conv_in", [320, 4, 3, 3])),
       {
-        code: "invalid_value",
-        param: "loras",
+        ...refused,
         message: /its conv_in is 320 x 36 instead of 4 x 36/,
       },
     ],
     [
       "of another kind",
       () => write("bad", { "unet.conv_in.lora_magnitude_vector": { shape: [1], data: [1] } }),
-      { code: "upstream_failed", message: /^loras\/bad.safetensors: DoRA is not supported/ },
+      { ...refused, message: /^loras: loras\/bad.safetensors: DoRA is not supported/ },
     ],
     [
       "without any weights",
       () => write("bad", { "unet.conv_in.weight": { shape: [1], data: [1] } }),
-      { code: "upstream_failed", message: /^loras\/bad.safetensors: has no weights of a LoRA$/ },
+      { ...refused, message: /^loras: loras\/bad.safetensors: has no weights of a LoRA$/ },
     ],
     ...[1000, 12_000].map(
       (size) =>
@@ -308,15 +321,47 @@ describe("a model with LoRAs", () => {
             await truncate(join(loras, "bad.safetensors"), size);
           },
           {
-            code: "upstream_failed",
-            message: new RegExp(`^loras/bad.safetensors: is cut short: it has ${size} of`),
+            ...refused,
+            message: new RegExp(`^loras: loras/bad.safetensors: is cut short: it has ${size} of`),
           },
         ] as [string, () => Promise<unknown>, object],
     ),
     [
       "that is something else",
       () => writeFile(join(loras, "bad.safetensors"), "PK\u0003\u0004 no such thing"),
-      { code: "upstream_failed", message: /^loras\/bad.safetensors: is not a safetensors file$/ },
+      { ...refused, message: /^loras: loras\/bad.safetensors: is not a safetensors file$/ },
+    ],
+    [
+      "of a type that is not known",
+      async () => {
+        await write("bad", loraOf("unet.conv_in", [4, 4, 3, 3]));
+        const path = join(loras, "bad.safetensors");
+        const bytes = (await readFile(path)).toString("latin1").replaceAll("F32", "F08");
+        await writeFile(path, bytes, "latin1");
+      },
+      { ...refused, message: /^loras: loras\/bad.safetensors: .*: can't be read as F08$/ },
+    ],
+    [
+      "with half of its factors",
+      () => write("bad", { "unet.conv_in.lora_A.weight": { shape: [1, 36], data: numbers(36) } }),
+      { ...refused, message: /conv_in: its two factors don't fit each other$/ },
+    ],
+    [
+      "whose settings are nonsense",
+      () =>
+        writeSafetensors(join(loras, "bad.safetensors"), loraOf("unet.conv_in", [4, 4, 3, 3]), {
+          lora_adapter_metadata: '{"unet.lora_alpha": "much"}',
+        }),
+      { ...refused, message: /its lora_adapter_metadata can't be read$/ },
+    ],
+    [
+      "with which nothing can be drawn",
+      () => {
+        const huge = { shape: [4, 2, 1, 1], data: numbers(8, 1e38) };
+        const tensors = loraOf("unet.conv_in", [4, 4, 3, 3]);
+        return write("bad", { ...tensors, "unet.conv_in.lora_B.weight": huge });
+      },
+      { ...refused, message: /^loras: with them the model gives values that are not finite/ },
     ],
   ])("says what is wrong with one %s, and works on", async (_, make, wanted) => {
     await make();
@@ -336,5 +381,18 @@ describe("a model with LoRAs", () => {
     expect((await ask({ partly: 1 }))?.warnings).toContainEqual(
       expect.stringMatching(/"partly": this model lacks 1 of its 2 modules/),
     );
+  });
+
+  it("leaves out what are no factors, and says so", async () => {
+    await write("more-than-factors", {
+      ...loraOf("unet.conv_in", [4, 4, 3, 3]),
+      "unet.conv_in.diff_b": { shape: [4], data: numbers(4) },
+      "unet.conv_norm_out.w_norm": { shape: [4], data: numbers(4) },
+    });
+    expect((await ask({ "more-than-factors": 1 }))?.warnings).toEqual([
+      expect.stringMatching(
+        /"more-than-factors": 2 of its tensors are no factors of a LoRA, they were left out; "unet.conv_in.diff_b" is one$/,
+      ),
+    ]);
   });
 });

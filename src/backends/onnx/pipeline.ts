@@ -43,6 +43,9 @@ export interface PipelineSettings {
   readonly freeMemory?: number | undefined;
 }
 
+/** Called before a model that is loaded takes so many bytes in all; throws if it may not. */
+type Admit = (bytes: number) => Promise<void>;
+
 const never: RunHooks = { checkpoint() {} };
 
 export class Pipeline {
@@ -52,11 +55,20 @@ export class Pipeline {
   readonly #startRun: StartRun;
   #projection: Promise<Projection> | undefined;
 
-  private constructor(loading: Loading, parts: Parts, start: StartRun, settings: PipelineSettings) {
+  private constructor(
+    loading: Loading,
+    parts: Parts,
+    start: StartRun,
+    settings: PipelineSettings,
+    admit: Admit,
+  ) {
     this.#folder = loading.folder;
     this.#parts = parts;
     const free = () => settings.freeMemory ?? freeMemory();
-    this.#variants = new Variants(loading, parts.weights, settings.loraVariants ?? 1, free);
+    const most = settings.loraVariants ?? 1;
+    this.#variants = new Variants(loading, parts.weights, most, free, (bytes) =>
+      admit(parts.memory + bytes),
+    );
     this.#startRun = start;
   }
 
@@ -65,12 +77,16 @@ export class Pipeline {
    * fit each other show now.
    * @throws ModelProblem that names the file at fault
    */
-  static async load(runtime: Runtime, settings: PipelineSettings): Promise<Pipeline> {
+  static async load(
+    runtime: Runtime,
+    settings: PipelineSettings,
+    admit: Admit = async () => {},
+  ): Promise<Pipeline> {
     const folder = await readFolder(settings.folder);
     const start = schedulerOf(folder.scheduler, files.scheduler);
     const loading = { runtime, folder, threads: settings.threads };
     const parts = await loadParts(loading, settings.freeMemory ?? freeMemory());
-    const pipeline = new Pipeline(loading, parts, start, settings);
+    const pipeline = new Pipeline(loading, parts, start, settings, admit);
     try {
       await pipeline.#warmUp();
       return pipeline;
@@ -188,7 +204,12 @@ export class Pipeline {
       hooks.onStep?.(done, picture);
     }
     if (latents.some((value) => !Number.isFinite(value))) {
-      throw new ModelProblem(`${files.unet}: gives values that are not finite`);
+      const problem = "gives values that are not finite";
+      // The model alone was seen to work when it was loaded.
+      if (weights !== this.#parts.weights) {
+        throw new JobProblem("loras", `with them the model ${problem}; lower weights may do`);
+      }
+      throw new ModelProblem(`${files.unet}: ${problem}`);
     }
     return latents;
   }

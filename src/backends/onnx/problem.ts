@@ -17,8 +17,8 @@ export class JobProblem extends Error {
   readonly param: string;
 
   /** @param message what is allowed, without the field's name */
-  constructor(param: string, message: string) {
-    super(message);
+  constructor(param: string, message: string, options: ErrorOptions = {}) {
+    super(message, options);
     this.param = param;
   }
 }

@@ -14,7 +14,13 @@ export interface Matrix {
 }
 
 /** Types of weights that can be added to, by ONNX's number. */
-export const addableTypes = { 1: "float32", 10: "float16" } as const;
+const addableTypes = { 1: "float32", 10: "float16" } as const;
+
+/** ONNX's number of such a type. */
+export type AddableType = keyof typeof addableTypes;
+
+/** Whether weights of a type can be added to. */
+export const isAddable = (type: number): type is AddableType => Object.hasOwn(addableTypes, type);
 
 const float = 1;
 const half = 10;
@@ -23,19 +29,15 @@ const half = 10;
 export class Adder {
   readonly #session: InferenceSession;
   readonly #runtime: Runtime;
-  readonly #type: keyof typeof addableTypes;
+  readonly #type: AddableType;
 
-  private constructor(
-    session: InferenceSession,
-    runtime: Runtime,
-    type: keyof typeof addableTypes,
-  ) {
+  private constructor(session: InferenceSession, runtime: Runtime, type: AddableType) {
     this.#session = session;
     this.#runtime = runtime;
     this.#type = type;
   }
 
-  static async open(runtime: Runtime, type: keyof typeof addableTypes): Promise<Adder> {
+  static async open(runtime: Runtime, type: AddableType): Promise<Adder> {
     return new Adder(await runtime.InferenceSession.create(modelOf(type)), runtime, type);
   }
 

@@ -1,9 +1,9 @@
 /** Fuses LoRAs into the weights of a model, as diffusers' `fuse_lora` does. */
 import type { OnnxFile } from "../file/onnx.js";
 import { numbersOf, type Rewritten, rewriteOnnx } from "../file/rewrite.js";
-import { JobProblem, ModelProblem } from "../problem.js";
+import { JobProblem } from "../problem.js";
 import type { Runtime } from "../runtime.js";
-import { Adder, addableTypes, type Matrix, turned } from "./adder.js";
+import { type AddableType, Adder, isAddable, type Matrix, turned } from "./adder.js";
 import { type Module, modulesOf } from "./modules.js";
 import { flatten, fromStability, type Part } from "./names.js";
 import { type Factors, readLora } from "./read.js";
@@ -34,28 +34,31 @@ interface Addition {
  * Fuses.
  * @param files the parts of the model that LoRAs can change
  * @param layers resnets of each block of the UNet
- * @param check called with the parts that are going to be changed; throws to stop
- * @throws ModelProblem if a file is broken, JobProblem if a LoRA does not fit the model
+ * @param makeRoom called with the parts that are going to be changed, once nothing but
+ *   memory stands in the way; throws to stop
+ * @throws ModelProblem if a LoRA is broken, JobProblem if it does not fit the model
  */
 export async function fuse(
   runtime: Runtime,
   files: ReadonlyMap<Part, OnnxFile>,
   layers: number,
   loras: readonly LoraUse[],
-  check: (changed: readonly OnnxFile[]) => void = () => {},
+  makeRoom: (changed: readonly OnnxFile[]) => Promise<void>,
 ): Promise<Fused> {
   const modules = new Map([...files].map(([part, file]) => [part, modulesOf(file)]));
   const additions = new Map<Part, Map<string, Addition[]>>();
   const warnings: string[] = [];
   for (const { id, path, weight } of loras) {
-    const factors = await readLora(path);
+    const { factors, others } = await readLora(path);
     let missed = 0;
     for (const factor of factors) {
-      const name = moduleName(factor, modules.get(factor.part), layers);
+      const known = modules.get(factor.part);
+      const name = moduleName(factor, known, layers);
       if (name === undefined) {
         missed++;
         continue;
       }
+      checkFit(id, factor, name, known?.get(name) as Module);
       const part = additions.get(factor.part) ?? new Map<string, Addition[]>();
       additions.set(factor.part, part);
       const list = part.get(name) ?? [];
@@ -67,8 +70,13 @@ export async function fuse(
       const share = `${missed} of its ${factors.length} modules`;
       warnings.push(`loras: ${JSON.stringify(id)}: this model lacks ${share}, they were left out`);
     }
+    if (others.length > 0) {
+      const what = `${others.length} of its tensors are no factors of a LoRA`;
+      const one = JSON.stringify(others[0]?.slice(0, 100));
+      warnings.push(`loras: ${JSON.stringify(id)}: ${what}, they were left out; ${one} is one`);
+    }
   }
-  check([...additions.keys()].map((part) => files.get(part) as OnnxFile));
+  await makeRoom([...additions.keys()].map((part) => files.get(part) as OnnxFile));
   const parts = new Map<Part, Rewritten>();
   const adders = new Adders(runtime);
   try {
@@ -77,7 +85,7 @@ export async function fuse(
       const replaced = new Map<string, Uint8Array>();
       for (const [name, list] of changed) {
         const module = modules.get(part)?.get(name) as Module;
-        replaced.set(module.weight.name, await sum(file, name, module, list, adders));
+        replaced.set(module.weight.name, await sum(file, module, list, adders));
       }
       parts.set(part, rewriteOnnx(file, replaced));
     }
@@ -103,33 +111,33 @@ function moduleName(
   return undefined;
 }
 
-/** The weight of a module with everything added. */
-async function sum(
-  file: OnnxFile,
-  name: string,
-  { weight, transposed, shared }: Module,
-  additions: readonly Addition[],
-  adders: Adders,
-): Promise<Uint8Array> {
-  if (shared) {
-    throw new ModelProblem(
-      `${file.name}: ${name}: shares its weight, so that no LoRA can change it`,
-    );
-  }
-  const adder = weight.data && (await adders.of(weight.type));
-  if (!adder) {
-    throw new ModelProblem(`${file.name}: ${name}: is stored in a way that no LoRA can change`);
+/** @throws JobProblem if a module can't be changed, or not by these factors */
+function checkFit(id: string, { up, down }: Factors, name: string, module: Module): void {
+  const { weight, transposed, shared } = module;
+  if (shared) throw misfit(id, `its ${name} shares its weight with another module here`);
+  if (!weight.data || !isAddable(weight.type)) {
+    throw misfit(id, `its ${name} is stored here in a way that no LoRA can change`);
   }
   const [first = 0, ...rest] = weight.dims;
   const others = rest.reduce((product, size) => product * size, 1);
   const [outputs, inputs] = transposed ? [others, first] : [first, others];
+  const rank = down.shape[0] as number;
+  const [rows, columns] = [up.data.length / rank, down.data.length / rank];
+  if (rows === outputs && columns === inputs) return;
+  throw misfit(id, `its ${name} is ${rows} x ${columns} instead of ${outputs} x ${inputs}`);
+}
+
+/** The weight of a module with everything added. */
+async function sum(
+  file: OnnxFile,
+  { weight, transposed }: Module,
+  additions: readonly Addition[],
+  adders: Adders,
+): Promise<Uint8Array> {
+  const adder = await adders.of(weight.type as AddableType);
   let bytes: Uint8Array = numbersOf(file, weight);
-  for (const { id, factors, scale } of additions) {
+  for (const { factors, scale } of additions) {
     const { up, down } = matrices(factors, scale);
-    if (up.rows !== outputs || down.columns !== inputs) {
-      const shapes = `${up.rows} x ${down.columns} instead of ${outputs} x ${inputs}`;
-      throw misfit(id, `its ${name} is ${shapes}`);
-    }
     bytes = transposed
       ? await adder.add(bytes, turned(down), turned(up))
       : await adder.add(bytes, up, down);
@@ -148,16 +156,14 @@ function matrices({ up, down }: Factors, scale: number): { up: Matrix; down: Mat
 /** Adders as they are needed. */
 class Adders {
   readonly #runtime: Runtime;
-  readonly #open = new Map<number, Adder>();
+  readonly #open = new Map<AddableType, Adder>();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
   }
 
-  async of(type: number): Promise<Adder | undefined> {
-    if (!Object.hasOwn(addableTypes, type)) return undefined;
-    const adder =
-      this.#open.get(type) ?? (await Adder.open(this.#runtime, type as keyof typeof addableTypes));
+  async of(type: AddableType): Promise<Adder> {
+    const adder = this.#open.get(type) ?? (await Adder.open(this.#runtime, type));
     this.#open.set(type, adder);
     return adder;
   }

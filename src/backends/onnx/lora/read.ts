@@ -27,19 +27,27 @@ const settingsSchema = z.object({
 });
 type Settings = z.output<typeof settingsSchema>;
 
+/** What is in a file. */
+export interface Lora {
+  /** One for each module. */
+  readonly factors: readonly Factors[];
+  /** Names of the tensors that are something else. */
+  readonly others: readonly string[];
+}
+
 /**
  * Reads a file.
  * @throws ModelProblem that names the file, if it is broken or no LoRA
  */
-export async function readLora(path: string): Promise<Factors[]> {
+export async function readLora(path: string): Promise<Lora> {
   const name = `loras/${basename(path)}`;
   const file = await Safetensors.open(path, name);
   try {
     const kind = file.names.map(foreignKind).find((found) => found);
     if (kind) throw new ModelProblem(`${name}: ${kind} is not supported, only LoRA`);
-    const found = await gather(file);
+    const { found, others } = await gather(file);
     if (found.length === 0) throw new ModelProblem(`${name}: has no weights of a LoRA`);
-    return scaled(found, file.metadata, name);
+    return { factors: scaled(found, file.metadata, name), others };
   } finally {
     await file.close();
   }
@@ -52,11 +60,15 @@ interface Gathered {
   alpha?: number;
 }
 
-async function gather(file: Safetensors): Promise<Gathered[]> {
+async function gather(file: Safetensors): Promise<{ found: Gathered[]; others: string[] }> {
   const modules = new Map<string, Gathered>();
+  const others: string[] = [];
   for (const key of file.names) {
     const name = nameOf(key);
-    if (!name) continue;
+    if (!name) {
+      others.push(key);
+      continue;
+    }
     const id = `${name.part} ${name.module}`;
     const module = modules.get(id) ?? { name };
     modules.set(id, module);
@@ -64,7 +76,7 @@ async function gather(file: Safetensors): Promise<Gathered[]> {
     if (name.role === "alpha") module.alpha = tensor.data[0] ?? 0;
     else module[name.role] = tensor;
   }
-  return [...modules.values()];
+  return { found: [...modules.values()], others };
 }
 
 function scaled(

@@ -3,6 +3,7 @@ import { statSync } from "node:fs";
 import type { OnnxFile } from "../file/onnx.js";
 import { Graph } from "../graph.js";
 import { checkMemory, memoryOf } from "../memory.js";
+import { JobProblem, ModelProblem } from "../problem.js";
 import { promptEncoder } from "../text.js";
 import { type Loading, signatures, type Weights } from "../weights.js";
 import { fuse, type LoraUse } from "./fuse.js";
@@ -20,40 +21,45 @@ export class Variants {
   readonly #base: Weights;
   readonly #most: number;
   readonly #freeMemory: () => number;
+  readonly #admit: (bytes: number) => Promise<void>;
   /** The least recently used first. */
   readonly #variants = new Map<string, Variant>();
 
   /**
    * @param most combinations that are kept, at least 1
    * @param freeMemory bytes that another combination may take
+   * @param admit asked before combinations take so many bytes in all; throws if they may not
    */
-  constructor(loading: Loading, base: Weights, most: number, freeMemory: () => number) {
+  constructor(
+    loading: Loading,
+    base: Weights,
+    most: number,
+    freeMemory: () => number,
+    admit: (bytes: number) => Promise<void>,
+  ) {
     this.#loading = loading;
     this.#base = base;
     this.#most = most;
     this.#freeMemory = freeMemory;
+    this.#admit = admit;
   }
 
   /** Bytes that the combinations take in memory, about. */
   get memory(): number {
-    const graphs = [...this.#variants.values()].flatMap(({ own }) => own);
-    return memoryOf(graphs.map(({ file }) => file));
+    return bytesOf([...this.#variants.values()]);
   }
 
   /**
    * The model with some LoRAs; without, as it is.
-   * @throws as `fuse` does
+   * @throws JobProblem that names `loras`, if one can't be used
    */
   async of(loras: readonly LoraUse[]): Promise<Pick<Variant, "weights" | "warnings">> {
     // A LoRA of no weight is none: not even the order of a sum may change.
     const used = loras.filter(({ weight }) => weight !== 0).sort((a, b) => (a.id < b.id ? -1 : 1));
     if (used.length === 0) return { weights: this.#base, warnings: [] };
     const key = JSON.stringify(used.map((lora) => [lora, versionOf(lora.path)]));
-    const known = this.#variants.get(key);
+    const variant = this.#variants.get(key) ?? (await this.#make(used));
     this.#variants.delete(key);
-    // Before the next is made, so that there is room for it.
-    if (!known) await this.#shrink(this.#most - 1);
-    const variant = known ?? (await this.#make(used));
     this.#variants.set(key, variant);
     return variant;
   }
@@ -66,8 +72,12 @@ export class Variants {
     }
     const layers = [folder.unet.layers_per_block ?? 2].flat()[0] ?? 2;
     const { parts, warnings } = await fuse(runtime, files, layers, loras, (changed) =>
-      checkMemory(changed, this.#freeMemory()),
-    );
+      this.#makeRoom(changed),
+    ).catch((error) => {
+      if (!(error instanceof ModelProblem)) throw error;
+      // The model does without: that it can't have this one is no fault of its own.
+      throw new JobProblem("loras", error.message, { cause: error.cause });
+    });
     const own: Graph[] = [];
     const open = async (part: Part, base: Graph) => {
       const source = parts.get(part);
@@ -93,6 +103,15 @@ export class Variants {
     }
   }
 
+  /** Combinations leave before the next is made, and not for one that is refused. */
+  async #makeRoom(changed: readonly OnnxFile[]): Promise<void> {
+    const leaving = Math.max(0, this.#variants.size - (this.#most - 1));
+    const staying = [...this.#variants.values()].slice(leaving);
+    await this.#admit(bytesOf(staying) + memoryOf(changed));
+    await this.#shrink(this.#most - 1);
+    checkMemory(changed, this.#freeMemory());
+  }
+
   async #shrink(most: number): Promise<void> {
     for (const [key, { own }] of this.#variants) {
       if (this.#variants.size <= most) return;
@@ -106,6 +125,9 @@ export class Variants {
     return this.#shrink(0);
   }
 }
+
+const bytesOf = (variants: readonly Variant[]) =>
+  memoryOf(variants.flatMap(({ own }) => own.map(({ file }) => file)));
 
 /** Changes with the file. */
 function versionOf(path: string): unknown {
