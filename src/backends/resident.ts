@@ -25,7 +25,7 @@ export interface Resident {
   /** Name of the model. */
   readonly id: string;
   readonly state: ResidentState;
-  /** Bytes of memory that it takes, or is going to take, about. */
+  /** Bytes of memory that it takes, or is about to take, about. */
   readonly bytes: number;
   /** When a call last wanted it, milliseconds since the epoch; 0: never. */
   readonly lastUsed: number;
@@ -43,7 +43,7 @@ export interface Resident {
   unload(): Promise<void>;
 }
 
-/** Called before a model is loaded; makes room, and resolves when it may be. */
+/** Called before a model is loaded, or takes more; makes room, and resolves when it may. */
 export type Admit = (resident: Resident) => Promise<void>;
 
 /** A backend that says which of its models can leave memory. */

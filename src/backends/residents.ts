@@ -9,6 +9,8 @@ export class Residents {
   readonly #log: Logger;
   /** Those that were admitted, until they are seen to have left. */
   readonly #held = new Set<Resident>();
+  /** Those that are in memory and want more. */
+  readonly #growing = new Set<Resident>();
   #turn: Promise<unknown> = Promise.resolve();
 
   /** @param budget bytes that the models in memory may take together */
@@ -18,10 +20,12 @@ export class Residents {
   }
 
   /**
-   * Makes room for a model, one model after the other.
+   * Makes room for a model, one model after the other; for one that is in memory, and
+   * whose call may be what another waits for, at once.
    * @throws LintelError `unavailable` if it is larger than the budget
    */
   readonly admit: Admit = (resident) => {
+    if (this.#held.has(resident) && resident.state === "ready") return this.#grow(resident);
     // It is not in memory, whatever was known: until its turn comes nobody may wait for it.
     this.#held.delete(resident);
     const turn = this.#turn.then(() => this.#makeRoom(resident));
@@ -33,18 +37,37 @@ export class Residents {
     if (resident.bytes > this.#budget) throw tooLarge(resident, this.#budget);
     for (;;) {
       const inMemory = this.#inMemory();
-      const used = inMemory.reduce((sum, { bytes }) => sum + bytes, 0);
       const [next] = inMemory;
-      if (used + resident.bytes <= this.#budget || !next) break;
-      const about = { model: next.id, for: resident.id, calls: next.calls };
-      this.#log.info(about, "model leaves memory");
-      // One that can't be loaded takes no memory.
-      if (next.state === "loading") await next.load().catch(() => {});
-      await next.unload();
-      // Whoever wants it back asks again; and one that does not leave is not asked twice.
-      this.#held.delete(next);
+      if (bytesOf(inMemory) + resident.bytes <= this.#budget || !next) break;
+      await this.#leave(next, resident);
     }
     this.#held.add(resident);
+  }
+
+  async #grow(resident: Resident): Promise<void> {
+    if (resident.bytes > this.#budget) throw tooLarge(resident, this.#budget);
+    this.#growing.add(resident);
+    try {
+      for (;;) {
+        const inMemory = this.#inMemory();
+        if (bytesOf(inMemory) <= this.#budget) return;
+        // Two that want more, each with a call that runs, would wait for each other.
+        const next = inMemory.find((one) => !this.#growing.has(one));
+        if (!next) throw noRoom(resident);
+        await this.#leave(next, resident);
+      }
+    } finally {
+      this.#growing.delete(resident);
+    }
+  }
+
+  async #leave(next: Resident, { id }: Resident): Promise<void> {
+    this.#log.info({ model: next.id, for: id, calls: next.calls }, "model leaves memory");
+    // One that can't be loaded takes no memory.
+    if (next.state === "loading") await next.load().catch(() => {});
+    await next.unload();
+    // Whoever wants it back asks again; and one that does not leave is not asked twice.
+    this.#held.delete(next);
   }
 
   /** The models that take memory, those first that are to leave first. */
@@ -64,10 +87,16 @@ export class Residents {
 export const admitWithin = (budget: number | undefined, log: Logger): Admit | undefined =>
   budget === undefined ? undefined : new Residents(budget, log).admit;
 
+const bytesOf = (residents: readonly Resident[]) =>
+  residents.reduce((sum, { bytes }) => sum + bytes, 0);
+
 const tooLarge = ({ id, bytes }: Resident, budget: number) =>
   new LintelError(
     "unavailable",
     `${id}: the model needs about ${inMb(bytes)} MB of memory, more than the memory budget of ${inMb(budget)} MB`,
   );
+
+const noRoom = ({ id }: Resident) =>
+  new LintelError("unavailable", `${id}: the memory budget has no room for more now`);
 
 const inMb = (bytes: number) => Math.ceil(bytes / 1e6);

@@ -23,7 +23,7 @@ const MB = 1e6;
 /** A model that takes no memory, and does as it is told. */
 class Fake implements Resident {
   readonly id: string;
-  readonly bytes: number;
+  bytes: number;
   readonly #residents: Residents;
   state: ResidentState = "idle";
   lastUsed = 0;
@@ -49,6 +49,17 @@ class Fake implements Resident {
       this.state = "ready";
     } catch (error) {
       this.state = "failed";
+      throw error;
+    }
+  }
+
+  /** Asks for more, in megabytes. */
+  async grow(more: number): Promise<void> {
+    this.bytes += more * MB;
+    try {
+      await this.#residents.admit(this);
+    } catch (error) {
+      this.bytes -= more * MB;
       throw error;
     }
   }
@@ -127,6 +138,71 @@ describe("residents", () => {
     expect(states(fakes)).toBe("ready failed");
   });
 
+  it("others leave for one that is in memory and wants more, and no more than must", async () => {
+    const fakes = stage(10, 4, 3, 3);
+    for (const fake of fakes) await fake.load();
+    fakes[0].calls = 1;
+    await fakes[0].grow(2);
+    expect(states(fakes)).toBe("ready idle ready");
+    // What it took counts.
+    await fakes[1].load();
+    expect(states(fakes)).toBe("ready ready idle");
+  });
+
+  it("refuses more than the budget to one in memory, which stays and still counts", async () => {
+    const fakes = stage(10, 4, 4, 6);
+    await fakes[0].load();
+    await fakes[1].load();
+    await expect(fakes[0].grow(7)).rejects.toMatchObject({
+      code: "unavailable",
+      message:
+        "model-0: the model needs about 11 MB of memory, more than the memory budget of 10 MB",
+    });
+    expect(states(fakes)).toBe("ready ready idle");
+    await fakes[2].load();
+    expect(states(fakes)).toBe("idle ready ready");
+  });
+
+  it("gives more to one that another waits for: its call would never end", async () => {
+    const fakes = stage(10, 4, 4, 6);
+    const [grows, idle, comes] = fakes;
+    await grows.load();
+    await idle.load();
+    grows.calls = 1;
+    idle.calls = 1;
+    let over = () => {};
+    grows.unloading = new Promise((resolve) => {
+      over = resolve;
+    });
+    const coming = comes.load();
+    await expect.poll(() => grows.unloads).toBe(1);
+    idle.calls = 0;
+    await grows.grow(4);
+    expect(states(fakes)).toBe("ready idle loading");
+    over();
+    await coming;
+    expect(states(fakes)).toBe("idle idle ready");
+  });
+
+  it("two that want more at once don't wait for each other", async () => {
+    const [first, second] = stage(10, 4, 4);
+    let over = () => {};
+    second.unloading = new Promise((resolve) => {
+      over = resolve;
+    });
+    for (const fake of [first, second]) {
+      await fake.load();
+      fake.calls = 1;
+    }
+    const growing = first.grow(3);
+    await expect(second.grow(1)).rejects.toMatchObject({
+      message: "model-1: the memory budget has no room for more now",
+    });
+    over();
+    await growing;
+    expect(states([first, second])).toBe("ready idle");
+  });
+
   it("counts a model that is still being loaded, and waits for it", async () => {
     const fakes = stage(5, 4, 4);
     let loaded = () => {};
@@ -170,8 +246,11 @@ describe("real models under a budget", () => {
     );
   }
   /** The bytes of a picture. */
-  async function draw({ handlers }: ResidentBackend): Promise<Buffer | undefined> {
-    const call = callOf("streamTextToImage", requestOf());
+  async function draw(
+    { handlers }: ResidentBackend,
+    changes: Parameters<typeof requestOf>[0] = {},
+  ): Promise<Buffer | undefined> {
+    const call = callOf("streamTextToImage", requestOf(changes));
     for await (const batch of handlers.streamTextToImage?.(call) ?? []) {
       for (const { event } of batch) {
         if (event.case === "image") return Buffer.from(event.value.media?.data ?? []);
@@ -266,6 +345,44 @@ describe("real models under a budget", () => {
       ["chat", "chat"],
       ["a", "a"],
     ]);
+    await models.remove();
+  });
+
+  it("an image model asks for its LoRAs, and does without where they don't fit", async () => {
+    const models = await ParityModels.unpack("sd15");
+    const path = models.folder("sd15");
+    const under = (admit: Admit, id = "a") => {
+      const config = { type: "onnx", name: id, id, path, threads: 1, load: "lazy" } as const;
+      return createOnnxBackend(config, { log: silent, admit });
+    };
+    const request = { numInferenceSteps: 1, loras: '{"plain": 1}' };
+    const asked: number[] = [];
+    const probe = under(async ({ bytes }) => void asked.push(bytes));
+    const fused = await draw(probe, request);
+    await probe.close();
+    const [alone = 0, both = 0] = asked;
+    expect(both).toBeGreaterThan(1.1 * alone);
+
+    const { admit } = new Residents(both + 0.9 * alone, silent);
+    const [a, b] = [under(admit), under(admit, "b")];
+    const [resident] = a.residents;
+    await Promise.all([resident?.load(), b.residents[0]?.load()]);
+    expect([resident?.bytes, state(b)]).toEqual([alone, State.READY]);
+    expect(await draw(a, request)).toEqual(fused);
+    expect([resident?.bytes, state(b)]).toEqual([both, State.IDLE]);
+    await resident?.unload();
+    expect(resident?.bytes).toBe(alone);
+    await Promise.all([a.close(), b.close()]);
+
+    const narrow = under(new Residents((alone + both) / 2, silent).admit);
+    await expect(draw(narrow, request)).rejects.toMatchObject({
+      code: "invalid_value",
+      param: "loras",
+      message: expect.stringMatching(/^loras: with them fused: a: the model needs about .* budget/),
+    });
+    expect(narrow.residents[0]).toMatchObject({ bytes: alone, state: "ready" });
+    expect(await draw(narrow, { numInferenceSteps: 1 })).toBeDefined();
+    await narrow.close();
     await models.remove();
   });
 

@@ -16,7 +16,7 @@ export type EngineState =
 export interface EngineOptions {
   /** Jobs that may wait. */
   readonly queue: number;
-  /** Called before the model is loaded; resolves when it may be. */
+  /** Called before the model is loaded, or takes more; resolves when it may. */
   admit(): Promise<void>;
   /** Told of each change. */
   onState(state: EngineState): void;
@@ -38,7 +38,6 @@ export class ImageEngine {
   readonly #running = new Set<RunningJob>();
   /** How long the latest jobs took, on average, milliseconds. */
   #usual = 0;
-  #memory = 0;
 
   /** Begins as idle. */
   constructor(settings: ThreadSettings, options: EngineOptions) {
@@ -51,9 +50,9 @@ export class ImageEngine {
     return this.#line.length;
   }
 
-  /** Bytes that the model took when it was last loaded, about; 0 before. */
+  /** Bytes that the model takes, or is about to take, about; 0 while it is not loaded. */
   get memory(): number {
-    return this.#memory;
+    return this.#thread?.memory ?? 0;
   }
 
   /**
@@ -99,10 +98,9 @@ export class ImageEngine {
       onState({ name: "loading" });
       await admit();
       if (this.#closed) throw closing();
-      const thread = new PipelineThread(this.#settings);
+      const thread = new PipelineThread(this.#settings, admit);
       this.#thread = thread;
       await thread.loaded;
-      this.#memory = thread.memory;
       if (this.#closed) throw closing();
       onState({ name: "ready" });
       thread.gone.then(() => {
@@ -139,12 +137,8 @@ export class ImageEngine {
     const stop = () => running.stop();
     signal.addEventListener("abort", stop, { once: true });
     this.#running.add(running);
-    const loaded = () => this.#loaded();
-    const done = (thread: PipelineThread, ms: number) => {
-      this.#memory = thread.memory;
-      this.#note(ms);
-    };
-    void running.work(loaded, done).finally(() => {
+    const done = (ms: number) => this.#note(ms);
+    void running.work(() => this.#loaded(), done).finally(() => {
       this.#running.delete(running);
       signal.removeEventListener("abort", stop);
     });

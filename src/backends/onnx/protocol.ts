@@ -78,6 +78,8 @@ export interface Failure {
 export type Order =
   /** `aborted` holds one 32-bit number: not 0 once the job is to stop at the next step. */
   | { readonly type: "run"; readonly job: ImageJob; readonly aborted: SharedArrayBuffer }
+  /** The answer to `room`; `refusal` says in words why it may not. */
+  | { readonly type: "room"; readonly refusal?: string | undefined }
   /** Leave, after the job that runs. */
   | { readonly type: "close" };
 
@@ -88,5 +90,7 @@ export type Report =
   /** The model can't be loaded; the thread leaves. */
   | { readonly type: "unloadable"; readonly failure: Failure }
   | { readonly type: "event"; readonly event: ImageEvent }
+  /** Whether it may take more for the job that runs: `memory` then. */
+  | { readonly type: "room"; readonly memory: number }
   /** The job is over; without `failure` it was done or aborted. `memory` as above. */
   | { readonly type: "ended"; readonly memory: number; readonly failure?: Failure };

@@ -32,7 +32,7 @@ export class RunningJob {
    */
   async work(
     load: () => Promise<PipelineThread>,
-    done: (thread: PipelineThread, ms: number) => void,
+    done: (ms: number) => void,
   ): Promise<void> {
     try {
       await this.#place.turn;
@@ -43,7 +43,7 @@ export class RunningJob {
       this.#thread = thread;
       const from = performance.now();
       await thread.run(this.#job, (event) => this.#tell(event));
-      done(thread, performance.now() - from);
+      done(performance.now() - from);
     } catch (error) {
       this.#failure = error;
     } finally {

@@ -29,12 +29,15 @@ export class PipelineThread {
   /** Resolves when the thread is gone, for whatever reason. */
   readonly gone: Promise<void>;
   readonly #worker: Worker;
+  readonly #admit: () => Promise<void>;
   #current: Current | undefined;
   #fault: unknown;
   #isGone = false;
   #memory = 0;
 
-  constructor(settings: ThreadSettings) {
+  /** @param admit called before a job takes more memory, which `memory` has then; rejects if it may not */
+  constructor(settings: ThreadSettings, admit: () => Promise<void> = async () => {}) {
+    this.#admit = admit;
     silenceEngine();
     const start = { name: "lintel-images", data: settings };
     this.#worker = startThread("./worker", import.meta.url, start);
@@ -53,6 +56,7 @@ export class PipelineThread {
         if ("memory" in report) this.#memory = report.memory;
         if (report.type === "loaded") resolve();
         else if (report.type === "unloadable") reject(new PipelineFailure(report.failure));
+        else if (report.type === "room") void this.#makeRoom();
         else this.#take(report);
       });
       this.gone.then(() => reject(this.#goneFailure()));
@@ -60,7 +64,7 @@ export class PipelineThread {
     this.loaded.catch(() => {}); // Whoever asks later still gets it.
   }
 
-  /** Bytes that the model took after the latest job, about; 0 before it is loaded. */
+  /** Bytes that the model takes, or is about to take, about; 0 before it is loaded. */
   get memory(): number {
     return this.#memory;
   }
@@ -101,6 +105,14 @@ export class PipelineThread {
     const current = this.#current;
     this.#current = undefined;
     current?.settle(failure);
+  }
+
+  async #makeRoom(): Promise<void> {
+    const refusal = await this.#admit().then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    this.#order({ type: "room", refusal });
   }
 
   #order(order: Order): void {

@@ -7,7 +7,7 @@
 import { on } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
 import { Pipeline } from "./pipeline.js";
-import { failureOf } from "./problem.js";
+import { failureOf, JobProblem } from "./problem.js";
 import type { ImageEvent, Order, Report, ThreadSettings } from "./protocol.js";
 import { loadRuntime } from "./runtime.js";
 
@@ -19,11 +19,20 @@ async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSetti
     port.postMessage(message, transfer);
   const emit = (event: ImageEvent) => report({ type: "event", event }, buffersOf(event));
   // Listens from now on: orders that arrive while the model loads are kept.
-  const orders = on(port, "message") as AsyncIterable<[Order]>;
+  const orders = on(port, "message") as AsyncIterableIterator<[Order]>;
+
+  let closed = false;
+  const admit = async (memory: number) => {
+    report({ type: "room", memory });
+    const [order] = (await orders.next()).value;
+    if (order.type === "close") closed = true;
+    if (order.type !== "room") throw stopped;
+    if (order.refusal) throw new JobProblem("loras", `with them fused: ${order.refusal}`);
+  };
 
   let pipeline: Pipeline;
   try {
-    pipeline = await Pipeline.load(await loadRuntime(settings.packages), settings);
+    pipeline = await Pipeline.load(await loadRuntime(settings.packages), settings, admit);
   } catch (error) {
     report({ type: "unloadable", failure: failureOf(error, "the model could not be loaded") });
     return;
@@ -31,7 +40,8 @@ async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSetti
   report({ type: "loaded", memory: pipeline.memory });
 
   for await (const [order] of orders) {
-    if (order.type === "close") break;
+    // Answers are taken where they are asked for.
+    if (order.type !== "run") break;
     const flag = new Int32Array(order.aborted);
     const checkpoint = () => {
       if (Atomics.load(flag, 0) !== 0) throw stopped;
@@ -43,6 +53,7 @@ async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSetti
       const failure = failureOf(error, "the image model failed");
       report({ type: "ended", memory: pipeline.memory, ...(error !== stopped && { failure }) });
     }
+    if (closed) break;
   }
   await pipeline.close();
 }
