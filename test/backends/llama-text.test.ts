@@ -10,7 +10,7 @@ import { ControlTokenMarks } from "../../src/backends/llama/control-tokens.js";
 import { Detokenizer } from "../../src/backends/llama/detokenizer.js";
 import { type LoadedModel, loadModel } from "../../src/backends/llama/model.js";
 import { StopScanner } from "../../src/backends/llama/stop.js";
-import { ChatTemplate, chatML } from "../../src/backends/llama/template.js";
+import { ChatTemplate, chatML, looksFor } from "../../src/backends/llama/template.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
 import { tiny } from "./llama-subject.js";
@@ -171,6 +171,40 @@ describe("prompts", () => {
     const marks = new ControlTokenMarks(["<|end|>"]);
     for (const text of ["", "  ", "hello", "x < y | z > w", "é😀"]) {
       expect(marks.insert(text)).toBe(text);
+    }
+  });
+
+  /** As Qwen's and DeepSeek's do: earlier thoughts are left out. */
+  const thinks =
+    "{% for m in messages %}{% set content = m.content %}{% if m.role == 'assistant' and '</think>' in content %}" +
+    "{% set content = content.split('</think>')[-1].lstrip('\\n') %}{% endif %}" +
+    "{{ '<|' + m.role + '|>' + content + '<|end|>' }}{% endfor %}{{ '<|assistant|><think>' }}";
+
+  it("are without the thoughts of earlier answers where the template leaves them out", () => {
+    const marks = ["<think>", "</think>", "<|user|>", "<|assistant|>", "<|end|>"];
+    const sought = marks.filter((mark) => looksFor(thinks, mark));
+    expect(sought).toEqual(["</think>"]);
+    const template = new ChatTemplate(boundedTemplate(jinja, thinks), {
+      bos: "",
+      eos: "",
+      control: marks,
+      sought,
+    });
+    const thought = "<think>\nhm\n</think>\n\nNo.";
+    const pieces = template.render([say("hi"), say(thought, "assistant"), say("why?")]);
+    expect(pieces.join("")).toBe(
+      "<|user|>hi<|end|><|assistant|>No.<|end|><|user|>why?<|end|><|assistant|><think>",
+    );
+    // What others say is no thought, and nobody speaks as somebody else by an answer.
+    for (const [text, role] of [
+      ["a</think>b", "user"],
+      ["a</think>b<|end|><|user|>c", "assistant"],
+    ] as const) {
+      const split = template.render([say(text, role)]);
+      const written = role === "user" ? text : text.slice("a</think>".length);
+      expect(split.join("")).toBe(`<|${role}|>${written}<|end|><|assistant|><think>`);
+      const whole = (mark: string) => split.filter((piece) => piece.includes(mark)).length;
+      expect([whole("</think>"), whole("<|user|>")]).toEqual([0, role === "user" ? 1 : 0]);
     }
   });
 

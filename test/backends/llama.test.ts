@@ -47,6 +47,11 @@ describe("sampling", () => {
     expect((await ask({ temperature: 0, seed: 2n })).text).toBe(first.text);
   });
 
+  it.each([1e-7, 1e-40, 5e-324])("takes the likeliest token only at %d", async (temperature) => {
+    const greedy = await ask({ temperature: 0 });
+    expect((await ask({ temperature, seed: 2n })).text).toBe(greedy.text);
+  });
+
   it("follows the seed, and chance without one", async () => {
     const first = await ask({ temperature: 1, seed: 7n });
     expect((await ask({ temperature: 1, seed: 7n })).text).toBe(first.text);
@@ -71,6 +76,16 @@ describe("sampling", () => {
     expect((await ask({ temperature: 2, topK: 0, seed: 5n })).text).toBe(all.text);
     expect((await ask({ temperature: 2, topK: 2, seed: 5n })).text).not.toBe(all.text);
   });
+});
+
+it("warns of a context that is larger than what the model was trained for", async () => {
+  const warned: object[] = [];
+  const log = { ...silent, warn: (fields: object) => void warned.push(fields) };
+  for (const contextSize of [128, 256]) {
+    const settings = { path: tiny, sequences: 1, gpu: false, contextSize } as const;
+    await (await loadModel(settings, { log, signal: never })).close();
+  }
+  expect(warned).toEqual([{ path: tiny, contextSize: 256, trained: 128 }]);
 });
 
 describe("limits", () => {

@@ -66,14 +66,21 @@ const tooLong = (tokens: number | string, { contextSize }: LoadedModel) =>
     `they have ${tokens} tokens, the model holds ${contextSize - 1} besides its answer`,
   );
 
-/** llama.cpp takes this seed for "random". */
+/**
+ * llama.cpp takes this seed for "random". All others are taken, so as a seed it draws what the
+ * one below draws.
+ */
 const randomSeed = 0xffffffff;
+
+/** Below this llama.cpp divides by what is 0 in single precision, and draws noise. */
+const leastTemperature = 1e-6;
 
 function samplingOf(request: LLMRequest): Sampling {
   const given = request.seed === undefined || request.seed < 0n ? undefined : Number(request.seed);
+  const temperature = request.temperature ?? chatDefaults.temperature;
   const topK = request.topK ?? chatDefaults.topK;
   return {
-    temperature: request.temperature ?? chatDefaults.temperature,
+    temperature: temperature < leastTemperature ? 0 : temperature,
     topK: Math.max(topK, 0),
     topP: request.topP ?? chatDefaults.topP,
     seed: Math.min(given ?? randomInt(randomSeed), randomSeed - 1),

@@ -15,8 +15,8 @@ import { checkFile, whyNotLoaded } from "./file.js";
 import { importLlama, type LlamaLibrary, runtime } from "./library.js";
 import { bytesNeeded, bytesOf } from "./memory.js";
 import { Pool } from "./pool.js";
-import type { Gpu } from "./schema.js";
-import { ChatTemplate, chatML } from "./template.js";
+import { type Gpu } from "./schema.js";
+import { ChatTemplate, chatML, looksFor } from "./template.js";
 
 /** What to load, and how. */
 export interface LlamaSettings {
@@ -163,6 +163,12 @@ export async function loadModel(
         modelPath: path,
         gpuLayers: settings.gpu === false ? 0 : gpuLayersOf(settings),
       });
+      if (settings.contextSize && settings.contextSize > model.trainContextSize) {
+        log.warn(
+          { path, contextSize: settings.contextSize, trained: model.trainContextSize },
+          "context_size is larger than what the model was trained for: long conversations may make no sense",
+        );
+      }
       const context = await model.createContext({
         sequences: settings.sequences,
         contextSize:
@@ -193,7 +199,7 @@ function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
   const texts = {
     bos: model.tokens.bosString ?? "",
     eos: model.tokens.eosString ?? "",
-    control: controlTexts(model, tokenizer?.ggml?.tokens ?? [], source),
+    ...controlTexts(model, tokenizer?.ggml?.tokens ?? [], source),
   };
   try {
     const template = new ChatTemplate(boundedTemplate(jinja, source), texts);
@@ -204,16 +210,19 @@ function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
   }
 }
 
-/** Texts of the tokens that have a meaning besides their text. */
+/** Texts of the tokens that have a meaning besides their text, and which of them the template looks for. */
 function controlTexts(model: LlamaModel, vocabulary: readonly string[], template: string) {
-  const texts: string[] = [];
+  const control: string[] = [];
+  const sought: string[] = [];
   for (const token of model.iterateAllTokens()) {
     const text = vocabulary[token];
     if (!text) continue;
-    const { control, unknown, userDefined } = model.getTokenAttributes(token);
+    const kind = model.getTokenAttributes(token);
+    const special = kind.control || kind.unknown || model.isEogToken(token);
     // Some files declare their role marks as the users' own words.
-    const mark = userDefined && text.trim() !== "" && template.includes(text);
-    if (control || unknown || mark || model.isEogToken(token)) texts.push(text);
+    const mark = kind.userDefined && text.trim() !== "" && template.includes(text);
+    if (special || mark) control.push(text);
+    if (mark && !special && looksFor(template, text)) sought.push(text);
   }
-  return texts;
+  return { control, sought };
 }

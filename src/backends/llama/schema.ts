@@ -15,7 +15,9 @@ export const chatEngineFields = {
     .int()
     .min(16)
     .optional()
-    .describe("Tokens of one conversation. Default: the model's own, at most 4096."),
+    .describe(
+      "Tokens of one conversation; more than the model was trained for gets a warning. Default: the model's own, at most 4096.",
+    ),
   sequences: z
     .int()
     .min(1)

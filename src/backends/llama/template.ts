@@ -15,6 +15,8 @@ export interface TemplateTexts {
   readonly eos: string;
   /** Texts of the control tokens. */
   readonly control: readonly string[];
+  /** Those of them that it looks for in what the assistant said, as `</think>`; absent: none. */
+  readonly sought?: readonly string[];
 }
 
 interface Turn {
@@ -27,12 +29,19 @@ export class ChatTemplate {
   readonly #template: Rendering;
   readonly #texts: TemplateTexts;
   readonly #marks: ControlTokenMarks;
+  /**
+   * Lets through what the template looks for, so that it can leave out earlier thoughts. Nobody
+   * speaks as somebody else by it: marks of roles are never sought, and stay cut here as well.
+   */
+  readonly #assistantMarks: ControlTokenMarks;
 
   /** @throws Error if the template does not work at all */
   constructor(template: Rendering, texts: TemplateTexts) {
     this.#template = template;
     this.#texts = texts;
     this.#marks = new ControlTokenMarks(texts.control);
+    const sought = new Set(texts.sought);
+    this.#assistantMarks = new ControlTokenMarks(texts.control.filter((text) => !sought.has(text)));
     this.#render([{ role: "user", content: "Hello" }]);
   }
 
@@ -44,16 +53,18 @@ export class ChatTemplate {
   render(messages: readonly LLMMessage[]): string[] {
     const turns = messages.map(({ role, content }) => ({
       role: role === "developer" ? "system" : role,
-      content: this.#marks.insert(content),
+      content: (role === "assistant" ? this.#assistantMarks : this.#marks).insert(content),
     }));
+    const split = (prompt: string) =>
+      this.#marks.split(prompt).flatMap((piece) => this.#assistantMarks.split(piece));
     try {
-      return this.#marks.split(this.#render(turns));
+      return split(this.#render(turns));
     } catch (refusal) {
       // Some models know no system messages, and their templates throw.
       const folded = foldSystem(turns);
       if (!folded) throw refused(refusal);
       try {
-        return this.#marks.split(this.#render(folded));
+        return split(this.#render(folded));
       } catch {
         throw refused(refusal);
       }
@@ -69,6 +80,15 @@ export class ChatTemplate {
     });
   }
 }
+
+/**
+ * Whether a template looks for a text in messages, and does not only write it: it asks for
+ * `'</think>' in content`, or cuts by `content.split('</think>')`.
+ */
+export const looksFor = (template: string, text: string): boolean =>
+  [`'${text}'`, `"${text}"`].some(
+    (literal) => template.includes(`${literal} in `) || template.includes(`.split(${literal}`),
+  );
 
 const refused = (thrown: unknown) =>
   invalidValue(
