@@ -63,6 +63,8 @@ export const errorTable = {
   upstream_unreachable: row(502, Code.Unavailable, "upstream_error"),
   /** No model server can take the call now. */
   unavailable: row(503, Code.Unavailable, "unavailable_error"),
+  /** As many calls wait for the model as may. */
+  overloaded: row(503, Code.Unavailable, "unavailable_error"),
   /** This process is about to leave. */
   shutting_down: row(503, Code.Unavailable, "unavailable_error"),
   /** The model server took too long, or the caller's deadline passed. */
@@ -86,6 +88,7 @@ const retryOf: { readonly [C in ErrorCode]?: Retry } = {
   shutting_down: "anywhere",
   rate_limited: "anywhere",
   timeout: "anywhere",
+  overloaded: "elsewhere",
   unimplemented: "elsewhere",
   unsupported_parameter: "elsewhere",
   model_not_found: "elsewhere",
@@ -170,6 +173,7 @@ const year = 31_536_000;
 const defaultRetryAfter: { readonly [C in ErrorCode]?: number } = {
   rate_limited: 1,
   unavailable: 1,
+  overloaded: 1,
   shutting_down: 5,
 };
 

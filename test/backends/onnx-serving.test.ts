@@ -104,7 +104,7 @@ describe("calls that wait", () => {
     const free = await occupied(backend);
     const second = progressOf(backend, { numInferenceSteps: 1 });
     const refused = await progressOf(backend, {}).catch((error: unknown) => error);
-    expect(refused).toMatchObject({ code: "unavailable", http: 503 });
+    expect(refused).toMatchObject({ code: "overloaded", http: 503 });
     expect((refused as LintelError).retryAfter).toBeGreaterThanOrEqual(1);
     await free();
     expect(await second).toHaveLength(2);

@@ -43,7 +43,7 @@ describe.each(ways)("$name", (way) => {
     const waits = ask("full");
     await expect.poll(waiting).toBe(1);
     const refused = await ask("full");
-    expectError(refused, way, "unavailable", false);
+    expectError(refused, way, "overloaded", false);
     expect(refused.retryAfter).toBeGreaterThanOrEqual(1);
     expect(refused.attempts).toBeUndefined();
     expect(theatre.asked("full")).toEqual([1]);

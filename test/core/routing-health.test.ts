@@ -57,6 +57,18 @@ describe("health", () => {
     expect(stateOf(core, "a")).toMatchObject({ state: "in", outForMs: 0 });
     expect(await textOf(run(core, "chat", hello))).toBe("a");
   });
+  it("says nothing of a target that is overloaded, and asks it again with the next call", async () => {
+    const busy = fails("overloaded", { retryAfter: 600 });
+    const a = backend("a", inTurn(...Array(8).fill(busy), says("a")));
+    const { core } = bench([a]);
+    for (let i = 0; i < 8; i++) {
+      await expect(run(core, "chat", hello)).rejects.toEqual(
+        failure("overloaded", { retryAfter: 600 }),
+      );
+    }
+    expect(stateOf(core, "a")).toMatchObject({ state: "in", failures: 0, attempts: 8 });
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+  });
   it("all out: unavailable at once, with the time of the soonest try", async () => {
     const all = [backend("a", fails("upstream_failed")), backend("b", fails("upstream_failed"))];
     const { core, clock } = bench(all, { health: { failures: 1, firstPauseMs: 20_000 } });

@@ -35,6 +35,7 @@ describe("failover", () => {
     "unavailable",
     "shutting_down",
     "timeout",
+    "overloaded",
     "unimplemented",
     "unsupported_parameter",
     "model_not_found",

@@ -125,8 +125,8 @@ export class ImageEngine {
    * Makes images. Ends with the last; a step carries all that happened since
    * the step before.
    * @param signal stops the job: while it waits at once, while it runs at the next step
-   * @throws the signal's reason; LintelError `unavailable` if too many wait or the
-   *   model can't be loaded, `invalid_value` if the model can't do what the job
+   * @throws the signal's reason; LintelError `overloaded` if too many wait, `unavailable`
+   *   if the model can't be loaded, `invalid_value` if the model can't do what the job
    *   wants, `upstream_failed` if the job fails, `shutting_down` once the engine closes
    */
   async *run(job: ImageJob, signal: CallSignal): AsyncGenerator<readonly EngineEvent[]> {
@@ -152,13 +152,9 @@ export class ImageEngine {
   #full(): LintelError {
     const waiting = this.#line.length - 1;
     const seconds = Math.ceil(this.#usual / 1000);
-    return new LintelError(
-      "unavailable",
-      `the model is busy, and ${waiting} requests wait for it`,
-      {
-        retryAfter: Math.min(Math.max(seconds, 1), 600),
-      },
-    );
+    return new LintelError("overloaded", `the model is busy, and ${waiting} requests wait for it`, {
+      retryAfter: Math.min(Math.max(seconds, 1), 600),
+    });
   }
 
   /** Stops everything after the step that runs now; resolves when the thread is gone. */

@@ -12,11 +12,20 @@ const blamed: ReadonlySet<string> = new Set<ErrorCode>([
   "timeout",
 ]);
 
+/** Ends that say nothing of either. */
+const alone: ReadonlySet<string> = new Set<AttemptRecord["outcome"]>([
+  "cancelled",
+  "slower",
+  "running",
+  "rate_limited",
+  "overloaded",
+  "internal",
+]);
+
 /** What the end of an attempt says of its target. */
 export function verdictOf(outcome: AttemptRecord["outcome"]): Verdict {
   if (blamed.has(outcome)) return "failed";
-  const alone: readonly string[] = ["cancelled", "slower", "running", "rate_limited", "internal"];
-  return alone.includes(outcome) ? "neutral" : "ok";
+  return alone.has(outcome) ? "neutral" : "ok";
 }
 
 /** How far timers may be apart that count to the same deadline, milliseconds. */

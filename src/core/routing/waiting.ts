@@ -26,7 +26,7 @@ export class Waiting {
   #moved: boolean;
   #onMoved: (() => void) | undefined;
 
-  /** @throws LintelError `unavailable` if every queue is full */
+  /** @throws LintelError `overloaded` if every queue is full */
   constructor(
     call: Call,
     endpoints: readonly Endpoint[],
@@ -129,7 +129,7 @@ const tooLate = (endpoints: readonly Endpoint[]) =>
   });
 
 const overloaded = (endpoints: readonly Endpoint[]) =>
-  new LintelError("unavailable", "too many requests wait for this model", {
+  new LintelError("overloaded", "too many requests wait for this model", {
     retryAfter: soon(endpoints),
   });
 
