@@ -15,7 +15,7 @@ import { checkFile, whyNotLoaded } from "./file.js";
 import { importLlama, type LlamaLibrary, runtime } from "./library.js";
 import { bytesNeeded, bytesOf } from "./memory.js";
 import { Pool } from "./pool.js";
-import { type Gpu } from "./schema.js";
+import type { Gpu } from "./schema.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
 
 /** What to load, and how. */

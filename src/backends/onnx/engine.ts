@@ -138,10 +138,12 @@ export class ImageEngine {
     signal.addEventListener("abort", stop, { once: true });
     this.#running.add(running);
     const done = (ms: number) => this.#note(ms);
-    void running.work(() => this.#loaded(), done).finally(() => {
-      this.#running.delete(running);
-      signal.removeEventListener("abort", stop);
-    });
+    void running
+      .work(() => this.#loaded(), done)
+      .finally(() => {
+        this.#running.delete(running);
+        signal.removeEventListener("abort", stop);
+      });
     yield* running.events(() => (signal.aborted ? signal.reason : closing()));
   }
 

@@ -30,10 +30,7 @@ export class RunningJob {
    * @param load gives the thread
    * @param done called after a run with how long it took, milliseconds
    */
-  async work(
-    load: () => Promise<PipelineThread>,
-    done: (ms: number) => void,
-  ): Promise<void> {
+  async work(load: () => Promise<PipelineThread>, done: (ms: number) => void): Promise<void> {
     try {
       await this.#place.turn;
       if (this.#isStopped()) return;

@@ -8,11 +8,13 @@ import type { Started } from "./hedge.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
 
+const busy: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shutting_down"]);
+
 /**
- * Failures whose `Retry-After` is about the target, not about the request. Of one that is
- * overloaded it is a guess for the caller: there is room as soon as one who waits leaves.
+ * Whether the `Retry-After` of a failure is about the target, not about the request. Of one
+ * that is overloaded it is a guess for the caller: there is room as soon as one who waits leaves.
  */
-const rests: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shutting_down"]);
+const rests = ({ code, retry }: LintelError) => busy.has(code) && retry === "anywhere";
 
 /** The attempts of one call. */
 export class Attempts {
@@ -99,7 +101,7 @@ export class Attempts {
     attempt.end(failure.code, isDeadline(this.#call, failure.code));
     attempt.giveUp(failure);
     this.#candidates.failed(target, failure);
-    if (failure.askedDelay !== undefined && rests.has(failure.code)) {
+    if (failure.askedDelay !== undefined && rests(failure)) {
       target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now());
     }
     const { log, id } = this.#call;
