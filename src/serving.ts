@@ -1,7 +1,7 @@
 /** A core behind its doors, at its addresses. */
 import type { Core } from "./core/core.js";
 import type { Door, DoorSettings } from "./doors/door.js";
-import { contractMethods } from "./doors/rpc/contract.js";
+import { admitGrpc, contractMethods } from "./doors/rpc/contract.js";
 import { grpcEdge } from "./doors/rpc/edge/edge.js";
 import { createApp } from "./server/app.js";
 import { type Listener, listen } from "./server/listen.js";
@@ -41,7 +41,8 @@ export async function serve(options: ServingOptions): Promise<Serving> {
   const { core, doors, doorSettings: settings } = options;
   const app = await createApp(options.appSettings);
   for (const door of doors) await app.register(door, { gateway: core, settings });
-  const plainGrpc = grpcEdge(contractMethods({ gateway: core, settings }), settings.bodyLimit);
+  const methods = contractMethods({ gateway: core, settings });
+  const plainGrpc = grpcEdge(methods, settings.bodyLimit, admitGrpc(core));
   const listeners: Listener[] = [];
   try {
     for (const address of options.listen) listeners.push(await listen(app, address, plainGrpc));

@@ -1,27 +1,41 @@
 /** Who calls? The first question, on every door. */
-import type { Call, Caller, Middleware } from "./call.js";
+import type { Admission, Call, Caller, Middleware } from "./call.js";
 import { ConfiguredTokens } from "./callers/configured.js";
 import type { CallerSource } from "./callers/source.js";
-import { LintelError } from "./errors.js";
+import { LintelError, toLintelError } from "./errors.js";
 import { deferred } from "./iterate.js";
 import { fits } from "./pattern.js";
 import type { AuthSettings } from "./settings.js";
 import { anonymousName } from "./tokens.js";
 
 /**
- * Sets `call.caller`, or throws `invalid_token`.
- * @param sources who knows tokens besides the configuration, for mode `token`; asked in order
+ * Finds out who presents a credential. An answer that is at hand comes at once and not as a promise.
+ * @throws LintelError `invalid_token`; `unavailable` if that can't be found out now
  */
-export function authenticate(
-  settings: AuthSettings,
-  sources: readonly CallerSource[] = [],
-): Middleware {
-  const identify = identifier(settings, sources);
+export type Identify = (credential: string | undefined) => Caller | Promise<Caller>;
+
+/** Sets `call.caller`, or throws what `identify` does. Who was admitted before is not looked up again. */
+export function authenticate(identify: Identify): Middleware {
   return (next) => (call) => {
-    const caller = identify(call);
+    const { admission } = call;
+    if (admission instanceof LintelError) throw admission;
+    const caller = admission ?? identify(call.credential);
     if (!(caller instanceof Promise)) return next(withCaller(call, caller));
     return deferred(async () => next(withCaller(call, await caller)));
   };
+}
+
+/** Asks ahead of a call. Never throws or rejects: an error is an answer. */
+export function admit(
+  identify: Identify,
+  credential: string | undefined,
+): Admission | Promise<Admission> {
+  try {
+    const caller = identify(credential);
+    return caller instanceof Promise ? caller.catch(toLintelError) : caller;
+  } catch (thrown) {
+    return toLintelError(thrown);
+  }
 }
 
 function withCaller(call: Call, caller: Caller): Call {
@@ -29,18 +43,22 @@ function withCaller(call: Call, caller: Caller): Call {
   return { ...call, caller };
 }
 
-function identifier(
+/**
+ * How callers are identified.
+ * @param sources who knows tokens besides the configuration, for mode `token`; asked in order
+ */
+export function identifier(
   settings: AuthSettings,
-  sources: readonly CallerSource[],
-): (call: Call) => Caller | Promise<Caller> {
+  sources: readonly CallerSource[] = [],
+): Identify {
   switch (settings.mode) {
     case "none":
       return () => ({ id: "anonymous" });
     case "public":
-      return (call) => ({ id: anonymousName(presented(call)) });
+      return (credential) => ({ id: anonymousName(presented(credential)) });
     case "token": {
       const all = [new ConfiguredTokens(settings.tokens), ...sources];
-      return (call) => identifyBy(all, presented(call));
+      return (credential) => identifyBy(all, presented(credential));
     }
   }
 }
@@ -57,8 +75,8 @@ function identifyBy(sources: readonly CallerSource[], token: string): Caller | P
   throw new LintelError("invalid_token", "the bearer token is not known");
 }
 
-function presented(call: Call): string {
-  if (call.credential) return call.credential;
+function presented(credential: string | undefined): string {
+  if (credential) return credential;
   throw new LintelError(
     "invalid_token",
     "a bearer token is required: send the header Authorization: Bearer <token>",

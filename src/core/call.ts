@@ -27,6 +27,9 @@ export interface Caller {
   readonly limits?: CallerLimits | undefined;
 }
 
+/** What was found out of a credential: who calls, or why nobody is let in with it. */
+export type Admission = Caller | LintelError;
+
 /** One question to one backend. Times in milliseconds. */
 export interface AttemptRecord {
   readonly backend: string;
@@ -121,6 +124,8 @@ export interface Call<M extends MethodName = MethodName> {
   readonly id: string;
   /** The bearer token as it was presented; absent if there was none. */
   readonly credential?: string | undefined;
+  /** What was found out of it before the call; absent: authentication finds out. */
+  readonly admission?: Admission | undefined;
   /** What the door found wrong while decoding. Thrown after authentication. */
   readonly defect?: LintelError | undefined;
   /** What tells a repetition of this call from another call, as the caller sent it. */

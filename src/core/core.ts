@@ -1,5 +1,5 @@
 /** The core: the steps in their order, and the life of a call. */
-import { authenticate, mayUse } from "./authenticate.js";
+import { admit, authenticate, identifier, mayUse } from "./authenticate.js";
 import type { Backend } from "./backend.js";
 import { type Call, compose, type Handle } from "./call.js";
 import type { CallerSource } from "./callers/source.js";
@@ -100,7 +100,8 @@ export function createCore(parts: CoreParts): Core {
   // Apart, so that calls without a key make nothing for it.
   const tellAfter = (work: Promise<void>, ...told: Parameters<typeof tell>) =>
     void work.then(() => tell(...told));
-  const handle = stepsOf(parts, routing, again);
+  const identify = identifier(settings.auth, parts.callers);
+  const handle = stepsOf(parts, routing, again, identify);
 
   return {
     log,
@@ -108,6 +109,7 @@ export function createCore(parts: CoreParts): Core {
     catalogue,
     routing,
     readiness: inFlight,
+    admit: (credential) => admit(identify, credential),
     call(method, request, origin) {
       const life = new Life();
       const totalMs = catalogue.totalMs(method, request);
@@ -148,7 +150,12 @@ export function createCore(parts: CoreParts): Core {
 const logged = (share: number) => share === 1 || Math.random() < share;
 
 /** The steps of every call, outermost first. */
-function stepsOf(parts: CoreParts, routing: Routing, again: Idempotency | undefined): Handle {
+function stepsOf(
+  parts: CoreParts,
+  routing: Routing,
+  again: Idempotency | undefined,
+  identify: ReturnType<typeof identifier>,
+): Handle {
   const { settings, usage, limits } = parts;
   const finish = finisher({
     ...parts,
@@ -158,7 +165,7 @@ function stepsOf(parts: CoreParts, routing: Routing, again: Idempotency | undefi
   });
   return compose(
     [
-      authenticate(settings.auth, parts.callers),
+      authenticate(identify),
       // Outside of usage: an answer that is given again was used once.
       ...(again ? [again.step] : []),
       ...(usage ? [meter(usage)] : []),

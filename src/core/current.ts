@@ -45,6 +45,10 @@ export class CurrentCore implements Core {
     return this.#core.catalogue;
   }
 
+  admit(credential: string | undefined) {
+    return this.#core.admit(credential);
+  }
+
   call<M extends MethodName>(method: M, request: Input<M>, origin: Parameters<Core["call"]>[2]) {
     return this.#core.call(method, request, origin);
   }

@@ -1,4 +1,5 @@
 /** What a door gets of Lintel. */
+import type { Admission } from "./call.js";
 import type { CallSignal } from "./cancellation.js";
 import type { LintelError } from "./errors.js";
 import type { Logger } from "./log.js";
@@ -11,6 +12,8 @@ export interface Origin {
   readonly door: string;
   /** The bearer token as presented. */
   readonly credential?: string | undefined;
+  /** What `admit` said of it; absent: the call asks itself. */
+  readonly admission?: Admission | undefined;
   /** What was wrong while decoding; thrown once the caller is authenticated. */
   readonly defect?: LintelError | undefined;
   /** Aborted when the caller leaves. */
@@ -52,6 +55,13 @@ export interface Readiness {
 
 /** Lintel, as doors see it. */
 export interface Gateway {
+  /**
+   * Finds out who presents a credential, before anything is read or decoded for them. Never
+   * throws or rejects. The call is made in any case, with an empty request where the answer is
+   * an error: so refusals are logged and counted like all calls. An answer that is at hand comes
+   * at once and not as a promise.
+   */
+  admit(credential: string | undefined): Admission | Promise<Admission>;
   /** Starts a call. Never throws: everything that goes wrong comes through `messages`. */
   call<M extends MethodName>(method: M, request: Input<M>, origin: Origin): Running<M>;
   readonly readiness: Readiness;

@@ -36,6 +36,7 @@ export function newCall<M extends MethodName>(
     request: request as Call["request"],
     id,
     credential: origin.credential,
+    admission: origin.admission,
     defect: origin.defect,
     idempotencyKey: origin.idempotencyKey,
     baseUrl: origin.baseUrl,

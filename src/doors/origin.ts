@@ -1,4 +1,5 @@
 /** Where a call comes from, the same for every door. */
+import type { Admission } from "../core/call.js";
 import type { CallSignal } from "../core/cancellation.js";
 import { invalidValue, LintelError } from "../core/errors.js";
 import type { Origin } from "../core/gateway.js";
@@ -20,6 +21,8 @@ export interface Asked {
   readonly requestId: string | undefined;
   /** The deadline that the protocol itself says, milliseconds from now. */
   readonly timeoutMs?: number | undefined;
+  /** Who is let in, or why nobody is; absent: nobody was asked. */
+  readonly admission: Admission | undefined;
   /** What was wrong while decoding. */
   readonly defect: LintelError | undefined;
 }
@@ -35,6 +38,7 @@ export function originFrom(asked: Asked, { baseUrlOf }: DoorSettings): Origin {
   return {
     door: asked.door,
     credential: credentialOf(header("authorization")),
+    admission: asked.admission,
     defect: defect ?? (unreadable ? own : undefined),
     signal: asked.signal,
     timeoutMs: unreadable ? timeoutMs : shorter(own, timeoutMs),

@@ -126,7 +126,7 @@ await app.register((scope) =>
   mountRpc(
     scope,
     bodyLimit,
-    silent,
+    { log: silent },
     (router) => {
       router.service(ConformanceService, {
         unary: (request, context) => unary(request, ofLibrary(context)),

@@ -14,7 +14,7 @@ import type { Core } from "../../src/core/core.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { type DoorSettings, doorDefaults } from "../../src/doors/door.js";
 import { operations } from "../../src/doors/operations.js";
-import { contractMethods } from "../../src/doors/rpc/contract.js";
+import { admitGrpc, contractMethods } from "../../src/doors/rpc/contract.js";
 import { grpcEdge } from "../../src/doors/rpc/edge/edge.js";
 import { rpc } from "../../src/doors/rpc/rpc.js";
 import { createApp } from "../../src/server/app.js";
@@ -52,7 +52,7 @@ export async function serveRpc(
   const listener = await listen(
     app,
     { host: "127.0.0.1", port: 0, timeouts: different.timeouts },
-    grpcEdge(contractMethods({ gateway: core, settings }), settings.bodyLimit),
+    grpcEdge(contractMethods({ gateway: core, settings }), settings.bodyLimit, admitGrpc(core)),
   );
   until(async () => {
     core.abort();

@@ -18,7 +18,7 @@ async function app(settings: Parameters<typeof createApp>[0] = {}) {
 
 describe("the app", () => {
   it("fails to be made where a plugin throws, instead of ending the process", async () => {
-    const made = mountRpc(await app(), 5 * 2 ** 30, {} as Logger, () => {});
+    const made = mountRpc(await app(), 5 * 2 ** 30, { log: {} as Logger }, () => {});
     await expect(made).rejects.toThrow("readMaxBytes");
   });
 

@@ -1,30 +1,50 @@
 /** Bodies of the JSON doors: what is read, and what is wrong with them. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Admission } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
-import { readBytes } from "./bytes.js";
+import { discard, readBytes } from "./bytes.js";
 import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
 
 /** What was parsed: an object, or why there is none. */
-export type JsonBody =
+export type Parsed =
   | { readonly json: JsonObject; readonly defect?: undefined }
   | { readonly json?: undefined; readonly defect: LintelError };
 
+/** A body with who sent it. Of a caller who is not let in it was not read, and both are absent. */
+export interface JsonBody {
+  readonly json?: JsonObject;
+  readonly defect?: LintelError;
+  /** Absent where there was nothing to read: the call finds out. */
+  readonly admission?: Admission;
+}
+
 /**
- * Makes a door take JSON bodies, and nothing else. A broken body is no failure
- * here but a defect that the handler hands to the core, so that callers without
- * a token hear of the token.
+ * Makes a door take JSON bodies, and nothing else. A body is read once its caller
+ * is let in. A broken one is no failure here but a defect that the handler hands
+ * to the core.
  */
 export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOptions): void {
   const limit = settings.bodyLimit;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", (request, payload, done) => {
-    readBytes(request, payload, limit, (error, bytes = Buffer.alloc(0)) => {
-      if (error) done(error, undefined);
-      else if (isPlainUtf8(request)) done(null, parseBody(bytes));
-      else done(unsupportedMediaType(), undefined);
-    });
+    const read = (admission: Admission) => {
+      if (admission instanceof LintelError) {
+        discard(payload);
+        done(null, { admission } satisfies JsonBody);
+        return;
+      }
+      readBytes(request, payload, limit, (error, bytes = Buffer.alloc(0)) => {
+        if (error) done(error, undefined);
+        else if (isPlainUtf8(request)) done(null, { ...parseBody(bytes), admission });
+        else done(unsupportedMediaType(), undefined);
+      });
+    };
+    const admission = gateway.admit(credentialOf(request.headers.authorization));
+    if (admission instanceof Promise) void admission.then(read);
+    else read(admission);
   });
   app.setErrorHandler((thrown, request, reply) => {
     const error = fromFastify(thrown);
@@ -49,7 +69,7 @@ export function bodyOf(request: FastifyRequest): JsonBody {
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** The JSON object that a body's bytes are. Never throws. */
-export function parseBody(bytes: Uint8Array): JsonBody {
+export function parseBody(bytes: Uint8Array): Parsed {
   if (bytes.length === 0) return broken("the body is empty");
   let text: string;
   try {
@@ -77,6 +97,6 @@ export function isUtf8(contentType: string): boolean {
   return charset === null || /^utf-?8$/i.test(charset[1] ?? "");
 }
 
-const broken = (message: string): JsonBody => ({
+const broken = (message: string): { readonly defect: LintelError } => ({
   defect: new LintelError("invalid_json", message),
 });

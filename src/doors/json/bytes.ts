@@ -33,6 +33,11 @@ export function readBytes(
   });
 }
 
+/** Reads a body that nobody wants, and drops it: the connection's next request comes after it. */
+export function discard(payload: Payload): void {
+  payload.on("error", () => {}).resume();
+}
+
 function collect(payload: Payload, limit: number, done: Parameters<typeof readBytes>[3]): void {
   const parts: Buffer[] = [];
   let length = 0;

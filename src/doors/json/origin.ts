@@ -2,7 +2,7 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type CallSignal, Cancellation } from "../../core/cancellation.js";
-import { callerLeft, type LintelError } from "../../core/errors.js";
+import { callerLeft } from "../../core/errors.js";
 import type { Origin } from "../../core/gateway.js";
 import type { DoorSettings } from "../door.js";
 import { originFrom } from "../origin.js";
@@ -10,14 +10,14 @@ import { originFrom } from "../origin.js";
 /**
  * The origin of a call. Its signal is aborted when the client leaves before the
  * response is complete.
- * @param defect what was wrong while decoding
+ * @param read who was let in, and what was wrong while decoding
  */
 export function originOf(
   request: FastifyRequest,
   reply: FastifyReply,
   door: string,
   settings: DoorSettings,
-  defect?: LintelError,
+  { admission, defect }: Pick<Origin, "admission" | "defect"> = {},
 ): Origin {
   const asked = {
     door,
@@ -25,6 +25,7 @@ export function originOf(
     connection: request.raw.socket,
     signal: leaving(request, reply),
     requestId: request.id,
+    admission,
     defect,
   };
   return originFrom(asked, settings);

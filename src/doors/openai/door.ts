@@ -19,9 +19,12 @@ export const openai: Door = async (app, options) => {
   takeJson(app, options);
 
   app.post("/v1/chat/completions", async (request, reply) => {
-    const { json = {}, defect } = bodyOf(request);
+    const { json = {}, admission, defect } = bodyOf(request);
     const { message, form, warnings, names, ...read } = readChat(json);
-    const origin = originOf(request, reply, "openai", settings, defect ?? read.defect);
+    const origin = originOf(request, reply, "openai", settings, {
+      admission,
+      defect: defect ?? read.defect,
+    });
     if (!form.stream) {
       const running = renamed(gateway.call("complete", message, origin), names);
       return sendWhole(
@@ -42,9 +45,12 @@ export const openai: Door = async (app, options) => {
   });
 
   app.post("/v1/images/generations", async (request, reply) => {
-    const { json = {}, defect } = bodyOf(request);
+    const { json = {}, admission, defect } = bodyOf(request);
     const { message, warnings, names, ...read } = readImage(json);
-    const origin = originOf(request, reply, "openai", settings, defect ?? read.defect);
+    const origin = originOf(request, reply, "openai", settings, {
+      admission,
+      defect: defect ?? read.defect,
+    });
     return sendWhole(
       reply,
       renamed(gateway.call("textToImage", message, origin), names),

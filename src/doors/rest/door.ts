@@ -21,11 +21,11 @@ export const rest: Door = async (app, options) => {
   takeJson(app, options);
 
   app.post("/llm", async (request, reply) => {
-    const { json = {}, defect } = bodyOf(request);
+    const { json = {}, defect, admission } = bodyOf(request);
     const { message, violations } = decodeChat(json);
     const form = answerForm(json, violations);
     const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
-    const origin = originOf(request, reply, "rest", settings, wrong);
+    const origin = originOf(request, reply, "rest", settings, { admission, defect: wrong });
     if (!form.stream) {
       return sendWhole(reply, gateway.call("complete", message, origin), wholeChat);
     }
@@ -39,11 +39,11 @@ export const rest: Door = async (app, options) => {
   });
 
   app.post("/text-to-image", async (request, reply) => {
-    const { json = {}, defect } = bodyOf(request);
+    const { json = {}, defect, admission } = bodyOf(request);
     const { message, violations } = decodeImage(json);
     const { stream } = answerForm({ stream: json.stream }, violations);
     const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
-    const origin = originOf(request, reply, "rest", settings, wrong);
+    const origin = originOf(request, reply, "rest", settings, { admission, defect: wrong });
     // JSON answers refer to images by their address only.
     message.includeData = false;
     if (!stream) {

@@ -3,6 +3,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { type ContextKey, createContextKey } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
+import type { Admission } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import type { LintelError } from "../../core/errors.js";
 
@@ -12,6 +13,8 @@ export interface Arrival {
   readonly signal: CallSignal;
   /** `x-request-id`, the caller's if it sent a good one. */
   readonly requestId: string;
+  /** Who is let in, or why nobody is; absent: nobody was asked. */
+  readonly admission?: Admission | undefined;
   /** What was wrong with a header, or the second time around with the message. */
   readonly defect?: LintelError | undefined;
   /** The second time around, what could be read of the message. */

@@ -3,13 +3,14 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../core/connect-error.js";
 import { toLintelError } from "../../core/errors.js";
-import { only, type Running } from "../../core/gateway.js";
+import { type Gateway, only, type Running } from "../../core/gateway.js";
 import { type Input, type MethodName, type Output, services } from "../../core/methods.js";
+import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
 import { headersOf } from "../json/reply.js";
 import { originFrom } from "../origin.js";
 import { arrivalKey, requestKey } from "./context.js";
-import type { EdgeMethod } from "./edge/edge.js";
+import type { Admit, EdgeMethod } from "./edge/edge.js";
 
 /** Every method of the contract, for plain gRPC. */
 export function contractMethods(options: DoorOptions): Map<DescMethod, EdgeMethod> {
@@ -19,8 +20,14 @@ export function contractMethods(options: DoorOptions): Map<DescMethod, EdgeMetho
   );
 }
 
+/** Who calls by plain gRPC. */
+export const admitGrpc =
+  (gateway: Gateway): Admit =>
+  ({ authorization }) =>
+    gateway.admit(credentialOf(authorization));
+
 function edgeMethod(method: MethodName, { gateway, settings }: DoorOptions): EdgeMethod {
-  return ({ request, headers, connection, defect, timeoutMs, signal }) => {
+  return ({ request, headers, connection, admission, defect, timeoutMs, signal }) => {
     const header = (name: string) => headers[name] as string | undefined;
     const origin = originFrom(
       {
@@ -30,6 +37,7 @@ function edgeMethod(method: MethodName, { gateway, settings }: DoorOptions): Edg
         signal,
         requestId: header("x-request-id"),
         timeoutMs,
+        admission,
         defect,
       },
       settings,
@@ -114,6 +122,7 @@ function start<M extends MethodName>(
       signal: arrival.signal,
       requestId: arrival.requestId,
       timeoutMs: context.timeoutMs(),
+      admission: arrival.admission,
       defect: arrival.defect,
     },
     settings,

@@ -33,6 +33,10 @@ export type Answer = (request: ByteRequest, arrival: Arrival) => Promise<Univers
 export function answering(handler: UniversalHandler): Answer {
   const readJson = jsonReader(handler.method.input);
   return async (request, arrival) => {
+    // Nothing is read for who is not let in: the core refuses whatever they ask.
+    if (arrival.admission instanceof LintelError) {
+      return handler({ ...request, ...emptyMessage(request.header) });
+    }
     const isJson = /json/i.test(typeOf(request.header));
     const body = isJson ? kept(request.body, arrival) : request.body;
     const first = await attempt(handler, { ...request, body }, arrival);

@@ -12,8 +12,10 @@ import type {
 } from "@connectrpc/connect/protocol";
 import type { FastifyRequest } from "fastify";
 import type { CallSignal } from "../../core/cancellation.js";
-import type { Logger } from "../../core/log.js";
+import { LintelError } from "../../core/errors.js";
+import type { Gateway } from "../../core/gateway.js";
 import { methods } from "../../core/methods.js";
+import { credentialOf } from "../credential.js";
 import { isUtf8 } from "../json/body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering } from "./defect.js";
@@ -24,20 +26,38 @@ import { inWebForm } from "./web-text.js";
 
 const contract = new Set<unknown>(Object.values(methods));
 
-/** The same handler, that ends its work when the caller leaves. */
-export function guarded(handler: UniversalHandler, log: Logger): UniversalHandler {
+/**
+ * The same handler, that ends its work when the caller leaves.
+ * @param gateway asked who calls the contract before anything is read, where it can be
+ */
+export function guarded(
+  handler: UniversalHandler,
+  gateway: Pick<Gateway, "log"> & Partial<Gateway>,
+): UniversalHandler {
   const ours = contract.has(handler.method) ? answering(handler) : undefined;
   const refusal = unsupported(handler);
   const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
     const { signal, contextValues = createContextValues() } = incoming;
     const request = contextValues.get(requestKey);
     if (!request) throw new Error("an RPC came without Fastify's request");
-    const failed = (err: unknown) => log.error({ err, requestId: request.id }, "an RPC broke off");
+    const failed = (err: unknown) =>
+      gateway.log.error({ err, requestId: request.id }, "an RPC broke off");
 
     dropParameters(incoming.header);
     dropEndlessTimeout(incoming.header);
     const defect = ours && takeBrokenTimeout(incoming.header);
-    const arrival: Arrival = { signal, requestId: request.id, defect, body: [], reached: false };
+    const asked = ours ? gateway.admit?.(credentialOf(request.headers.authorization)) : undefined;
+    const admission = asked instanceof Promise ? await asked : asked;
+    // What nobody reads is dropped: the connection's next request comes after it.
+    if (admission instanceof LintelError) request.raw.resume();
+    const arrival: Arrival = {
+      signal,
+      requestId: request.id,
+      admission,
+      defect,
+      body: [],
+      reached: false,
+    };
     contextValues.set(arrivalKey, arrival);
     const readTwice = { ...incoming, body: bodyOf(request), contextValues };
     try {

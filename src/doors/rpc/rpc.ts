@@ -5,7 +5,7 @@ import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionGzip } from "@connectrpc/connect-node";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LintelError } from "../../core/errors.js";
-import type { Logger } from "../../core/log.js";
+import type { Gateway } from "../../core/gateway.js";
 import type { Door } from "../door.js";
 import { requestKey } from "./context.js";
 import { addContract } from "./contract.js";
@@ -18,7 +18,7 @@ type ConnectPluginOptions = Parameters<typeof fastifyConnectPlugin>[1];
 /** Every method of the contract, server reflection and health, by the three protocols. */
 export const rpc: Door = async (app, options) => {
   const { gateway, settings } = options;
-  await mountRpc(app, settings.bodyLimit, gateway.log, (router) => {
+  await mountRpc(app, settings.bodyLimit, gateway, (router) => {
     addContract(router, options);
     addHealth(router, gateway.readiness);
     addReflection(router);
@@ -28,12 +28,13 @@ export const rpc: Door = async (app, options) => {
 /**
  * Mounts services on an app.
  * @param bodyLimit largest request message, bytes
+ * @param gateway asked who calls the contract before anything is read, where it can be
  * @param registry types that may stand in a `google.protobuf.Any` in JSON
  */
 export async function mountRpc(
   app: FastifyInstance,
   bodyLimit: number,
-  log: Logger,
+  gateway: Pick<Gateway, "log"> & Partial<Gateway>,
   routes: (router: ConnectRouter) => void,
   registry?: Registry,
 ): Promise<void> {
@@ -61,7 +62,7 @@ export async function mountRpc(
     contextValues: (request) => createContextValues().set(requestKey, request),
     routes(router) {
       routes(router);
-      router.handlers.splice(0, Infinity, ...router.handlers.map((h) => guarded(h, log)));
+      router.handlers.splice(0, Infinity, ...router.handlers.map((h) => guarded(h, gateway)));
     },
   };
   // What the plugin throws itself would end the process; out of an async one it gets here.

@@ -8,6 +8,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
+import type { Admission } from "../../../core/call.js";
 import { type CallSignal, Cancellation } from "../../../core/cancellation.js";
 import { callerLeft, LintelError } from "../../../core/errors.js";
 import type { StreamHandler } from "../../door.js";
@@ -20,7 +21,9 @@ export interface EdgeCall {
   readonly headers: IncomingHttpHeaders;
   /** What it came by; absent once that is closed. */
   readonly connection: Connection | undefined;
-  /** The message; an empty one if it could not be read. */
+  /** Who is let in, or why nobody is; absent: nobody was asked. */
+  readonly admission: Admission | undefined;
+  /** The message; an empty one if it could not be read, or the caller is not let in. */
   readonly request: Message;
   /** What was wrong with the request. */
   readonly defect: LintelError | undefined;
@@ -45,6 +48,9 @@ export interface EdgeRunning {
 /** A method. Never throws: everything that goes wrong comes through `messages`. */
 export type EdgeMethod = (call: EdgeCall) => EdgeRunning;
 
+/** Finds out who calls, before anything is read. Never throws or rejects. */
+export type Admit = (headers: IncomingHttpHeaders) => Admission | Promise<Admission>;
+
 interface Entry {
   readonly method: DescMethod;
   readonly start: EdgeMethod;
@@ -54,10 +60,12 @@ interface Entry {
  * Serves methods.
  * @param methods unary and server-streaming ones; others are left to the library
  * @param bodyLimit largest request message, bytes
+ * @param admit absent: messages are read whoever sends them
  */
 export function grpcEdge(
   methods: ReadonlyMap<DescMethod, EdgeMethod>,
   bodyLimit: number,
+  admit?: Admit,
 ): StreamHandler {
   const entries = new Map<string, Entry>();
   for (const [method, start] of methods) {
@@ -66,7 +74,7 @@ export function grpcEdge(
   return (stream, headers) => {
     const entry = entries.get(headers[":path"] ?? "");
     if (!entry || !isPlain(headers)) return false;
-    serve(stream, headers, entry, bodyLimit);
+    serve(stream, headers, entry, bodyLimit, admit?.(headers));
     return true;
   };
 }
@@ -76,6 +84,7 @@ function serve(
   headers: IncomingHttpHeaders,
   { method, start }: Entry,
   bodyLimit: number,
+  admitted: Admission | Promise<Admission> | undefined,
 ): void {
   const cancellation = new Cancellation();
   const answer = new GrpcAnswer(stream, headers["content-type"] ?? "", method.output);
@@ -84,20 +93,33 @@ function serve(
     if (!answer.ended) cancellation.abort(callerLeft());
   });
   stream.on("error", () => {});
-  readMessage(stream, bodyLimit, (message) => {
-    const { request, defect } = requestOf(message, method, bodyLimit);
+  const begin = ({ request, defect }: Read, admission: Admission | undefined) => {
     const timeout = timeoutIn(headers);
     const unreadable = timeout instanceof LintelError;
     const call: EdgeCall = {
       headers,
       connection: stream.session?.socket,
+      admission,
       request,
       defect: defect ?? (unreadable ? timeout : undefined),
       timeoutMs: unreadable ? undefined : timeout,
       signal: cancellation,
     };
     void send(start(call), answer, method.methodKind === "unary");
-  });
+  };
+  const read = (admission: Admission | undefined) => {
+    if (admission instanceof LintelError) {
+      // What comes is dropped, so that the client comes to read our answer.
+      stream.resume();
+      begin({ request: empty(method.input), defect: undefined }, admission);
+      return;
+    }
+    readMessage(stream, bodyLimit, (message) => {
+      begin(requestOf(message, method, bodyLimit), admission);
+    });
+  };
+  if (admitted instanceof Promise) void admitted.then(read);
+  else read(admitted);
 }
 
 async function send(running: EdgeRunning, answer: GrpcAnswer, unary: boolean): Promise<void> {
