@@ -1,6 +1,8 @@
 /** The core of the configuration that holds now, for doors that stay open while it changes. */
 import { setImmediate } from "node:timers/promises";
+import { Cancellation } from "./cancellation.js";
 import type { Core } from "./core.js";
+import { shuttingDown } from "./errors.js";
 import type { Input, MethodName } from "./methods.js";
 
 /**
@@ -11,6 +13,7 @@ export class CurrentCore implements Core {
   #core: Core;
   /** Former ones that still run calls. */
   readonly #former = new Set<Core>();
+  readonly #leaving = new Cancellation();
   readonly readiness: Core["readiness"];
   readonly routing: Core["routing"];
 
@@ -19,6 +22,7 @@ export class CurrentCore implements Core {
     const all = () => [this.#core, ...this.#former];
     // Doors keep these two for good.
     this.readiness = {
+      leaving: this.#leaving,
       get accepting() {
         return all().every(({ readiness }) => readiness.accepting);
       },
@@ -67,7 +71,9 @@ export class CurrentCore implements Core {
   }
 
   async drain(): Promise<void> {
-    await Promise.all([this.#core, ...this.#former].map((core) => core.drain()));
+    const drained = [this.#core, ...this.#former].map((core) => core.drain());
+    this.#leaving.abort(shuttingDown());
+    await Promise.all(drained);
   }
 
   async idle(): Promise<void> {

@@ -49,6 +49,8 @@ export interface Running<M extends MethodName> {
 export interface Readiness {
   /** False while shutting down. */
   readonly accepting: boolean;
+  /** Aborted when that begins. */
+  readonly leaving: CallSignal;
   /** Calls that run now. */
   readonly running: number;
 }

@@ -1,4 +1,5 @@
 /** The calls that run now, and whether more may begin. */
+import { Cancellation } from "./cancellation.js";
 import { type LintelError, shuttingDown } from "./errors.js";
 import type { Readiness } from "./gateway.js";
 import type { Life } from "./life.js";
@@ -8,10 +9,10 @@ import { Roster } from "./roster.js";
 export class InFlight implements Readiness {
   readonly #lives = new Roster<Life>();
   readonly #waiting = new Set<() => void>();
-  #accepting = true;
+  readonly leaving = new Cancellation();
 
   get accepting(): boolean {
-    return this.#accepting;
+    return !this.leaving.aborted;
   }
 
   get running(): number {
@@ -20,7 +21,7 @@ export class InFlight implements Readiness {
 
   /** @throws LintelError `shutting_down` where no more may begin */
   add(life: Life): void {
-    if (!this.#accepting) throw shuttingDown();
+    if (this.leaving.aborted) throw shuttingDown();
     this.#lives.add(life);
   }
 
@@ -32,7 +33,7 @@ export class InFlight implements Readiness {
 
   /** Lets no more begin. */
   refuse(): void {
-    this.#accepting = false;
+    this.leaving.abort(shuttingDown());
   }
 
   /** Resolves once no call runs. */

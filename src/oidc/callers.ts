@@ -95,8 +95,10 @@ function refusal(error: unknown): LintelError {
 
 function reasonFor(error: unknown): string {
   if (error instanceof errors.JWTExpired) {
-    const { exp } = error.payload;
-    return exp === undefined ? "expired" : `expired at ${new Date(exp * 1000).toISOString()}`;
+    const { exp = Number.NaN } = error.payload;
+    const when = new Date(exp * 1000);
+    // Further numbers are no time that a date can be.
+    return Number.isNaN(when.getTime()) ? "expired" : `expired at ${when.toISOString()}`;
   }
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.reason === "missing") return `has no claim ${error.claim}`;

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import * as grpc from "@grpc/grpc-js";
-import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   Health,
   type HealthCheckResponse,
@@ -162,6 +162,20 @@ describe("health", () => {
       void core.drain();
     }
     expect(seen).toEqual([Status.SERVING, Status.NOT_SERVING]);
+  });
+
+  it("watches cost no timer", async () => {
+    const intervals = vi.spyOn(globalThis, "setInterval");
+    onTestFinished(() => intervals.mockRestore());
+    const client = createClient(Health, transport);
+    for (const service of ["", "no.Such"]) {
+      const leaving = new AbortController();
+      const watch = client.watch({ service }, { signal: leaving.signal })[Symbol.asyncIterator]();
+      await watch.next();
+      leaving.abort();
+      await expect(watch.next()).rejects.toThrow();
+    }
+    expect(intervals).not.toHaveBeenCalled();
   });
 
   it("a watch of what does not exist says so", async () => {

@@ -67,6 +67,7 @@ describe("refused", () => {
 
   test.each<[string, Record<string, unknown>, RegExp]>([
     ["expired", { exp: seconds(-31) }, /expired at \d{4}-.*Z$/],
+    ["expired before all dates", { exp: -1e300 }, /expired$/],
     ["for ever", { exp: undefined }, /has no claim exp$/],
     ["not yet", { nbf: seconds(60) }, /does not count yet$/],
     ["another audience", { aud: "elsewhere" }, /meant for another service/],

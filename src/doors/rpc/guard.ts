@@ -4,6 +4,7 @@
  * it writes what goes wrong to the console.
  */
 
+import type { ServerHttp2Stream } from "node:http2";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type {
   UniversalHandler,
@@ -60,17 +61,18 @@ export function guarded(
     };
     contextValues.set(arrivalKey, arrival);
     const readTwice = { ...incoming, body: bodyOf(request), contextValues };
+    const left = () => signal.aborted || isClosed(request);
     try {
       const response = await inWebForm(readTwice, (binary) =>
         ours ? ours(binary, arrival) : handler(binary),
       );
       if (response.status === 401) response.header?.set("www-authenticate", "Bearer");
-      return wanted(response.status === 415 ? refusal() : response, signal, (thrown) => {
+      return wanted(response.status === 415 ? refusal() : response, signal, left, (thrown) => {
         failed(thrown);
         cut(request);
       });
     } catch (thrown) {
-      if (signal.aborted) throw gone();
+      if (left()) throw gone();
       failed(thrown);
       return { status: 500 };
     }
@@ -95,9 +97,10 @@ async function* bodyOf({ raw }: FastifyRequest): AsyncGenerator<Uint8Array> {
 function wanted(
   response: UniversalServerResponse,
   signal: CallSignal,
+  left: () => boolean,
   failed: (thrown: unknown) => void,
 ): UniversalServerResponse {
-  const body = response.body && untilGone(response.body, signal, failed);
+  const body = response.body && untilGone(response.body, left, failed);
   // A write that waits in an HTTP/1 pipeline never ends, so the plugin would not come back.
   signal.addEventListener("abort", () => void body?.return().catch(() => {}), { once: true });
   return {
@@ -112,20 +115,27 @@ function wanted(
 
 async function* untilGone(
   body: AsyncIterable<Uint8Array>,
-  signal: CallSignal,
+  left: () => boolean,
   failed: (thrown: unknown) => void,
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
     for await (const part of body) {
-      if (signal.aborted) break;
+      if (left()) break;
       yield part;
     }
   } catch (thrown) {
-    if (!signal.aborted) failed(thrown);
+    if (!left()) failed(thrown);
     throw gone();
   }
-  if (signal.aborted) throw gone();
+  if (left()) throw gone();
 }
+
+/** Whether nobody can be answered any more: what is done to such a stream throws before its signal tells. */
+const isClosed = ({ raw }: FastifyRequest): boolean => {
+  if (!("stream" in raw)) return raw.socket.destroyed;
+  const { closed, destroyed } = raw.stream as ServerHttp2Stream;
+  return closed || destroyed;
+};
 
 /** The one failure that the plugin takes without a word: there is nobody to be answered. */
 function gone(): ConnectError {

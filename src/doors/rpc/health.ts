@@ -10,9 +10,6 @@ import type { CallSignal } from "../../core/cancellation.js";
 import type { Readiness } from "../../core/gateway.js";
 import { services } from "../../core/methods.js";
 
-/** How often watched readiness is looked at, milliseconds. */
-const interval = 250;
-
 /** `""` is the whole process. */
 const names = ["", ...services.map((s) => s.typeName as string)];
 
@@ -31,27 +28,27 @@ export function addHealth(router: ConnectRouter, readiness: Readiness): void {
     async *watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
       if (!names.includes(service)) {
         yield { status: Status.SERVICE_UNKNOWN };
-        await until(() => signal.aborted || !readiness.accepting, signal);
+        await eitherLeaves(readiness.leaving, signal);
         return;
       }
       if (readiness.accepting) yield { status: Status.SERVING };
-      await until(() => signal.aborted || !readiness.accepting, signal);
+      await eitherLeaves(readiness.leaving, signal);
       // A process that refuses calls is about to leave: the stream ends with that.
       if (!signal.aborted) yield { status: Status.NOT_SERVING };
     },
   });
 }
 
-function until(condition: () => boolean, signal: CallSignal): Promise<void> {
+/** Resolves when the process is about to leave, or the caller left. */
+function eitherLeaves(leaving: CallSignal, caller: CallSignal): Promise<void> {
+  if (leaving.aborted || caller.aborted) return Promise.resolve();
   return new Promise((resolve) => {
-    const look = () => {
-      if (!condition()) return;
-      clearInterval(timer);
-      signal.removeEventListener("abort", look);
+    const over = () => {
+      leaving.removeEventListener("abort", over);
+      caller.removeEventListener("abort", over);
       resolve();
     };
-    const timer = setInterval(look, interval);
-    signal.addEventListener("abort", look);
-    look();
+    leaving.addEventListener("abort", over);
+    caller.addEventListener("abort", over);
   });
 }
