@@ -120,7 +120,7 @@ describe("decisions 4: bad input gets the right error, and the next call is serv
         ["1", ""],
         ['{"role":"king"}', ".role"],
       ]) {
-        const lists = `"messages":${items(30_000, item ?? "")},"stop":${items(100_000, "1")}`;
+        const lists = `"messages":${items(9_000, item ?? "")},"stop":${items(10_000, "1")}`;
         const response = await server.post(path, `{${lists},"top_k":"x"}`);
         expect(response.status).toBe(422);
         const { error, detail } = await json(response);

@@ -15,6 +15,7 @@ import { isObject, type JsonObject } from "../../core/json.js";
 import { describeRange } from "../../core/range.js";
 import { rangeOf } from "../../core/rules.js";
 import { isHopeless } from "../../core/violations.js";
+import { tooManyItems } from "../items.js";
 
 /** What became of a JSON object. */
 export interface Decoded<T> {
@@ -104,6 +105,11 @@ function compileField(field: DescField): Read {
         if (!Array.isArray(value)) {
           const message = texts ? "must be an array of strings, or a string" : "must be an array";
           into.push({ field: path, message });
+          return undefined;
+        }
+        const tooMany = tooManyItems(path, value.length);
+        if (tooMany) {
+          into.push(tooMany);
           return undefined;
         }
         const items: unknown[] = [];

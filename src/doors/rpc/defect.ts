@@ -24,32 +24,40 @@ import { toConnectError } from "../../core/connect-error.js";
 import { LintelError } from "../../core/errors.js";
 import { type Arrival, arrivalKey } from "./context.js";
 import { jsonReader, messageIn, type Reading } from "./json-message.js";
+import { withoutTooMuch } from "./unfolding.js";
 import type { ByteRequest } from "./web-text.js";
 
 /** Answers a request of the contract, broken or not. */
 export type Answer = (request: ByteRequest, arrival: Arrival) => Promise<UniversalServerResponse>;
 
-/** How a method of the contract is answered. */
-export function answering(handler: UniversalHandler): Answer {
+/**
+ * How a method of the contract is answered.
+ * @param bodyLimit largest message, bytes
+ */
+export function answering(handler: UniversalHandler, bodyLimit: number): Answer {
   const readJson = jsonReader(handler.method.input);
   return async (request, arrival) => {
     // Nothing is read for who is not let in: the core refuses whatever they ask.
     if (arrival.admission instanceof LintelError) {
       return handler({ ...request, ...emptyMessage(request.header) });
     }
+    let tooFar: LintelError | undefined;
+    const bounded = withoutTooMuch(request, handler.method.input, bodyLimit, (error) => {
+      tooFar = error;
+    });
     const isJson = /json/i.test(typeOf(request.header));
-    const body = isJson ? kept(request.body, arrival) : request.body;
+    const body = isJson ? kept(bounded, arrival) : bounded;
     const first = await attempt(handler, { ...request, body }, arrival);
     if ("response" in first) return first.response;
 
     let reading: Reading | undefined;
-    if (isJson && first.defect.code === "invalid_json") {
+    if (isJson && !tooFar && first.defect.code === "invalid_json") {
       const bytes = await messageIn(arrival.body, request.header, isWhole(request.header));
       reading = bytes && readJson(bytes);
     }
     const again: Arrival = {
       ...arrival,
-      defect: reading ? (reading.defect ?? arrival.defect) : first.defect,
+      defect: reading ? (reading.defect ?? arrival.defect) : (tooFar ?? first.defect),
       message: reading?.message,
       body: [],
     };

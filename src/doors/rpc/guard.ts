@@ -30,12 +30,14 @@ const contract = new Set<unknown>(Object.values(methods));
 /**
  * The same handler, that ends its work when the caller leaves.
  * @param gateway asked who calls the contract before anything is read, where it can be
+ * @param bodyLimit largest request message, bytes
  */
 export function guarded(
   handler: UniversalHandler,
   gateway: Pick<Gateway, "log"> & Partial<Gateway>,
+  bodyLimit: number,
 ): UniversalHandler {
-  const ours = contract.has(handler.method) ? answering(handler) : undefined;
+  const ours = contract.has(handler.method) ? answering(handler, bodyLimit) : undefined;
   const refusal = unsupported(handler);
   const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
     const { signal, contextValues = createContextValues() } = incoming;

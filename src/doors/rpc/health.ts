@@ -1,6 +1,12 @@
 /** grpc.health.v1: whether this process takes calls. Needs no token. */
 
-import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type ConnectRouterOptions,
+  type HandlerContext,
+} from "@connectrpc/connect";
 import {
   Health,
   type HealthCheckRequest,
@@ -14,29 +20,37 @@ import { services } from "../../core/methods.js";
 const names = ["", ...services.map((s) => s.typeName as string)];
 
 /** Adds the health service to the router. */
-export function addHealth(router: ConnectRouter, readiness: Readiness): void {
+export function addHealth(
+  router: ConnectRouter,
+  readiness: Readiness,
+  options?: Partial<ConnectRouterOptions>,
+): void {
   const status = () => (readiness.accepting ? Status.SERVING : Status.NOT_SERVING);
 
-  router.service(Health, {
-    check({ service }: HealthCheckRequest) {
-      if (!names.includes(service)) throw new ConnectError("unknown service", Code.NotFound);
-      return { status: status() };
-    },
-    list() {
-      return { statuses: Object.fromEntries(names.map((n) => [n, { status: status() }])) };
-    },
-    async *watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
-      if (!names.includes(service)) {
-        yield { status: Status.SERVICE_UNKNOWN };
+  router.service(
+    Health,
+    {
+      check({ service }: HealthCheckRequest) {
+        if (!names.includes(service)) throw new ConnectError("unknown service", Code.NotFound);
+        return { status: status() };
+      },
+      list() {
+        return { statuses: Object.fromEntries(names.map((n) => [n, { status: status() }])) };
+      },
+      async *watch({ service }: HealthCheckRequest, { signal }: HandlerContext) {
+        if (!names.includes(service)) {
+          yield { status: Status.SERVICE_UNKNOWN };
+          await eitherLeaves(readiness.leaving, signal);
+          return;
+        }
+        if (readiness.accepting) yield { status: Status.SERVING };
         await eitherLeaves(readiness.leaving, signal);
-        return;
-      }
-      if (readiness.accepting) yield { status: Status.SERVING };
-      await eitherLeaves(readiness.leaving, signal);
-      // A process that refuses calls is about to leave: the stream ends with that.
-      if (!signal.aborted) yield { status: Status.NOT_SERVING };
+        // A process that refuses calls is about to leave: the stream ends with that.
+        if (!signal.aborted) yield { status: Status.NOT_SERVING };
+      },
     },
-  });
+    options,
+  );
 }
 
 /** Resolves when the process is about to leave, or the caller left. */

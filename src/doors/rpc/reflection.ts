@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { Code, type ConnectRouter } from "@connectrpc/connect";
+import { Code, type ConnectRouter, type ConnectRouterOptions } from "@connectrpc/connect";
 import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
 import {
   type ServerReflectionRequestSchema,
@@ -25,7 +25,10 @@ type Answer = NonNullable<
 >["messageResponse"];
 
 /** Adds both versions to the router. */
-export function addReflection(router: ConnectRouter): void {
+export function addReflection(
+  router: ConnectRouter,
+  options?: Partial<ConnectRouterOptions>,
+): void {
   const index = new Index([...services, Health, V1, V1Alpha]);
   // The versions differ by nothing but the package's name.
   const serverReflectionInfo = async function* (requests: AsyncIterable<Request>) {
@@ -40,8 +43,8 @@ export function addReflection(router: ConnectRouter): void {
   };
   // biome-ignore lint/suspicious/noExplicitAny: one implementation of two types that are the same
   const implementation = { serverReflectionInfo } as any;
-  router.service(V1, implementation);
-  router.service(V1Alpha, implementation);
+  router.service(V1, implementation, options);
+  router.service(V1Alpha, implementation, options);
 }
 
 /** What there is to look up. */

@@ -15,13 +15,16 @@ import { addReflection } from "./reflection.js";
 
 type ConnectPluginOptions = Parameters<typeof fastifyConnectPlugin>[1];
 
+/** Of services that need no token: they are asked for names, and nothing larger is decoded. */
+const withoutToken = { readMaxBytes: 4096 };
+
 /** Every method of the contract, server reflection and health, by the three protocols. */
 export const rpc: Door = async (app, options) => {
   const { gateway, settings } = options;
   await mountRpc(app, settings.bodyLimit, gateway, (router) => {
     addContract(router, options);
-    addHealth(router, gateway.readiness);
-    addReflection(router);
+    addHealth(router, gateway.readiness, withoutToken);
+    addReflection(router, withoutToken);
   });
 };
 
@@ -62,7 +65,11 @@ export async function mountRpc(
     contextValues: (request) => createContextValues().set(requestKey, request),
     routes(router) {
       routes(router);
-      router.handlers.splice(0, Infinity, ...router.handlers.map((h) => guarded(h, gateway)));
+      router.handlers.splice(
+        0,
+        Infinity,
+        ...router.handlers.map((h) => guarded(h, gateway, bodyLimit)),
+      );
     },
   };
   // What the plugin throws itself would end the process; out of an async one it gets here.

@@ -13,6 +13,7 @@ import { type CallSignal, Cancellation } from "../../../core/cancellation.js";
 import { callerLeft, LintelError } from "../../../core/errors.js";
 import type { StreamHandler } from "../../door.js";
 import type { Connection } from "../../forwarded.js";
+import { unfoldsTooFar } from "../../items.js";
 import { GrpcAnswer, type Metadata } from "./answer.js";
 import { isPlain, type Malformed, readMessage, timeoutIn } from "./request.js";
 
@@ -139,6 +140,8 @@ type Read = Pick<EdgeCall, "request" | "defect">;
 
 function requestOf(message: Buffer | Malformed, { input }: DescMethod, limit: number): Read {
   if (typeof message !== "string") {
+    const tooFar = unfoldsTooFar(input, message);
+    if (tooFar) return { request: empty(input), defect: tooFar };
     try {
       return { request: fromBinary(input, message), defect: undefined };
     } catch (cause) {

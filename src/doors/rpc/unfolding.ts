@@ -1,0 +1,81 @@
+/** Requests that the RPC library decodes: what they unfold to is looked at before it does. */
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import type { DescMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
+import { invalidFields, type LintelError } from "../../core/errors.js";
+import { tooManyItems, unfoldsTooFar } from "../items.js";
+import { prefixLength } from "./edge/envelopes.js";
+
+/** A request whose body is still bytes. */
+type Request = UniversalServerRequest & { readonly body: AsyncIterable<Uint8Array> };
+
+const unpack = promisify(gunzip);
+
+/**
+ * The body, which fails where a message of it unfolds too far.
+ * @param limit largest message, bytes; what has more is left to the library
+ * @param found told why it fails
+ */
+export async function* withoutTooMuch(
+  { body, header }: Request,
+  input: DescMessage,
+  limit: number,
+  found: (error: LintelError) => void,
+): AsyncGenerator<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of body) {
+    parts.push(part);
+    length += part.length;
+    if (length > limit + prefixLength) yield* parts.splice(0);
+  }
+  if (length > limit + prefixLength) return;
+  const whole = Buffer.concat(parts, length);
+  const type = header.get("content-type") ?? "";
+  const inspect = /json/i.test(type) ? inJson : unfoldsTooFar;
+  const bare = /^application\/(json|proto)/i.test(type);
+  const messages = bare
+    ? [{ bytes: whole, packed: header.get("content-encoding") === "gzip" }]
+    : firstTwo(whole);
+  for (const { bytes, packed } of messages) {
+    const message = packed ? await unpacked(bytes, limit) : bytes;
+    const error = message && inspect(input, message);
+    if (error) {
+      found(error);
+      throw new ConnectError(error.message, Code.InvalidArgument);
+    }
+  }
+  yield whole;
+}
+
+/** What stands in the first envelopes: with a second one the library finds out that there is more than one. */
+function* firstTwo(body: Buffer): Generator<{ readonly bytes: Buffer; readonly packed: boolean }> {
+  for (let at = 0, n = 0; n < 2 && at + prefixLength <= body.length; n++) {
+    const packed = ((body[at] ?? 0) & 1) === 1;
+    const end = at + prefixLength + body.readUInt32BE(at + 1);
+    yield { bytes: body.subarray(at + prefixLength, end), packed };
+    at = end;
+  }
+}
+
+/** `undefined` where it is no gzip, or more than is allowed, which the library tells. */
+const unpacked = (bytes: Buffer, limit: number): Promise<Buffer | undefined> =>
+  unpack(bytes, { maxOutputLength: limit }).catch(() => undefined);
+
+function inJson(input: DescMessage, message: Uint8Array): LintelError | undefined {
+  let json: Readonly<Record<string, unknown>> | null;
+  try {
+    json = JSON.parse(Buffer.from(message).toString());
+  } catch {
+    return undefined;
+  }
+  for (const { name, jsonName } of input.fields) {
+    for (const value of [json?.[name], json?.[jsonName]]) {
+      const wrong = Array.isArray(value) && tooManyItems(name, value.length);
+      if (wrong) return invalidFields([wrong]);
+    }
+  }
+  return undefined;
+}
