@@ -55,6 +55,8 @@ export interface Attributes {
   caller?: string | undefined;
   /** Name of the model after defaults were applied. */
   model?: string | undefined;
+  /** Name under which metrics count the call, where callers can give its model any number of names. */
+  countedAs?: string | undefined;
   /** Name of the backend that answered, or was asked last. */
   backend?: string | undefined;
   /** How many backends were asked. */
@@ -83,6 +85,7 @@ export const newAttributes = (door: string): Attributes => ({
   door,
   caller: undefined,
   model: undefined,
+  countedAs: undefined,
   backend: undefined,
   attempts: 0,
   retries: undefined,

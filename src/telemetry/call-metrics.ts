@@ -7,6 +7,7 @@ import type { CallOutcome } from "../core/telemetry.js";
 import { callInstruments } from "./call-instruments.js";
 import type { Attributes, Count, Distribution, Instrument } from "./instruments.js";
 import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";
+import { countedModel } from "./tally.js";
 import type { Watcher } from "./watchers.js";
 
 /** Series that calls of one kind with one end write to. */
@@ -53,7 +54,8 @@ export class CallMetrics implements Watcher {
   }
 
   end({ method, attributes }: Call, { code, firstMs, totalMs }: CallOutcome): void {
-    const { door, model = "", tried } = attributes;
+    const { door, tried } = attributes;
+    const model = countedModel(attributes);
     const series = this.#callSeries(door, method, model, code);
     series.requests.add(1);
     series.duration?.record(totalMs / 1000);

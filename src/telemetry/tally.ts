@@ -1,6 +1,7 @@
 /** What each model was asked and answered, for whoever looks at a running gateway. */
-import type { Call } from "../core/call.js";
+import { type Call, type Attributes } from "../core/call.js";
 import { Latency, type Percentiles } from "../core/routing/latency.js";
+import { type Percentiles } from "../core/routing/endpoint.js";
 import { RollingCounts } from "../core/routing/window.js";
 import type { CallOutcome } from "../core/telemetry.js";
 
@@ -43,6 +44,9 @@ class Entry {
   readonly total = new Latency();
 }
 
+/** The model that a call counts as; empty: it came to none. */
+export const countedModel = ({ countedAs, model = "" }: Attributes): string => countedAs ?? model;
+
 /** Counts calls by model. */
 export class Tally {
   readonly #models = new Map<string, Entry>();
@@ -58,7 +62,7 @@ export class Tally {
   /** A call ended. */
   end({ method, attributes }: Call, { code, firstMs, totalMs }: CallOutcome): void {
     if (method === "listModels") return;
-    const entry = this.#entry(attributes.model ?? "");
+    const entry = this.#entry(countedModel(attributes));
     const { promptTokens = 0, completionTokens = 0, images = 0, replayed } = attributes;
     entry.requests++;
     if (code === "cancelled") entry.cancelled++;

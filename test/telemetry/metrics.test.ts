@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { silent } from "../../src/core/log.js";
+import { memoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
@@ -49,6 +51,53 @@ describe("as Prometheus reads them", () => {
     expect(of(text, "gen_ai_client_operation_time_to_first_chunk_seconds_count")).toEqual([1]);
     expect(of(text, "lintel_target_failures_total", 'lintel_backend="a"')).toEqual([1]);
     expect(of(text, "lintel_target_available")).toEqual([1, 1]);
+  });
+
+  test("names that callers make up for one model are one series, replays too", async () => {
+    const open = await telemetryOf({ prometheus: true, status: true });
+    const logged: unknown[] = [];
+    const log = {
+      ...silent,
+      info: (fields: object) => logged.push((fields as { model?: string }).model),
+    };
+    const models = [
+      { name: "any-*", aliases: ["old-*"], targets: [{ backend: "a", model: "m" }] },
+      { name: "its-*", targets: [{ backend: "a", model: "*" }] },
+    ];
+    const store = memoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1e6, maxBytes: 1e6 });
+    const core = coreOf(
+      [backend("a", says("x"))],
+      { models },
+      {
+        telemetry: open.telemetry,
+        idempotency: { store, lingerMs: 1000 },
+        log,
+      },
+    );
+    open.observe({ running: () => core.readiness.running, routing: () => core.routing.snapshot() });
+    for (const model of ["any-1", "any-2", "old-3", "its-m"]) {
+      await run(core, "chat", { ...hello, model }, { idempotencyKey: model });
+      await run(core, "chat", { ...hello, model }, { idempotencyKey: model });
+    }
+    const text = open.prometheus?.() ?? "";
+    const ok = 'lintel_outcome="ok"';
+    expect(of(text, "lintel_requests_total", ok, 'gen_ai_request_model="any-*"')).toEqual([6]);
+    expect(of(text, "lintel_requests_total", ok, 'gen_ai_request_model="its-m"')).toEqual([2]);
+    expect(of(text, "lintel_requests_total", ok)).toHaveLength(2);
+    expect(of(text, "lintel_replays_total")).toEqual([3, 1]);
+    expect(text).not.toMatch(/any-[123]|old-/);
+    const status = open.status?.();
+    expect(status?.models.map(({ model }) => model)).toEqual(["any-*", "its-m"]);
+    expect(logged).toEqual([
+      "any-1",
+      "any-1",
+      "any-2",
+      "any-2",
+      "any-3",
+      "any-3",
+      "its-m",
+      "its-m",
+    ]);
   });
 
   test("targets are looked at once for all that is told of them", async () => {

@@ -10,12 +10,14 @@ import { type MethodName, methods, type Output } from "../methods.js";
 /** What a repetition tells its caller and the log besides the messages. */
 export interface About {
   readonly model: string;
+  readonly countedAs?: string | undefined;
   readonly warnings: readonly string[];
 }
 
 /** The first part. */
 export function encodeAbout(call: Call): Uint8Array {
-  const about: About = { model: call.attributes.model ?? "", warnings: call.warnings };
+  const { model = "", countedAs } = call.attributes;
+  const about: About = { model, countedAs, warnings: call.warnings };
   return Buffer.from(JSON.stringify(about));
 }
 

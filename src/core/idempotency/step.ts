@@ -117,8 +117,9 @@ async function begin(
     throw thrown;
   }
   if (first.done) return undefined;
-  const { model, warnings } = decodeAbout(first.value);
+  const { model, countedAs, warnings } = decodeAbout(first.value);
   call.attributes.model = model;
+  call.attributes.countedAs = countedAs;
   call.attributes.replayed = true;
   call.warnings.push(...warnings);
   call.metadata.set("idempotent-replayed", "true");

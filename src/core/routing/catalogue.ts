@@ -19,6 +19,8 @@ export interface Found {
   /** By tier; none where nothing has the name. */
   readonly targets: readonly Target[];
   readonly settings: ModelSettings | undefined;
+  /** The entry's own name, a wildcard, where whatever fits it leads to the same model; else absent. */
+  readonly countedAs?: string | undefined;
 }
 
 /** Names whose targets are remembered; callers may ask for any number of them. */
@@ -174,7 +176,8 @@ export class Catalogue {
     let found: Found | undefined;
     for (const named of this.#names.find(name)) {
       const targets = this.#placement.targetsOf(named);
-      found = { name: named.name, targets, settings: named.entry };
+      const countedAs = this.#leadsToOne(named.entry) ? named.entry.name : undefined;
+      found = { name: named.name, targets, settings: named.entry, countedAs };
       // A wildcard may lead nowhere where a shorter one, or a backend itself, has the model.
       if (targets.length > 0 || named.rest === undefined) break;
     }
@@ -188,6 +191,14 @@ export class Catalogue {
       this.#found.set(name, found);
     }
     return found;
+  }
+
+  /** Whether an entry with a wildcard has a target whose model is the same for every name. */
+  #leadsToOne(entry: ModelSettings): boolean {
+    if (!entry.name.includes("*")) return false;
+    return this.#placement
+      .settingsOf(entry)
+      .some(({ model = entry.model }) => model !== undefined && !model.includes("*"));
   }
 
   /** Forgets what was found once a backend says something else than before. */

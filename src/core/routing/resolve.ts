@@ -76,6 +76,7 @@ function lookUp(call: Call, catalogue: Catalogue): Found {
   const { task, name } = askedModel(call.method, call.request);
   const found = catalogue.find(name, task);
   call.attributes.model = found.name;
+  call.attributes.countedAs = found.countedAs;
   // A token may name the model, or an alias of it.
   const asked = name || found.name;
   if (mayUse(call.caller, found.name) || mayUse(call.caller, asked)) return found;
