@@ -82,8 +82,8 @@ describe("plain gRPC", () => {
 
   it("a conversation full of mistakes is an error that clients can take", async () => {
     const error = await failing({
-      messages: Array(20_000).fill({ role: "king", content: "x" }),
-      stop: Array(20_000).fill(""),
+      messages: Array(9_000).fill({ role: "king", content: "x" }),
+      stop: Array(9_000).fill(""),
       temperature: 3,
       maxTokens: 0,
       topP: 2,

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { LintelError } from "../../../core/errors.js";
 import { longestTimerMs } from "../../../core/timers.js";
 import { prefixLength } from "./envelopes.js";
+import { type Unfinished, uncounted, unfinishedOf } from "./unfinished.js";
 
 /**
  * Whether a request is plain gRPC as the edge takes it: protobuf, and no
@@ -31,14 +32,20 @@ export function readMessage(
   let parts: Buffer[] = [];
   let length = 0;
   let tooLarge = false;
+  let unfinished: Unfinished | undefined;
   stream.on("data", (part: Buffer) => {
     length += part.length;
     // What is too much is still read to its end, so that the client reads our answer.
     if (length > prefixLength + limit) tooLarge = true;
     if (!tooLarge) parts.push(part);
     else parts = [];
+    if (length <= uncounted) return;
+    unfinished ??= unfinishedOf(stream);
+    if (tooLarge) unfinished?.ends(stream);
+    else unfinished?.keeps(stream, length);
   });
   stream.on("end", () => {
+    unfinished?.ends(stream);
     if (tooLarge) return done("too_large");
     const [only] = parts;
     return done(messageIn(parts.length === 1 && only ? only : Buffer.concat(parts, length)));
