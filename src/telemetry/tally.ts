@@ -1,7 +1,6 @@
 /** What each model was asked and answered, for whoever looks at a running gateway. */
-import { type Call, type Attributes } from "../core/call.js";
+import type { Attributes, Call } from "../core/call.js";
 import { Latency, type Percentiles } from "../core/routing/latency.js";
-import { type Percentiles } from "../core/routing/endpoint.js";
 import { RollingCounts } from "../core/routing/window.js";
 import type { CallOutcome } from "../core/telemetry.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { silent } from "../../src/core/log.js";
-import { memoryIdempotency } from "../../src/state/idempotency/memory.js";
+import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
@@ -64,7 +64,7 @@ describe("as Prometheus reads them", () => {
       { name: "any-*", aliases: ["old-*"], targets: [{ backend: "a", model: "m" }] },
       { name: "its-*", targets: [{ backend: "a", model: "*" }] },
     ];
-    const store = memoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1e6, maxBytes: 1e6 });
+    const store = new MemoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1e6, maxBytes: 1e6 });
     const core = coreOf(
       [backend("a", says("x"))],
       { models },
