@@ -1,4 +1,5 @@
 /** Chat templates that can do only so much: they come with models, and are programs of whoever made these. */
+
 /** The library as it is imported. */
 export type Jinja = typeof import("@huggingface/jinja");
 
