@@ -1,8 +1,9 @@
 /** The clocks of an exchange and its transport, and how a fast server is held back. */
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
 import { Exchange } from "../../src/backends/http/exchange.js";
 import { Transport } from "../../src/backends/http/transport.js";
 import { LintelError } from "../../src/core/errors.js";
+import { verdictOf } from "../../src/core/routing/blame.js";
 import { never } from "../support/calls.js";
 import { Upstream } from "./upstream.js";
 
@@ -25,6 +26,8 @@ class Controller {
 
 const some = Buffer.from("x");
 const timeout = expect.objectContaining({ code: "timeout" });
+const timeoutAfter = (message: string) =>
+  expect.objectContaining({ code: "timeout", cause: expect.objectContaining({ message }) });
 
 /** Of the exchange that began last. */
 let over: Promise<void>;
@@ -49,6 +52,16 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+test.each(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"])(
+  "%s is a lack of the gateway's own, and no server's fault",
+  async (code) => {
+    const exchange = new Exchange(never, 1000, 100);
+    exchange.onResponseError(undefined, Object.assign(new Error("connect"), { code }));
+    await expect(exchange.answer).rejects.toMatchObject({ code: "overloaded" });
+    expect(verdictOf("overloaded")).toBe("neutral");
+  },
+);
+
 describe("the clock", () => {
   it("runs for the first byte, not for the head", async () => {
     const { exchange, controller } = begun();
@@ -56,7 +69,7 @@ describe("the clock", () => {
     vi.advanceTimersByTime(999);
     expect(controller.aborted).toBe(false);
     vi.advanceTimersByTime(1);
-    await expect(read).rejects.toEqual(timeout);
+    await expect(read).rejects.toEqual(timeoutAfter("no answer for 1000 ms"));
     expect(controller.aborted).toBe(true);
     await over;
   });
@@ -75,7 +88,7 @@ describe("the clock", () => {
     }
     const read = exchange.read();
     vi.advanceTimersByTime(100);
-    await expect(read).rejects.toEqual(timeout);
+    await expect(read).rejects.toEqual(timeoutAfter("nothing more for 100 ms"));
     expect(controller.aborted).toBe(true);
   });
 

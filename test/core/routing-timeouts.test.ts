@@ -43,6 +43,8 @@ describe("time-outs", () => {
     const answer = run(stuck.core, "chat", hello).catch((error: unknown) => error);
     await stuck.clock.advance(2000);
     expect(await answer).toEqual(failure("timeout"));
+    const { cause } = (await answer) as LintelError;
+    expect(cause).toMatchObject({ message: "no message for 2000 ms (timeouts.first_token)" });
     const door = gate("whole");
     const whole = bench([backend("a", door.handle)], { timeouts });
     const complete = run(whole.core, "complete", hello);

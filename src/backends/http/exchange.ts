@@ -64,7 +64,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     this.fail(
       this.#connecting
         ? notConnected()
-        : new LintelError("timeout", "the model server took too long"),
+        : new LintelError("timeout", "the model server took too long", {
+            cause: new Error(
+              `${this.#began ? "nothing more" : "no answer"} for ${this.#timerMs} ms`,
+            ),
+          }),
     );
   };
   #head: Waiter<Answer> | undefined;

@@ -5,6 +5,9 @@ import { LintelError } from "../../core/errors.js";
 export const notConnected = (cause?: unknown): LintelError =>
   new LintelError("timeout", "the model server did not take the connection", { cause });
 
+/** What this machine or process is short of: no fault of whoever was to be reached. */
+const ownLack: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
+
 /**
  * The error for what undici reports.
  * @param sent whether a connection was there and the request on its way
@@ -21,6 +24,9 @@ export function transportError(
     return notConnected(error);
   }
   if (!sent) {
+    if (ownLack.has(error.code ?? "")) {
+      return new LintelError("overloaded", "the gateway can open no more connections", options);
+    }
     return new LintelError("upstream_unreachable", "the model server can't be reached", options);
   }
   if (began) {

@@ -112,7 +112,7 @@ export class Attempt {
     if (signal.aborted) this.#follow();
     else signal.addEventListener("abort", this.#follow, { once: true });
     if (this.#streams && firstToken !== undefined) {
-      this.#timer = this.#clock.after(firstToken, () => this.giveUp(tooLate()));
+      this.#timer = this.#clock.after(firstToken, () => this.giveUp(tooLate(firstToken)));
     }
     return new Promise((resolve, reject) => {
       this.#gaveUp = reject;
@@ -215,7 +215,10 @@ export class Attempt {
     await Promise.resolve();
     if (settled || this.#ended) return;
     this.end("timeout");
-    this.#call.life?.abort(new LintelError("timeout", "the model server fell silent"));
+    const cause = new Error(
+      `no message for ${this.#timeouts.betweenTokens} ms (timeouts.between_tokens)`,
+    );
+    this.#call.life?.abort(new LintelError("timeout", "the model server fell silent", { cause }));
   }
 }
 
@@ -225,5 +228,7 @@ export function streams({ method }: Call, backend: Backend): boolean {
   return backend.handlers[method] !== undefined;
 }
 
-const tooLate = () =>
-  new LintelError("timeout", "the model server did not begin to answer in time");
+const tooLate = (ms: number) =>
+  new LintelError("timeout", "the model server did not begin to answer in time", {
+    cause: new Error(`no message for ${ms} ms (timeouts.first_token)`),
+  });
