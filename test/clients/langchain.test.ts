@@ -49,6 +49,17 @@ describe("LangChain.js", () => {
     await expect(read()).rejects.toThrow("it broke");
   });
 
+  test("structured output is refused in words that its users see", async () => {
+    const schema = { title: "answer", type: "object", properties: { text: { type: "string" } } };
+    for (const [method, field] of [
+      ["jsonSchema", "response_format"],
+      ["functionCalling", "tool_choice"],
+    ] as const) {
+      const asking = (await model()).withStructuredOutput(schema, { method }).invoke("Hello");
+      await expect(asking).rejects.toThrow(new RegExp(`${field}: this gateway supports only`));
+    }
+  });
+
   test("a validation error and a wrong token", async () => {
     const wrong = await model(says("Hi"), {}, 9);
     await expect(wrong.invoke("Hello")).rejects.toThrow(/temperature: must be/);

@@ -78,6 +78,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
       response_format: { type: "text" },
       tools: [],
       tool_choice: "auto",
+      function_call: "none",
       logit_bias: {},
       modalities: ["text"],
     });
@@ -108,7 +109,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     const server = await serveChat(says("Hi"));
     const more = {
       tools: [{ type: "function", function: { name: "f" } }],
-      response_format: { type: "json_object" },
+      functions: [{ name: "f" }],
       logprobs: true,
       presence_penalty: 1,
     };
@@ -121,8 +122,30 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     await stream.text();
   });
 
+  test("calls of tools in a history are dropped, and said", async () => {
+    const server = await serveChat(says("Hi"));
+    const call = { id: "1", type: "function", function: { name: "f", arguments: "{}" } };
+    for (const more of [{ tool_calls: [call] }, { function_call: call.function }]) {
+      const turn = { role: "assistant", content: null, ...more };
+      const { messages } = hello();
+      const response = await server.post(completions, hello({ messages: [...messages, turn] }));
+      expect((await json(response)).warnings).toEqual([
+        "messages: tool_calls in them are not supported, ignored",
+      ]);
+    }
+  });
+
   test.each([
     ["n", hello({ n: 2 })],
+    ["response_format", hello({ response_format: { type: "json_object" } })],
+    [
+      "response_format",
+      hello({ response_format: { type: "json_schema", json_schema: { name: "a", schema: {} } } }),
+    ],
+    ["tool_choice", hello({ tool_choice: "required" })],
+    ["tool_choice", hello({ tool_choice: { type: "function", function: { name: "auto" } } })],
+    ["function_call", hello({ function_call: { name: "auto" } })],
+    ["modalities", hello({ modalities: ["text", "audio"] })],
     [
       "messages",
       { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "x" } }] }] },

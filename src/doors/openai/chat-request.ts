@@ -33,6 +33,9 @@ export function readChat(json: JsonObject): ChatRequest {
       }),
     );
   }
+  if (Array.isArray(messages) && messages.some(callsTools)) {
+    warnings.push("messages: tool_calls in them are not supported, ignored");
+  }
   if (limit != null) changed.max_tokens = limit;
   const { message, violations } = decode({ ...json, ...changed });
   const form = answerForm(json, violations);
@@ -41,6 +44,12 @@ export function readChat(json: JsonObject): ChatRequest {
 }
 
 const hasParts = (message: unknown) => isObject(message) && Array.isArray(message.content);
+
+/** Whether a message is a model's call of tools, today's way or the older one. */
+const callsTools = (message: unknown) =>
+  isObject(message) &&
+  ((Array.isArray(message.tool_calls) && message.tool_calls.length > 0) ||
+    isObject(message.function_call));
 
 /** Types of parts that are text, which stands under the type's own name. */
 const textTypes = ["text", "refusal"];

@@ -1,12 +1,12 @@
 /** OpenAI's request parameters that the contract does not have. */
 import { LintelError } from "../../core/errors.js";
-import type { JsonObject } from "../../core/json.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 
 /** What becomes of a parameter that asks for something. */
 interface Rule {
   /** Values that ask for nothing; `null` and an empty array never do. */
   readonly neutral: readonly unknown[];
-  /** Dropped with a warning, or refused because the client could not read the answer. */
+  /** Dropped with a warning, or refused because the client would look for what no answer has. */
   readonly otherwise: "warn" | "refuse";
 }
 
@@ -26,16 +26,16 @@ export const chatParameters = rules({
   n: refuse(1),
   audio: warn(),
   frequency_penalty: warn(0),
-  function_call: warn("none", "auto"),
+  function_call: refuse("none", "auto"),
   functions: warn(),
   logit_bias: warn(),
   logprobs: warn(false),
-  modalities: warn(),
+  modalities: refuse("text"),
   prediction: warn(),
   presence_penalty: warn(0),
   reasoning_effort: warn(),
-  response_format: warn("text"),
-  tool_choice: warn("none", "auto"),
+  response_format: refuse("text"),
+  tool_choice: refuse("none", "auto"),
   tools: warn(),
   top_logprobs: warn(0),
   verbosity: warn("medium"),
@@ -73,7 +73,7 @@ export function checkParameters(
     const value = json[name];
     if (value === undefined || value === null || isNeutral(value, neutral)) continue;
     if (otherwise === "warn") warnings.push(`${name}: not supported, ignored`);
-    else refused ??= unsupported(name, "this value is not supported");
+    else refused ??= unsupported(name, `this gateway supports only ${inWords(neutral)}`);
   }
   return refused;
 }
@@ -83,11 +83,14 @@ export function unsupported(param: string, message: string): LintelError {
   return new LintelError("unsupported_parameter", `${param}: ${message}`, { param });
 }
 
+const inWords = (values: readonly unknown[]) =>
+  values.map((value) => JSON.stringify(value)).join(" and ");
+
 /** `{type: "text"}` stands for `"text"`, `["text"]` too. */
 function isNeutral(value: unknown, neutral: readonly unknown[]): boolean {
   if (neutral.includes(value)) return true;
-  if (typeof value !== "object" || value === null) return false;
-  if (Array.isArray(value)) return value.every((item) => item === "text");
-  const members = Object.values(value);
-  return members.length === 0 || (members.length === 1 && neutral.includes(members[0]));
+  if (Array.isArray(value)) return value.every((item) => neutral.includes(item));
+  if (!isObject(value)) return false;
+  const members = Object.keys(value);
+  return members.length === 0 || (members.length === 1 && neutral.includes(value.type));
 }
