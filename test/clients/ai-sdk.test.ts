@@ -1,4 +1,5 @@
 /** The Vercel AI SDK with its provider for OpenAI-compatible servers, unmodified. */
+import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateImage, generateText, streamText } from "ai";
 import { describe, expect, test } from "vitest";
@@ -58,6 +59,15 @@ describe("Vercel AI SDK", () => {
     const model = (await provider()).imageModel("image-1");
     const { image } = await generateImage({ model, prompt: "a cat", size: "64x64", maxRetries });
     expect(image.mediaType).toBe("image/png");
+    expect(Buffer.from(image.uint8Array).subarray(0, 8)).toEqual(png(0).subarray(0, 8));
+  });
+
+  test("generateImage of OpenAI's own provider, which does not ask for the image's bytes", async () => {
+    const { url } = await serve(scripted({ streamTextToImage: paints() }), {
+      core: { models: [{ name: "image-1", aliases: ["gpt-image-1"] }] },
+    });
+    const model = createOpenAI({ baseURL: `${url}/v1`, apiKey: "me" }).image("gpt-image-1");
+    const { image } = await generateImage({ model, prompt: "a cat", size: "64x64", maxRetries });
     expect(Buffer.from(image.uint8Array).subarray(0, 8)).toEqual(png(0).subarray(0, 8));
   });
 

@@ -259,6 +259,30 @@ describe("decisions 6: POST /v1/images/generations", () => {
     expect(data).toEqual([{ b64_json: png(7).toString("base64"), seed: 7, nsfw: false }]);
   });
 
+  test("b64_json is what clients of gpt-image get, who never ask for it", async () => {
+    const server = await serve(images(), {
+      core: { models: [{ name: "image-1", aliases: ["gpt-image-*", "chatgpt-image-latest"] }] },
+    });
+    const answered = async (body: object) => {
+      const answer = await server.post(generations, { prompt: "a cat", seed: 7, ...body });
+      return Object.keys((await json(answer)).data[0]);
+    };
+    for (const model of ["gpt-image-1", "gpt-image-1.5", "chatgpt-image-latest"]) {
+      expect(await answered({ model })).toEqual(["b64_json", "seed", "nsfw"]);
+      expect(await answered({ model, response_format: "url" })).toEqual(["url", "seed", "nsfw"]);
+    }
+    expect(await answered({ model: "image-1" })).toEqual(["url", "seed", "nsfw"]);
+  });
+
+  test("of a size the same fault is said once", async () => {
+    const server = await serve(images());
+    const response = await server.post(generations, { prompt: "a cat", size: "4096x4096" });
+    const { error, detail } = await json(response);
+    const msg = "must be a multiple of 8 from 64 to 2048";
+    expect(error.message).toBe(`size: ${msg}`);
+    expect(detail).toEqual([{ loc: ["body", "size"], msg, type: "value_error" }]);
+  });
+
   test("no size and `auto` are the contract's default; its further fields pass", async () => {
     const backend = images();
     const server = await serve(backend);

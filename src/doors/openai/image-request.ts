@@ -42,7 +42,7 @@ export function readImage(json: JsonObject): ImageRequest {
     width: size?.width,
     height: size?.height,
   });
-  const form = json.response_format ?? "url";
+  const form = json.response_format ?? (answersInline(json.model) ? "b64_json" : "url");
   const { message, violations } = decode({
     ...json,
     ...changed,
@@ -59,6 +59,13 @@ export function readImage(json: JsonObject): ImageRequest {
   const defect = violations.length > 0 ? renamedError(invalidFields(violations), names) : refused;
   return { message, defect, warnings, names };
 }
+
+/**
+ * Whether OpenAI answers for a model with images in base64 only, and takes no `response_format`:
+ * its clients send none, and read nothing else, whatever stands behind the name here.
+ */
+const answersInline = (model: unknown) =>
+  typeof model === "string" && /^(?:chat)?gpt-image/.test(model);
 
 const defaults = new Map(TextToImageRequestSchema.fields.map((f) => [f.name, defaultOf(f)]));
 

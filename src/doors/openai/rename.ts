@@ -26,11 +26,12 @@ export function renamed<M extends MethodName>(running: Running<M>, names: Names)
   };
 }
 
-/** An error with the client's names. Two fields with one name at the client stay two violations. */
+/** An error with the client's names. Of two fields with one name at the client the same is said once. */
 export function renamedError(error: LintelError, names: Names): LintelError {
   const nameOf = (field: string) => (Object.hasOwn(names, field) ? (names[field] ?? field) : field);
   if (error.violations.length > 0) {
-    return invalidFields(error.violations.map((v) => ({ ...v, field: nameOf(v.field) })));
+    const said = error.violations.map((v) => ({ ...v, field: nameOf(v.field) }));
+    return invalidFields([...new Map(said.map((v) => [`${v.field}: ${v.message}`, v])).values()]);
   }
   const { code, message, param, retryAfter, allow, cause } = error;
   if (param === undefined || nameOf(param) === param) return error;
