@@ -123,6 +123,8 @@ describe("limits", () => {
     expect(error).toBeInstanceOf(LintelError);
     expect(error).toMatchObject({ code: "invalid_value", param: "messages" });
     expect(error.message).toContain("128 tokens");
+    // The word that OpenAI's clients look for.
+    expect(error.message).toContain("context_length_exceeded");
     expect(error.message).toContain("127");
   });
 

@@ -82,6 +82,48 @@ describe("a caller is told", () => {
     expect(many.message.length).toBeLessThan(600);
   });
 
+  it.each([
+    [
+      "behind the words",
+      { message: "too long", code: "context_length_exceeded" },
+      "too long (context_length_exceeded)",
+    ],
+    [
+      "once",
+      { message: "unsupported_value: n", code: "unsupported_value" },
+      "unsupported_value: n",
+    ],
+    [
+      "before a message that is cut",
+      { message: "a".repeat(600), code: "b" },
+      `b: ${"a".repeat(497)}`,
+    ],
+    ["not where it is a number", { message: "too long", code: "3051" }, "too long"],
+    ["not where it is no word", { message: "too long", code: "see http://10.0.0.5" }, "too long"],
+    ["not where it is endless", { message: "too long", code: "c".repeat(65) }, "too long"],
+  ])("a server's code %s", async (_, error, words) => {
+    for (const script of [
+      answering(400, { error }),
+      answering(400, routed(400, JSON.stringify({ error }))),
+    ]) {
+      expect((await failure(script)).message).toBe(
+        `the model server refused the request: ${words}`,
+      );
+    }
+  });
+
+  it("a code also in the middle of a stream and without words, and no key for a code", async () => {
+    const error = { message: "too long", code: "context_length_exceeded" };
+    const { message } = await failure((exchange) => exchange.stream({ error }));
+    expect(message).toContain("too long (context_length_exceeded)");
+    const alone = await failure(answering(400, { error: { code: error.code } }));
+    expect(alone.message).toBe("the model server refused the request: context_length_exceeded");
+    const key = await failure(
+      answering(400, { error: { message: "no", code: "sk-abcdefghijkl" } }),
+    );
+    expect(key.message).not.toContain("abcdefghijkl");
+  });
+
   it("no address and no key of a provider", async () => {
     const raw = '{"error":{"message":"see http://10.0.0.5:8000/x and key sk-abcdefghijkl"}}';
     const { message } = await failure(answering(400, routed(400, raw)));

@@ -14,6 +14,27 @@ export function messageIn(body: unknown): string {
   return (words.find((said) => said !== "") ?? "").slice(0, mostLetters);
 }
 
+/** Letters after which a code would be cut off with the end of what callers are told. */
+const longMessage = 400;
+
+/** A word, not a number. */
+const codeWord = /^(?=.*[a-z])[\w.-]{1,64}$/i;
+
+/**
+ * As `messageIn`, with the error's code where that is a word: clients look in the message for
+ * such as OpenAI's `context_length_exceeded`.
+ */
+export function saidIn(body: unknown): string {
+  const said = messageIn(body);
+  const codes = errorBodies(body).map((one) =>
+    string((isObject(one.error) ? one.error : one).code),
+  );
+  const code = codes.find((found) => codeWord.test(found));
+  if (code === undefined || said.includes(code)) return said;
+  if (said === "") return code;
+  return said.length > longMessage ? `${code}: ${said}` : `${said} (${code})`;
+}
+
 /**
  * The objects that tell of an error, the closest to it first. Google's OpenAI endpoint
  * puts it into a list; OpenRouter has what the model's provider answered inside of its own.

@@ -2,7 +2,7 @@
 import { fromUpstreamStatus, LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
-import { errorBodies, messageIn, statusOf } from "./error-body.js";
+import { errorBodies, saidIn, statusOf } from "./error-body.js";
 import { string } from "./json.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 
@@ -21,7 +21,7 @@ export function failureIn(value: JsonObject, marked = false): LintelError | unde
   const bare = marked || value.object === "error" ? value : undefined;
   const error = value.error || bare;
   if (!error) return undefined;
-  const said = messageIn(value);
+  const said = saidIn(value);
   const retryAfter = retryAfterInBody(value);
   const status = statusOf(error) ?? 500;
   return ofRequest(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
@@ -38,7 +38,7 @@ export function failureOf(
   otherwise = "",
 ): LintelError {
   const value = parseJson(body);
-  const said = messageIn(value) || otherwise;
+  const said = saidIn(value) || otherwise;
   const retryAfter = retryAfterIn(headers, value, Date.now());
   return ofRequest(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
 }

@@ -60,10 +60,11 @@ export async function* generate(
   }
 }
 
+/** With OpenAI's code for it, by which clients know that a shorter conversation would do. */
 const tooLong = (tokens: number | string, { contextSize }: LoadedModel) =>
   invalidValue(
     "messages",
-    `they have ${tokens} tokens, the model holds ${contextSize - 1} besides its answer`,
+    `they have ${tokens} tokens, the model holds ${contextSize - 1} besides its answer (context_length_exceeded)`,
   );
 
 /**
