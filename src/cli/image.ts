@@ -34,7 +34,10 @@ export const image: Command = {
   run: (given) =>
     withServer(given, TextToImageService, async (client, options) => {
       const request = requestOf(given);
-      const pictures = new Pictures(given.text("out"), (request.numImagesPerPrompt ?? 1) > 1);
+      const pictures = new Pictures(given.text("out"), {
+        several: (request.numImagesPerPrompt ?? 1) > 1,
+        seeded: request.seed !== undefined,
+      });
       try {
         for await (const { event } of client.streamTextToImage(request, options)) {
           await pictures.take(event);
@@ -83,16 +86,22 @@ class Pictures {
   /** Whether a file could not be written. */
   failed = false;
   readonly #out: string | undefined;
+  readonly #seeded: boolean;
   readonly #progress = new ProgressLine(process.stderr);
   #several: boolean;
 
   /**
    * @param several whether more than one picture was asked for; that there are more is learned
    *   from events as well
+   * @param seeded whether a seed was asked for
    */
-  constructor(out: string | undefined, several: boolean) {
+  constructor(
+    out: string | undefined,
+    { several, seeded }: { readonly several: boolean; readonly seeded: boolean },
+  ) {
     this.#out = out;
     this.#several = several;
+    this.#seeded = seeded;
   }
 
   async take(event: StreamTextToImageResponse["event"]): Promise<void> {
@@ -107,13 +116,16 @@ class Pictures {
         await this.#write(this.#fileFor(index) ?? "lintel-preview.png", preview);
       }
     } else if (event.case === "image" && event.value.media) {
-      const { data, seed, nsfw } = event.value.media;
+      const { data, nsfw } = event.value.media;
+      // A 0 that nobody asked for stands for none: chance draws it once in 2^32.
+      const seed = event.value.media.seed || (this.#seeded ? 0 : undefined);
       const named = this.#fileFor(event.value.index);
       const file = await (named === undefined
         ? this.#writeNew(seed, data)
         : this.#write(named, data));
       const flagged = nsfw ? ", flagged by the safety check" : "";
-      if (file !== undefined) out(`${file}  seed ${seed}${flagged}`);
+      const seeded = seed === undefined ? "" : `  seed ${seed}`;
+      if (file !== undefined) out(`${file}${seeded}${flagged}`);
     } else if (event.case === "done") {
       this.#progress.clear();
       for (const warning of event.value.warnings) say(`warning: ${warning}`);
@@ -133,9 +145,10 @@ class Pictures {
   }
 
   /** Writes a picture that was given no name; seeds may come twice, and what is there stays. */
-  async #writeNew(seed: number, data: Uint8Array): Promise<string | undefined> {
+  async #writeNew(seed: number | undefined, data: Uint8Array): Promise<string | undefined> {
+    const name = seed === undefined ? "lintel" : `lintel-${seed}`;
     for (let n = 1; ; n++) {
-      const file = `lintel-${seed}${n === 1 ? "" : `-${n}`}.png`;
+      const file = `${name}${n === 1 ? "" : `-${n}`}.png`;
       if (!existsSync(file)) return this.#write(file, data, "wx");
     }
   }

@@ -30,7 +30,7 @@ export function doneEvent(warnings: readonly string[]): StreamTextToImageRespons
   });
 }
 
-/** The seed of an image of which a backend learned too late that its model takes none. */
+/** What backends say for the seed of an image whose model takes none. */
 export const noSeed = -1;
 
 /**

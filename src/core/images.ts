@@ -13,7 +13,7 @@ import type { Call, Handle, ImageCall, Middleware } from "./call.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError } from "./errors.js";
 import type { Finish } from "./finish.js";
-import { doneEvent, imageEvent, progressEvent } from "./image-events.js";
+import { doneEvent, imageEvent, noSeed, progressEvent } from "./image-events.js";
 import { checkMade } from "./made.js";
 import { barOf, type Prompt, promptsOf, readingOf } from "./prompts.js";
 import { firstSeed, nthSeed } from "./seeds.js";
@@ -111,8 +111,11 @@ async function* run(
         places.add(index);
         const asked = (call.request.seed ?? -1n) >= 0n && job.seed !== undefined;
         checkMade(call, e.value.media, asked ? nthSeed(job.seed, index) : undefined);
-        // Who asked for none is told 0, as of every model without seeds.
-        const seed = Math.max(0, e.value.media.seed);
+        const seedless = e.value.media.seed === noSeed;
+        // Who asked for one was told already.
+        if (seedless && !asked)
+          warn(call.warnings, "seed: this model takes none, 0 stands for that");
+        const seed = seedless ? 0 : e.value.media.seed;
         const media: Media = await finish.image(call, { ...e.value.media, seed });
         out.push(imageEvent(index + offset, media));
       } else if (e.case === "done") {

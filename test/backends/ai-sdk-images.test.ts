@@ -36,6 +36,7 @@ describe("OpenAI by its provider", () => {
     expect(backend.models()[0]?.supports).toEqual(["width", "height", "num_images_per_prompt"]);
     const { images } = await drawn(backend, { modelId: "gpt-image-1", numImagesPerPrompt: 3 });
     expect(images.map(({ data }) => pixels(data))).toEqual(Array(3).fill(pixels(png)));
+    expect(images.map(({ seed }) => seed)).toEqual(Array(3).fill(noSeed));
     expect(server.requests).toHaveLength(1);
     expect(JSON.parse(String(server.requests[0]?.body))).toMatchObject({ n: 3, size: "64x48" });
   });

@@ -13,6 +13,7 @@ import { State } from "../../gen/lintel/v1/models_pb.js";
 import { Socket } from "../../src/backends/comfyui/socket.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
+import { noSeed } from "../../src/core/image-events.js";
 import { never } from "../support/calls.js";
 import { Comfy, frame, linesOf, pictureOf, play } from "./comfyui-server.js";
 import { backendFor } from "./comfyui-subject.js";
@@ -200,6 +201,14 @@ describe("a workflow of one's own", () => {
     expect(sent?.["15"]?.inputs.width).toBe(64);
     expect(sent?.["lora-1"]?.class_type).toBe("LoraLoaderModelOnly");
     expect(sent?.["14"]?.inputs.model).toEqual(["lora-1", 0]);
+  });
+
+  it("whose map has no place for a seed has none", async () => {
+    const { seed: _, ...seedless } = map;
+    const models = [{ name: "flux", file: fileWith(workflow), map: seedless }];
+    const { backend } = await against({ models });
+    const events = await run(backend, { modelId: "flux", seed: undefined });
+    expect(imagesOf(events).map(({ seed }) => seed)).toEqual([noSeed]);
   });
 
   it.each([

@@ -39,7 +39,8 @@ describe("OpenAI", () => {
   it("dall-e is told to answer in base64, as many at once as it makes", async () => {
     const { backend, sent } = await against("vllm/models", drawing("openai/image-dall-e"), openai);
     const request = { modelId: "dall-e-3", ...square, numImagesPerPrompt: 2 };
-    expect((await generate(backend, request)).images).toHaveLength(2);
+    const { images } = await generate(backend, request);
+    expect(images.map(({ seed }) => seed)).toEqual([noSeed, noSeed]);
     const body = {
       ...{ model: "dall-e-3", prompt: "a red circle", n: 1 },
       ...{ size: "1024x1024", response_format: "b64_json" },
@@ -57,6 +58,7 @@ describe("OpenAI", () => {
     const at = (seed: number) => pixels(picture(64, 48, seed, "a red circle"));
     expect(previews.map(pixels)).toEqual([at(1000), at(1001)]);
     expect(steps).toEqual([12, 25]);
+    expect(images.map(({ seed }) => seed)).toEqual([noSeed]);
     expect(images.map(({ data }) => pixels(data))).toEqual([at(0)]);
     expect(sent()).toEqual([expect.objectContaining({ n: 1, stream: true, partial_images: 3 })]);
   });

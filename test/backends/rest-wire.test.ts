@@ -3,6 +3,7 @@ import { State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { restSchema } from "../../src/backends/rest/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
+import { noSeed } from "../../src/core/image-events.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
 import { text } from "./contract-chat.js";
@@ -318,6 +319,8 @@ describe("a Livepeer gateway", () => {
     const { backend } = await against(silent, { allow_hosts: [files.url] });
     const { images } = await drawn(backend, { numImagesPerPrompt: 2, seed: 4294967295n });
     expect(images.map(({ media }) => media?.seed)).toEqual([4294967295, 0]);
+    const unasked = await drawn(backend, { numImagesPerPrompt: 2, seed: undefined });
+    expect(unasked.images.map(({ media }) => media?.seed)).toEqual([noSeed, noSeed]);
   });
 
   it("says why it refuses", async () => {

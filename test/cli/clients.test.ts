@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
-import { doneEvent, imageEvent, inlineImage } from "../../src/core/image-events.js";
+import { doneEvent, imageEvent, inlineImage, noSeed } from "../../src/core/image-events.js";
 import { startLintel } from "../support/lintel.js";
 import { hangsAfter, paints, png, says, scripted } from "../support/scripted.js";
 import { runHere } from "./here.js";
@@ -179,6 +179,26 @@ describe("lintel image", () => {
     expect((await run()).stdout).toBe("lintel-7-3.png  seed 7\n");
     expect(readFileSync("lintel-7.png", "utf8")).toBe("an earlier one");
     expect(readFileSync("lintel-7-3.png")).toEqual(png(7));
+  });
+
+  test("a model without seeds has none in names and lines", async () => {
+    const seedless = await startLintel([
+      scripted({
+        async *streamTextToImage() {
+          yield [imageEvent(0, inlineImage(png(1), noSeed)), doneEvent([])];
+        },
+      }),
+    ]);
+    onTestFinished(() => seedless.close());
+    const before = process.cwd();
+    process.chdir(folder());
+    onTestFinished(() => process.chdir(before));
+    const run = () => runHere(["image", "a cat", "--server", seedless.url, "--no-safety-check"]);
+    const stderr = "warning: seed: this model takes none, 0 stands for that\n";
+    expect(await run()).toEqual({ code: 0, stdout: "lintel.png\n", stderr });
+    expect((await run()).stdout).toBe("lintel-2.png\n");
+    const asked = await runHere(["image", "a cat", ...at, "--seed", "0"]);
+    expect(asked.stdout).toBe("lintel-0.png  seed 0\n");
   });
 
   test("a file that can't be written is said, and ends with 1", async () => {

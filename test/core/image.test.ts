@@ -276,7 +276,8 @@ describe("decisions 2: a parameter that the model does not support", () => {
         ...{ param: "seed", message: "seed: this model does not support it" },
       });
       const [answer] = await run(core, "textToImage", request);
-      expect(answer).toMatchObject({ images: [{ seed: 0 }], warnings: [] });
+      const warnings = ["seed: this model takes none, 0 stands for that"];
+      expect(answer).toMatchObject({ images: [{ seed: 0 }], warnings });
     });
     it("is told truly to who did not ask", async () => {
       for (const asked of [{}, { width: 1024, height: 576, seed: -1n }, { width: 64 }]) {

@@ -71,7 +71,7 @@ async function ask(
   const dropped = result.warnings.map(readWarning);
   for (const one of dropped) heed(known, call, one);
   const seedless = dropped.some(({ fields, ignored }) => ignored && fields.includes("seed"));
-  const seed = seedless ? noSeed : (options.seed ?? 0);
+  const seed = seedless ? noSeed : (options.seed ?? noSeed);
   if (result.images.length !== options.n) {
     throw nonsense(`made ${result.images.length} images instead of ${options.n}`);
   }

@@ -5,7 +5,7 @@ import { unlessAborted } from "../../core/abort.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { imageDefaults } from "../../core/defaults.js";
-import { imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import { imageEvent, inlineImage, noSeed, progressEvent } from "../../core/image-events.js";
 import { firstSeed, nthSeed } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { LargeAnswer } from "../http/large.js";
@@ -88,7 +88,7 @@ async function* make(job: Job, index: number, seed: number): Events {
     const last = progress.done(0);
     yield [
       ...(last ? [progressEvent({ ...last, images, steps })] : []),
-      imageEvent(index, inlineImage(png, seed)),
+      imageEvent(index, inlineImage(png, map.seed ? seed : noSeed)),
     ];
   } finally {
     large.leave();

@@ -7,7 +7,13 @@ import type {
 import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
-import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import {
+  doneEvent,
+  imageEvent,
+  inlineImage,
+  noSeed,
+  progressEvent,
+} from "../../core/image-events.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { nthSeed } from "../../core/seeds.js";
 import { readObject } from "../completions/completion.js";
@@ -130,9 +136,11 @@ async function mediaOf(
   const url = isObject(image) ? string(image.url) : "";
   if (!isObject(image) || url === "") throw nonsense("answered without an image");
   const data = await fetchImage(url, gateway.fetching, call.signal);
+  const { seed: asked } = call.request;
   // A gateway that says no seed is taken to have used the one that it was given.
-  const seed = image.seed ?? nthSeed(Number(call.request.seed ?? 0n), index);
-  return inlineImage(data, uint32(seed), { nsfw: image.nsfw === true });
+  const unsaid = asked === undefined ? noSeed : nthSeed(Number(asked), index);
+  const seed = image.seed == null ? unsaid : uint32(image.seed);
+  return inlineImage(data, seed, { nsfw: image.nsfw === true });
 }
 
 async function progressOf(value: JsonObject, images: number, steps: number) {

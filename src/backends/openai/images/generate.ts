@@ -88,7 +88,7 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
     const images = await readImages(answer, part.n, server.fetching, call.signal);
     // The server may have refused the seed just now.
     const seedless = server.models.refusedFor(call.request.modelId).has("seed");
-    const seed = seedless && part.seed !== undefined ? noSeed : (part.seed ?? 0);
+    const seed = seedless ? noSeed : (part.seed ?? noSeed);
     const events = images.map((png, i) => imageEvent(part.first + i, inlineImage(png, seed)));
     large.leave();
     yield events;
@@ -105,7 +105,7 @@ async function* streamed(server: ImageServerParts, call: ImageCall, part: Part):
   try {
     if (isWhole(answer)) {
       const [png] = await readImages(answer, 1, server.fetching, call.signal);
-      if (png) yield [imageEvent(part.first, inlineImage(png, 0))];
+      if (png) yield [imageEvent(part.first, inlineImage(png, part.seed ?? noSeed))];
       return;
     }
     yield begun(call, part);
@@ -116,7 +116,7 @@ async function* streamed(server: ImageServerParts, call: ImageCall, part: Part):
         const said = await readImageEvent(event);
         if (said?.kind === "partial") yield [preview(call, part, said.index, said.png)];
         if (said?.kind === "completed") {
-          yield [imageEvent(part.first, inlineImage(said.png, 0))];
+          yield [imageEvent(part.first, inlineImage(said.png, part.seed ?? noSeed))];
           answer.drain();
           return;
         }
