@@ -7,7 +7,7 @@ import { LintelError } from "../core/errors.js";
 import { requestIdOf } from "../core/request-id.js";
 import { fromFastify } from "../doors/json/error.js";
 import { sendFailure } from "./failure.js";
-import { Paths } from "./paths.js";
+import { nothingAt, Paths } from "./paths.js";
 import { type AppSettings, appDefaults } from "./settings.js";
 
 /** What scripts in a browser may read of an answer, besides what is always allowed. */
@@ -93,9 +93,10 @@ function withoutHost({ httpVersion, headers }: FastifyRequest["raw"]): LintelErr
 }
 
 /** Nothing is at the path, or it takes other methods. */
-function notServed({ url }: FastifyRequest, paths: Paths): LintelError {
-  const allowed = paths.methodsOf(url.split("?", 1)[0] ?? "/");
-  if (allowed.length === 0) return new LintelError("not_found", "there is nothing at this path");
+function notServed({ method, url }: FastifyRequest, paths: Paths): LintelError {
+  const path = url.split("?", 1)[0] ?? "/";
+  const allowed = paths.methodsOf(path);
+  if (allowed.length === 0) return nothingAt(method, path, paths);
   const allow = allowed.join(", ");
   return new LintelError("method_not_allowed", `this path takes ${allow}`, { allow });
 }

@@ -1,4 +1,7 @@
-/** Which methods a path has, for those who come with another. */
+/** Which paths there are, for those who come with another, or with another method. */
+import { LintelError } from "../core/errors.js";
+
+/** Which methods a path has, and what is like it. */
 export class Paths {
   readonly #exact = new Map<string, Set<string>>();
   readonly #patterns = new Map<string, { readonly test: RegExp; readonly methods: Set<string> }>();
@@ -26,6 +29,39 @@ export class Paths {
     }
     return [...found].sort();
   }
+
+  /**
+   * What may have been meant by a path that is not there, such as `POST /llm`: what begins with
+   * the same step, and what only lacks its begin or has one too many.
+   */
+  near(path: string): string[] {
+    const first = (of: string) => of.split("/", 2)[1];
+    const isNear = (known: string) =>
+      known.endsWith(path) || path.endsWith(known) || first(known) === first(path);
+    return [...this.#exact]
+      .filter(([known]) => isNear(known))
+      .flatMap(([known, methods]) =>
+        [...methods].filter((m) => shownMethods.has(m)).map((m) => `${m} ${known}`),
+      )
+      .sort();
+  }
+}
+
+/** Those that callers use on purpose. */
+const shownMethods = new Set(["GET", "POST"]);
+
+/** Most characters of a path that are repeated. */
+const longestPath = 100;
+
+/** The error for a path that is not there, which names what is like it. */
+export function nothingAt(method: string, path: string, paths: Paths): LintelError {
+  const plain = path.replace(/[^\x21-\x7e]/g, "?");
+  const cut = plain.length > longestPath ? `${plain.slice(0, longestPath)}…` : plain;
+  const near = paths.near(path);
+  const last = near.pop();
+  const but = near.length > 0 ? `${near.join(", ")} and ${last}` : last;
+  const message = `there is no ${method} ${cut} here${but === undefined ? "" : `, but ${but}`}`;
+  return new LintelError("not_found", message);
 }
 
 function patternOf(url: string): RegExp {

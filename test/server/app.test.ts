@@ -62,6 +62,27 @@ describe("the app", () => {
     },
   );
 
+  it("names what was asked for, and what there is like it", async () => {
+    const a = await app();
+    a.get("/v1/models", () => "");
+    a.post("/v1/chat/completions", () => "");
+    const said = async (url: string, method: "GET" | "POST" = "POST") =>
+      (await a.inject({ url, method })).json().error.message;
+    const both = "GET /v1/models and POST /v1/chat/completions";
+    expect(await said("/v1/responses?key=x")).toBe(
+      `there is no POST /v1/responses here, but ${both}`,
+    );
+    expect(await said("/v1/v1/models", "GET")).toBe(
+      `there is no GET /v1/v1/models here, but ${both}`,
+    );
+    const one = "here, but POST /v1/chat/completions";
+    expect(await said("/chat/completions")).toBe(`there is no POST /chat/completions ${one}`);
+    const behind = "/openai/v1/chat/completions";
+    expect(await said(behind)).toBe(`there is no POST ${behind} ${one}`);
+    expect(await said("/", "GET")).toBe("there is no GET / here");
+    expect(await said(`/${"a".repeat(1000)}`)).toBe(`there is no POST /${"a".repeat(99)}… here`);
+  });
+
   it("takes over a request id that can stand in a header, and no other", async () => {
     const a = await app();
     const of = async (id: string) =>
