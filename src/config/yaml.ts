@@ -17,7 +17,7 @@ export interface YamlFile {
   readonly value: unknown;
   /** Mistakes of syntax; with any of these, `value` means nothing. */
   readonly syntax: readonly { readonly position: Position; readonly message: string }[];
-  /** Mistakes in `${NAME}`. */
+  /** Mistakes in `${NAME}`, and variables that are written another way. */
   readonly references: readonly Finding[];
   /** Paths of values that came out of the environment, as `pathKey` writes them. */
   readonly fromEnvironment: ReadonlySet<string>;
@@ -65,6 +65,10 @@ export function readYaml(text: string, environment: Environment): YamlFile {
       node.value = value;
       substituted.set(node, wrong);
       cameFromEnvironment(path, wrong);
+    } else if (isScalar(node) && typeof node.value === "string") {
+      // As LiteLLM's files have it; as a key or a token it would go to a server.
+      const [, name] = /^os\.environ\/(\w+)$/.exec(node.value) ?? [];
+      if (name) references.push({ path, message: `an environment variable is \${${name}} here` });
     } else if (isAlias(node)) {
       // What a mapping's alias stands for is that mapping itself, whose values were visited.
       const named = node.resolve(document);

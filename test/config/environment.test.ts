@@ -68,6 +68,15 @@ models:
     ]);
   });
 
+  test("a variable that is written LiteLLM's way is one, with what to write", () => {
+    const text = `backends:
+  - { type: openai, name: a, url: "http://127.0.0.1:1", api_key: os.environ/A_KEY }
+`;
+    expect(mistakes(text, { A_KEY: "x" })).toEqual([
+      "lintel.yaml:2:66: backends[0].api_key: an environment variable is ${A_KEY} here",
+    ]);
+  });
+
   test("inside of brackets the mistake in the syntax says to quote", () => {
     expect(mistakes("media: { ttl: ${TTL} }\n", { TTL: "1h" })[0]).toContain('quote "${NAME}"');
     expect(valid('media: { ttl: "${TTL}" }\n', { TTL: "1h" }).media.ttl).toBe(3_600_000);
