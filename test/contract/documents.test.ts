@@ -11,6 +11,8 @@ import { chatDefaults, imageDefaults } from "../../src/core/defaults.js";
 import { errorTable, type Violation } from "../../src/core/errors.js";
 import { methods } from "../../src/core/methods.js";
 import { compileRules } from "../../src/core/rules.js";
+import { chatParameters, imageParameters } from "../../src/doors/openai/parameters.js";
+import { valid } from "../config/text.js";
 import { type Lintel, startLintel } from "../support/lintel.js";
 
 // The formatter pads the columns.
@@ -48,6 +50,30 @@ describe("docs/contract.md", () => {
   it.each(Object.entries(errorTable))("tells the error %s", (code, { http: status, grpc }) => {
     const name = Code[grpc].replace(/(?<!^)([A-Z])/g, "_$1").toLowerCase();
     expect(rowOf(code)).toContain(`| ${status} | ${name} |`);
+  });
+});
+
+describe("docs/openai.md", () => {
+  const text = readFileSync(join(import.meta.dirname, "../../docs/openai.md"), "utf8");
+  const [, chat = "", image = ""] =
+    /## Parameters of a chat\n(.*?)\n## Messages.*?\n## Images\n(.*?)\n## /s.exec(text) ?? [];
+
+  it.each([...chatParameters])("tells what becomes of %s", (name, { otherwise }) => {
+    const row = chat
+      .split("\n")
+      .find((line) => line.startsWith("| ") && line.includes(`\`${name}\``));
+    expect(row).toMatch(otherwise === "warn" ? /dropped with a warning/ : /refused \|$/);
+  });
+
+  it.each([...imageParameters])("tells what becomes of an image's %s", (name, { otherwise }) => {
+    const sentence = otherwise === "warn" ? "dropped with a warning" : "refused";
+    expect(image.replace(/\s+/g, " ")).toMatch(new RegExp(`\`${name}\`[^.;]* ${sentence}[.;]`));
+  });
+
+  it("has configurations that are right", () => {
+    const blocks = [...text.matchAll(/```yaml\n(.*?)```/gs)].map(([, block = ""]) => block);
+    expect(blocks).toHaveLength(2);
+    for (const block of blocks) valid(block, { OPENAI_API_KEY: "sk-x" });
   });
 });
 
