@@ -166,7 +166,7 @@ export type Media = Message<"lintel.v1.Media"> & {
   url: string;
 
   /**
-   * Seed used for the image.
+   * Seed used for the image; 0, and a warning, where the model takes none.
    *
    * @generated from field: uint32 seed = 2;
    */
