@@ -132,6 +132,8 @@ describe.runIf(versitygw)("S3", () => {
   test("all together stay within the size", async () => {
     const store = await open({ maxBytes: 1000 });
     for (let i = 0; i < 8; i++) await store.put(Buffer.alloc(300));
+    // One that runs already may have looked before the last image came.
+    await store.sweep();
     await store.sweep();
     const files = readdirSync(join(server.directory, "made")).filter((it) => it.endsWith(".png"));
     expect(files.length).toBeGreaterThan(0);
