@@ -23,6 +23,7 @@ import { trailerFlag, trailerParse } from "@connectrpc/connect/protocol-grpc-web
 import { toConnectError } from "../../core/connect-error.js";
 import { LintelError } from "../../core/errors.js";
 import { type Arrival, arrivalKey } from "./context.js";
+import { type Frame, framesIn, isBare, isJson, typeOf } from "./frames.js";
 import { jsonReader, messageIn, type Reading } from "./json-message.js";
 import { withoutTooMuch } from "./unfolding.js";
 import type { ByteRequest } from "./web-text.js";
@@ -45,14 +46,14 @@ export function answering(handler: UniversalHandler, bodyLimit: number): Answer 
     const bounded = withoutTooMuch(request, handler.method.input, bodyLimit, (error) => {
       tooFar = error;
     });
-    const isJson = /json/i.test(typeOf(request.header));
-    const body = isJson ? kept(bounded, arrival) : bounded;
+    const json = isJson(request.header);
+    const body = json ? kept(bounded, arrival) : bounded;
     const first = await attempt(handler, { ...request, body }, arrival);
     if ("response" in first) return first.response;
 
     let reading: Reading | undefined;
-    if (isJson && !tooFar && first.defect.code === "invalid_json") {
-      const bytes = await messageIn(arrival.body, request.header, isWhole(request.header));
+    if (json && !tooFar && first.defect.code === "invalid_json") {
+      const bytes = await messageIn(arrival.body, request.header);
       reading = bytes && readJson(bytes);
     }
     const again: Arrival = {
@@ -98,18 +99,13 @@ async function* kept(
   }
 }
 
-const typeOf = (header: Headers) => header.get("content-type") ?? "";
-
-/** Whether a body is the message, without an envelope. */
-const isWhole = (header: Headers) => /^application\/(json|proto)/i.test(typeOf(header));
-
 /** Header and body of a request whose message has no field set, in the same protocol and format. */
 function emptyMessage(original: Headers): Pick<UniversalServerRequest, "header" | "body"> {
   const header = new Headers(original);
   const encodings = ["content-encoding", "connect-content-encoding", "grpc-encoding"];
   for (const name of [...encodings, "content-length"]) header.delete(name);
-  const message = new TextEncoder().encode(/json/i.test(typeOf(header)) ? "{}" : "");
-  const body = isWhole(header) ? message : encodeEnvelope(0, message);
+  const message = new TextEncoder().encode(isJson(header) ? "{}" : "");
+  const body = isBare(header) ? message : encodeEnvelope(0, message);
   return { header, body: createAsyncIterable([body]) };
 }
 
@@ -136,16 +132,7 @@ function errorIn(response: UniversalServerResponse, bytes: Uint8Array): ConnectE
   }
 }
 
-function lastFrame(bytes: Uint8Array): { flags: number; data: Uint8Array } | undefined {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let frame: { flags: number; data: Uint8Array } | undefined;
-  for (let at = 0; at + 5 <= bytes.length; ) {
-    const end = at + 5 + view.getUint32(at + 1);
-    frame = { flags: view.getUint8(at), data: bytes.subarray(at + 5, end) };
-    at = end;
-  }
-  return frame;
-}
+const lastFrame = (bytes: Uint8Array): Frame | undefined => [...framesIn(bytes)].at(-1);
 
 const unreadable = "the message can't be read";
 

@@ -4,7 +4,7 @@ import { compressionGzip } from "@connectrpc/connect-node";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { parseBody } from "../json/body.js";
 import { compileDecoder } from "../json/decode.js";
-import { prefixLength } from "./edge/envelopes.js";
+import { framesIn, isBare, packedFlag } from "./frames.js";
 
 /** What a message turned out to be. */
 export interface Reading {
@@ -66,30 +66,24 @@ const options = { ignoreUnknownFields: true };
  * The first message of a body, unpacked.
  * @param parts of the body, as far as it was read
  * @param header of the request
- * @param whole whether the body is the message, without an envelope
  * @returns `undefined` if it can't be had
  */
 export async function messageIn(
   parts: readonly Uint8Array[],
   header: Headers,
-  whole: boolean,
 ): Promise<Uint8Array | undefined> {
   const body = Buffer.concat(parts);
-  const envelope = whole ? undefined : envelopeAt(body);
-  if (!whole && !envelope) return undefined;
-  const packed = whole ? header.get("content-encoding") === "gzip" : envelope?.packed;
-  const message = envelope?.message ?? body;
+  const bare = isBare(header);
+  const [frame] = bare ? [] : framesIn(body);
+  if (!bare && !frame) return undefined;
+  const packed = frame
+    ? (frame.flags & packedFlag) !== 0
+    : header.get("content-encoding") === "gzip";
+  const message = frame?.data ?? body;
   try {
     // The library has unpacked it before, within the limit.
     return packed ? await compressionGzip.decompress(message, 0xffffffff) : message;
   } catch {
     return undefined;
   }
-}
-
-function envelopeAt(body: Buffer): { packed: boolean; message: Buffer } | undefined {
-  if (body.length < prefixLength) return undefined;
-  const end = prefixLength + body.readUInt32BE(1);
-  if (body.length < end) return undefined;
-  return { packed: ((body[0] ?? 0) & 1) === 1, message: body.subarray(prefixLength, end) };
 }

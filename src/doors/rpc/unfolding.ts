@@ -7,6 +7,7 @@ import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 import { invalidFields, type LintelError } from "../../core/errors.js";
 import { tooManyItems, unfoldsTooFar } from "../items.js";
 import { prefixLength } from "./edge/envelopes.js";
+import { type Frame, framesIn, isBare, isJson, packedFlag } from "./frames.js";
 
 /** A request whose body is still bytes. */
 type Request = UniversalServerRequest & { readonly body: AsyncIterable<Uint8Array> };
@@ -33,14 +34,11 @@ export async function* withoutTooMuch(
   }
   if (length > limit + prefixLength) return;
   const whole = Buffer.concat(parts, length);
-  const type = header.get("content-type") ?? "";
-  const inspect = /json/i.test(type) ? inJson : unfoldsTooFar;
-  const bare = /^application\/(json|proto)/i.test(type);
-  const messages = bare
-    ? [{ bytes: whole, packed: header.get("content-encoding") === "gzip" }]
-    : firstTwo(whole);
-  for (const { bytes, packed } of messages) {
-    const message = packed ? await unpacked(bytes, limit) : bytes;
+  const inspect = isJson(header) ? inJson : unfoldsTooFar;
+  const packed = header.get("content-encoding") === "gzip" ? packedFlag : 0;
+  const messages = isBare(header) ? [{ flags: packed, data: whole }] : firstTwo(whole);
+  for (const { flags, data } of messages) {
+    const message = (flags & packedFlag) !== 0 ? await unpacked(data, limit) : data;
     const error = message && inspect(input, message);
     if (error) {
       found(error);
@@ -50,14 +48,10 @@ export async function* withoutTooMuch(
   yield whole;
 }
 
-/** What stands in the first envelopes: with a second one the library finds out that there is more than one. */
-function* firstTwo(body: Buffer): Generator<{ readonly bytes: Buffer; readonly packed: boolean }> {
-  for (let at = 0, n = 0; n < 2 && at + prefixLength <= body.length; n++) {
-    const packed = ((body[at] ?? 0) & 1) === 1;
-    const end = at + prefixLength + body.readUInt32BE(at + 1);
-    yield { bytes: body.subarray(at + prefixLength, end), packed };
-    at = end;
-  }
+/** The library reads a second message to find out that there is more than one. */
+function firstTwo(body: Buffer): Frame[] {
+  const [first, second] = framesIn(body);
+  return [first, second].filter((frame) => frame !== undefined);
 }
 
 /** `undefined` where it is no gzip, or more than is allowed, which the library tells. */
