@@ -15,8 +15,8 @@ export type Parsed =
 
 /** A body with who sent it. Of a caller who is not let in it was not read, and both are absent. */
 export interface JsonBody {
-  readonly json?: JsonObject;
-  readonly defect?: LintelError;
+  readonly json?: JsonObject | undefined;
+  readonly defect?: LintelError | undefined;
   /** Absent where there was nothing to read: the call finds out. */
   readonly admission?: Admission;
 }
@@ -37,9 +37,11 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
         return;
       }
       readBytes(request, payload, limit, (error, bytes = Buffer.alloc(0)) => {
-        if (error) done(error, undefined);
-        else if (isPlainUtf8(request)) done(null, { ...parseBody(bytes), admission });
-        else done(unsupportedMediaType(), undefined);
+        if (error) return done(error, undefined);
+        if (!isPlainUtf8(request)) return done(unsupportedMediaType(), undefined);
+        // Written out: V8 spreads an object with one more key slowly.
+        const { json, defect } = parseBody(bytes);
+        done(null, { json, defect, admission } satisfies JsonBody);
       });
     };
     const admission = gateway.admit(credentialOf(request.headers.authorization));
