@@ -1,4 +1,7 @@
 import type { LookupFunction } from "node:net";
+import { setImmediate } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { PNG } from "pngjs";
 import sharp from "sharp";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -284,8 +287,16 @@ describe("what comes back", () => {
       await exchange.chunk(png.subarray(0, 10));
       await exchange.gone;
     });
-    const error = await refusal(fetchImage("/a.png", options(server.url, { timeout: 50 }), never));
-    expect(error.code).toBe("timeout");
+    const late = refusal(fetchImage("/a.png", options(server.url, { timeout: 500 }), never));
+    await server.received(1);
+    // The collector takes no part of the waiting away.
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    for (let i = 0; i < 3; i++) {
+      collect();
+      await setImmediate();
+    }
+    expect((await late).code).toBe("timeout");
   });
 
   it("may be a preview in JPEG, where only jpeg-js is there, too", async () => {

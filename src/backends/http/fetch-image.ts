@@ -1,6 +1,6 @@
 /** Fetches an image from an address that a model server answered with. */
 
-import { type CallSignal, nativeSignal } from "../../core/cancellation.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Guard } from "./guard.js";
 import { asPng, imageLimit, imageOfBase64, tooLarge } from "./image.js";
@@ -35,16 +35,20 @@ export async function fetchImage(
 ): Promise<Uint8Array> {
   if (/^data:image\/[\w.+-]+;base64,/i.test(address)) return imageOfBase64(address);
   if (!URL.canParse(address, options.base)) throw failed();
-  const within = AbortSignal.any([
-    nativeSignal(signal),
-    AbortSignal.timeout(options.timeout ?? 60_000),
-  ]);
+  // `AbortSignal.any` does not keep a signal of `AbortSignal.timeout`: collected, it never aborts.
+  const within = new AbortController();
+  const leave = () => within.abort(signal.reason);
+  const late = () => within.abort(new LintelError("timeout", "the image took too long to fetch"));
+  const timer = setTimeout(late, options.timeout ?? 60_000);
+  signal.addEventListener("abort", leave, { once: true });
+  if (signal.aborted) leave();
   try {
-    return await asPng(await download(new URL(address, options.base), options, within));
+    return await asPng(await download(new URL(address, options.base), options, within.signal));
   } catch (thrown) {
-    if (signal.aborted) throw signal.reason;
-    if (within.aborted) throw new LintelError("timeout", "the image took too long to fetch");
-    throw errorOf(thrown);
+    throw within.signal.aborted ? within.signal.reason : errorOf(thrown);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", leave);
   }
 }
 
