@@ -13,6 +13,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ModelSchema, State, Task } from "../../gen/lintel/v1/models_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
+import { noSeed } from "../../src/core/image-events.js";
 import { type BackendMethod, type Input, methods, type Output } from "../../src/core/methods.js";
 import { never } from "../support/calls.js";
 import { chatContract, completeContract } from "./contract-chat.js";
@@ -99,7 +100,7 @@ function methodContract<M extends BackendMethod>(
     expect(steps.length).toBeGreaterThan(0);
     for (const step of steps) {
       expect(step.length).toBeGreaterThan(0);
-      for (const message of step) expectShape(methods[method].output, message);
+      for (const message of step) expectShape(methods[method].output, seeded(message));
     }
     if (methods[method].methodKind === "unary") expect(steps.flat()).toHaveLength(1);
   });
@@ -179,6 +180,15 @@ function outcome<M extends BackendMethod>(
     () => "the call succeeded",
     (error: unknown) => error,
   );
+}
+
+/** With a number where a backend says that an image has no seed, as the core puts one. */
+function seeded<M extends BackendMethod>(message: Output<M>): Output<M> {
+  if (message.$typeName === "lintel.v1.StreamTextToImageResponse") {
+    const { event } = message;
+    if (event.case === "image" && event.value.media?.seed === noSeed) event.value.media.seed = 0;
+  }
+  return message;
 }
 
 /** A message of the generated shape survives its own encoding. */
