@@ -19,7 +19,7 @@ interface Shared {
 /**
  * Every field is there from the begin, whoever sets it: copies of objects of
  * one shape cost a third of others (`{...call}` in each step; measured).
- * @param deadline milliseconds since the epoch
+ * @param deadline by `performance.now`
  */
 export function newCall<M extends MethodName>(
   method: M,

@@ -21,6 +21,7 @@ export function* framesIn(bytes: Uint8Array): Generator<Frame> {
   }
 }
 
+/** The content type; empty if there is none. */
 export const typeOf = (header: Headers): string => header.get("content-type") ?? "";
 
 /** Whether messages are JSON, in any protocol. */

@@ -20,6 +20,7 @@ import { credentialOf } from "../credential.js";
 import { isUtf8 } from "../json/body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering } from "./defect.js";
+import { typeOf } from "./frames.js";
 import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable } from "./trailers.js";
 import { unsupported } from "./unsupported.js";
@@ -153,7 +154,7 @@ function cut({ raw }: FastifyRequest): void {
 
 /** The library knows few spellings of what may stand behind a media type. */
 function dropParameters(header: Headers): void {
-  const type = header.get("content-type") ?? "";
+  const type = typeOf(header);
   const end = type.indexOf(";");
   if (end >= 0 && isUtf8(type)) header.set("content-type", type.slice(0, end).trim());
 }

@@ -2,6 +2,7 @@
 import { invalidValue, LintelError } from "../../core/errors.js";
 import { longestTimerMs } from "../../core/timers.js";
 import { timeoutIn } from "./edge/request.js";
+import { typeOf } from "./frames.js";
 
 /** A deadline that Node's timers can't count would pass at once. It is as good as none. */
 export function dropEndlessTimeout(header: Headers): void {
@@ -15,7 +16,7 @@ export function dropEndlessTimeout(header: Headers): void {
  * @returns what is wrong with it
  */
 export function takeBrokenTimeout(header: Headers): LintelError | undefined {
-  const isGrpc = /^application\/grpc/i.test(header.get("content-type") ?? "");
+  const isGrpc = /^application\/grpc/i.test(typeOf(header));
   const defect = isGrpc ? grpcTimeout(header) : connectDefect(header);
   if (!(defect instanceof LintelError)) return undefined;
   header.delete(isGrpc ? "grpc-timeout" : "connect-timeout-ms");
