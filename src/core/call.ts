@@ -11,6 +11,7 @@ import type { Reading } from "./prompts.js";
 import type { Target } from "./routing/target.js";
 import type { ModelSettings } from "./settings.js";
 import type { Observation, TraceContext } from "./telemetry.js";
+import type { Warnings } from "./warnings.js";
 
 /** Who calls. */
 export interface Caller {
@@ -168,7 +169,7 @@ export interface Call<M extends MethodName = MethodName> {
   readonly log: Logger;
   readonly attributes: Attributes;
   /** What was dropped or could not be done, in words for the caller. */
-  readonly warnings: string[];
+  readonly warnings: Warnings;
   /**
    * What the caller is told beside the answer: doors send it as headers or RPC
    * metadata. Names in lower case, values in printable ASCII; shared by all copies.

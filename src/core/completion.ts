@@ -193,7 +193,7 @@ function response(
   };
 }
 
-const merged = (own: readonly string[], other: readonly string[]) => [
+const merged = (own: Iterable<string>, other: readonly string[]) => [
   ...new Set([...own, ...other]),
 ];
 

@@ -7,7 +7,6 @@ import { imageDefaults } from "./defaults.js";
 import { LintelError, toLintelError } from "./errors.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
 import { answering } from "./routing/target.js";
-import { warn } from "./warnings.js";
 
 /** Makes the caller's pictures out of the model's. */
 export interface Finish {
@@ -89,7 +88,7 @@ async function isHarmful(
   if (own && made.nsfw) return true;
   if (!checker) {
     if (!own) {
-      warn(call.warnings, "safety_check: no checker is configured, the images were not checked");
+      call.warnings.add("safety_check: no checker is configured, the images were not checked");
     }
     return false;
   }
@@ -102,7 +101,7 @@ async function isHarmful(
     if (onFailure === "closed") {
       throw new LintelError("unavailable", "the safety check can't be done now", { cause: thrown });
     }
-    warn(call.warnings, "safety_check: the checker failed, not all images were checked");
+    call.warnings.add("safety_check: the checker failed, not all images were checked");
     return false;
   }
 }

@@ -10,7 +10,7 @@ import { chatDefaults, impliedBy } from "./defaults.js";
 import { invalidFields, LintelError } from "./errors.js";
 import { multipleOf } from "./rules.js";
 import type { Bound, Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
-import { warn } from "./warnings.js";
+import type { Warnings } from "./warnings.js";
 
 type Values = Record<string, unknown>;
 
@@ -160,7 +160,7 @@ export function fitRequest<R extends Request>(
   model: Model,
   settings: ModelSettings | undefined,
   bounds: Bounds,
-  warnings: string[],
+  warnings: Warnings,
 ): R {
   const chat = request.$typeName === "lintel.v1.LLMRequest";
   const { unset, parameters } = planOf(model, settings, bounds, chat);
@@ -207,14 +207,14 @@ function unsetValue(unset: unknown, value: unknown): unknown {
   return typeof value === "string" ? "" : unset;
 }
 
-function refuseOrWarn(parameter: Parameter, policy: UnsupportedPolicy, warnings: string[]): void {
+function refuseOrWarn(parameter: Parameter, policy: UnsupportedPolicy, warnings: Warnings): void {
   const { name, changes } = parameter;
   if (policy === "reject" || (policy === "default" && changes)) {
     throw new LintelError("unsupported_parameter", `${name}: this model does not support it`, {
       param: name,
     });
   }
-  warn(warnings, `${name}: not supported by this model, ignored`);
+  warnings.add(`${name}: not supported by this model, ignored`);
 }
 
 /** @param asked what the caller sent */

@@ -38,7 +38,7 @@ export interface Running<M extends MethodName> {
   /** Request id; doors send it as `x-request-id`. */
   readonly id: string;
   /** Grows while the call runs; complete for the header once the first message is there. */
-  readonly warnings: readonly string[];
+  readonly warnings: Iterable<string>;
   /** For headers or RPC metadata; complete once the first message is there, or the call failed. */
   readonly metadata: ReadonlyMap<string, string>;
   /** The answer, to be iterated once. Failures are thrown as `LintelError`. */

@@ -23,7 +23,7 @@ export function imageEvent(index: number, media: Media): StreamTextToImageRespon
 }
 
 /** The last event. */
-export function doneEvent(warnings: readonly string[]): StreamTextToImageResponse {
+export function doneEvent(warnings: Iterable<string>): StreamTextToImageResponse {
   return event({
     case: "done",
     value: { $typeName: "lintel.v1.ImagesDone", warnings: [...warnings] },

@@ -18,7 +18,6 @@ import { checkMade } from "./made.js";
 import { barOf, type Prompt, promptsOf, readingOf } from "./prompts.js";
 import { firstSeed, nthSeed } from "./seeds.js";
 import type { Bounds, CoreSettings } from "./settings.js";
-import { warn } from "./warnings.js";
 
 /** Events of `streamTextToImage`, in batches. */
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
@@ -78,8 +77,7 @@ function withoutPreviews(
   finish: Finish,
 ): Call<"streamTextToImage"> {
   if (!call.request.includePreviews || !finish.mayWithhold(call)) return call;
-  warn(
-    call.warnings,
+  call.warnings.add(
     "include_previews: no previews, since the safety check may blur or block the images",
   );
   return { ...call, request: { ...call.request, includePreviews: false } };
@@ -113,14 +111,13 @@ async function* run(
         checkMade(call, e.value.media, asked ? nthSeed(job.seed, index) : undefined);
         const seedless = e.value.media.seed === noSeed;
         // Who asked for one was told already.
-        if (seedless && !asked)
-          warn(call.warnings, "seed: this model takes none, 0 stands for that");
+        if (seedless && !asked) call.warnings.add("seed: this model takes none, 0 stands for that");
         const seed = seedless ? 0 : e.value.media.seed;
         const media: Media = await finish.image(call, { ...e.value.media, seed });
         out.push(imageEvent(index + offset, media));
       } else if (e.case === "done") {
         done = true;
-        for (const warning of e.value.warnings) warn(call.warnings, warning);
+        for (const warning of e.value.warnings) call.warnings.add(warning);
       }
     }
     if (out.length > 0) yield out;

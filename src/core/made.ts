@@ -5,7 +5,6 @@ import { imageDefaults } from "./defaults.js";
 import { LintelError } from "./errors.js";
 import { noSeed } from "./image-events.js";
 import { answering } from "./routing/target.js";
-import { warn } from "./warnings.js";
 
 /**
  * Checks an image. A side at the contract's default counts as not set, and then
@@ -41,7 +40,7 @@ export function checkMade(
 
 function refuse(call: Call<"streamTextToImage">, param: string, why: string): void {
   const message = `${param}: ${why}`;
-  if (call.modelSettings?.unsupported === "ignore") warn(call.warnings, message);
+  if (call.modelSettings?.unsupported === "ignore") call.warnings.add(message);
   else throw new LintelError("unsupported_parameter", message, { param });
 }
 

@@ -8,6 +8,7 @@ import { readingIn } from "./prompts.js";
 import { requestIdOf } from "./request-id.js";
 import type { CoreSettings } from "./settings.js";
 import { type Telemetry, traceOf } from "./telemetry.js";
+import { Warnings } from "./warnings.js";
 
 /** What calls of one core share. */
 interface Shared {
@@ -54,7 +55,7 @@ export function newCall<M extends MethodName>(
     life,
     log,
     attributes: newAttributes(origin.door),
-    warnings: [],
+    warnings: new Warnings(),
     metadata: new Map(),
   };
 }

@@ -6,7 +6,6 @@ import type { MethodName } from "./methods.js";
 import { methods } from "./methods.js";
 import { type Check, compileRules } from "./rules.js";
 import type { CoreSettings } from "./settings.js";
-import { warn } from "./warnings.js";
 
 /**
  * Throws what the door found wrong while decoding together with what the rules
@@ -49,7 +48,7 @@ function withLoras(call: ImageCall, most: number | undefined): Call {
   const prompt = request.prompt && withoutLoraTags(request.prompt);
   const negativePrompt = withoutLoraTags(request.negativePrompt);
   if (prompt !== request.prompt || negativePrompt !== request.negativePrompt) {
-    warn(call.warnings, "loras: tags in prompts are plain text here, this field asks for LoRAs");
+    call.warnings.add("loras: tags in prompts are plain text here, this field asks for LoRAs");
   }
   return { ...call, request: { ...request, loras, prompt, negativePrompt } };
 }

@@ -1,6 +1,28 @@
 /** What callers are told beside an answer: what was dropped, or could not be done. */
 
-/** Adds a warning once. */
-export function warn(warnings: string[], text: string): void {
-  if (!warnings.includes(text)) warnings.push(text);
+/** Warnings in the order in which they came, each once. */
+export class Warnings implements Iterable<string> {
+  readonly #said: string[] = [];
+  #listener: Warnings | undefined;
+
+  /** @param said what is known already */
+  constructor(said: Iterable<string> = []) {
+    for (const text of said) this.add(text);
+  }
+
+  add(text: string): void {
+    if (this.#said.includes(text)) return;
+    this.#said.push(text);
+    this.#listener?.add(text);
+  }
+
+  /** Adds all that was said here to others, and from now on all that will be. */
+  handTo(others: Warnings): void {
+    for (const text of this.#said) others.add(text);
+    this.#listener = others;
+  }
+
+  [Symbol.iterator](): Iterator<string> {
+    return this.#said.values();
+  }
 }

@@ -16,7 +16,7 @@ export async function chatted(backend: Backend, more = {}) {
   const call = callOf("chat", chatRequest(more));
   const messages: LLMResponse[] = [];
   for await (const step of backend.handlers.chat?.(call) ?? []) messages.push(...step);
-  return { messages, last: messages.at(-1), text: text(messages), warnings: call.warnings };
+  return { messages, last: messages.at(-1), text: text(messages), warnings: [...call.warnings] };
 }
 
 /** Images of one request. */
@@ -24,7 +24,7 @@ export async function drawn(backend: Backend, more = {}, settings: Partial<Call>
   const request = imageRequest({ width: 64, height: 48, seed: 7n, ...more });
   const call = { ...callOf("textToImage", request), ...settings };
   for await (const [message] of backend.handlers.textToImage?.(call as never) ?? []) {
-    return { images: message?.images ?? [], warnings: call.warnings };
+    return { images: message?.images ?? [], warnings: [...call.warnings] };
   }
   throw new Error("nothing came");
 }

@@ -190,7 +190,7 @@ describe("a provider that ignores fields", () => {
     const run = async (more: object, supports = ["width", "height"], settings: object = {}) => {
       const call = { ...callOf("textToImage", imageRequest(more)), ...settings };
       for await (const _ of textToImage(ignoring(supports), call, never));
-      return call.warnings;
+      return [...call.warnings];
     };
     expect(await thrownBy(run({ width: 512 }))).toMatchObject({
       code: "unsupported_parameter",

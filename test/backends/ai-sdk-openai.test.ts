@@ -23,7 +23,7 @@ async function whole(backend: Backend, more = {}) {
   const call = callOf("complete", chatRequest(more));
   const messages: LLMResponse[] = [];
   for await (const step of backend.handlers.complete?.(call) ?? []) messages.push(...step);
-  return { last: messages.at(-1), warnings: call.warnings };
+  return { last: messages.at(-1), warnings: [...call.warnings] };
 }
 
 const bodies = ({ requests }: Upstream) => requests.map(({ body }) => JSON.parse(String(body)));

@@ -42,7 +42,7 @@ export async function generate(backend: Backend, more: object, signal?: AbortSig
       }
     }
   }
-  return { images, previews, steps, warnings: call.warnings };
+  return { images, previews, steps, warnings: [...call.warnings] };
 }
 
 /** What a promise failed with; its words give no address away. */

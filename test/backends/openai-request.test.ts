@@ -195,14 +195,14 @@ describe("refusals", () => {
     await chat(server);
     const asked = server.bodies().map((body) => "stream_options" in body);
     expect(asked).toEqual([true, false, false]);
-    expect(call.warnings).toEqual([]);
+    expect([...call.warnings]).toEqual([]);
   });
 
   it("of temperature are remembered, told, and no longer claimed as supported", async () => {
     const server = await against(refusing("temperature", "openai/refuses-temperature"));
     expect(server.backend.models()[0]?.supports).toContain("temperature");
     const call = await chat(server, { temperature: 0.1 });
-    expect(call.warnings).toEqual(["temperature: not supported by this model, ignored"]);
+    expect([...call.warnings]).toEqual(["temperature: not supported by this model, ignored"]);
     expect(server.backend.models()[0]?.supports).not.toContain("temperature");
     expect(server.backend.models()[0]?.supports).toContain("top_p");
     await complete(server);
@@ -213,14 +213,14 @@ describe("refusals", () => {
     "of temperature in the words of %s are understood",
     async (vendor) => {
       const server = await against(refusing("temperature", `${vendor}/refuses-temperature`));
-      expect((await chat(server)).warnings).toEqual([]);
+      expect([...(await chat(server)).warnings]).toEqual([]);
       const call = await chat(server, { temperature: 0.2 });
       expect(server.bodies().map(({ temperature }) => temperature)).toEqual([
         0.7,
         undefined,
         undefined,
       ]);
-      expect(call.warnings).toEqual([]);
+      expect([...call.warnings]).toEqual([]);
       expect(server.backend.models()[0]?.supports).not.toContain("temperature");
     },
   );
@@ -238,7 +238,7 @@ describe("refusals", () => {
       return message ? exchange.sendJson(400, { error: { message } }) : echo(exchange);
     });
     const odd = await chat(server, { temperature: 2, seed: 4294967295n });
-    expect(odd.warnings).toEqual([
+    expect([...odd.warnings]).toEqual([
       "temperature: not supported by this model, ignored",
       "seed: not supported by this model, ignored",
     ]);
@@ -252,7 +252,7 @@ describe("refusals", () => {
   it("of a seed are told: it is a wish", async () => {
     const server = await against(refusing("seed", "mistral/refuses-seed"));
     const call = await chat(server, { seed: 7n });
-    expect(call.warnings).toEqual(["seed: not supported by this model, ignored"]);
+    expect([...call.warnings]).toEqual(["seed: not supported by this model, ignored"]);
     expect(server.bodies()[1]).not.toHaveProperty("seed");
     expect(server.backend.models()[0]?.supports).not.toContain("seed");
   });
@@ -264,7 +264,7 @@ describe("refusals", () => {
       return "seed" in body ? exchange.play(fixture("google/refuses-seed")) : echo(exchange);
     });
     const call = await chat(server, { topK: 40, seed: 7n });
-    expect(call.warnings).toEqual([
+    expect([...call.warnings]).toEqual([
       "top_k: not supported by this model, ignored",
       "seed: not supported by this model, ignored",
     ]);
@@ -281,14 +281,14 @@ describe("refusals", () => {
     });
     const call = await chat(server, { topP });
     await chat(server);
-    expect(call.warnings).toEqual(warnings);
+    expect([...call.warnings]).toEqual(warnings);
     expect(server.bodies().map((body) => body.top_p)).toEqual([topP, undefined, undefined]);
     expect(server.bodies().map((body) => body.temperature)).toEqual([0.7, 0.7, 0.7]);
   });
 
   it("of a default are not told: nobody asked for it", async () => {
     const server = await against(refusing("temperature", "openai/refuses-temperature"));
-    expect((await chat(server)).warnings).toEqual([]);
+    expect([...(await chat(server)).warnings]).toEqual([]);
   });
 
   it("of max_tokens lead to its other name, which still counts as supported", async () => {

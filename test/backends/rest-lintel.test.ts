@@ -26,12 +26,12 @@ async function both(): Promise<Lintel> {
           const said = request.messages.at(-1)?.content ?? "";
           if (said === "fail")
             throw new LintelError("rate_limited", "slow down", { retryAfter: 9 });
-          warnings.push("a note");
+          warnings.add("a note");
           for (const [content, finishReason] of [
             [said, ""],
             ["", "length"],
           ] as const) {
-            if (finishReason) warnings.push("a late note");
+            if (finishReason) warnings.add("a late note");
             yield [
               {
                 ...{ $typeName: "lintel.v1.LLMResponse", id: "", model: "", created: 0 },
@@ -49,7 +49,7 @@ async function both(): Promise<Lintel> {
         async *streamTextToImage({ request, warnings }) {
           const { width = 0, height = 0, seed = 0n } = request;
           yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2 })];
-          warnings.push("a late word");
+          warnings.add("a late word");
           const png = picture(width, height, Number(seed));
           yield [imageEvent(0, inlineImage(png, Number(seed))), doneEvent([])];
         },

@@ -38,7 +38,7 @@ async function chatted(backend: Backend, more = {}) {
   } catch (thrown) {
     error = thrown;
   }
-  return { text: text(messages), last: messages.at(-1), warnings: call.warnings, error };
+  return { text: text(messages), last: messages.at(-1), warnings: [...call.warnings], error };
 }
 
 async function drawn(backend: Backend, more = {}) {
@@ -50,7 +50,7 @@ async function drawn(backend: Backend, more = {}) {
   }
   const images = events.flatMap((e) => (e.case === "image" ? [e.value] : []));
   const progress = events.flatMap((e) => (e.case === "progress" ? [e.value] : []));
-  return { images, progress, warnings: call.warnings };
+  return { images, progress, warnings: [...call.warnings] };
 }
 
 async function collected<T>(steps: AsyncIterable<readonly T[]> | undefined): Promise<T[]> {

@@ -5,6 +5,7 @@ import type { Call } from "../../src/core/call.js";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
+import { Warnings } from "../../src/core/warnings.js";
 import { never } from "../support/calls.js";
 
 /** Where a call is held up: before its first message, or after at least one of them. */
@@ -81,7 +82,7 @@ export function callOf<M extends BackendMethod>(
     signal,
     log: silent,
     attributes: { door: "test", attempts: 0, tried: [] },
-    warnings: [],
+    warnings: new Warnings(),
     metadata: new Map(),
   };
 }

@@ -15,7 +15,7 @@ const lintel = await startLintel([
     async *chat(call) {
       seen.push(call.request);
       if (call.request.temperature === 0.5)
-        call.warnings.push("no \u001b]0;x\u0007top\u009b2J\u202e_k");
+        call.warnings.add("no \u001b]0;x\u0007top\u009b2J\u202e_k");
       if (call.request.temperature === 1)
         throw new LintelError("invalid_value", "no\u001b[2J \u202eway");
       yield* says("Hello ", "\u001b[31mred\u001b[0m\u0007 there")(call);

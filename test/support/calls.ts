@@ -46,7 +46,7 @@ export async function outcome<M extends MethodName>(
     error = thrown as LintelError;
   }
   const { metadata, warnings } = running;
-  return { code: error?.code ?? "ok", error, messages, metadata, warnings };
+  return { code: error?.code ?? "ok", error, messages, metadata, warnings: [...warnings] };
 }
 
 /** Something to wait for, and what ends the waiting. */

@@ -14,7 +14,6 @@ import type { Call } from "../../core/call.js";
 import { messageChoice } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { traceHeaders } from "../../core/telemetry.js";
-import { warn } from "../../core/warnings.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
 import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js";
 import { piece } from "../completions/stream.js";
@@ -195,6 +194,6 @@ function warnAbout({ request, warnings }: ChatCall, said: readonly SharedV3Warni
     max_tokens: request.maxTokens === chatDefaults.maxTokens,
   };
   for (const { fields, text } of said.map(readWarning)) {
-    if (!fields.some((field) => values[field])) warn(warnings, text);
+    if (!fields.some((field) => values[field])) warnings.add(text);
   }
 }

@@ -8,7 +8,6 @@ import { LintelError } from "../../core/errors.js";
 import { inlineImage, noSeed } from "../../core/image-events.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
-import { warn } from "../../core/warnings.js";
 import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
 import { asked } from "./chat.js";
@@ -105,7 +104,7 @@ function heed(
   { fields, ignored, text }: Dropped,
 ): void {
   if (!ignored || fields.length === 0) {
-    warn(warnings, text);
+    warnings.add(text);
     return;
   }
   for (const field of fields) {
@@ -114,7 +113,7 @@ function heed(
     if (key === undefined || request[key] === undefined) continue;
     if (request[key] === (imagePackage(name).side ?? imageDefaults[key])) continue;
     if (modelSettings?.unsupported === "ignore") {
-      warn(warnings, `${field}: not supported by this model, ignored`);
+      warnings.add(`${field}: not supported by this model, ignored`);
       continue;
     }
     throw new LintelError("unsupported_parameter", `${field}: this model does not support it`, {

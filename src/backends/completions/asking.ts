@@ -1,7 +1,7 @@
 /** Asks again without what a server refuses, of every backend that can go without. */
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
-import { warn } from "../../core/warnings.js";
+import type { Warnings } from "../../core/warnings.js";
 import type { Refused } from "../http/refused.js";
 import { aboutValue, refusedField } from "./refusal.js";
 
@@ -34,7 +34,7 @@ export interface Question<T, F extends string> {
   /** A field was refused, whatever its value, and it worked without. */
   learn(field: F): void;
   /** The call's. */
-  readonly warnings: string[];
+  readonly warnings: Warnings;
 }
 
 /**
@@ -54,7 +54,7 @@ export async function askWithout<T, F extends string>(question: Question<T, F>):
       for (const [field, value] of dropped) {
         if (!chosen(field) || !value) question.learn(field);
         // Later calls are warned by the core.
-        if (chosen(field)) warn(warnings, `${field}: not supported by this model, ignored`);
+        if (chosen(field)) warnings.add(`${field}: not supported by this model, ignored`);
       }
       return attempt.answer;
     }

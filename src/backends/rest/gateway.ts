@@ -3,7 +3,6 @@ import type { Call } from "../../core/call.js";
 import type { JsonObject } from "../../core/json.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
-import { warn } from "../../core/warnings.js";
 import { timeLeft } from "../deadline.js";
 import type { Answer } from "../http/exchange.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
@@ -48,5 +47,5 @@ export async function ask(
 /** Hands on what the gateway warns of. */
 export function handOnWarnings({ warnings }: Call<BackendMethod>, { warnings: said }: JsonObject) {
   if (!Array.isArray(said)) return;
-  for (const text of said) if (typeof text === "string" && text !== "") warn(warnings, text);
+  for (const text of said) if (typeof text === "string" && text !== "") warnings.add(text);
 }

@@ -17,7 +17,7 @@ export interface About {
 /** The first part. */
 export function encodeAbout(call: Call): Uint8Array {
   const { model = "", countedAs } = call.attributes;
-  const about: About = { model, countedAs, warnings: call.warnings };
+  const about: About = { model, countedAs, warnings: [...call.warnings] };
   return Buffer.from(JSON.stringify(about));
 }
 

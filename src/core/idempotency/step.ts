@@ -121,7 +121,7 @@ async function begin(
   call.attributes.model = model;
   call.attributes.countedAs = countedAs;
   call.attributes.replayed = true;
-  call.warnings.push(...warnings);
+  for (const text of warnings) call.warnings.add(text);
   call.metadata.set("idempotent-replayed", "true");
   return replay(call.method, iterator);
 }

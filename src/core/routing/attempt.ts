@@ -7,7 +7,7 @@ import { type ErrorCode, LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
 import type { BackendMethod, Input, MethodName, Output } from "../methods.js";
 import type { Bounds } from "../settings.js";
-import { warn } from "../warnings.js";
+import { Warnings } from "../warnings.js";
 import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import type { RouteTimeouts } from "./settings.js";
@@ -41,7 +41,7 @@ export class Attempt {
   readonly #streams: boolean;
   readonly #handle: () => AsyncIterable<Batch>;
   readonly #cancellation: Cancellation | undefined;
-  readonly #warnings: string[];
+  readonly #warnings = new Warnings();
   readonly #startedAt: number;
   readonly #follow = () => this.#cancellation?.abort(this.#call.signal.reason);
   readonly #alive = () => {
@@ -63,7 +63,6 @@ export class Attempt {
     this.#clock = clock;
     this.#timeouts = timeouts;
     this.#streams = streams(call, backend);
-    this.#warnings = [];
     const request = fitRequest(
       call.request as Input<BackendMethod>,
       model,
@@ -131,12 +130,8 @@ export class Attempt {
     if (this.#streams) endpoint.first.add(this.record.firstMs);
     if (this.#probe) endpoint.answered(now);
     this.#probe = false;
-    for (const warning of this.#warnings) warn(this.#call.warnings, warning);
-    // The last chunk of a stream may warn, too, and nothing is looked at between steps.
-    this.#warnings.push = (...said) => {
-      for (const warning of said) warn(this.#call.warnings, warning);
-      return this.#call.warnings.length;
-    };
+    // The last chunk of a stream may warn, too.
+    this.#warnings.handTo(this.#call.warnings);
     const { betweenTokens } = this.#timeouts;
     if (!this.#streams || betweenTokens === undefined) return;
     this.#timer = this.#clock.after(betweenTokens, () => void this.#silent());

@@ -2,7 +2,7 @@
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../core/errors.js";
 import { toJsonString } from "../../core/json-string.js";
-import { warn } from "../../core/warnings.js";
+import { Warnings } from "../../core/warnings.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, event } from "./sse.js";
 
@@ -44,7 +44,7 @@ export function chunkEncoder(
   let started = false;
   let usage: LLMTokenUsage | undefined;
   let estimated = false;
-  const warnings = [...notes];
+  const warnings = new Warnings(notes);
 
   const opening = (id: string, created: number, model: string) =>
     `{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"choices":[`;
@@ -64,7 +64,7 @@ export function chunkEncoder(
   };
 
   const totals = () => `,"usage":${usageText(usage)}`;
-  const extra = () => extras(estimated, warnings);
+  const extra = () => extras(estimated, [...warnings]);
 
   return {
     messages(batch) {
@@ -73,7 +73,7 @@ export function chunkEncoder(
         open ??= opening(message.id, message.created, message.model);
         if (message.usage) usage = message.usage;
         if (message.usageEstimated) estimated = true;
-        for (const warning of message.warnings) warn(warnings, warning);
+        for (const warning of message.warnings) warnings.add(warning);
         const choice = message.choices[0];
         if (!choice) continue;
         const content = choice.delta?.content ?? "";

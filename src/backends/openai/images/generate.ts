@@ -12,7 +12,6 @@ import {
 } from "../../../core/image-events.js";
 import { firstSeed, nthSeed } from "../../../core/seeds.js";
 import { traceHeaders } from "../../../core/telemetry.js";
-import { warn } from "../../../core/warnings.js";
 import { askWithout } from "../../completions/asking.js";
 import { EventSplitter } from "../../completions/events.js";
 import { namesField } from "../../completions/refusal.js";
@@ -63,7 +62,7 @@ export async function* generateImages(server: ImageServerParts, call: ImageCall)
   const profile = await server.models.profileFor(request.modelId, call.signal);
   checkSize(request, profile);
   if (!profile.bar && request.prompt?.includes("|")) {
-    warn(call.warnings, "prompt: | has another meaning for this model, sent as a comma");
+    call.warnings.add("prompt: | has another meaning for this model, sent as a comma");
   }
   const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
   const previews = profile.previews && request.includePreviews;
