@@ -1,10 +1,17 @@
 /** Contestants that need nothing but this checkout and nginx. */
-import { bare, bareTogether } from "./bare.js";
+import { bare, bareFastify, bareTogether } from "./bare.js";
 import type { Contestant } from "./contestant.js";
 import { lintelFull, lintelPlain } from "./lintel.js";
 import { nginx } from "./nginx.js";
 
-const here: readonly Contestant[] = [lintelPlain, lintelFull, bare, bareTogether, nginx];
+const here: readonly Contestant[] = [
+  lintelPlain,
+  lintelFull,
+  bare,
+  bareTogether,
+  bareFastify,
+  nginx,
+];
 
 /** @throws Error that names those there are */
 export function contestantNamed(name: string): Contestant {
