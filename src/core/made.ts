@@ -5,19 +5,24 @@ import { imageDefaults } from "./defaults.js";
 import { LintelError } from "./errors.js";
 import { noSeed } from "./image-events.js";
 import { answering } from "./routing/target.js";
+import { isSeed } from "./seeds.js";
 
 /**
  * Checks an image. A side at the contract's default counts as not set, and then
  * the model's own may be another.
  * @param seed the one that the image should have; absent: the caller asked for none
  * @throws LintelError `unsupported_parameter` that names what is not as asked, but
- *   for models whose unsupported parameters are ignored: there it is a warning
+ *   for models whose unsupported parameters are ignored: there it is a warning;
+ *   `upstream_failed` for a seed that no image can have
  */
 export function checkMade(
   call: Call<"streamTextToImage">,
   { data, seed: used }: Media,
   seed: number | undefined,
 ): void {
+  if (used !== noSeed && !isSeed(used)) {
+    throw new LintelError("upstream_failed", "the model server answered with a seed that is none");
+  }
   const { width, height } = call.request;
   const made = sizeOf(data);
   const supports = answering(call)?.supports ?? [];

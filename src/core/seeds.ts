@@ -10,3 +10,7 @@ export const firstSeed = (asked: bigint | undefined): number =>
 
 /** The seed of image `i` of a request. */
 export const nthSeed = (first: number, i: number): number => (first + i) % seeds;
+
+/** Whether a number is a seed: an integer from 0 on, below `seeds`. */
+export const isSeed = (value: number): boolean =>
+  Number.isInteger(value) && value >= 0 && value < seeds;

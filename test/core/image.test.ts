@@ -261,6 +261,19 @@ describe("decisions 2: a parameter that the model does not support", () => {
       expect(answer?.warnings).toEqual([message]);
       expect(answer?.images[0]?.seed).toBe(99);
     });
+    it.each([5_000_000_000, 2 ** 32, 0.5, -2, Number.NaN])(
+      "is no answer at all with a seed of %d",
+      async (seed) => {
+        const backend = scripted({
+          async *streamTextToImage() {
+            yield [imageEvent(0, inlineImage(png(1), seed)), doneEvent([])];
+          },
+        });
+        await expect(
+          run(coreOf([backend]), "textToImage", { prompt: "a", safetyCheck: false }),
+        ).rejects.toMatchObject({ code: "upstream_failed" });
+      },
+    );
     it("also where a backend learns only then that its model takes no seed", async () => {
       const unaware = scripted(
         {
