@@ -26,6 +26,12 @@ export interface Http2Side {
 /** What a stream that its client resets weighs against a ping: a request was begun for it. */
 const resetCost = 10;
 
+/**
+ * Most memory of one connection, megabytes, before it takes no new streams. Answers that wait
+ * to be sent count: all streams at once have room for half a megabyte each.
+ */
+const sessionMemory = 128;
+
 type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 
 /**
@@ -45,6 +51,7 @@ export function createHttp2Side(
       maxConcurrentStreams: limits.maxConcurrentStreams,
       maxHeaderListSize: limits.maxHeaderBytes,
     },
+    maxSessionMemory: sessionMemory,
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
     maxSettings: 32,

@@ -1,4 +1,5 @@
 /** Plain gRPC at the level of frames: what no client library sends. */
+import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -9,7 +10,7 @@ import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_de
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../src/core/errors.js";
 import { chatModel } from "../support/models.js";
-import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
+import { breaksAfter, hangsAfter, piece, says, scripted } from "../support/scripted.js";
 import { hello, serveRpc } from "./rpc-server.js";
 
 /** What the model `breaks` does now. */
@@ -25,8 +26,8 @@ afterAll(() => client.destroy());
 const message = encodeEnvelope(0, toBinary(LLMRequestSchema, create(LLMRequestSchema, hello)));
 
 /** Sends parts of a body; gives what came back. */
-function post(parts: readonly Uint8Array[], more: Record<string, string> = {}) {
-  const stream = client.request({
+function post(parts: readonly Uint8Array[], more: Record<string, string> = {}, session = client) {
+  const stream = session.request({
     ":method": "POST",
     ":path": "/lintel.v1.ChatService/Chat",
     "content-type": "application/grpc",
@@ -119,6 +120,46 @@ describe("plain gRPC", () => {
     const error = await failing({ ...hello, model: "breaks" });
     expect(error?.code).toBe(Code.InvalidArgument);
     expect(error?.findDetails(RetryInfoSchema)[0]?.retryDelay?.seconds).toBe(31_536_000n);
+  });
+
+  it("an answer that can't be encoded is an error, and the connection goes on", async () => {
+    chat = async function* () {
+      yield [piece("a", "stop", [0.5, 1])];
+    };
+    const asked = create(LLMRequestSchema, { ...hello, model: "breaks" });
+    const bytes = encodeEnvelope(0, toBinary(LLMRequestSchema, asked));
+    for (const method of ["Chat", "Complete"]) {
+      const answer = await post([bytes], { ":path": `/lintel.v1.ChatService/${method}` });
+      expect(errorIn(answer)?.code).toBe(Code.Internal);
+    }
+    expect((await post([message])).trailers["grpc-status"]).toBe("0");
+  });
+
+  const broken = { ...hello, model: "breaks" };
+  const inBytes = toBinary(LLMRequestSchema, create(LLMRequestSchema, broken));
+  const inJson = Buffer.from(JSON.stringify(broken));
+  it.each([
+    ["plain", "application/grpc", inBytes],
+    ["by the library", "application/grpc+json", inJson],
+  ])("large answers that nobody reads leave room for others: %s", async (_, type, asked) => {
+    const text = "a".repeat(30 * 1024 * 1024);
+    chat = says(text);
+    const own = connect(url);
+    const large = Array.from({ length: 5 }, () => {
+      const stream = own.request({
+        ":method": "POST",
+        ":path": "/lintel.v1.ChatService/Complete",
+        "content-type": type,
+        authorization: "Bearer me",
+      });
+      return stream.end(encodeEnvelope(0, asked)) as typeof stream;
+    });
+    await Promise.all(large.map((stream) => once(stream, "response")));
+    expect((await post([message], {}, own)).trailers["grpc-status"]).toBe("0");
+    let bytes = 0;
+    for await (const part of large[0] ?? []) bytes += part.length;
+    expect(bytes).toBeGreaterThan(text.length);
+    own.destroy();
   });
 
   it("takes a message in however many pieces", async () => {

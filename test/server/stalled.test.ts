@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { serve, session } from "./serve.js";
+import { http2, serve, session } from "./serve.js";
 
 describe("an HTTP/2 stream whose answer is complete is ended", () => {
   it.each([1000, 60_000])("if its client opens no window for its %i bytes", async (bytes) => {
@@ -19,6 +19,14 @@ describe("an HTTP/2 stream whose answer is complete is ended", () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(stream.rstCode).toBe(8);
   });
+});
+
+it("a large answer that waits for its client leaves room for other streams", async () => {
+  const { url } = await serve();
+  const client = session(url);
+  const large = client.request({ ":path": "/whole" });
+  await once(large, "response");
+  expect(await http2(client, {})).toMatchObject({ status: 200, body: "hello" });
 });
 
 describe("a client that reads as slowly as it may", () => {

@@ -17,6 +17,7 @@ import { LintelError } from "../../core/errors.js";
 import type { Gateway } from "../../core/gateway.js";
 import { methods } from "../../core/methods.js";
 import { credentialOf } from "../credential.js";
+import { piecesOf } from "../drained.js";
 import { isUtf8 } from "../json/body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering } from "./defect.js";
@@ -123,8 +124,10 @@ async function* untilGone(
 ): AsyncGenerator<Uint8Array, void, void> {
   try {
     for await (const part of body) {
-      if (left()) break;
-      yield part;
+      for (const piece of piecesOf(part)) {
+        if (left()) break;
+        yield piece;
+      }
     }
   } catch (thrown) {
     if (!left()) failed(thrown);

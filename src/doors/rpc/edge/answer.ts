@@ -3,7 +3,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import { drained } from "../../drained.js";
+import { drained, mostWritten, piecesOf } from "../../drained.js";
 import { readable } from "../trailers.js";
 import { type Envelopes, envelopesOf } from "./envelopes.js";
 
@@ -17,6 +17,7 @@ export class GrpcAnswer {
   readonly #envelopes: Envelopes;
   #begun = false;
   #ended = false;
+  #trailers: Metadata = {};
 
   /** @param type the request's content type, which is the answer's too */
   constructor(stream: ServerHttp2Stream, type: string, output: DescMessage) {
@@ -39,23 +40,30 @@ export class GrpcAnswer {
    * Sends messages, the first time after the headers.
    * @param headers asked for once
    * @returns if the client has to read first: resolves when it did, or left
+   * @throws if a message can't be encoded; nothing was sent of them then
    */
   send(messages: readonly Message[], headers: () => Metadata): Promise<void> | undefined {
     if (this.gone) return undefined;
+    const bytes = messages.length > 0 ? this.#envelopes(messages) : undefined;
     this.#begin(headers);
-    if (messages.length === 0 || this.#stream.write(this.#envelopes(messages))) return undefined;
-    return drained(this.#stream);
+    if (bytes === undefined) return undefined;
+    if (bytes.length > mostWritten) return this.#writePieces(bytes);
+    return this.#stream.write(bytes) ? undefined : drained(this.#stream);
   }
 
-  /** Ends a call that went well, with its last messages. */
+  /**
+   * Ends a call that went well, with its last messages.
+   * @throws as `send` does; the call can still be ended as one that went wrong
+   */
   end(messages: readonly Message[], headers: () => Metadata, trailers: Metadata): void {
+    const bytes = messages.length > 0 && !this.gone ? this.#envelopes(messages) : undefined;
     this.#ended = true;
     if (this.gone) return;
     this.#begin(headers);
-    const all: Metadata = Object.assign(trailers, { "grpc-status": "0" });
-    this.#stream.once("wantTrailers", () => this.#stream.sendTrailers(all));
-    if (messages.length === 0) this.#stream.end();
-    else this.#stream.end(this.#envelopes(messages));
+    this.#trailers = Object.assign(trailers, { "grpc-status": "0" });
+    if (bytes === undefined) this.#stream.end();
+    else if (bytes.length <= mostWritten) this.#stream.end(bytes);
+    else void this.#writePieces(bytes).then(() => this.#stream.end());
   }
 
   /** Ends a call that went wrong. */
@@ -64,16 +72,23 @@ export class GrpcAnswer {
     if (this.gone) return;
     const status = new Headers();
     setTrailerStatus(status, error);
-    const all = { ...Object.fromEntries(readable(status)), ...trailers };
     this.#begin(headers);
-    this.#stream.once("wantTrailers", () => this.#stream.sendTrailers(all));
+    this.#trailers = { ...Object.fromEntries(readable(status)), ...trailers };
     this.#stream.end();
   }
 
   #begin(headers: () => Metadata): void {
     if (this.#begun) return;
-    this.#begun = true;
     const all = Object.assign(headers(), { ":status": 200, "content-type": this.#type });
+    this.#begun = true;
     this.#stream.respond(all, { waitForTrailers: true });
+    this.#stream.once("wantTrailers", () => this.#stream.sendTrailers(this.#trailers));
+  }
+
+  async #writePieces(bytes: Buffer): Promise<void> {
+    for (const piece of piecesOf(bytes)) {
+      if (this.gone) return;
+      if (!this.#stream.write(piece)) await drained(this.#stream);
+    }
   }
 }
