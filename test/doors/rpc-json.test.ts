@@ -68,6 +68,14 @@ describe.each(jsonWires)("$name", (wire) => {
     expect(told.fields).toEqual((await overRest(url, body)).fields);
   });
 
+  if (wire.enveloped)
+    it("what is flagged as compressed, though no header says how, is not unpacked", async () => {
+      const { url } = await serveChat(echo);
+      const packed = encodeEnvelope(1, gzipSync(`{${messages},"top_k":"x"}`));
+      const told = await wire.send(url, packed, { authorization: "Bearer me" });
+      expect(told).toMatchObject({ code: "invalid_json", fields: [] });
+    });
+
   it("fields that protobuf's JSON form spells otherwise are not at fault", async () => {
     const { url } = await serveChat(echo);
     const told = await ask(wire, url, `{${messages},"maxTokens":"5","seed":"7","top_p":"x"}`);

@@ -53,7 +53,7 @@ export function answering(handler: UniversalHandler, bodyLimit: number): Answer 
 
     let reading: Reading | undefined;
     if (json && !tooFar && first.defect.code === "invalid_json") {
-      const bytes = await messageIn(arrival.body, request.header);
+      const bytes = await messageIn(arrival.body, request.header, bodyLimit);
       reading = bytes && readJson(bytes);
     }
     const again: Arrival = {

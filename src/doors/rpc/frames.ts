@@ -30,3 +30,13 @@ export const isJson = (header: Headers): boolean => /json/i.test(typeOf(header))
 /** Whether a body is the message, without an envelope: a unary call of Connect. */
 export const isBare = (header: Headers): boolean =>
   /^application\/(json|proto)/i.test(typeOf(header));
+
+/** How messages are packed, in any protocol: `identity` if no header says it. */
+export function encodingOf(header: Headers): string {
+  const name = isBare(header)
+    ? "content-encoding"
+    : /^application\/connect/i.test(typeOf(header))
+      ? "connect-content-encoding"
+      : "grpc-encoding";
+  return header.get(name) ?? "identity";
+}

@@ -4,7 +4,7 @@ import { compressionGzip } from "@connectrpc/connect-node";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { parseBody } from "../json/body.js";
 import { compileDecoder } from "../json/decode.js";
-import { framesIn, isBare, packedFlag } from "./frames.js";
+import { encodingOf, framesIn, isBare, packedFlag } from "./frames.js";
 
 /** What a message turned out to be. */
 export interface Reading {
@@ -66,23 +66,27 @@ const options = { ignoreUnknownFields: true };
  * The first message of a body, unpacked.
  * @param parts of the body, as far as it was read
  * @param header of the request
+ * @param limit most bytes of the message once it is unpacked
  * @returns `undefined` if it can't be had
  */
 export async function messageIn(
   parts: readonly Uint8Array[],
   header: Headers,
+  limit: number,
 ): Promise<Uint8Array | undefined> {
   const body = Buffer.concat(parts);
   const bare = isBare(header);
   const [frame] = bare ? [] : framesIn(body);
   if (!bare && !frame) return undefined;
-  const packed = frame
-    ? (frame.flags & packedFlag) !== 0
-    : header.get("content-encoding") === "gzip";
+  const encoding = encodingOf(header);
+  const packed = frame ? (frame.flags & packedFlag) !== 0 : encoding !== "identity";
   const message = frame?.data ?? body;
+  if (!packed) return message;
+  // Flagged as packed, the message may never have been unpacked within the limit: where no
+  // header says how, the library refuses it as it is.
+  if (encoding !== "gzip") return undefined;
   try {
-    // The library has unpacked it before, within the limit.
-    return packed ? await compressionGzip.decompress(message, 0xffffffff) : message;
+    return await compressionGzip.decompress(message, limit);
   } catch {
     return undefined;
   }
