@@ -14,6 +14,9 @@ export interface Moment {
   readonly steady: number;
 }
 
+/** The time by this process's own clock, that nobody sets; milliseconds since the epoch. */
+export const steadyNow = () => performance.timeOrigin + performance.now();
+
 /** The counts of one counter. */
 export interface Count {
   /** Makes the state that of `now`, before anything is asked. */

@@ -14,6 +14,7 @@ import {
   countFor,
   type Moment,
   shareOf,
+  steadyNow,
 } from "./counts.js";
 
 /** What can be set about it. */
@@ -56,8 +57,6 @@ interface MemoryReservation extends Reservation {
 
 /** Counters that are looked at for being idle whenever a new one is made. */
 const looked = 2;
-
-const steadyNow = () => performance.timeOrigin + performance.now();
 
 /** Makes an empty store. */
 export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore {

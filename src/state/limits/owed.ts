@@ -1,9 +1,10 @@
 /** What the store has still to be told: kept while it is away, and sent when it is back. */
 import { randomBytes } from "node:crypto";
-import { periodAt } from "../../core/limits/period.js";
+import type { BudgetPeriod } from "../../core/limits/settings.js";
 import type { Claim } from "../../core/limits/store.js";
 import type { RedisConnection } from "../redis/connection.js";
 import { runScript } from "../redis/script.js";
+import { steadyNow } from "./counts.js";
 import { chargeScript } from "./scripts.js";
 
 /** Most corrections, and most counters, that are kept; the oldest are given up. */
@@ -11,10 +12,14 @@ const mostKept = 10_000;
 /** How many are on their way at once. */
 const chunk = 100;
 
+/** Every period is made of whole hours: what was used within one is told as one. */
+const together = 3_600_000;
+
 interface Charge {
   readonly key: string;
-  readonly start: number;
-  readonly end: number;
+  readonly period: BudgetPeriod;
+  /** When it was used, by a clock of this process: the store is told how long ago that is. */
+  readonly at: number;
   amount: number;
 }
 
@@ -22,7 +27,7 @@ interface Charge {
 export class Owed {
   readonly #connection: RedisConnection;
   readonly #prefix: string;
-  readonly #time: () => number;
+  readonly #clock: (() => number) | undefined;
   readonly #waiting = new Set<() => Promise<void>>();
   readonly #charges = new Map<string, Charge>();
   readonly #sending = new Set<Promise<void>>();
@@ -30,12 +35,12 @@ export class Owed {
 
   /**
    * @param prefix of all keys
-   * @param time first argument of scripts
+   * @param clock milliseconds since the epoch, for the scripts too; absent: these take the store's
    */
-  constructor(connection: RedisConnection, prefix: string, time: () => number) {
+  constructor(connection: RedisConnection, prefix: string, clock?: () => number) {
     this.#connection = connection;
     this.#prefix = prefix;
-    this.#time = time;
+    this.#clock = clock;
     connection.onAvailable(() => this.#flush());
   }
 
@@ -52,18 +57,18 @@ export class Owed {
   }
 
   /** Notes what a call took that the store never heard of. */
-  charge(claims: readonly Claim[], amounts: readonly number[], now: number): void {
+  charge(claims: readonly Claim[], amounts: readonly number[]): void {
+    const at = this.#now();
     for (const [i, { counter, amount }] of claims.entries()) {
       const { key, span } = counter;
       const took = amounts[i] ?? amount;
       if (span.type !== "calendar" || took === 0) continue;
-      const { start, end } = periodAt(span.period, now);
-      const name = `${start}:${key}`;
+      const name = `${Math.floor(at / together)}:${key}`;
       const charge = this.#charges.get(name);
       if (charge) charge.amount += took;
       else {
         if (this.#charges.size >= mostKept) dropFirst(this.#charges);
-        this.#charges.set(name, { key, start, end, amount: took });
+        this.#charges.set(name, { key, period: span.period, at, amount: took });
       }
     }
     if (this.#connection.available) this.#flush();
@@ -73,6 +78,10 @@ export class Owed {
   async close(): Promise<void> {
     if (this.#connection.available) this.#flush();
     await Promise.all([...this.#sending, this.#flushing]);
+  }
+
+  #now(): number {
+    return (this.#clock ?? steadyNow)();
   }
 
   #keep(task: () => Promise<void>): void {
@@ -102,12 +111,11 @@ export class Owed {
     const charges = [...this.#charges].slice(0, chunk);
     for (const [name] of charges) this.#charges.delete(name);
     const keys = [`${this.#prefix}charge:${randomBytes(12).toString("base64url")}`];
-    const args: (string | number)[] = [this.#time()];
-    for (const [, { key, start, end, amount }] of charges) {
-      keys.push(this.#prefix + key);
-      args.push(amount, start, end);
-    }
+    for (const [, { key }] of charges) keys.push(this.#prefix + key);
     const send = async () => {
+      const args: (string | number)[] = [this.#clock?.() ?? 0];
+      const now = this.#now();
+      for (const [, { period, at, amount }] of charges) args.push(amount, period, now - at);
       await this.#connection.ask((client) => runScript(client, chargeScript, keys, args));
     };
     // From here on it is one addition with a name: if it has to be sent again, as it is.

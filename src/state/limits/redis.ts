@@ -1,7 +1,6 @@
 /** Limits counted in Redis or Valkey, for all replicas together. */
 import { randomBytes } from "node:crypto";
 import { LintelError } from "../../core/errors.js";
-import { periodAt } from "../../core/limits/period.js";
 import type {
   Claim,
   LimitStore,
@@ -74,7 +73,7 @@ export class RedisLimits implements LimitStore {
     this.#prefix = `${connection.keyPrefix}{limits}:`;
     preload(connection, [reserveScript, settleScript, renewScript, chargeScript]);
     this.#leases = new Leases(connection, leaseMs, () => this.#time());
-    this.#owed = new Owed(connection, this.#prefix, () => this.#time());
+    this.#owed = new Owed(connection, this.#prefix, clock);
   }
 
   reserve(claims: readonly Claim[], lastsMs = 0): Verdict | Promise<Verdict> {
@@ -87,8 +86,7 @@ export class RedisLimits implements LimitStore {
     for (const { counter, amount } of claims) {
       keys.push(...this.#keysOf(counter));
       const { span, limit } = counter;
-      const [from, to] = spanArguments(span, this.#now());
-      args.push(letters[span.type], limit, amount, from, to, claimStep(counter));
+      args.push(letters[span.type], limit, amount, spanArgument(span), claimStep(counter));
     }
     return this.#connection
       .ask((client) => runScript(client, reserveScript, keys, args))
@@ -110,7 +108,7 @@ export class RedisLimits implements LimitStore {
     const { claims, id, local } = reservation;
     if (id !== undefined) this.#leases.drop(id);
     if (local) this.#local.settle(local, amounts);
-    if (id === undefined) this.#owed.charge(claims, amounts, this.#now());
+    if (id === undefined) this.#owed.charge(claims, amounts);
     else this.#owed.send(() => this.#settleThere(id, claims, amounts, local !== undefined));
   }
 
@@ -153,15 +151,11 @@ export class RedisLimits implements LimitStore {
       const took = amounts[i] ?? amount;
       const { span, estimated } = counter;
       if (took === amount && span.type !== "running" && !estimated && !unsure) continue;
-      const [step] = spanArguments(span, this.#now());
       keys.push(...this.#keysOf(counter));
-      args.push(letters[span.type], took - amount, took, step, claimStep(counter));
+      const what = [took - amount, took, spanArgument(span), claimStep(counter)];
+      args.push(letters[span.type], ...what);
     }
     await this.#connection.ask((client) => runScript(client, settleScript, keys, args));
-  }
-
-  #now(): number {
-    return this.#clock?.() ?? Date.now();
   }
 
   /** First argument of scripts; 0: the store's own clock. */
@@ -182,17 +176,15 @@ const letters = { sliding: "s", calendar: "c", running: "r" } as const;
 const runningKeys = (claims: readonly Claim[], prefix: string) =>
   claims.flatMap(({ counter }) => (counter.span.type === "running" ? [prefix + counter.key] : []));
 
-/** The two arguments of a counter that depend on its kind. */
-function spanArguments(span: Claim["counter"]["span"], now: number): [number, number] {
+/** The argument of a counter that depends on its kind: its step, or the name of its period. */
+function spanArgument(span: Claim["counter"]["span"]): number | string {
   switch (span.type) {
     case "sliding":
-      return [span.ms / stepsPerWindow, 0];
-    case "calendar": {
-      const { start, end } = periodAt(span.period, now);
-      return [start, end];
-    }
+      return span.ms / stepsPerWindow;
+    case "calendar":
+      return span.period;
     case "running":
-      return [0, 0];
+      return 0;
   }
 }
 

@@ -12,6 +12,7 @@
  * counter again, so that those of a gateway that was killed leave it.
  */
 import { script } from "../redis/script.js";
+import { calendar } from "./calendar.js";
 import { claimedWaitMs, runningWaitMs, stepsPerWindow } from "./counts.js";
 
 const common = `
@@ -61,23 +62,14 @@ local function take(key, stepMs, at, amount)
     redis.call('HINCRBY', key, 't', int(-less))
   end
 end
-
--- What was used in the current period. A replica whose clock is behind counts in the newer one.
-local function period(key, start, claims)
-  local known = redis.call('HMGET', key, 's', 'u')
-  if known[1] and tonumber(known[1]) >= start then return tonumber(known[2]), tonumber(known[1]) end
-  redis.call('HSET', key, 's', int(start), 'u', '0')
-  if claims then redis.call('DEL', claims) end
-  return 0, start
-end
-`;
+${calendar}`;
 
 /**
  * Counts a call against all of its counters, or none.
  * KEYS: the reservation, then each counter and its claims. ARGV: time, life of the
  * reservation (0: it needs none), id of the call, life of a lease; then for each counter
- * its kind, limit, amount, the step, or the start and end of the period, and the step of
- * its claims (0: it has none).
+ * its kind, limit, amount, the step or the name of the period, and the step of its claims
+ * (0: it has none).
  * Answers: position of the counter that refused or 0, the wait or -1 for ever,
  * and for each counter what remains and when it is reset.
  */
@@ -100,14 +92,14 @@ local function refuseFor(i, state, ms)
 end
 local states = {}
 for i = 1, (#KEYS - 1) / 2 do
-  local key, claims, at = KEYS[2 * i], KEYS[2 * i + 1], 5 + (i - 1) * 6
+  local key, claims, at = KEYS[2 * i], KEYS[2 * i + 1], 5 + (i - 1) * 5
   local kind, limit, amount = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-  local p, q = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local state = { key = key, kind = kind, limit = limit, amount = amount, p = p, reset = 0 }
-  state.claims, state.claimStep = claims, tonumber(ARGV[at + 5])
+  local state = { key = key, kind = kind, limit = limit, amount = amount, reset = 0 }
+  state.claims, state.claimStep = claims, tonumber(ARGV[at + 4])
   states[i] = state
   if kind == 's' then
-    state.total, state.step, state.first = slide(key, p)
+    local p = tonumber(ARGV[at + 3])
+    state.p, state.total, state.step, state.first = p, slide(key, p)
     if state.total + amount > limit or state.total > 0 then state.last = state.step end
     if amount > limit then refuse(i, -1)
     elseif state.total + amount > limit then
@@ -122,10 +114,10 @@ for i = 1, (#KEYS - 1) / 2 do
       refuseFor(i, state, ((leaves or state.step) + STEPS + 1) * p - now)
     end
   elseif kind == 'c' then
-    state.total = period(key, p, claims)
-    state.reset = math.max(q - now, 0)
+    state.period = period(key, ARGV[at + 3])
+    state.total, state.reset = state.period.used, state.period.stop - now
     if amount > limit then refuse(i, -1)
-    elseif state.total + amount > limit then refuseFor(i, state, math.max(q - now, 1)) end
+    elseif state.total + amount > limit then refuseFor(i, state, state.reset) end
   else
     redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
     state.total = redis.call('ZCARD', key)
@@ -141,8 +133,7 @@ for i, state in ipairs(states) do
       count(state.key, state.p, state.step, state.first, state.amount)
       state.last = state.step
     elseif state.kind == 'c' then
-      redis.call('HINCRBY', state.key, 'u', int(state.amount))
-      redis.call('PEXPIRE', state.key, int(state.reset + 86400000))
+      keep(state.key, state.period, state.total, state.claims)
     else
       local lease = tonumber(ARGV[4])
       redis.call('ZADD', state.key, int(now + lease), ARGV[3])
@@ -169,8 +160,8 @@ return answer
  * calendar counters get the whole amount in its absence.
  * KEYS: the reservation, then each counter and its claims. ARGV: time, id of the call,
  * life of the mark that this was done (0: it was surely reserved); then for each counter
- * its kind, the difference, the whole amount, the step or the start of the period, and
- * the step of its claims (0: it has none).
+ * its kind, the difference, the whole amount, the step or the name of the period, and the
+ * step of its claims (0: it has none).
  */
 export const settleScript = script(`${common}
 local known = redis.call('GET', KEYS[1])
@@ -181,23 +172,25 @@ else redis.call('DEL', KEYS[1]) end
 for i = 1, (#KEYS - 1) / 2 do
   local key, claims, a = KEYS[2 * i], KEYS[2 * i + 1], 4 + (i - 1) * 5
   local kind, more, took = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
-  local p, claimStep = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
+  local p, claimStep = ARGV[a + 3], tonumber(ARGV[a + 4])
   if unsure and not known and kind == 'c' then
-    period(key, p, claims)
-    redis.call('HINCRBY', key, 'u', int(took))
-    redis.call('PEXPIRE', key, 32 * 86400000)
+    local state = period(key, p)
+    keep(key, state, state.used + took, claims)
   elseif kind == 'r' then
     redis.call('ZREM', key, ARGV[2])
   elseif at and kind == 's' then
-    local total, step, first = slide(key, p)
+    local stepMs = tonumber(p)
+    local total, step, first = slide(key, stepMs)
     if more > 0 then
-      count(key, p, step, first, more)
+      count(key, stepMs, step, first, more)
     else
-      take(key, p, at, -more)
+      take(key, stepMs, at, -more)
     end
   elseif at and kind == 'c' then
-    local used, start = period(key, p, claims)
-    if more > 0 or at >= start then redis.call('HSET', key, 'u', int(math.max(0, used + more))) end
+    local state = period(key, p)
+    if more > 0 or at >= state.start then
+      keep(key, state, math.max(0, state.used + more), claims)
+    end
   end
   if at and claimStep > 0 then
     slide(claims, claimStep)
@@ -210,15 +203,16 @@ return at and 1 or 0
 /**
  * Adds what was used while the store was away to calendar counters, once.
  * KEYS: the name of this addition, then the counters. ARGV: time; then for each
- * counter its amount, and the start and end of the period.
+ * counter its amount, the name of its period, and how long ago that was.
  */
 export const chargeScript = script(`${common}
 if not redis.call('SET', KEYS[1], '1', 'PX', 3600000, 'NX') then return 0 end
 for i = 1, #KEYS - 1 do
   local key, a = KEYS[i + 1], 2 + (i - 1) * 3
-  local _, start = period(key, tonumber(ARGV[a + 1]))
-  if start == tonumber(ARGV[a + 1]) then redis.call('HINCRBY', key, 'u', ARGV[a]) end
-  redis.call('PEXPIRE', key, int(math.max(tonumber(ARGV[a + 2]) - now, 0) + 86400000))
+  local state = period(key, ARGV[a + 1])
+  if now - tonumber(ARGV[a + 2]) >= state.start then
+    keep(key, state, state.used + tonumber(ARGV[a]))
+  end
 end
 return 1
 `);

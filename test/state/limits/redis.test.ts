@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { periodAt } from "../../../src/core/limits/period.js";
+import { type BudgetPeriod, budgetPeriods } from "../../../src/core/limits/settings.js";
+import type { Claim } from "../../../src/core/limits/store.js";
 import { silent } from "../../../src/core/log.js";
 import { RedisLimits } from "../../../src/state/limits/redis.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
@@ -38,14 +41,94 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     };
   });
 
-  it("knows what a call claimed for as long as the call may last", async () => {
-    const connection = new RedisConnection({ url: server.url, keyPrefix: "long:" }, silent);
+  async function opened(keyPrefix: string, clock?: () => number) {
+    const connection = new RedisConnection({ url: server.url, keyPrefix }, silent);
     await connection.settled(5000);
-    const store = new RedisLimits(connection);
+    const store = new RedisLimits(connection, { clock });
     onTestFinished(async () => {
       await store.close();
       await connection.close();
     });
+    return { client: connection.client, store };
+  }
+  const budget = (period: BudgetPeriod, amount = 1): Claim => ({
+    counter: {
+      key: `spend-${period}`,
+      span: { type: "calendar", period },
+      limit: 10,
+      estimated: true,
+    },
+    amount,
+  });
+
+  it("leaves nothing of a call that was refused", async () => {
+    const { client, store } = await opened("refused:");
+    const busy: Claim = {
+      counter: { key: "busy", span: { type: "running" }, limit: 0, estimated: false },
+      amount: 1,
+    };
+    const { standings } = await store.reserve([budget("month"), busy]);
+    expect(standings.map(({ remaining }) => remaining)).toEqual([10, 0]);
+    expect(await client.keys("refused:{limits}*")).toEqual([]);
+  });
+
+  it("lets all that it keeps expire", async () => {
+    const { client, store } = await opened("expiring:");
+    const verdict = await store.reserve([budget("month", 4)]);
+    if (!verdict.granted) throw new Error("refused");
+    // Evicted, by a store that was told it may.
+    await client.del("expiring:{limits}:spend-month");
+    store.settle(verdict.reservation, [6]);
+    await client.ping();
+    for (const key of await client.keys("expiring:{limits}*")) {
+      expect([key, await client.pttl(key)]).toEqual([key, expect.toSatisfy((ms) => ms > 0)]);
+    }
+  });
+
+  it("knows the calendar as the gateway does", async () => {
+    const clock = { now: 0 };
+    const { store } = await opened("calendar:", () => clock.now);
+    const times = [0, 1, 100, 399, 400].flatMap((years) =>
+      [0, 1, 2, 3, 11, 12].flatMap((month) =>
+        [-1, 0].map((ms) => Date.UTC(1970 + years, month, 1, 0, 0, 0, ms)),
+      ),
+    );
+    for (const now of times.filter((time) => time > 0).sort((a, b) => a - b)) {
+      clock.now = now;
+      const { standings } = await store.reserve(budgetPeriods.map((period) => budget(period)));
+      const ends = standings.map(({ resetMs }) => now + resetMs);
+      expect([now, ...ends]).toEqual([
+        now,
+        ...budgetPeriods.map((period) => periodAt(period, now).end),
+      ]);
+    }
+  });
+
+  it("takes the time from the store, whatever a gateway's clock says", async () => {
+    const { store } = await opened("clock:");
+    expect((await store.reserve([budget("month", 10)])).granted).toBe(true);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 400 * 86_400_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    expect((await store.reserve([budget("month")])).granted).toBe(false);
+    vi.useRealTimers();
+    expect((await store.reserve([budget("month")])).granted).toBe(false);
+  });
+
+  it("goes on where its own clock was set back, and does not begin anew", async () => {
+    const clock = { now: Date.UTC(2027, 4, 1) };
+    const { store } = await opened("back:", () => clock.now);
+    const left = async () => (await store.reserve([budget("month", 1)])).standings[0];
+    expect(await left()).toEqual({ remaining: 9, resetMs: 31 * 86_400_000 });
+    clock.now -= 1;
+    expect(await left()).toEqual({ remaining: 8, resetMs: 31 * 86_400_000 + 1 });
+    clock.now = Date.UTC(2026, 4, 1);
+    expect(await left()).toEqual({ remaining: 7, resetMs: 31 * 86_400_000 });
+    clock.now = Date.UTC(2026, 5, 1);
+    expect(await left()).toEqual({ remaining: 9, resetMs: 30 * 86_400_000 });
+  });
+
+  it("knows what a call claimed for as long as the call may last", async () => {
+    const { client, store } = await opened("long:");
     const hours = 3_600_000;
     const answer = gate();
     const core = coreOf(
@@ -60,8 +143,8 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     );
     const call = run(core, "chat", hello);
     await vi.waitFor(() => expect(answer.begun).toBe(1));
-    const [key = ""] = await connection.client.keys("long:*:r:*");
-    expect(await connection.client.pttl(key)).toBeGreaterThan(30 * hours);
+    const [key = ""] = await client.keys("long:*:r:*");
+    expect(await client.pttl(key)).toBeGreaterThan(30 * hours);
     answer.open();
     await call;
   });
