@@ -112,3 +112,21 @@ test("a call whose caller left before it is known to be the first does not begin
   expect(await again).toMatchObject({ code: "ok" });
   expect((await again).metadata.has("idempotent-replayed")).toBe(false);
 });
+
+test("an answer of which nothing was kept is an error, and is not looked for again and again", async () => {
+  let asked = 0;
+  const store: IdempotencyStore = {
+    open: () => {
+      if (asked++ > 0) throw new Error("asked again");
+      return { as: "again", parts: (async function* () {})() };
+    },
+    close: async () => {},
+  };
+  const { code } = await calls.outcome(
+    coreOf([backend("a")], {}, { idempotency: { store, lingerMs: 0 } }),
+    "chat",
+    hello,
+    { idempotencyKey: "k" },
+  );
+  expect(code).toBe("unavailable");
+});

@@ -103,7 +103,10 @@ export function idempotency({ store, lingerMs }: IdempotencyParts): Idempotency 
   };
 }
 
-/** The first answer again, or `undefined` if there turns out to be none. */
+/**
+ * The first answer again, or `undefined` if its call failed before it had one.
+ * @throws LintelError `unavailable` if nothing was kept of it: to look again would find the same
+ */
 async function begin(
   call: Call,
   parts: AsyncIterable<Uint8Array>,
@@ -116,7 +119,7 @@ async function begin(
     if (thrown instanceof FirstFailed) return undefined;
     throw thrown;
   }
-  if (first.done) return undefined;
+  if (first.done) throw new LintelError("unavailable", "the first answer can't be read now");
   const { model, countedAs, warnings } = decodeAbout(first.value);
   call.attributes.model = model;
   call.attributes.countedAs = countedAs;

@@ -1,8 +1,9 @@
 /**
  * First answers at the store. Under the name of a call stands a hash (`p` the
- * print, `s` the state, `o` who runs it, `f` when somebody who asked again
- * looked last) and, beside it, the list of parts. Without its hash a list is
- * worth nothing. While a call runs, both live by a lease.
+ * print, `s` the state, `o` who runs it, `n` how many parts there are, `f` when
+ * somebody who asked again looked last) and, beside it, the list of parts. One
+ * is worth nothing without the other: a store that is full may evict either.
+ * While a call runs, both live by a lease.
  */
 import { script } from "../redis/script.js";
 
@@ -38,6 +39,7 @@ if ARGV[2] == 'failed' then
   return 1
 end
 for i = 4, #ARGV do redis.call('RPUSH', KEYS[2], ARGV[i]) end
+redis.call('HINCRBY', KEYS[1], 'n', #ARGV - 3)
 if ARGV[2] ~= '' then redis.call('HSET', KEYS[1], 's', ARGV[2]) end
 if ARGV[2] == 'large' then redis.call('DEL', KEYS[2]) end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
@@ -45,10 +47,17 @@ redis.call('PEXPIRE', KEYS[2], ARGV[3])
 return known[2] and now - tonumber(known[2]) < 5000 and 2 or 1
 `);
 
-/** KEYS: hash, list. ARGV: position. Answers state, owner, and the parts from there on, or nothing. */
+/**
+ * KEYS: hash, list. ARGV: position. Answers state, owner, and the parts from there on; or
+ * nothing, also where parts are missing: then the call may run again.
+ */
 export const readScript = script(`${now}
-local known = redis.call('HMGET', KEYS[1], 's', 'o')
+local known = redis.call('HMGET', KEYS[1], 's', 'o', 'n')
 if not known[1] then return {} end
+if known[1] ~= 'large' and redis.call('LLEN', KEYS[2]) ~= tonumber(known[3] or 0) then
+  redis.call('DEL', KEYS[1], KEYS[2])
+  return {}
+end
 if known[1] == 'running' then redis.call('HSET', KEYS[1], 'f', string.format('%.0f', now)) end
 local answer = { known[1], known[2] }
 for _, part in ipairs(redis.call('LRANGE', KEYS[2], ARGV[1], tonumber(ARGV[1]) + 99)) do

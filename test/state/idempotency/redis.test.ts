@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { FirstFailed } from "../../../src/core/idempotency/store.js";
 import { silent } from "../../../src/core/log.js";
 import {
   type RedisIdempotencyOptions,
   redisIdempotency,
 } from "../../../src/state/idempotency/redis.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
-import { gate, outcome, start } from "../../support/calls.js";
+import { gate, never, outcome, start } from "../../support/calls.js";
 import { coreOf } from "../../support/core.js";
 import { type RedisServer, redisBinary, redisServers, startRedis } from "../../support/redis.js";
 import { hangsAfter, says, scripted } from "../../support/scripted.js";
@@ -163,6 +164,43 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
       await vi.waitFor(() => expect(connection.available).toBe(true), 5000);
       await close();
     });
+  });
+
+  it("runs a call again whose answer the store evicted", async () => {
+    const { connection, store, close } = await open();
+    const backend = scripted({ chat: says("a") });
+    const core = coreOf([backend], {}, { idempotency: { store, lingerMs: 1000 } });
+    const ask = () => outcome(core, "chat", chat, { idempotencyKey: "evicted" });
+    const before = await connection.client.keys("*:parts");
+    await ask();
+    expect((await ask()).metadata.get("idempotent-replayed")).toBe("true");
+    const parts = (await connection.client.keys("*:parts")).filter((key) => !before.includes(key));
+    expect(await connection.client.del(...parts)).toBe(1);
+    const again = await ask();
+    expect([again.code, again.metadata.get("idempotent-replayed")]).toEqual(["ok", undefined]);
+    expect(backend.asked).toHaveLength(2);
+    expect((await ask()).metadata.get("idempotent-replayed")).toBe("true");
+    await close();
+  });
+
+  it("does not play an answer whose beginning the store evicted while it ran", async () => {
+    const { connection, store, close } = await open();
+    const question = { name: "beheaded", caller: "c", print: "p", signal: never };
+    const first = await store.open(question);
+    if (first.as !== "first") throw new Error("not the first");
+    const list = "lintel:{answer:beheaded}:parts";
+    const written = () =>
+      vi.waitFor(async () => expect(await connection.client.llen(list)).toBe(1));
+    first.recorder.append(Buffer.from("a"));
+    await written();
+    await connection.client.del(list);
+    first.recorder.append(Buffer.from("b"));
+    await written();
+    const again = await store.open(question);
+    if (again.as !== "again") throw new Error("not again");
+    await expect(again.parts[Symbol.asyncIterator]().next()).rejects.toThrow(FirstFailed);
+    expect(await store.open(question)).toMatchObject({ as: "first" });
+    await close();
   });
 
   it("keeps answers for as long as it was told", async () => {
