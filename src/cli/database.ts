@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { loadConfig } from "../config/load.js";
 import type { Config } from "../config/schema.js";
 import { reasonOf } from "../core/log.js";
-import { isPostgres, openDatabase, openNamed } from "../state/database/open.js";
+import { isPostgres, openNamed, whereIs } from "../state/database/open.js";
 import { DatabaseAway, type Sql } from "../state/database/sql.js";
 import { defaultStateDirectory } from "../state/directory.js";
 import { journalFolder } from "../state/journal/segment.js";
@@ -42,10 +42,10 @@ export async function withDatabase(
 ): Promise<number> {
   const wanted = given.text("database");
   if (wanted !== undefined && !make && !isPostgres(wanted) && !existsSync(wanted)) {
-    say(`lintel: there is no database ${wanted}`);
-    return 1;
+    return noDatabase(wanted);
   }
-  const database = await choose(given);
+  const { where, ...known } = await chooseDatabase(given);
+  const database = { sql: openNamed(where), ...known };
   try {
     return await work(database);
   } catch (error) {
@@ -57,13 +57,25 @@ export async function withDatabase(
   }
 }
 
-async function choose(given: Given): Promise<OpenDatabase> {
+/** Says that there is none at this place. @returns the exit code */
+export function noDatabase(where: string): number {
+  say(`lintel: there is no database ${where}`);
+  return 1;
+}
+
+/**
+ * The database that is asked for, not opened: the URL of PostgreSQL, or a file of SQLite.
+ * @throws ConfigError if the configuration is wrong
+ */
+export async function chooseDatabase(
+  given: Given,
+): Promise<Omit<OpenDatabase, "sql"> & { readonly where: string }> {
   const wanted = given.text("database");
-  if (wanted !== undefined) return { sql: openNamed(wanted) };
+  if (wanted !== undefined) return { where: wanted };
   const { config } = await loadConfig({ file: given.text("config") });
   const directory = config.state.directory ?? defaultStateDirectory();
   return {
-    sql: openDatabase(config.state.database, directory),
+    where: whereIs(config.state.database, directory),
     config,
     journal: join(directory, journalFolder),
   };

@@ -15,6 +15,7 @@ const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
   image: async () => (await import("./image.js")).image,
   models: async () => (await import("./models.js")).models,
   tokens: async () => (await import("./tokens.js")).tokens,
+  backup: async () => (await import("./backup.js")).backup,
   usage: async () => (await import("./usage.js")).usage,
   top: async () => (await import("./top.js")).top,
   schema: async () => (await import("./schema.js")).schema,

@@ -1,5 +1,5 @@
 /** What every database must do, against both. */
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -133,6 +133,25 @@ describe.each(subjects)("%s", (name, make, missing) => {
         expect(await countIn(sql)).toEqual([{ calls: 2 }]);
         await new DatabaseUsage(sql).insert(linesOf(record()));
         expect(await countIn(other)).toEqual([{ calls: 3 }]);
+      });
+
+      test("replaced, with the log of the one before beside it: away, until that is gone", async () => {
+        const { directory, sql } = await opened();
+        const file = join(directory, "lintel.db");
+        const elsewhere = await opened();
+        await new DatabaseUsage(elsewhere.sql).insert(linesOf(record()));
+        await elsewhere.sql.close();
+        const backup = readFileSync(join(elsewhere.directory, "lintel.db"));
+        renameSync(join(elsewhere.directory, "lintel.db"), file);
+        const words = `remove ${file}-wal and ${file}-shm`;
+        await expect(countIn(sql)).rejects.toThrow(words);
+        const insertion = new DatabaseUsage(sql).insert(linesOf(record()));
+        await expect(insertion).rejects.toThrow(words);
+        expect(readFileSync(file)).toEqual(backup);
+        rmSync(`${file}-wal`);
+        await expect(countIn(sql)).rejects.toThrow(`remove ${file}-shm`);
+        rmSync(`${file}-shm`);
+        expect(await countIn(sql)).toEqual([{ calls: 2 }]);
       });
     });
 

@@ -16,8 +16,12 @@ export const isPostgres = (text: string): boolean => /^postgres(ql)?:\/\//.test(
  * @param directory the state folder, where SQLite's file is
  */
 export function openDatabase(database: string, directory: string): Sql {
-  return openNamed(isPostgres(database) ? database : join(directory, fileName));
+  return openNamed(whereIs(database, directory));
 }
+
+/** Where the database of a configuration is: its URL, or its file in the state folder. */
+export const whereIs = (database: string, directory: string): string =>
+  isPostgres(database) ? database : join(directory, fileName);
 
 /** The database at a URL, or in a file of SQLite. */
 export function openNamed(where: string): Sql {

@@ -35,24 +35,41 @@ const busyMs = 10_000;
 const insertBusyMs = 500;
 
 const { path } = workerData as { path: string };
-let database: { readonly sqlite: SqliteDatabase; readonly file: Stats } | undefined;
+let database: { readonly sqlite: SqliteDatabase; readonly files: Files } | undefined;
+/** The database's file, and the two that SQLite keeps beside it, as they were when it was opened. */
+type Files = readonly (Stats | undefined)[];
+const paths = [path, `${path}-wal`, `${path}-shm`];
+const filesNow = (): Files => paths.map((each) => statSync(each, { throwIfNoEntry: false }));
+const same = (a: Stats | undefined, b: Stats | undefined) =>
+  a !== undefined && a.ino === b?.ino && a.dev === b.dev;
+
 type Prepared = ReturnType<SqliteDatabase["prepare"]>;
 const prepared = new Map<string, Prepared>();
 
 /**
  * The database, opened if it is not, or if another file was put in its place.
  * @throws Error if the file is gone: what is written to it is gone with it, and a new one
- *   in its place would know no token
+ *   in its place would know no token; or if another one is there, but beside it still what
+ *   belongs to the one before, which SQLite would lay over it
  */
 async function current(): Promise<SqliteDatabase> {
   if (database) {
-    const { ino, dev } = statSync(path, { throwIfNoEntry: false }) ?? {};
-    if (ino === undefined) throw new Error(`the database's file was removed: ${path}`);
-    if (ino === database.file.ino && dev === database.file.dev) return database.sqlite;
+    const { sqlite, files } = database;
+    const file = statSync(path, { throwIfNoEntry: false });
+    if (!file) throw new Error(`the database's file was removed: ${path}`);
+    if (same(file, files[0])) return sqlite;
+    // While it is open, no other file gets the number of one of its own.
+    const now = filesNow();
+    const left = paths.filter((_, i) => i > 0 && same(now[i], files[i]));
+    if (left.length > 0) {
+      throw new Error(
+        `the database's file was replaced, but what is beside it belongs to the one before: remove ${left.join(" and ")}`,
+      );
+    }
     letGo();
   }
   const sqlite = await open();
-  database = { sqlite, file: statSync(path) };
+  database = { sqlite, files: filesNow() };
   return sqlite;
 }
 

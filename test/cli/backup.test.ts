@@ -1,0 +1,55 @@
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openDatabase, openNamed } from "../../src/state/database/open.js";
+import { rowsOf, type Sql } from "../../src/state/database/sql.js";
+import { DatabaseUsage } from "../../src/state/database/usage.js";
+import { linesOf, record } from "../state/record.js";
+import { runHere } from "./here.js";
+import { folder } from "./lintel.js";
+
+const callsIn = (sql: Sql) => rowsOf(sql, "SELECT COUNT(*) AS calls FROM lintel_usage");
+
+/** A configuration whose database has one call, and is open as a gateway has it. */
+async function running() {
+  const cwd = folder();
+  const config = join(cwd, "lintel.yaml");
+  const text = JSON.stringify({ state: { directory: cwd } });
+  writeFileSync(config, text);
+  const sql = openDatabase("sqlite", cwd);
+  await new DatabaseUsage(sql).insert(linesOf(record()));
+  return { cwd, config, sql };
+}
+
+test("a backup made while a gateway writes has all that was committed, and can be used", async () => {
+  const { cwd, config, sql } = await running();
+  const file = join(cwd, "copy.db");
+  const made = await runHere(["backup", file, "--config", config]);
+  expect(made).toEqual({ code: 0, stdout: `${file}\n`, stderr: "" });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  await new DatabaseUsage(sql).insert(linesOf(record()));
+  expect(await callsIn(sql)).toEqual([{ calls: 2 }]);
+  const before = readFileSync(file);
+  const again = await runHere(["backup", file, "--database", join(cwd, "lintel.db")]);
+  expect(again).toMatchObject({ code: 1, stderr: `lintel: ${file} is there already\n` });
+  expect(readFileSync(file)).toEqual(before);
+  await sql.close();
+  const copy = openNamed(file);
+  expect(await callsIn(copy)).toEqual([{ calls: 1 }]);
+  await copy.close();
+});
+
+test("what can't be copied is said, and nothing is left of it", async () => {
+  const cwd = folder({ "no.db": "this is no database, but it is long enough to be looked at" });
+  const backup = (...args: string[]) => runHere(["backup", ...args]);
+  const file = join(cwd, "copy.db");
+  const postgres = await backup(file, "--database", "postgres://nobody@127.0.0.1/none");
+  expect(postgres).toMatchObject({ code: 1, stderr: expect.stringContaining("pg_dump") });
+  const none = await backup(file, "--database", join(cwd, "none.db"));
+  expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining("there is no database") });
+  const broken = await backup(file, "--database", join(cwd, "no.db"));
+  expect(broken).toMatchObject({ code: 1, stderr: expect.stringContaining("can't be copied") });
+  expect(statSync(file, { throwIfNoEntry: false })).toBeUndefined();
+  const nowhere = await backup(join(cwd, "none", "copy.db"), "--database", join(cwd, "no.db"));
+  expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining("ENOENT") });
+});
