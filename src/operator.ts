@@ -12,6 +12,7 @@ import { listens } from "./listens.js";
 import { createApp } from "./server/app.js";
 import { listen } from "./server/listen.js";
 import type { Address } from "./server/settings.js";
+import { isSocketPath, socketMessage } from "./socket-path.js";
 import { makeFolder } from "./state/directory.js";
 import type { OpenTelemetry } from "./telemetry/open.js";
 
@@ -31,9 +32,6 @@ export interface Operator {
 const extension = ".sock";
 /** Sockets that this process opened; as a rule one. */
 let opened = 0;
-
-/** Longest path of a socket that every system takes, bytes. */
-const longestPath = 103;
 
 /**
  * Opens them. A socket that can't be opened is said in the log, and nothing more.
@@ -79,7 +77,8 @@ async function openSocket(
   plugins: readonly FastifyPluginAsync[],
 ): Promise<Operator | undefined> {
   const path = join(folder, `${process.pid}${opened === 0 ? "" : `-${opened + 1}`}${extension}`);
-  if (process.platform === "win32" || Buffer.byteLength(path) > longestPath) return undefined;
+  if (process.platform === "win32") return undefined;
+  if (!isSocketPath(path)) throw Object.assign(new Error(socketMessage), { code: "ENAMETOOLONG" });
   // Nobody else comes in, whatever the mask for new files.
   makeFolder(folder);
   await sweep(folder);

@@ -1,4 +1,6 @@
 /** Why an address can't be listened on, in one line. */
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 
 const reasons: Readonly<Record<string, string>> = {
   EADDRINUSE: "another program uses this address",
@@ -7,8 +9,12 @@ const reasons: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: "this machine has no such address",
   ENOTFOUND: "there is no such host name",
   EAI_AGAIN: "the host name can't be looked up",
-  ENOENT: "the socket's folder does not exist",
 };
+
+/** A folder that is missing is EACCES, too: libuv makes it so, as Windows has it. */
+const socketReasons = (path: string): Readonly<Record<string, string>> => ({
+  EACCES: existsSync(dirname(path)) ? "not permitted" : "the socket's folder does not exist",
+});
 
 /** The line for an error of `listen`, or `undefined` if it is another error. */
 export function listenError(error: unknown): string | undefined {
@@ -21,7 +27,9 @@ export function listenError(error: unknown): string | undefined {
     return undefined;
   }
   const host = address ?? hostname ?? "";
-  const where =
-    port === undefined || port < 0 ? host : `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  if (port === undefined || port < 0) {
+    return `can't listen on ${host}: ${socketReasons(host)[code] ?? reasons[code] ?? message}`;
+  }
+  const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   return `can't listen on ${where}: ${reasons[code] ?? message}`;
 }

@@ -5,6 +5,7 @@ import { gpuKinds } from "../backends/llama/schema.js";
 import { listenMessage, parseListen, size } from "../config/quantities.js";
 import { logLevels } from "../core/log.js";
 import type { Classifier } from "../node.js";
+import { isSocketPath, socketMessage } from "../socket-path.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger } from "./logger.js";
@@ -72,6 +73,9 @@ port callers need a bearer token, and any will do.`,
     if (models.length === 0) throw new UsageError("node needs at least one --model PATH");
     const listen = parseListen(given.text("listen") ?? "127.0.0.1:8081");
     if (!listen) throw new UsageError(`--listen ${listenMessage}`);
+    if ("path" in listen && !isSocketPath(listen.path)) {
+      throw new UsageError(`--listen ${socketMessage}`);
+    }
     const settings = {
       models,
       listen,

@@ -1,10 +1,12 @@
 /** `lintel top`: what a running gateway does now. */
 import { request } from "node:http";
+import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { loadConfig } from "../config/load.js";
 import { socketsFolder } from "../config/telemetry.js";
 import { parseJson } from "../core/json.js";
 import { socketsIn } from "../operator.js";
+import { isSocketPath, socketMessage } from "../socket-path.js";
 import type { Status } from "../telemetry/status.js";
 import { type Command, configOptions, type Given, UsageError } from "./command.js";
 import { out, say } from "./output.js";
@@ -46,9 +48,18 @@ and this user over a Unix socket in the state folder; telemetry.top: false close
 /** The socket to ask; `undefined`, and said why, if there is none or are several. */
 async function socketOf(given: Given): Promise<string | undefined> {
   const named = given.text("socket");
-  if (named !== undefined) return named.replace(/^unix:/, "");
+  if (named !== undefined) {
+    const path = named.replace(/^unix:/, "");
+    if (!isSocketPath(path)) throw new UsageError(`--socket ${socketMessage}`);
+    return path;
+  }
   const { config } = await loadConfig({ file: given.text("config") });
-  const found = await socketsIn(socketsFolder(config.state.directory));
+  const folder = socketsFolder(config.state.directory);
+  if (!isSocketPath(join(folder, `${process.pid}.sock`))) {
+    say(`lintel: no gateway can have a socket in ${folder}: the path is too long`);
+    return undefined;
+  }
+  const found = await socketsIn(folder);
   const pid = given.text("pid");
   if (pid !== undefined) {
     if (!/^\d+(-\d+)?$/.test(pid)) throw new UsageError("--pid must be a process id");

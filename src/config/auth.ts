@@ -4,7 +4,7 @@ import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
 import { limitsOf, limitsSchema } from "./caller-limits.js";
 import { modelPattern } from "./fields.js";
-import { httpAddress, httpUrl } from "./http-fields.js";
+import { httpAddress, withoutFragment } from "./http-fields.js";
 import { duration, time, wait } from "./quantities.js";
 
 const name = () => z.string().min(1);
@@ -20,9 +20,10 @@ const token = z.strictObject({
   name: name().describe("Who it was issued to; names the caller in logs and limits."),
   hash: z
     .string()
-    .regex(/^sha256:[0-9a-f]{64}$/, {
+    .regex(/^sha256:[0-9a-fA-F]{64}$/, {
       error: 'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml" prints it',
     })
+    .toLowerCase()
     .describe("Hash of the token; the token itself is never stored."),
   models: models(),
   limits: limitsSchema.optional().describe("Limits of this caller."),
@@ -58,7 +59,8 @@ const oidc = z.strictObject({
     .union([name(), z.array(name()).min(1)], { error: "must be a text or a list of texts" })
     .transform((value) => (Array.isArray(value) ? value : [value]))
     .describe("What its tokens must have in aud: one of these."),
-  jwks_url: httpUrl
+  jwks_url: httpAddress()
+    .check(withoutFragment)
     .optional()
     .describe("Address of its keys. Default: what its discovery document says."),
   algorithms: z

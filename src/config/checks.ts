@@ -1,6 +1,8 @@
 /** Mistakes that no field shows alone: names that must be unique or refer to others, files, order. */
+import { resolve } from "node:path";
 import { fits } from "../core/pattern.js";
 import { nameOver } from "../core/routing/names.js";
+import { isSocketPath, socketMessage } from "../socket-path.js";
 import { readCertificates } from "./certificates.js";
 import { checkDefaults } from "./default-checks.js";
 import { checkModels } from "./model-checks.js";
@@ -29,6 +31,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...duplicates(list(fields(config.limits).models), ["limits", "models"], "model"),
     ...duplicates(list(config.prices), ["prices"], "model"),
     ...checkListen(config.listen),
+    ...checkSockets(config, directory),
     ...checkAuth(fields(config.auth)),
     ...checkFiles(config, ["tls"], directory),
     ...checkFiles(config, ["state", "redis", "tls"], directory),
@@ -100,12 +103,31 @@ function checkListen(listen: unknown): Finding[] {
   });
 }
 
+/** Paths of sockets that the system would cut off without a word. */
+function checkSockets({ listen, telemetry }: Fields, directory: string): Finding[] {
+  const { prometheus } = fields(telemetry);
+  const metrics = fields(prometheus).listen;
+  const named: readonly (readonly [Path, unknown])[] = [
+    ...(Array.isArray(listen)
+      ? listen.map((each, i) => [["listen", i], each] as const)
+      : [[["listen"], listen] as const]),
+    [["telemetry", "prometheus", "listen"], metrics],
+  ];
+  return named.flatMap(([path, text]) => {
+    const address = typeof text === "string" ? parseListen(text) : undefined;
+    if (!address || !("path" in address) || isSocketPath(resolve(directory, address.path))) {
+      return [];
+    }
+    return [{ path, message: socketMessage }];
+  });
+}
+
 function checkAuth(auth: Fields): Finding[] {
   const tokens = list(auth.tokens);
   const issuers = list(auth.oidc);
   return [
     ...duplicates(tokens, ["auth", "tokens"], "name"),
-    ...duplicates(tokens, ["auth", "tokens"], "hash"),
+    ...duplicates(tokens.map(lowerHash), ["auth", "tokens"], "hash"),
     ...duplicates(issuers, ["auth", "oidc"], "name"),
     ...duplicates(issuers, ["auth", "oidc"], "issuer"),
     ...tokens.flatMap((token, i) => {
@@ -116,6 +138,9 @@ function checkAuth(auth: Fields): Finding[] {
     }),
   ];
 }
+
+const lowerHash = (token: Fields): Fields =>
+  typeof token.hash === "string" ? { ...token, hash: token.hash.toLowerCase() } : token;
 
 /** Files of certificates that can't be used. */
 function checkFiles(config: Fields, at: readonly string[], directory: string): Finding[] {

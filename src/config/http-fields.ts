@@ -19,6 +19,11 @@ export const withoutQuery = z.refine<string>((text) => !/[?#]/.test(text), {
   error: "must have no query and no fragment",
 });
 
+/** None of an address that is asked as it stands: it would not be sent. */
+export const withoutFragment = z.refine<string>((text) => !text.includes("#"), {
+  error: "must have no fragment",
+});
+
 /**
  * Address of a server that is asked.
  * @param instead fields that user and password belong to

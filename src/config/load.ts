@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { keepSecret } from "../core/secrets.js";
+import { isSocketPath, socketMessage } from "../socket-path.js";
 import type { Parsed } from "./parse.js";
 import { ConfigError, type Problem } from "./problems.js";
 import {
@@ -125,9 +126,13 @@ const absoluteAddress = (address: ListenAddress, directory: string): ListenAddre
   "path" in address ? { path: resolve(directory, address.path) } : address;
 
 function listenOption(text: string, cwd: string, problems: Problem[]): ListenAddress | undefined {
-  const address = parseListen(text);
+  const parsed = parseListen(text);
+  const address = parsed && absoluteAddress(parsed, cwd);
   if (!address) problems.push({ source: "--listen", field: "", message: listenMessage });
-  return address && absoluteAddress(address, cwd);
+  else if ("path" in address && !isSocketPath(address.path)) {
+    problems.push({ source: "--listen", field: "", message: socketMessage });
+  }
+  return address;
 }
 
 /** `HOST` and `PORT`, as many platforms set them, stand for one address in place of all. */

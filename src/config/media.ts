@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { path } from "./fields.js";
 import { httpUrl } from "./http-fields.js";
-import { duration, size } from "./quantities.js";
+import { period, size } from "./quantities.js";
 
 const s3 = z
   .strictObject({
@@ -60,9 +60,13 @@ export const mediaSchema = z
       .describe("Whether images are kept in a folder of this machine, or in a bucket."),
     directory: path()
       .optional()
-      .describe("Folder for generated images. Default: lintel/media in the user's state folder."),
+      .describe(
+        "Folder for generated images, nothing else. Default: lintel/media in $XDG_STATE_HOME, or in ~/.local/state, wherever state.directory is.",
+      ),
     s3: s3.optional().describe("The bucket, in any store that speaks S3; for store: s3."),
-    ttl: duration().prefault("24h").describe("How long an image is kept."),
+    ttl: period()
+      .prefault("24h")
+      .describe("How long an image is kept; 36500d is for ever, or until max_bytes are full."),
     max_bytes: size()
       .prefault("1GiB")
       .describe(

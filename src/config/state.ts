@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { StateSettings } from "../state/open.js";
 import { path } from "./fields.js";
-import { duration, size, wait } from "./quantities.js";
+import { period, size, wait } from "./quantities.js";
 import { redisSchema } from "./redis.js";
 import type { Config } from "./schema.js";
 
@@ -15,7 +15,7 @@ export const stateSchema = z.strictObject({
   directory: path()
     .optional()
     .describe(
-      "Folder for the database and for usage on its way there. Default: lintel in the user's state folder.",
+      "Folder for the database (lintel.db), usage on its way there (usage), models that are fetched by name (models), and sockets for lintel top (run). Default: lintel in $XDG_STATE_HOME, or in ~/.local/state.",
     ),
   database: z
     .string()
@@ -37,7 +37,9 @@ export const stateSchema = z.strictObject({
 
 export const usageSchema = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether a record of each call is kept."),
-  retention: duration().prefault("90d").describe("How long records are kept."),
+  retention: period()
+    .prefault("90d")
+    .describe("How long records are kept; 36500d is as good as for ever."),
   max_waiting: size()
     .prefault("1GiB")
     .describe("Most room for records that wait on the disk while the database is away."),

@@ -44,7 +44,10 @@ export function readYaml(text: string, environment: Environment): YamlFile {
   };
   const syntax = document.errors.map((error) => ({
     position: at(error.pos[0]),
-    message: withHint(error.message, text, error.pos[0]),
+    message:
+      error.code === "MULTIPLE_DOCS"
+        ? "another document begins here: a file has one only"
+        : withHint(error.message, text, error.pos[0]),
   }));
   const references: Finding[] = [];
   const fromEnvironment = new Set<string>();

@@ -176,6 +176,15 @@ test("an address that is in use is one line and 1", async () => {
   ]);
 });
 
+test("a socket whose folder is missing is told so", async () => {
+  const cwd = folder({ "lintel.yaml": "backends: []\n" });
+  const { code, stderr } = await run(["--listen", "unix:none/a.sock"], cwd);
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    `lintel: can't listen on ${join(cwd, "none", "a.sock")}: the socket's folder does not exist`,
+  );
+});
+
 test("a folder for images that can't be written to is one line and 1", async () => {
   const cwd = folder({
     "lintel.yaml": "backends: []\nlisten: 127.0.0.1:0\nmedia: { directory: lintel.yaml/x }\n",

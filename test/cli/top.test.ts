@@ -178,3 +178,22 @@ test("a model's name can't steer the terminal", () => {
   expect(text).toContain("2 retries denied");
   expect(text).toContain("Stores away: limits");
 });
+
+test("where the state folder's path is too long for sockets, gateway and command say so", async () => {
+  const state = "s".repeat(100);
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:0\nbackends: []\nstate: { directory: ${state} }\n`,
+  });
+  const lintel = run0(cwd);
+  await lintel.saying(/"code":"ENAMETOOLONG".*no socket for lintel top/);
+  const { code, stderr } = await run(["top", "--once"], cwd);
+  expect([code, stderr]).toEqual([
+    1,
+    `lintel: no gateway can have a socket in ${join(cwd, state, "run")}: the path is too long\n`,
+  ]);
+  const named = await runHere(["top", "--socket", `/${state}/${state}`]);
+  expect(named).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--socket must lead to"),
+  });
+});

@@ -125,6 +125,8 @@ test.each<[string, string[]]>([
     ],
   ],
   ["idempotency: { ttl: 0 }\n", ["lintel.yaml:1:21: idempotency.ttl: must be longer than 0"]],
+  ["usage: { retention: 0 }\n", ["lintel.yaml:1:21: usage.retention: must be longer than 0"]],
+  ["media: { ttl: 0s }\n", ["lintel.yaml:1:15: media.ttl: must be longer than 0"]],
   ["idempotency: { ttl: soon }\n", ["lintel.yaml:1:21: idempotency.ttl: must be a duration"]],
 ])("%j is a mistake", (text, expected) => {
   const found = mistakes(text);

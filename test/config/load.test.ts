@@ -70,6 +70,10 @@ test("mistakes in the environment and in options come with those of the file", a
       { source: "environment", field: "PORT" },
     ],
   });
+  const long = [`unix:${"a".repeat(100)}`];
+  await expect(loadConfig({ cwd: folder(), env: {}, listen: long })).rejects.toMatchObject({
+    problems: [{ source: "--listen", message: expect.stringContaining("at most 103 bytes") }],
+  });
   await expect(loadConfig({ cwd: folder(), env, listen: ["here"] })).rejects.toMatchObject({
     problems: [{ source: "--listen" }],
   });

@@ -16,6 +16,28 @@ describe("mistakes", () => {
       ],
     ],
     ["a key twice", "listen: 1\nlisten: 2\n", ["lintel.yaml:2:1: Map keys must be unique"]],
+    [
+      "two documents",
+      "listen: 1\n---\nlisten: 2\n",
+      ["lintel.yaml:2:1: another document begins here: a file has one only"],
+    ],
+    [
+      "sockets whose whole path no system takes",
+      `listen: unix:run/${"a".repeat(88)}\ntelemetry: { prometheus: { listen: "unix:/${"b".repeat(103)}" } }\nbackends: [{ type: node, name: a, address: "unix:/${"c".repeat(103)}" }]\n`,
+      [
+        "lintel.yaml:1:9: listen: must lead to a socket whose whole path has at most 103 bytes",
+        "lintel.yaml:2:36: telemetry.prometheus.listen: must lead to a socket whose whole path has at most 103 bytes",
+        "lintel.yaml:3:44: backends[0].address: must lead to a socket whose whole path has at most 103 bytes",
+      ],
+    ],
+    [
+      "a fragment in the address of keys, and a hash twice in other letters",
+      `auth:\n  tokens:\n    - { name: a, hash: "${hash}" }\n    - { name: b, hash: "${hash.replace(/ab/g, "AB")}" }\n  oidc: [{ name: c, issuer: "https://a", audience: l, jwks_url: "https://a/keys?p=1#x" }]\n`,
+      [
+        "lintel.yaml:4:24: auth.tokens[1].hash: is the same as that of auth.tokens[0]; must be unique",
+        "lintel.yaml:5:65: auth.oidc[0].jwks_url: must have no fragment",
+      ],
+    ],
     ["not a mapping", "- a\n", ["lintel.yaml:1:1: must be a mapping, not a list"]],
     [
       "an unknown key",

@@ -25,7 +25,7 @@ export function connectionTo(address: string): Connection {
 }
 
 /** The path in a `unix:` address. */
-function socketPathOf(address: string): string {
+export function socketPathOf(address: string): string {
   const path = address.slice("unix:".length);
   return path.startsWith("//") ? fileURLToPath(`file:${path}`) : path;
 }

@@ -2,8 +2,9 @@
 import { z } from "zod";
 import { headerValue, withoutUser } from "../../config/http-fields.js";
 import { longestWait } from "../../config/quantities.js";
+import { isSocketPath, socketMessage } from "../../socket-path.js";
 import { backendName, modelEntries } from "../fields.js";
-import { addressPattern, isAddress } from "./address.js";
+import { addressPattern, isAddress, socketPathOf } from "./address.js";
 
 const addressMessage = "must be http://host:port, https://host or unix:/path";
 
@@ -15,6 +16,9 @@ export const nodeSchema = z.strictObject({
     .string()
     .regex(addressPattern, { error: addressMessage, abort: true })
     .refine(isAddress, { error: addressMessage, abort: true })
+    .refine((text) => !text.startsWith("unix:") || isSocketPath(socketPathOf(text)), {
+      error: socketMessage,
+    })
     .check(withoutUser("token"))
     .describe("Where the node listens: http://host:port, https://host, or unix:/path."),
   token: headerValue()
