@@ -93,8 +93,11 @@ export function readArguments(
   const [operand = "", extra] = words;
   const unexpected = command.operand === undefined ? words[0] : extra;
   if (unexpected !== undefined) throw new UsageError(`unexpected argument "${unexpected}"`);
-  if (operand === "" && command.operand !== undefined && !command.operand.startsWith("[")) {
-    throw new UsageError(`${name} needs ${command.operand}`);
+  // One that may be left out is still not empty where it is given: a variable was, perhaps.
+  if (operand === "" && command.operand !== undefined) {
+    const optional = command.operand.startsWith("[");
+    if (!optional) throw new UsageError(`${name} needs ${command.operand}`);
+    if (words.length > 0) throw new UsageError(`${name}: ${command.operand.slice(1, -1)} is empty`);
   }
   return {
     operand,

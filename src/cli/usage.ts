@@ -57,7 +57,8 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
 
 function groupsOf(given: Given): Group[] {
   const words = (given.text("by") ?? "token,model").split(",").map((word) => word.trim());
-  return words.map((word) => {
+  return words.map((word, i) => {
+    if (words.indexOf(word) < i) throw new UsageError(`--by: "${word}" is there twice`);
     const known = groups.find((group) => group === word);
     if (known) return known;
     const hint = didYouMean(word, groups) || `; there are: ${groups.join(", ")}`;

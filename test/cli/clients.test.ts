@@ -101,6 +101,12 @@ describe("lintel chat", () => {
     expect(ended.stderr).toMatch(/^lintel: .*temperature/);
   });
 
+  test("an empty message is used wrongly, and no conversation", async () => {
+    const ended = await runHere(["chat", "", ...at]);
+    expect(ended).toMatchObject({ code: 2, stdout: "" });
+    expect(ended.stderr).toContain("chat: MESSAGE is empty");
+  });
+
   test("nobody at the address", async () => {
     const ended = await runHere(["chat", "Hi", "--server", "http://127.0.0.1:9"]);
     expect(ended).toMatchObject({

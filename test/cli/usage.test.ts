@@ -123,3 +123,8 @@ test("nothing that callers or servers named steers the terminal; JSON has it as 
   expect(csv.stdout).toMatch(/\r\nm +=1\+1,1,0,.*\n$/);
   expect(JSON.parse(json.stdout)).toMatchObject([{ model }]);
 });
+
+test("a group that is there twice is used wrongly", async () => {
+  const { code, stderr } = await runHere(["usage", "--by", "token, token"]);
+  expect([code, stderr.split("\n", 1)[0]]).toEqual([2, 'lintel: --by: "token" is there twice']);
+});
