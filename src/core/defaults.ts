@@ -21,6 +21,25 @@ export const imageDefaults = {
   numImagesPerPrompt: 1,
 } as const satisfies Partial<TextToImageRequest>;
 
+/** Sides of an image, pixels; absent: not said. */
+type Size = Pick<TextToImageRequest, "width" | "height">;
+
+/**
+ * Whether a request asks for a size. A size is one thing: a side at its default is asked for
+ * where the other is not at its own, as in 1024x1024.
+ */
+export function asksForSize({ width, height }: Size): boolean {
+  const { width: usual, height: tall } = imageDefaults;
+  return (width ?? usual) !== usual || (height ?? tall) !== tall;
+}
+
+/** Whether a field is a side of the image. */
+export const isSide = ({ name }: DescField): boolean => name === "width" || name === "height";
+
+/** Whether a field is a side of a size that its message asks for: then it is set, also at its default. */
+export const isOfAskedSize = (field: DescField, message: object): boolean =>
+  isSide(field) && asksForSize(message as Size);
+
 /** The default of a field of either request; `undefined`: it has none. */
 export function defaultOf({ parent, localName }: DescField): unknown {
   const defaults: Readonly<Record<string, unknown>> =

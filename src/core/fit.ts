@@ -6,7 +6,7 @@ import type { DescField } from "@bufbuild/protobuf";
 import { type LLMRequest, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { type TextToImageRequest, TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import { chatDefaults, impliedBy } from "./defaults.js";
+import { asksForSize, chatDefaults, impliedBy, isSide } from "./defaults.js";
 import { invalidFields, LintelError } from "./errors.js";
 import { multipleOf } from "./rules.js";
 import type { Bound, Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
@@ -22,6 +22,8 @@ interface Parameter {
   readonly key: string;
   /** The contract's default; `undefined` where not set means just that. */
   readonly fallback: unknown;
+  /** Whether it is a side of the image, which counts as set with the other one. */
+  readonly isSide: boolean;
   /** Whether it changes what the caller gets; else it only tunes. */
   readonly changes: boolean;
   /** What its values are multiples of; absent: of nothing. */
@@ -47,6 +49,7 @@ function parametersOf(fields: readonly DescField[]): Parameter[] {
       name: field.name,
       key: field.localName,
       fallback: impliedBy(field),
+      isSide: isSide(field),
       // A chat's seed is a wish everywhere; a picture's seed is the picture.
       changes:
         changing.has(field.name) && !(field.name === "seed" && field.parent === LLMRequestSchema),
@@ -165,10 +168,11 @@ export function fitRequest<R extends Request>(
   const chat = request.$typeName === "lintel.v1.LLMRequest";
   const { unset, parameters } = planOf(model, settings, bounds, chat);
   const fitted: Values = chat ? copyChat(request, model.id) : copyImage(request, model.id);
+  const sized = !chat && asksForSize(request);
   for (const parameter of parameters) {
-    const { key, fallback, supported } = parameter;
+    const { key, fallback, isSide, supported } = parameter;
     const value = fitted[key];
-    if (isSet(value, fallback)) {
+    if (isSet(value, sized && isSide ? undefined : fallback)) {
       if (supported) continue;
       refuseOrWarn(parameter, settings?.unsupported ?? "default", warnings);
     }

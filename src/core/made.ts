@@ -1,14 +1,14 @@
 /** Holds what a model made against what the caller asked for: servers change sizes and seeds without a word. */
 import type { Media } from "../../gen/lintel/v1/image_pb.js";
 import type { Call } from "./call.js";
-import { imageDefaults } from "./defaults.js";
+import { asksForSize } from "./defaults.js";
 import { LintelError } from "./errors.js";
 import { noSeed } from "./image-events.js";
 import { answering } from "./routing/target.js";
 import { isSeed } from "./seeds.js";
 
 /**
- * Checks an image. A side at the contract's default counts as not set, and then
+ * Checks an image. A size at the contract's default counts as not set, and then
  * the model's own may be another.
  * @param seed the one that the image should have; absent: the caller asked for none
  * @throws LintelError `unsupported_parameter` that names what is not as asked, but
@@ -23,15 +23,15 @@ export function checkMade(
   if (used !== noSeed && !isSeed(used)) {
     throw new LintelError("upstream_failed", "the model server answered with a seed that is none");
   }
-  const { width, height } = call.request;
+  const { width, height } = asksForSize(call.request) ? call.request : {};
   const made = sizeOf(data);
   const supports = answering(call)?.supports ?? [];
-  for (const [name, asked, is, fallback] of [
-    ["width", width, made?.width, imageDefaults.width],
-    ["height", height, made?.height, imageDefaults.height],
+  for (const [name, asked, is] of [
+    ["width", width, made?.width],
+    ["height", height, made?.height],
   ] as const) {
     // What the model does not support was refused, or ignored with a warning.
-    if (asked === undefined || asked === fallback || !supports.includes(name)) continue;
+    if (asked === undefined || !supports.includes(name)) continue;
     if (made === undefined || asked === is) continue;
     refuse(call, name, `the model server made ${made.width}x${made.height}`);
   }

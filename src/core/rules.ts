@@ -14,7 +14,7 @@ import {
 } from "@bufbuild/protobuf";
 import { type FieldRules, field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
 import { multiple_of } from "../../gen/lintel/v1/rules_pb.js";
-import { defaultOf } from "./defaults.js";
+import { defaultOf, isOfAskedSize } from "./defaults.js";
 import type { Violation } from "./errors.js";
 import { describeRange, type Range } from "./range.js";
 import type { Bound, Bounds } from "./settings.js";
@@ -55,7 +55,8 @@ function compileField(field: DescField, bounds: Bounds): Check | undefined {
       return;
     }
     const wrong = check?.(value);
-    if (wrong && value !== unset) into.push({ field: path + field.name, message: wrong });
+    if (wrong && (value !== unset || isOfAskedSize(field, message)))
+      into.push({ field: path + field.name, message: wrong });
   };
 }
 

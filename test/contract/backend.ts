@@ -55,6 +55,7 @@ const chats: Record<string, Handle<"chat">> = {
 const images: Record<string, Handle<"streamTextToImage">> = {
   "image-1": paints(),
   fixed: paints(),
+  small: paints(),
   // biome-ignore lint/correctness/useYield: fails before it has anything to yield
   "no-brush": async function* () {
     throw new LintelError("upstream_failed", "the model server failed (status 500)");
@@ -65,6 +66,7 @@ const special: Record<string, Partial<Model>> = {
   short: { maxTokens: 100 },
   plain: { supports: ["max_tokens"] },
   fixed: { supports: ["seed"] },
+  small: { defaults: { width: 128, height: 64 } },
 };
 
 /** Serves every model of the table. */

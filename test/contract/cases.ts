@@ -16,6 +16,8 @@ export interface ChatOutcome {
 /** What comes of an image request. */
 export interface ImageOutcome {
   readonly seeds?: readonly number[];
+  /** Of each image, as `WIDTHxHEIGHT`. */
+  readonly sizes?: readonly string[];
   readonly nsfw?: readonly boolean[];
   readonly warning?: string;
   readonly error?: Failure;
@@ -273,6 +275,26 @@ export const imageCases: readonly Case<ImageOutcome>[] = [
     name: "loras that are no object",
     request: { ...picture, loras: "[1]" },
     expected: failed("invalid_value", "loras"),
+  },
+  {
+    name: "no size, of a model with one of its own",
+    request: { ...picture, model_id: "small" },
+    expected: { sizes: ["128x64"] },
+  },
+  {
+    name: "the contract's size, of a model with one of its own",
+    request: { ...picture, model_id: "small", width: 1024, height: 576 },
+    expected: { sizes: ["128x64"] },
+  },
+  {
+    name: "one side, of a model with a size of its own",
+    request: { ...picture, model_id: "small", height: 72 },
+    expected: { sizes: ["128x72"] },
+  },
+  {
+    name: "a size with one side as in the contract's",
+    request: { ...picture, model_id: "small", width: 1024, height: 64 },
+    expected: { sizes: ["1024x64"] },
   },
   {
     name: "a size that the model does not support",

@@ -2,13 +2,18 @@
 import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { ConnectError, createClient } from "@connectrpc/connect";
 import { createParser } from "eventsource-parser";
+import { PNG } from "pngjs";
 import {
   BadRequestSchema,
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
 import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
-import { TextToImageRequestSchema, TextToImageService } from "../../gen/lintel/v1/image_pb.js";
+import {
+  type Media,
+  TextToImageRequestSchema,
+  TextToImageService,
+} from "../../gen/lintel/v1/image_pb.js";
 import { type ErrorCode, errorTable } from "../../src/core/errors.js";
 import type { Case, ChatOutcome, Failure, ImageOutcome } from "./cases.js";
 import { connect, grpc, grpcWeb, type TransportOf } from "./transports.js";
@@ -183,15 +188,48 @@ const chatOverRpc =
     }
   };
 
+/** What the PNG at an address says of itself. */
+async function sizeAt(url: string): Promise<string> {
+  const { width, height } = PNG.sync.read(Buffer.from(await (await fetch(url)).arrayBuffer()));
+  return `${width}x${height}`;
+}
+
+/** What pictures look like, in the table's terms. */
+async function looksOf(images: readonly Pick<Media, "url" | "seed" | "nsfw">[]) {
+  return {
+    seeds: images.map((m) => m.seed),
+    nsfw: images.map((m) => m.nsfw),
+    sizes: await Promise.all(images.map((m) => sizeAt(m.url))),
+  };
+}
+
 const imageOverJson: Driver["image"] = async (base, { request, token }) => {
   const response = await post(base, "/text-to-image", request, token);
   const json: Json = await response.json();
   if (!response.ok) return failureOf(json, response);
-  return {
-    seeds: json.images.map((m: Json) => m.seed),
-    nsfw: json.images.map((m: Json) => m.nsfw),
-    warning: warningOf(json.warnings),
-  };
+  return { ...(await looksOf(json.images)), warning: warningOf(json.warnings) };
+};
+
+const openaiNames: Readonly<Record<string, string>> = {
+  model_id: "model",
+  num_images_per_prompt: "n",
+};
+
+/** A request as OpenAI's clients write it. */
+function asOpenAI({ width, height, ...rest }: Record<string, unknown>): Record<string, unknown> {
+  const size = width && height ? { size: `${width}x${height}` } : { width, height };
+  const renamed = Object.entries(rest).map(([name, value]) => [openaiNames[name] ?? name, value]);
+  return { ...Object.fromEntries(renamed), ...size };
+}
+
+const imageOverOpenAI: Driver["image"] = async (base, { request, token }) => {
+  const response = await post(base, "/v1/images/generations", asOpenAI(request), token);
+  const json: Json = await response.json();
+  if (response.ok) return { ...(await looksOf(json.data)), warning: warningOf(json.warnings) };
+  const { error } = failureOf(json, response);
+  const ours = (field: string) =>
+    Object.keys(openaiNames).find((name) => openaiNames[name] === field) ?? field;
+  return { error: { ...error, ...(error.fields && { fields: error.fields.map(ours) }) } };
 };
 
 const imageOverSse: Driver["image"] = async (base, { request, token }) => {
@@ -199,11 +237,7 @@ const imageOverSse: Driver["image"] = async (base, { request, token }) => {
   if (!response.ok) return failureOf(await response.json(), response);
   const done = (await events(response)).at(-1);
   if (done.type !== "done") return failureOf(done);
-  return {
-    seeds: done.images.map((m: Json) => m.seed),
-    nsfw: done.images.map((m: Json) => m.nsfw),
-    warning: warningOf(done.warnings),
-  };
+  return { ...(await looksOf(done.images)), warning: warningOf(done.warnings) };
 };
 
 const imageRequest = (request: object) =>
@@ -217,11 +251,7 @@ const imageOverRpc =
         imageRequest(request),
         { headers: authorization(token) },
       );
-      return {
-        seeds: answer.images.map((m) => m.seed),
-        nsfw: answer.images.map((m) => m.nsfw),
-        warning: warningOf(answer.warnings),
-      };
+      return { ...(await looksOf(answer.images)), warning: warningOf(answer.warnings) };
     } catch (thrown) {
       return failureOfRpc(thrown);
     }
@@ -230,21 +260,17 @@ const imageOverRpc =
 const imageStreamOverRpc =
   (transport: TransportOf): Driver["image"] =>
   async (base, { request, token }) => {
-    const seeds: number[] = [];
-    const nsfw: boolean[] = [];
+    const images: Media[] = [];
     let warning: string | undefined;
     try {
       for await (const { event: e } of createClient(
         TextToImageService,
         transport(base),
       ).streamTextToImage(imageRequest(request), { headers: authorization(token) })) {
-        if (e.case === "image" && e.value.media) {
-          seeds.push(e.value.media.seed);
-          nsfw.push(e.value.media.nsfw);
-        }
+        if (e.case === "image" && e.value.media) images.push(e.value.media);
         if (e.case === "done") warning = warningOf(e.value.warnings);
       }
-      return { seeds, nsfw, warning };
+      return { ...(await looksOf(images)), warning };
     } catch (thrown) {
       return failureOfRpc(thrown);
     }
@@ -267,7 +293,12 @@ const streaming = (name: string, transport: TransportOf): Driver => ({
 export const drivers: readonly Driver[] = [
   { name: "REST JSON", streams: false, chat: chatOverJson("/llm"), image: imageOverJson },
   { name: "REST SSE", streams: true, chat: chatOverSse("/llm", {}), image: imageOverSse },
-  { name: "OpenAI JSON", streams: false, chat: chatOverJson("/v1/chat/completions") },
+  {
+    name: "OpenAI JSON",
+    streams: false,
+    chat: chatOverJson("/v1/chat/completions"),
+    image: imageOverOpenAI,
+  },
   {
     name: "OpenAI SSE",
     streams: true,

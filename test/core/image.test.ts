@@ -169,6 +169,27 @@ describe("decisions 2: defaults", () => {
       expect(backend.asked[0]).toMatchObject({ ...asked, ...steps });
     }
   });
+  it("of a size hold for both of its sides, or for the one that is not said", async () => {
+    const small = imageModel("image-1", { defaults: { width: 512, height: 512 } });
+    for (const [said, size] of [
+      [{}, [512, 512]],
+      [{ width: 1024, height: 576 }, [512, 512]],
+      [{ width: 1024 }, [512, 512]],
+      [{ height: 576 }, [512, 512]],
+      [{ width: 1024, height: 1024 }, [1024, 1024]],
+      [{ width: 576, height: 576 }, [576, 576]],
+      [{ width: 256 }, [256, 512]],
+    ] as const) {
+      const backend = painter(small);
+      await run(coreOf([backend]), "textToImage", { prompt: "a", ...said });
+      expect(backend.asked).toMatchObject([{ width: size[0], height: size[1] }]);
+    }
+    const core = coreOf([painter()], { bounds: { width: { max: 768 } } });
+    await run(core, "textToImage", { prompt: "a", width: 1024, height: 576 });
+    await expect(
+      run(core, "textToImage", { prompt: "a", width: 1024, height: 512 }),
+    ).rejects.toMatchObject({ code: "invalid_fields", violations: [{ field: "width" }] });
+  });
 });
 
 describe("decisions 2: loras", () => {
@@ -250,6 +271,7 @@ describe("decisions 2: a parameter that the model does not support", () => {
       [{ width: 512 }, "width", "width: the model server made 64x72"],
       [{ height: 512 }, "height", "height: the model server made 64x72"],
       [{ width: 64, height: 512 }, "height", "height: the model server made 64x72"],
+      [{ width: 1024, height: 72 }, "width", "width: the model server made 64x72"],
       [{ seed: 5n }, "seed", "seed: the model server used another"],
     ])("is a 400 for who asked: %o", async (asked, param, message) => {
       const request = { prompt: "a", safetyCheck: false, ...asked };
@@ -293,7 +315,13 @@ describe("decisions 2: a parameter that the model does not support", () => {
       expect(answer).toMatchObject({ images: [{ seed: 0 }], warnings });
     });
     it("is told truly to who did not ask", async () => {
-      for (const asked of [{}, { width: 1024, height: 576, seed: -1n }, { width: 64 }]) {
+      for (const asked of [
+        {},
+        { width: 1024 },
+        { height: 576 },
+        { width: 1024, height: 576, seed: -1n },
+        { width: 64 },
+      ]) {
         const request = { prompt: "a", safetyCheck: false, ...asked };
         const [answer] = await run(coreOf([odd()]), "textToImage", request);
         expect(answer?.images[0]?.seed).toBe(99);

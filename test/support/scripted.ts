@@ -6,7 +6,7 @@ import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../src/core/backend.js";
 import type { Handle } from "../../src/core/call.js";
 import { deltaChoice, tokenUsage } from "../../src/core/chat-messages.js";
-import { imageDefaults } from "../../src/core/defaults.js";
+import { asksForSize } from "../../src/core/defaults.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import { chatModel, imageModel } from "./models.js";
 
@@ -106,16 +106,12 @@ export function png(seed: number, width = 8, height = 8): Buffer {
   return PNG.sync.write(image);
 }
 
-/** Small, where nobody asked for a size of their own. */
-const sideOf = (asked: number | undefined, fallback: number) =>
-  asked === undefined || asked === fallback ? 8 : asked;
-
 /** Makes images of one colour each, of the size that was asked for, with `steps` progress events for each. */
 export function paints(steps = 2, different: { nsfw?: boolean } = {}): Handle<"streamTextToImage"> {
   return async function* ({ request, signal }) {
     const images = request.numImagesPerPrompt ?? 1;
-    const width = sideOf(request.width, imageDefaults.width);
-    const height = sideOf(request.height, imageDefaults.height);
+    // Small, where nobody asked for a size of their own.
+    const { width = 8, height = 8 } = asksForSize(request) ? request : {};
     for (let index = 0; index < images; index++) {
       for (let step = 1; step <= steps; step++) {
         signal.throwIfAborted();

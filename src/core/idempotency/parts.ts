@@ -4,7 +4,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { Call } from "../call.js";
-import { impliedBy } from "../defaults.js";
+import { impliedBy, isOfAskedSize } from "../defaults.js";
 import { type MethodName, methods, type Output } from "../methods.js";
 
 /** What a repetition tells its caller and the log besides the messages. */
@@ -65,8 +65,8 @@ function withoutDefaults(message: Message, { fields }: DescMessage): Message {
     const value = values[localName];
     // All others are not written where they are zero.
     if (!proto.proto3Optional) continue;
-    if (value === impliedBy(field) || (name === "top_k" && value === 0))
-      values[localName] = undefined;
+    const unset = value === impliedBy(field) && !isOfAskedSize(field, message);
+    if (unset || (name === "top_k" && value === 0)) values[localName] = undefined;
   }
   return values;
 }

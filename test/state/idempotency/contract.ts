@@ -130,6 +130,16 @@ export function idempotencyContract(
       expect(backend.asked).toHaveLength(1);
     });
 
+    it("takes a side at its default for one that is set where the other is", async () => {
+      const { backend, cores } = replicas({ streamTextToImage: paints(2) });
+      const idempotencyKey = newKey();
+      await outcome(cores[0], "textToImage", { ...draw, height: 64 }, { idempotencyKey });
+      const other = { ...draw, width: 1024, height: 64 };
+      const { error } = await outcome(cores[1], "textToImage", other, { idempotencyKey });
+      expect(error).toMatchObject({ code: "invalid_value", param: "idempotency-key" });
+      expect(backend.asked).toHaveLength(1);
+    });
+
     it("takes a field that equals its default for one that is not set", async () => {
       const { backend, cores } = replicas({ chat: says("a"), streamTextToImage: paints(2) });
       const sameChats = [
