@@ -33,6 +33,10 @@ const chats: Record<string, Handle<"chat">> = {
     yield [piece("🌍")];
     yield [piece("", "stop", [7, 3])];
   },
+  warned: async function* () {
+    yield [piece("warned")];
+    yield [{ ...piece("", "stop", [1, 1]), warnings: ["the server said so at the end"] }];
+  },
   short: ends("cut", "length", [1, 1]),
   uncounted: ends("hi", "stop"),
   plain: ends("plain", "stop", [1, 1]),

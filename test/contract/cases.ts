@@ -87,6 +87,11 @@ export const chatCases: readonly Case<ChatOutcome>[] = [
     expected: { text: "hi", finishReason: "stop", totalTokens: 7 },
   },
   {
+    name: "a warning that comes at the end",
+    request: { ...hello, model: "warned" },
+    expected: { text: "warned", finishReason: "stop", warning: "said so at the end" },
+  },
+  {
     name: "a parameter that only tunes, unsupported",
     request: { ...hello, model: "plain", top_k: 5 },
     expected: { text: "plain", finishReason: "stop", warning: "top_k" },

@@ -23,6 +23,8 @@ export interface Driver {
   readonly name: string;
   /** Whether answers come in pieces, so that what came before a failure is seen. */
   readonly streams: boolean;
+  /** Whether its answers tell no token counts. */
+  readonly uncounted?: boolean;
   chat?(base: string, row: Case<ChatOutcome>): Promise<ChatOutcome>;
   image?(base: string, row: Case<ImageOutcome>): Promise<ImageOutcome>;
 }
@@ -74,8 +76,7 @@ function failureOf(json: Json, response?: Response): { error: Failure } {
   };
 }
 
-const warningOf = (warnings: readonly string[] | undefined, header?: string | null) =>
-  (warnings ?? []).join("; ") || header || undefined;
+const warningOf = (warnings: readonly string[] = []) => warnings.join("; ") || undefined;
 
 async function events(response: Response): Promise<Json[]> {
   const all: string[] = [];
@@ -96,12 +97,12 @@ const chatOverJson =
       finishReason: json.choices[0].finish_reason,
       totalTokens: json.usage.total_tokens,
       model: json.model,
-      warning: warningOf(json.warnings, response.headers.get("x-lintel-warnings")),
+      warning: warningOf(json.warnings),
     };
   };
 
 const chatOverSse =
-  (path: string, more: object): Driver["chat"] =>
+  (path: string, more: object, counted = true): Driver["chat"] =>
   async (base, { request, token }) => {
     const response = await post(base, path, { ...request, stream: true, ...more }, token);
     if (!response.ok) return failureOf(await response.json(), response);
@@ -115,9 +116,9 @@ const chatOverSse =
         .map((c) => c.choices[0]?.finish_reason)
         .filter(Boolean)
         .at(-1),
-      totalTokens: chunks.at(-1).usage.total_tokens,
+      ...(counted && { totalTokens: chunks.at(-1).usage.total_tokens }),
       model: chunks[0].model,
-      warning: warningOf(chunks.at(-1).warnings, response.headers.get("x-lintel-warnings")),
+      warning: warningOf(chunks.at(-1).warnings),
     };
   };
 
@@ -303,6 +304,12 @@ export const drivers: readonly Driver[] = [
     name: "OpenAI SSE",
     streams: true,
     chat: chatOverSse("/v1/chat/completions", { stream_options: { include_usage: true } }),
+  },
+  {
+    name: "OpenAI SSE without usage",
+    streams: true,
+    uncounted: true,
+    chat: chatOverSse("/v1/chat/completions", {}, false),
   },
   unary("gRPC", grpc),
   streaming("gRPC", grpc),

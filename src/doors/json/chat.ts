@@ -65,6 +65,17 @@ export function chunkEncoder(
 
   const totals = () => `,"usage":${usageText(usage)}`;
   const extra = () => extras(estimated, [...warnings]);
+  /** What the last chunk with a choice says besides. */
+  const ending = () => {
+    switch (form.usage) {
+      case "every":
+        return totals() + extra();
+      case "extra":
+        return middle;
+      case "none":
+        return extras(false, [...warnings]);
+    }
+  };
 
   return {
     messages(batch) {
@@ -82,8 +93,7 @@ export function chunkEncoder(
           continue;
         }
         if (content !== "") events += event(open + delta(content) + between);
-        const more = form.usage === "every" ? totals() + extra() : middle;
-        events += event(open + last(choice.finishReason, more));
+        events += event(open + last(choice.finishReason, ending()));
       }
       return events;
     },
