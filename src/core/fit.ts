@@ -180,6 +180,8 @@ export function fitRequest<R extends Request>(
     if (value !== instead) fitted[key] = instead;
   }
   if (chat) capTokens(fitted, (request as LLMRequest).maxTokens, model, settings);
+  // Also where that is the model's default, which differs from target to target.
+  else if ((fitted.guidanceScale as number) < 1) fitted.negativePrompt = "";
   return fitted as unknown as R;
 }
 

@@ -46,11 +46,10 @@ export interface Prompt {
  * What stands between the bars of a text, without blank parts. By hand: a regular
  * expression for a bar and the blanks around it takes the square of a run of blanks.
  */
-export const promptParts = (text: string): string[] =>
-  text
-    .split("|")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
+export const promptParts = (text: string): string[] => allParts(text).filter((part) => part !== "");
+
+/** The same with blank parts. */
+const allParts = (text: string): string[] => text.split("|").map((part) => part.trim());
 
 /**
  * The prompts of a request, in order.
@@ -60,7 +59,8 @@ export const promptParts = (text: string): string[] =>
  */
 export function promptsOf(request: TextToImageRequest, bar: PromptBar, most: number): Prompt[] {
   const text = request.prompt ?? "";
-  const prompts = promptParts(text);
+  const parts = allParts(text);
+  const prompts = parts.filter((part) => part !== "");
   if (prompts.length === 0) throw invalidValue("prompt", "must not be blank");
   const negativeText = (request.guidanceScale ?? 1) < 1 ? "" : request.negativePrompt;
   if (bar === PromptBar.LITERAL || bar === PromptBar.ENCODERS) {
@@ -71,7 +71,14 @@ export function promptsOf(request: TextToImageRequest, bar: PromptBar, most: num
       { field: "prompt", message: `must have at most ${most} prompts separated by |` },
     ]);
   }
-  const negatives = promptParts(negativeText);
+  const places = allParts(negativeText);
+  // By their places, so that a blank one is of its own prompt and of no other.
+  if (places.length > 1 && places.length === parts.length) {
+    return parts.flatMap((prompt, i) =>
+      prompt === "" ? [] : [{ prompt, negativePrompt: places[i] ?? "" }],
+    );
+  }
+  const negatives = places.filter((part) => part !== "");
   if (negatives.length > 1 && negatives.length !== prompts.length) {
     throw invalidValue(
       "negative_prompt",

@@ -114,6 +114,32 @@ describe("decisions 2: negative_prompt", () => {
       run(core, "textToImage", { prompt: "a|b|c", negativePrompt: "x|y" }),
     ).rejects.toEqual(failure("invalid_value", "negative_prompt"));
   });
+  it.each([
+    ["a|b", "|y", ["", "y"]],
+    ["a|b", "x| ", ["x", ""]],
+    ["a| |c", "x|y|z", ["x", "z"]],
+    ["a| |c", "x|y", ["x", "y"]],
+    ["a|b", "x||y", ["x", "y"]],
+    ["a|b|c", " |y", ["y", "y", "y"]],
+  ])("of %j and %j are paired by their places", async (prompt, negativePrompt, paired) => {
+    const backend = painter();
+    await run(coreOf([backend]), "textToImage", { prompt, negativePrompt });
+    expect(jobs(backend).map((j) => j[1])).toEqual(paired);
+  });
+  it("is ignored where a default of guidance is below 1, the model's or the operator's", async () => {
+    const models = [{ name: "image-1", defaults: { guidance_scale: 0 } }];
+    const asked = { prompt: "a", negativePrompt: "x" };
+    for (const [of, settings] of [
+      [imageModel("image-1"), { models }],
+      [imageModel("image-1", { defaults: { guidance_scale: 0 } }), {}],
+    ] as const) {
+      const backend = painter(of);
+      const core = coreOf([backend], settings);
+      await run(core, "textToImage", asked);
+      await run(core, "textToImage", { ...asked, guidanceScale: 2 });
+      expect(jobs(backend).map((j) => j[1])).toEqual(["", "x"]);
+    }
+  });
 });
 
 describe("decisions 2: seeds", () => {
