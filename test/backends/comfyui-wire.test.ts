@@ -94,6 +94,15 @@ describe("a request", () => {
     });
   });
 
+  it.each(["v1-5-pruned-emaonly", "sd_xl_base_1.0"])(
+    "follows the prompt alone for guidance below 1: %s",
+    async (modelId) => {
+      const { comfy, backend } = await against();
+      for (const guidanceScale of [0, 0.5, 1.5]) await run(backend, { modelId, guidanceScale });
+      expect(comfy.submitted.map((workflow) => workflow["5"]?.inputs.cfg)).toEqual([1, 1, 1.5]);
+    },
+  );
+
   it("fills the workflow for SDXL, which is told the size too", async () => {
     const { comfy, backend } = await against();
     await run(backend, { modelId: "sd_xl_base_1.0" });
@@ -201,6 +210,20 @@ describe("a workflow of one's own", () => {
     expect(sent?.["15"]?.inputs.width).toBe(64);
     expect(sent?.["lora-1"]?.class_type).toBe("LoraLoaderModelOnly");
     expect(sent?.["14"]?.inputs.model).toEqual(["lora-1", 0]);
+  });
+
+  it("gets guidance below 1 as it is, except in inputs called cfg", async () => {
+    const guided = {
+      ...workflow,
+      "18": { class_type: "FluxGuidance", inputs: { guidance: 3.5 } },
+      "19": { class_type: "CFGGuider", inputs: { cfg: 1 } },
+    };
+    const to = { ...map, guidance_scale: ["18.guidance", "19.cfg"] };
+    const models = [{ name: "flux", file: fileWith(guided), map: to }];
+    const { comfy, backend } = await against({ models });
+    await run(backend, { modelId: "flux", guidanceScale: 0 });
+    const [sent] = comfy.submitted;
+    expect([sent?.["18"]?.inputs.guidance, sent?.["19"]?.inputs.cfg]).toEqual([0, 1]);
   });
 
   it("whose map has no place for a seed has none", async () => {

@@ -98,6 +98,14 @@ describe("stable-diffusion.cpp", () => {
     });
   });
 
+  it("follows the prompt alone for guidance below 1", async () => {
+    const draw = drawing("sdcpp/openai-image", read);
+    const { backend, sent } = await against("sdcpp/openai-models", draw);
+    await generate(backend, { modelId: "sd-cpp-local", guidanceScale: 0 });
+    const said = JSON.parse(extra.exec(sent()[0].prompt)?.[2] ?? "");
+    expect(said.sample_params).toEqual({ guidance: { txt_cfg: 1 } });
+  });
+
   it("is found out by the first image where its models are configured", async () => {
     const { server, backend, sent } = await against(
       "sdcpp/openai-models",
@@ -179,6 +187,23 @@ describe("LocalAI", () => {
       });
       expect(sent()[0]).toMatchObject({ prompt: "a cat, a dog, x", seed: 3 });
       expect(warnings).toEqual([expect.stringMatching(/^prompt: \| .* sent as a comma$/)]);
+    },
+  );
+
+  it.each([config, { dialect: "auto" }])(
+    "gets seeds that it does not take for random ones, and callers those they asked for (%j)",
+    async (dialect) => {
+      const { backend, sent } = await against("localai/models", image, dialect);
+      const asked = [0, 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1];
+      const reported: unknown[] = [];
+      for (const seed of asked) {
+        const model = { modelId: "stablediffusion", seed: BigInt(seed) };
+        const { images } = await generate(backend, model);
+        reported.push(images[0]?.seed);
+      }
+      expect(reported).toEqual(asked);
+      const last = 2 ** 31 - 1;
+      expect(sent().map(({ seed }) => seed)).toEqual([last, 1, last, 1, 1]);
     },
   );
 

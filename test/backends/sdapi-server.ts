@@ -132,11 +132,12 @@ export class Webui {
 
   async #images(exchange: Exchange, body: Body): Promise<void> {
     const { answer, info } = template(this.#product === "sdcpp" ? "sdcpp" : "a1111");
-    const seeds = Array.from({ length: body.batch_size }, (_, i) => body.seed + i);
+    const first = this.#product === "sdcpp" ? sdcppSeed(body) : body.seed;
+    const seeds = Array.from({ length: body.batch_size }, (_, i) => first + i);
     const pictures = seeds.map((seed) => pictureOf(body, seed));
     const grids = Array.from({ length: this.grid }, () => paint(16, 16, 0, "grid"));
     info.all_seeds = seeds;
-    info.seed = body.seed;
+    info.seed = first;
     info.index_of_first_image = this.grid;
     // The model that was used, as `modules/processing.py` tells it.
     info.sd_model_name = "v1-5-pruned-emaonly";
@@ -193,9 +194,22 @@ export class Webui {
   }
 }
 
+const extraArgs = /<sd_cpp_extra_args>(.*?)<\/sd_cpp_extra_args>/;
+
+/** stable-diffusion.cpp reads the field as an int, and makes up a seed for a negative one. */
+function sdcppSeed({ seed, prompt }: Body): number {
+  const extra = JSON.parse(extraArgs.exec(prompt)?.[1] ?? "{}");
+  const read = extra.seed ?? seed | 0;
+  return read < 0 ? 1804289383 : read;
+}
+
+/** The prompt that is drawn. */
+export const promptOf = ({ prompt = "" }: Body): string => prompt.replace(extraArgs, "");
+
 /** The picture for a request. */
 export function pictureOf(body: Body, seed: number): Buffer {
-  const { prompt, negative_prompt: negative, cfg_scale: scale, steps, width, height } = body;
+  const { negative_prompt: negative, cfg_scale: scale, steps, width, height } = body;
+  const prompt = promptOf(body);
   const lora = JSON.stringify(body.lora ?? []);
   return paint(width, height, seed, prompt, negative, String(scale), String(steps), lora);
 }

@@ -10,7 +10,7 @@ import { never } from "../support/calls.js";
 import { fixture } from "./fixture.js";
 import { paint } from "./paint.js";
 import { imageRequest } from "./picture.js";
-import { type Product, pictureOf, Webui } from "./sdapi-server.js";
+import { type Product, pictureOf, promptOf, Webui } from "./sdapi-server.js";
 import { type Held, held, type Subject } from "./subject.js";
 import type { Script } from "./upstream.js";
 
@@ -71,7 +71,7 @@ export async function subjectFor(product: Product): Promise<Subject> {
       return smallRequest({ prompt: text, modelId: model?.id ?? "" }) as Input<M>;
     },
     picture(request, seed) {
-      const last = webui.asked.find((body) => body.prompt === request.prompt);
+      const last = webui.asked.find((body) => promptOf(body) === request.prompt);
       return pictureOf(last, seed);
     },
     hold(_, at): Held {

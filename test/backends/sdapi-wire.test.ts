@@ -101,6 +101,16 @@ describe("a request", () => {
     );
   });
 
+  it.each([
+    ["a1111", [1, 1, 1.5]],
+    ["sdnext", [0, 0.5, 1.5]],
+    ["sdcpp", [1, 1, 1.5]],
+  ] as const)("follows the prompt alone for guidance below 1: %s", async (product, scales) => {
+    const { webui, backend } = await against(product);
+    for (const guidanceScale of [0, 0.5, 1.5]) await run(backend, { guidanceScale });
+    expect(webui.asked.map(({ cfg_scale }) => cfg_scale)).toEqual(scales);
+  });
+
   it("knows LoRAs by name and alias, in their order", async () => {
     const { webui, backend } = await against("a1111");
     await run(backend, { loras: '{"watercolor":1,"pixelart":0.25}' });
@@ -148,6 +158,23 @@ describe("images", () => {
     }
     const places = progressOf(events).map(({ index, step, steps }) => index * steps + step);
     expect(places).toEqual([...places].sort((a, b) => a - b));
+  });
+
+  it("of seeds that are no int for stable-diffusion.cpp are those of their seeds", async () => {
+    const { webui, backend } = await against("sdcpp", { batch: 2 });
+    for (const seed of [2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1]) {
+      const images = imagesOf(await run(backend, { seed: BigInt(seed), numImagesPerPrompt: 2 }));
+      expect(images.map((image) => image.seed)).toEqual([seed, (seed + 1) % 2 ** 32]);
+      for (const image of images) {
+        expect(pixelsOf(image.data)).toEqual(pixelsOf(pictureOf(webui.asked[0], image.seed)));
+      }
+    }
+    expect(webui.asked.map(({ prompt }) => prompt)).toEqual([
+      "a red cube",
+      'a red cube<sd_cpp_extra_args>{"seed":2147483648}</sd_cpp_extra_args>',
+      'a red cube<sd_cpp_extra_args>{"seed":4294967295}</sd_cpp_extra_args>',
+      "a red cube",
+    ]);
   });
 
   it("begin behind the grid", async () => {

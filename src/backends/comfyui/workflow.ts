@@ -1,5 +1,6 @@
 /** Workflows in ComfyUI's API format: nodes by their ids, links as `[node, output]`. */
 import { isObject, parseJson } from "../../core/json.js";
+import { cfgOf } from "../cfg.js";
 import type { InputMap } from "./schema.js";
 
 /** A node. */
@@ -72,11 +73,16 @@ export function fillWorkflow(
     for (const target of map[field as MappedField] ?? []) {
       const [id, name] = split(target);
       const node = filled[id];
-      if (node) node.inputs[name] = value;
+      if (node) node.inputs[name] = inputOf(field as MappedField, name, value);
     }
   }
   if (map.loras !== undefined) placeLoras(filled, map.loras, loras);
   return filled;
+}
+
+/** Inputs called `cfg` are samplers' and guiders'; what else takes guidance, such as Flux, knows any number. */
+function inputOf(field: MappedField, input: string, value: string | number): string | number {
+  return field === "guidance_scale" && input === "cfg" ? cfgOf(Number(value)) : value;
 }
 
 /** Puts LoRAs in a row between a node and all that take its model and text encoder. */

@@ -14,15 +14,20 @@ export interface Dialect {
   readonly tasks: boolean;
   /** LoRAs are tags in the prompt; else a field. */
   readonly loraTags: boolean;
+  /** It draws less of the prompt by a guidance below 1; else that is none, as the contract has it. */
+  readonly mixes: boolean;
 }
 
-const webui = { progress: true, tasks: true, loraTags: true };
+const webui = { progress: true, tasks: true, loraTags: true, mixes: true };
 
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
   a1111: { product: "AUTOMATIC1111", ...webui },
   forge: { product: "Forge", ...webui },
-  sdnext: { product: "SD.Next", ...webui, tasks: false },
-  sdcpp: { product: "stable-diffusion.cpp", progress: false, tasks: false, loraTags: false },
+  sdnext: { product: "SD.Next", ...webui, tasks: false, mixes: false },
+  sdcpp: {
+    ...{ product: "stable-diffusion.cpp", progress: false, tasks: false, loraTags: false },
+    mixes: true,
+  },
 };
 
 /** What stable-diffusion.cpp says for the hash of its one model. */

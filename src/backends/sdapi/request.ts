@@ -2,6 +2,8 @@
 import type { TextToImageRequest } from "../../../gen/lintel/v1/image_pb.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { isObject } from "../../core/json.js";
+import { cfgOf } from "../cfg.js";
+import { extraArgs, withoutExtraArgs } from "../extra-args.js";
 import type { Dialect } from "./dialect.js";
 import type { Checkpoint } from "./inventory.js";
 import { loraTags, type WeightedLora } from "./loras.js";
@@ -27,14 +29,15 @@ export function writeTxt2img(
 ): string {
   const { override_settings: settings, ...more } = parameters;
   const prompt = request.prompt ?? "";
+  const guidance = request.guidanceScale ?? imageDefaults.guidanceScale;
   return JSON.stringify({
     ...more,
-    prompt: dialect.loraTags ? prompt + loraTags(loras) : withoutExtraArgs(prompt),
+    prompt: dialect.loraTags ? prompt + loraTags(loras) : sdcppPrompt(prompt, seed),
     negative_prompt: request.negativePrompt,
     width: request.width ?? imageDefaults.width,
     height: request.height ?? imageDefaults.height,
     steps: request.numInferenceSteps ?? imageDefaults.numInferenceSteps,
-    cfg_scale: request.guidanceScale ?? imageDefaults.guidanceScale,
+    cfg_scale: dialect.mixes ? cfgOf(guidance) : guidance,
     seed,
     batch_size: images,
     n_iter: 1,
@@ -53,10 +56,7 @@ export function writeTxt2img(
   });
 }
 
-/**
- * stable-diffusion.cpp reads any parameter of its own out of this tag in the
- * prompt, also those that bounds are set for: that is the operator's to give.
- */
-function withoutExtraArgs(prompt: string): string {
-  return prompt.replaceAll("<sd_cpp_extra_args>", "< sd_cpp_extra_args>");
+/** The field of stable-diffusion.cpp's copy of this API is an int: a greater seed would be a random one. */
+function sdcppPrompt(prompt: string, seed: number): string {
+  return withoutExtraArgs(prompt) + extraArgs(seed < 2 ** 31 ? {} : { seed });
 }

@@ -13,6 +13,8 @@ export interface ImageProfile {
   readonly tuning: readonly string[];
   /** Whether it draws the same picture for the same seed. */
   readonly seed: boolean;
+  /** Its seeds are 1 to this; absent: it knows the contract's. */
+  readonly lastSeed?: number;
   /** Most images of one request, where it takes no seed. */
   readonly most: number;
   /** Sizes that it makes, `1024x1024`; absent: see `step`. */
@@ -70,6 +72,9 @@ function squarish(): string[] {
   return ["1024x1024", "1536x1024", "1024x1536"];
 }
 
+/** LocalAI reads seeds as int32, and draws anything for 0 and below. */
+const lastInt32 = 2 ** 31 - 1;
+
 const diffusion: ImageProfile = {
   server: "unknown",
   tuning: ["negative_prompt", "guidance_scale", "num_inference_steps"],
@@ -89,13 +94,14 @@ const byServer: Readonly<Record<ImageServer, ImageProfile>> = {
   localai: {
     ...diffusion,
     server: "localai",
+    lastSeed: lastInt32,
     // Its one way to a negative prompt is a bar in the prompt.
     tuning: ["num_inference_steps"],
     outputFormat: false,
   },
   sdcpp: { ...diffusion, server: "sdcpp", responseFormat: false, bar: true },
-  // It may be LocalAI, which does not say what it is: so no bar.
-  unknown: diffusion,
+  // It may be LocalAI, which does not say what it is: so no bar, and its seeds.
+  unknown: { ...diffusion, lastSeed: lastInt32 },
 };
 
 /** What a model on a server takes. */

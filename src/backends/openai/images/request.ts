@@ -3,6 +3,8 @@ import type { TextToImageRequest } from "../../../../gen/lintel/v1/image_pb.js";
 import { imageDefaults } from "../../../core/defaults.js";
 import { LintelError } from "../../../core/errors.js";
 import { promptParts } from "../../../core/prompts.js";
+import { cfgOf } from "../../cfg.js";
+import { extraArgs, withoutExtraArgs } from "../../extra-args.js";
 import type { ImageProfile } from "./profile.js";
 
 /** Fields that a server may refuse and that a request can go without. */
@@ -44,7 +46,7 @@ export function writeImageRequest(
   const guidance = set(guidanceScale, imageDefaults.guidanceScale, has("guidance_scale"));
   const steps = set(numInferenceSteps, imageDefaults.numInferenceSteps, has("num_inference_steps"));
   const negative = has("negative_prompt") ? request.negativePrompt : "";
-  const seed = refused.has("seed") ? undefined : options.seed;
+  const seed = refused.has("seed") ? undefined : sentSeed(options.seed, profile);
   const common = {
     model: modelId,
     n,
@@ -77,10 +79,16 @@ function set(value: number | undefined, fallback: number, there: boolean): numbe
   return there && value !== fallback ? value : undefined;
 }
 
+/** A server with fewer seeds gets the rest of the division: the same picture for the same seed. */
+function sentSeed(seed: number | undefined, { lastSeed }: ImageProfile): number | undefined {
+  if (seed === undefined || lastSeed === undefined) return seed;
+  return seed % lastSeed || lastSeed;
+}
+
 /** The prompt without what the server would take for something else. */
 function promptOf(prompt: string, { bar, server }: ImageProfile): string {
   const plain = bar ? prompt : promptParts(prompt).join(", ");
-  return server === "sdcpp" ? plain.replaceAll("sd_cpp_extra_args", "sd cpp extra args") : plain;
+  return server === "sdcpp" ? withoutExtraArgs(plain) : plain;
 }
 
 interface SdcppArguments {
@@ -94,17 +102,13 @@ interface SdcppArguments {
 function sdcppArguments({ seed, negative, steps, guidance }: SdcppArguments): string {
   const sampling = {
     ...(steps !== undefined && { sample_steps: steps }),
-    ...(guidance !== undefined && { guidance: { txt_cfg: guidance } }),
+    ...(guidance !== undefined && { guidance: { txt_cfg: cfgOf(guidance) } }),
   };
-  const values = {
+  return extraArgs({
     ...(seed !== undefined && { seed }),
     ...(negative !== "" && { negative_prompt: negative }),
     ...(Object.keys(sampling).length > 0 && { sample_params: sampling }),
-  };
-  if (Object.keys(values).length === 0) return "";
-  // No text within may end the element.
-  const json = JSON.stringify(values).replaceAll("<", "\\u003c");
-  return `<sd_cpp_extra_args>${json}</sd_cpp_extra_args>`;
+  });
 }
 
 /**
