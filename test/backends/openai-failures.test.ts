@@ -151,6 +151,52 @@ describe("a prompt that OpenRouter's moderation flagged", () => {
   });
 });
 
+describe("an error in a stream without a number, a code or a type", () => {
+  const marked = (message: string): Script => {
+    const data = JSON.stringify({ error: { message }, message });
+    return (exchange) => exchange.stream(`event: error\ndata: ${data}\n\n`);
+  };
+
+  it.each([
+    "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 5228>= n_ctx: 4096). Try to load the model with a larger context length, or provide a shorter input.",
+    "The number of tokens to keep from the initial prompt is greater than the context length. Try to load the model with a larger context length, or provide a shorter input",
+    "Trying to keep the first 10136 tokens when context the overflows. However, the model is loaded with context length of only 7866 tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input.",
+    "Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)",
+    "the request exceeds the available context size, try increasing it",
+    "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+    "Context window exceeded",
+    "prompt is too long: 213412 tokens > 200000 maximum",
+  ])("is the request's where it says that the prompt is too long: %s", async (message) => {
+    const error = await failure(marked(message));
+    expect(error).toMatchObject({ code: "invalid_value", retry: "never" });
+    expect(error.message).toContain(message.slice(0, 200));
+  });
+
+  it.each([
+    "The model has crashed without additional information. (Exit code: 6)",
+    "failed to create the context: out of memory",
+    "Model unloaded.",
+    "timed out while the prompt was read into the context",
+  ])("is the server's where it says anything else: %s", async (message) => {
+    expect(await failure(marked(message))).toMatchObject({ code: "upstream_failed" });
+  });
+});
+
+describe("Text Generation Inference, which says 422 of all in a stream,", () => {
+  it.each([
+    ["Input validation error: `inputs` must have less than 4096 tokens", "invalid_value"],
+    ["Template error: Conversation roles must alternate", "invalid_value"],
+    ["Model is overloaded", "unavailable"],
+    ["Request failed during generation: Server error: CUDA out of memory", "upstream_failed"],
+    ["Incomplete generation", "upstream_failed"],
+  ])("means: %s", async (message, code) => {
+    const error = await failure((exchange) =>
+      exchange.stream({ error: { message, http_status_code: 422 } }),
+    );
+    expect(error.code).toBe(code);
+  });
+});
+
 describe("what a server says of its own failure is for the log alone:", () => {
   const said = "CUDA out of memory at 10.0.0.5";
 

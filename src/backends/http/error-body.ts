@@ -108,9 +108,29 @@ const words: readonly (readonly [RegExp, number])[] = [
   [/invalid|bad_?request|context|unsupported/i, 400],
 ];
 
-/** The HTTP status that an error object names, in a number or in words. */
-export function statusOf(error: unknown): number | undefined {
+/** Text Generation Inference says 422 of all that goes wrong in a stream: its words tell. */
+const notRequest: readonly (readonly [RegExp, number])[] = [
+  [/^Model is overloaded/, 503],
+  [/^(?:Request failed during generation|Incomplete generation|Stream event)/, 500],
+];
+
+/** What a prompt that is too long is told in: LM Studio has nothing but words for it. */
+const tooLong =
+  /(?:exceed\w*|(?:greater|larger|longer) than) (?:[\w']+ ){0,3}context (?:length|size|window)|context (?:length|size|window) (?:of [^.]*not enough|(?:(?:is|was|has been) )?exceeded)|maximum context length|n_keep\b.*>= *n_ctx|(?:prompt|input) (?:is |was )?too long/i;
+
+/**
+ * The HTTP status that an error names, in a number or in words.
+ * @param said its message
+ */
+export function statusOf(error: unknown, said: string): number | undefined {
+  return statusIn(error, said) ?? (tooLong.test(said) ? 400 : undefined);
+}
+
+function statusIn(error: unknown, said: string): number | undefined {
   if (!isObject(error)) return undefined;
+  if (error.http_status_code === 422) {
+    return notRequest.find(([pattern]) => pattern.test(said))?.[1] ?? 422;
+  }
   for (const value of [error.code, error.status, error.status_code]) {
     const number = typeof value === "string" ? Number(value) : value;
     if (typeof number === "number" && number >= 400 && number <= 599) return number;

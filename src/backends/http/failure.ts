@@ -23,7 +23,7 @@ export function failureIn(value: JsonObject, marked = false): LintelError | unde
   if (!error) return undefined;
   const said = saidIn(value);
   const retryAfter = retryAfterInBody(value);
-  const status = statusOf(error) ?? 500;
+  const status = statusOf(error, said) ?? 500;
   return ofRequest(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
 }
 
