@@ -61,6 +61,19 @@ describe("a server's list", () => {
     expect(upstream.requests[0]).toMatchObject({ method: "GET", path: "/v1/models" });
   });
 
+  it.each([
+    ["TGI's, of one model that owns itself", "zephyr", "zephyr"],
+    ["Ollama's, with a model of the hub before its own", "bartowski", "library"],
+  ])("tells the server: %s", async (_, owner, next) => {
+    const entry = (id: string, owned_by: string) => ({ id, object: "model", created: 1, owned_by });
+    const data = owner === next ? [entry(owner, owner)] : [entry("a", owner), entry("b", next)];
+    const upstream = await serve((exchange) => exchange.sendJson(200, { object: "list", data }));
+    const backend = backendFor(upstream.url, { models: undefined });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    for (const { supports } of backend.models()) expect(supports).not.toContain("top_k");
+  });
+
   it("is not asked for where the models are configured", async () => {
     const upstream = await serve((exchange) => exchange.play(fixture("vllm/models")));
     const backend = backendFor(upstream.url, { models: ["a", "b"] });
@@ -167,7 +180,7 @@ describe("reading the list again", () => {
       refresh,
       log,
       list,
-      dialect: (ownedBy) => dialectOf("auto", new URL("http://h"), ownedBy),
+      dialect: (listed) => dialectOf("auto", new URL("http://h"), listed),
     });
     onTestFinished(() => models.close());
     return models;

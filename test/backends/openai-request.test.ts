@@ -70,6 +70,7 @@ describe("the body", () => {
     ["llamacpp", { top_k: 40, max_tokens: 9 }],
     ["lmstudio", { top_k: 40, max_tokens: 9 }],
     ["ollama", { max_tokens: 9 }],
+    ["tgi", { max_tokens: 9 }],
     ["openai", { max_completion_tokens: 9 }],
   ])("in the dialect %s has every field that it takes, and no other", async (dialect, own) => {
     const server = await against(echo, { dialect });
@@ -175,10 +176,14 @@ describe("the address", () => {
     ["https://api.openai.com.evil.example", undefined, "max_tokens", true],
     ["http://h", undefined, "max_tokens", true],
     ["http://h", "library", "max_tokens", false],
+    ["http://h", "bartowski library", "max_tokens", false],
+    ["http://h", "m0", "max_tokens", false],
+    ["http://h", "m0 m1", "max_tokens", true],
     ["http://h", "vllm", "max_tokens", true],
     ["http://h", "constructor", "max_tokens", true],
-  ])("of %s, owned by %s, tells the dialect", (url, ownedBy, maxTokens, topK) => {
-    expect(dialectOf("auto", new URL(url), ownedBy)).toMatchObject({ maxTokens, topK });
+  ])("of %s, whose models are of %s, tells the dialect", (url, owners, maxTokens, topK) => {
+    const listed = owners?.split(" ").map((ownedBy, i) => ({ id: `m${i}`, created: 0, ownedBy }));
+    expect(dialectOf("auto", new URL(url), listed)).toMatchObject({ maxTokens, topK });
   });
 });
 
@@ -247,6 +252,34 @@ describe("refusals", () => {
     expect(server.backend.models()[0]?.supports).toEqual(
       expect.arrayContaining(["temperature", "seed"]),
     );
+  });
+
+  it("of the value that nobody chose leave it out, and what callers choose goes on", async () => {
+    const said = "Input validation error: `top_p` must be > 0.0 and < 1.0";
+    const server = await against((exchange) => {
+      const { top_p } = exchange.json();
+      if (top_p === undefined || top_p < 1) return echo(exchange);
+      return exchange.sendJson(422, { error: said, error_type: "validation" });
+    });
+    const call = await chat(server, { topP: 1 });
+    await chat(server, { topP: 1 });
+    await chat(server, { topP: 0.9 });
+    expect(server.bodies().map(({ top_p }) => top_p)).toEqual([1, undefined, undefined, 0.9]);
+    expect([...call.warnings]).toEqual([]);
+    expect(server.backend.models()[0]?.supports).toContain("top_p");
+  });
+
+  it("of a value that a caller chose are the caller's to hear", async () => {
+    const error = { message: "`top_p` must be > 0.0 and < 1.0" };
+    const server = await against((exchange) => exchange.sendJson(422, { error }));
+    await expect(chat(server, { topP: 0.5 })).rejects.toMatchObject({ code: "invalid_value" });
+    expect(server.bodies()).toHaveLength(1);
+  });
+
+  it("of top_p at 1 are not waited for where the server is known", async () => {
+    const server = await against(echo, { dialect: "tgi" });
+    for (const topP of [1, 0.5]) await chat(server, { topP });
+    expect(server.bodies().map(({ top_p }) => top_p)).toEqual([undefined, 0.5]);
   });
 
   it("of a seed are told: it is a wish", async () => {

@@ -15,6 +15,12 @@ export const optionalFields = [
   "seed",
 ] as const;
 
+/** Fields that are sent with the contract's default where a caller chose no value. */
+const defaulted: ReadonlySet<string> = new Set(["temperature", "top_p"]);
+
+/** Stands among what was refused for the value that a field has where nobody chose one. */
+const defaultOf = (field: string) => `default ${field}`;
+
 /** Name of such a field. */
 export type Optional = (typeof optionalFields)[number];
 
@@ -31,8 +37,8 @@ export interface Question<T, F extends string> {
   ask(refused: ReadonlySet<string>): Promise<Attempt<T>>;
   /** Whether the caller chose the field's value. */
   chosen(field: F): boolean;
-  /** A field was refused, whatever its value, and it worked without. */
-  learn(field: F): void;
+  /** A field was refused whatever its value, or `default` and a field, and it worked without. */
+  learn(refused: string): void;
   /** The call's. */
   readonly warnings: Warnings;
 }
@@ -43,23 +49,27 @@ export interface Question<T, F extends string> {
  * @throws LintelError as the last attempt failed
  */
 export async function askWithout<T, F extends string>(question: Question<T, F>): Promise<T> {
-  const { chosen, warnings } = question;
+  const { fields, chosen, warnings } = question;
+  const ours = () => fields.filter((field) => defaulted.has(field) && !chosen(field));
   /** Whether another value may do. */
   const dropped = new Map<F, boolean>();
   for (;;) {
     const known = question.known();
-    const refused = dropped.size === 0 ? known : new Set([...known, ...dropped.keys()]);
+    const without = known.size === 0 ? [] : ours().filter((field) => known.has(defaultOf(field)));
+    const more = [...without, ...dropped.keys()];
+    const refused = more.length === 0 ? known : new Set([...known, ...more]);
     const attempt = await question.ask(refused);
     if ("answer" in attempt) {
       for (const [field, value] of dropped) {
-        if (!chosen(field) || !value) question.learn(field);
+        if (value && ours().includes(field)) question.learn(defaultOf(field));
+        else if (!chosen(field) || !value) question.learn(field);
         // Later calls are warned by the core.
         if (chosen(field)) warnings.add(`${field}: not supported by this model, ignored`);
       }
       return attempt.answer;
     }
     const { status, body } = attempt;
-    const field = refusedField(status, body, question.fields);
+    const field = refusedField(status, body, fields, ours());
     if (!field || refused.has(field)) throw attempt.failure();
     dropped.set(field, aboutValue(body));
   }

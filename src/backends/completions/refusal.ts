@@ -14,11 +14,13 @@ const eitherOr = /(?:not|n't) both|only one/i;
  * The optional field that an error names as not known or not supported;
  * `undefined` if the error is about something else, for example its value.
  * @param fields those that the request could go without
+ * @param ours those among them whose value nobody chose: whatever is said of it, they can go
  */
 export function refusedField<F extends string>(
   status: number,
   body: string,
   fields: readonly F[],
+  ours: readonly F[] = [],
 ): F | undefined {
   if (status !== 400 && status !== 422) return undefined;
   const text = wordsOf(body);
@@ -26,7 +28,8 @@ export function refusedField<F extends string>(
   if (eitherOr.test(text) && names("temperature")) {
     return fields.find((field) => field === "top_p" && names(field));
   }
-  return fields.find((field) => names(field) && (field === "stream_options" || refuses.test(text)));
+  const unwanted = (field: F) => field === "stream_options" || ours.includes(field);
+  return fields.find((field) => names(field) && (unwanted(field) || refuses.test(text)));
 }
 
 const ofValue =

@@ -1,5 +1,6 @@
 /** What the OpenAI-compatible servers take, as their own sources and references have it. */
 import type { ImageServer } from "./images/profile.js";
+import type { Listed } from "./listed.js";
 
 /** Request fields of the contract that only some servers honour. */
 export interface Dialect {
@@ -7,6 +8,8 @@ export interface Dialect {
   readonly maxTokens: "max_tokens" | "max_completion_tokens";
   /** Whether `top_k` is honoured. OpenAI refuses it; Ollama's /v1 drops it silently. */
   readonly topK: boolean;
+  /** Whether `top_p` may be 1, which changes nothing but a default of the server's own. */
+  readonly wholeTopP: boolean;
   /** Whether the role `developer` is known; chat templates mostly don't know it. */
   readonly developer: boolean;
   /** How images are asked for. */
@@ -16,17 +19,23 @@ export interface Dialect {
 const openSource: Dialect = {
   maxTokens: "max_tokens",
   topK: true,
+  wholeTopP: true,
   developer: false,
   images: "unknown",
 };
 
 const dialects = {
-  openai: { maxTokens: "max_completion_tokens", topK: false, developer: true, images: "openai" },
+  openai: {
+    ...openSource,
+    ...{ maxTokens: "max_completion_tokens", topK: false, developer: true, images: "openai" },
+  },
   vllm: { ...openSource, images: "vllm" },
   sglang: { ...openSource, images: "sglang" },
   llamacpp: openSource,
   ollama: { ...openSource, topK: false },
   lmstudio: openSource,
+  // It has no `top_k` in this API.
+  tgi: { ...openSource, topK: false, wholeTopP: false },
   localai: { ...openSource, images: "localai" },
   sdcpp: { ...openSource, images: "sdcpp" },
 } as const satisfies Record<string, Dialect>;
@@ -37,7 +46,7 @@ export type DialectName = keyof typeof dialects;
 /** Names of all dialects. */
 export const dialectNames = Object.keys(dialects) as [DialectName, ...DialectName[]];
 
-/** What servers say of themselves in `owned_by` of their list of models. */
+/** What servers say of themselves in `owned_by` of their lists of models. Ollama has other owners, too. */
 const owners = new Map<string, DialectName>([
   ["vllm", "vllm"],
   ["sglang", "sglang"],
@@ -50,14 +59,23 @@ const owners = new Map<string, DialectName>([
 /**
  * The dialect of a server. `auto` goes by the address and by what the server
  * says; a server that nobody knows is taken for one that honours everything.
- * @param ownedBy `owned_by` of its first model, if it has been asked
+ * @param listed its models, if it has been asked
  */
-export function dialectOf(name: DialectName | "auto", url: URL, ownedBy?: string): Dialect {
+export function dialectOf(
+  name: DialectName | "auto",
+  url: URL,
+  listed: readonly Listed[] = [],
+): Dialect {
   if (name !== "auto") return dialects[name];
   if (url.hostname === "api.openai.com") return dialects.openai;
-  const owner = owners.get(ownedBy ?? "");
-  return owner === undefined ? openSource : dialects[owner];
+  const known = listed.find(({ ownedBy }) => owners.has(ownedBy));
+  const server = known ? owners.get(known.ownedBy) : isTgi(listed) ? "tgi" : undefined;
+  return server === undefined ? openSource : dialects[server];
 }
+
+/** Text Generation Inference lists its one model as its own owner. */
+const isTgi = ([model, ...others]: readonly Listed[]): boolean =>
+  model !== undefined && others.length === 0 && model.ownedBy === model.id;
 
 /** The contract's fields that a dialect honours, by their names. */
 export function supportedBy(dialect: Dialect): string[] {

@@ -41,7 +41,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     refresh: config.refresh,
     log,
     list,
-    dialect: (ownedBy) => dialectOf(config.dialect, url, ownedBy),
+    dialect: (listed) => dialectOf(config.dialect, url, listed),
   });
   const guard = new Guard({
     own: [address.origin],

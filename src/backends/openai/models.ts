@@ -38,8 +38,8 @@ export interface ModelSource {
   readonly log: Logger;
   /** Asks the server. */
   list(signal: CallSignal): Promise<Listed[]>;
-  /** The dialect, by what the server said of its first model. */
-  dialect(ownedBy?: string): Dialect;
+  /** The dialect, by what the server listed. */
+  dialect(listed: readonly Listed[]): Dialect;
 }
 
 /** Keeps the list of models. */
@@ -48,8 +48,9 @@ export class Models {
   readonly #listing: Listing<readonly Listed[]>;
   readonly #refused = new Map<string, Set<string>>();
   #models: readonly Model[] = [];
-  /** What the server said of itself, where names are configured; absent: it has not been asked. */
-  #owner: string | undefined;
+  /** What the server lists, where names are configured; absent: it has not been asked. */
+  #listed: readonly Listed[] | undefined;
+  #dialect: Dialect;
   #asking: Promise<void> | undefined;
   /** After one that took too long; milliseconds since the epoch. */
   #askAgainAt = 0;
@@ -64,6 +65,7 @@ export class Models {
       log: source.log,
     });
     this.#listing.value = this.#served((source.names ?? []).map(unlisted));
+    this.#dialect = source.dialect([]);
     this.#build();
     if (!source.names) void this.#listing.refresh();
   }
@@ -75,7 +77,7 @@ export class Models {
 
   /** The dialect to speak. */
   get dialect(): Dialect {
-    return this.#source.dialect(this.#owner || this.#listing.value?.[0]?.ownedBy || undefined);
+    return this.#dialect;
   }
 
   /**
@@ -86,7 +88,7 @@ export class Models {
   async profileFor(model: string, signal: CallSignal): Promise<ImageProfile> {
     const profile = profileOf(model, this.dialect.images);
     const { auto, names } = this.#source;
-    const known = profile.server !== "unknown" || this.#owner !== undefined;
+    const known = profile.server !== "unknown" || this.#listed !== undefined;
     if (known || !auto || !names || performance.now() < this.#askAgainAt) return profile;
     this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
@@ -97,13 +99,12 @@ export class Models {
 
   async #ask(): Promise<void> {
     try {
-      const [first] = await this.#source.list(new Cancellation());
-      this.#owner = first?.ownedBy ?? "";
+      this.#listed = await this.#source.list(new Cancellation());
       this.#build();
     } catch (thrown) {
       // Who is away for now is asked again by the next call, who hangs is not by each.
       const { code, retry } = toLintelError(thrown);
-      if (retry !== "anywhere") this.#owner = "";
+      if (retry !== "anywhere") this.#listed = [];
       if (code === "timeout") this.#askAgainAt = performance.now() + askAgainMs;
     }
   }
@@ -168,6 +169,7 @@ export class Models {
 
   #build(): void {
     const { value: listed = [], failure } = this.#listing;
+    this.#dialect = this.#source.dialect(this.#listed ?? listed);
     const state = failure ? State.FAILED : State.READY;
     const models = listed.map((entry) => {
       const { created } = entry;

@@ -27,7 +27,7 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
     model: request.model,
     messages: request.messages.map((message) => writeMessage(message, dialect)),
     temperature: takes("temperature") ? temperature : undefined,
-    top_p: takes("top_p") ? topP : undefined,
+    top_p: takes("top_p") && (topP !== 1 || dialect.wholeTopP) ? topP : undefined,
     top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,
     max_tokens: usualName ? maxTokens : undefined,
     max_completion_tokens: usualName ? undefined : maxTokens,
