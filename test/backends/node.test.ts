@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type Http2Server, type Http2Session } from "node:http2";
+import { constants, createServer, type Http2Server, type Http2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -276,6 +276,17 @@ describe("any server of the contract", () => {
       expect(gone).toMatchObject({ code: "upstream_unreachable" });
       expect(gone.message).not.toMatch(/\d{4}|\.sock/);
     }
+  });
+
+  it("that has no room for a stream is busy, not lost", async () => {
+    const peer = await serve(chatting(async function* () {}));
+    const backend = connectTo(peer.address);
+    await listed(backend);
+    peer.server.removeAllListeners("request");
+    peer.server.on("stream", (stream) => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM));
+    const refused = await answer(backend, chatRequest("hello")).catch((e) => e);
+    expect(refused).toMatchObject({ code: "overloaded" });
+    expect(backend.models()).toMatchObject([{ id: "m", state: State.READY }]);
   });
 
   it("that can't reach a server of its own can be reached itself", async () => {

@@ -6,6 +6,11 @@ import { LintelError } from "../../core/errors.js";
 /** The error for whatever a call to a node threw, other than for our own abort. */
 export function failureOf(thrown: unknown): LintelError {
   const error = fromConnectError(thrown);
+  if (isTurnedAway(thrown)) {
+    return new LintelError("overloaded", "the model server can take no more requests now", {
+      cause: thrown,
+    });
+  }
   if (error.code !== "upstream_failed" || !brokeOff(thrown)) return error;
   return new LintelError("upstream_unreachable", "the connection to the model server was lost", {
     cause: thrown,
@@ -18,6 +23,15 @@ export const isLost = (error: LintelError, thrown: unknown): boolean =>
 
 /** Only who answers sends details. */
 const wasSaid = (thrown: unknown) => thrown instanceof ConnectError && thrown.details.length > 0;
+
+/**
+ * Whether the server refused the stream for having too much to do. Only the words tell.
+ * Those of `REFUSED_STREAM` would not: Node has them for connections that ended as well.
+ */
+const isTurnedAway = (thrown: unknown): boolean =>
+  thrown instanceof ConnectError &&
+  !wasSaid(thrown) &&
+  /stream closed with error code \w*ENHANCE_YOUR_CALM\b/i.test(thrown.rawMessage);
 
 /**
  * Whether the connection ended under the call. It shows as an error of the
