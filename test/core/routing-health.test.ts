@@ -1,6 +1,7 @@
 /** How targets are taken out, and come back. */
 import { describe, expect, it } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { FakeClock, settled } from "../support/clock.js";
@@ -206,6 +207,28 @@ describe("health", () => {
     await clock.advance(60_000);
     expect(asked.length).toBe(length);
     expect(clock.timers).toBe(0);
+  });
+  it("a check that never failed does not shorten the pause of a model that fails", async () => {
+    const asked: number[] = [];
+    const clock = new FakeClock();
+    const broken: Handle<"chat"> = (call) => {
+      asked.push(clock.now());
+      return fails("upstream_failed")(call);
+    };
+    const a = scripted({ chat: broken }, [chatModel("m")], "a");
+    const check = { intervalMs: 100, timeoutMs: 50 };
+    const settings = {
+      routing: routing({ health: { failures: 1, check }, retry: { attempts: 1 } }),
+    };
+    const core = coreOf([a], settings, { clock, random: () => 0 });
+    core.routing.start();
+    const began = clock.now();
+    for (let i = 0; i < 80; i++) {
+      await run(core, "chat", hello).catch(() => {});
+      await clock.advance(100);
+    }
+    expect(asked.map((at) => at - began)).toEqual([0, 1000, 3000, 7000]);
+    core.routing.close();
   });
   it("a check that hangs counts as failed", async () => {
     const health = () => new Promise<never>(() => {});

@@ -82,8 +82,9 @@ export class HealthChecks {
     this.#failures.set(backend, 0);
     const now = this.#checked.clock.now();
     for (const endpoint of this.#checked.endpointsOf(backend.name)) {
-      // That the server is there does not mean that the model answers: one call tries it.
-      endpoint.circuit.hasten(now);
+      // That the server is back does not mean that the model answers: one call tries it. Where
+      // it was there all the time, that says nothing of why calls fail.
+      if (failures > 0) endpoint.circuit.hasten(now);
       endpoint.serve(now);
     }
     if (failures >= convinced) {
