@@ -83,8 +83,15 @@ function presented(credential: string | undefined): string {
   );
 }
 
-/** Whether a caller may use a model. */
-export function mayUse(caller: Caller | undefined, model: string): boolean {
+/**
+ * Whether a caller may use a model by a name.
+ * @param alias the operator's alias with a `*` that the name fits, absent: the name is one that the
+ *   operator wrote or a backend has. A pattern that has nothing to do with the alias fits the name
+ *   by accident: callers choose what stands for the `*`
+ */
+export function mayUse(caller: Caller | undefined, name: string, alias = name): boolean {
   if (!caller?.models) return true;
-  return caller.models.some((pattern) => fits(pattern, model));
+  return caller.models.some(
+    (pattern) => fits(pattern, name) && (fits(pattern, alias) || fits(alias, pattern)),
+  );
 }

@@ -188,7 +188,7 @@ async function* list(
   call: Call,
   catalogue: Catalogue,
 ): AsyncGenerator<readonly Output<"listModels">[]> {
-  const allowed = (name: string) => mayUse(call.caller, name);
+  const allowed = (name: string, alias?: string) => mayUse(call.caller, name, alias);
   const { id } = call.request as Input<"listModels">;
   const models =
     id === "" ? catalogue.list(allowed) : [catalogue.describe(id, allowed) ?? []].flat();

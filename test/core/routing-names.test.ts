@@ -122,6 +122,34 @@ describe("names and targets", () => {
       await hidden(core, "llama");
     });
   });
+  it("a token's pattern does not lead through an alias that it fits by accident", async () => {
+    const patterns = ["*-mini", "gpt-*", "gpt-3.5-*", "gpt-3.5-t*", "gpt-3.5-mini", "chat"];
+    const secrets = patterns.map(() => createToken());
+    const tokens = patterns.map((pattern, i) => {
+      return { name: pattern, hash: hashToken(secrets[i] as string), models: [pattern] };
+    });
+    const core = coreOf([backend("a")], {
+      auth: { mode: "token", tokens },
+      models: [{ name: "chat", aliases: ["gpt-3.5-*"], targets: [{ backend: "a", model: "m" }] }],
+    });
+    const may = (model: string) =>
+      Promise.all(
+        secrets.map(async (credential) => {
+          const asked = run(core, "complete", { ...hello, model }, { credential });
+          const called = await asked.then(
+            () => true,
+            () => false,
+          );
+          // Whoever may call it sees it.
+          const listed = run(core, "listModels", { id: model }, { credential });
+          expect((await listed)[0]?.models).toHaveLength(called ? 1 : 0);
+          return called;
+        }),
+      );
+    expect(await may("gpt-3.5-mini")).toEqual([false, true, true, false, true, true]);
+    expect(await may("gpt-3.5-turbo")).toEqual([false, true, true, true, false, true]);
+    expect(await may("chat")).toEqual([false, false, false, false, false, true]);
+  });
   it("an alias counts as the model, and a token may name either", async () => {
     const [any, model, alias] = [createToken(), createToken(), createToken()];
     const tokens = [

@@ -21,7 +21,12 @@ export interface Found {
   readonly settings: ModelSettings | undefined;
   /** The entry's own name, a wildcard, where whatever fits it leads to the same model; else absent. */
   readonly countedAs?: string | undefined;
+  /** The alias with a `*` that led there; else absent. */
+  readonly alias?: string | undefined;
 }
+
+/** Whether a name may be used; where a wildcard alias leads to it, by that alias. */
+type Allowed = (name: string, alias?: string) => boolean;
 
 /** Names whose targets are remembered; callers may ask for any number of them. */
 const mostRemembered = 4096;
@@ -128,17 +133,17 @@ export class Catalogue {
   }
 
   /** Every model under its public names, by name. `allowed` leaves models out. */
-  list(allowed: (name: string) => boolean): Model[] {
+  list(allowed: Allowed): Model[] {
     this.#refresh();
     const names = [...this.#publicNames()].sort();
     return names.map((name) => this.describe(name, allowed)).filter((model) => model !== undefined);
   }
 
   /** The model that calls by this name get, also where a wildcard fits it; `undefined`: none. */
-  describe(name: string, allowed: (name: string) => boolean): Model | undefined {
+  describe(name: string, allowed: Allowed): Model | undefined {
     this.#refresh();
-    const { name: canonical, targets, settings } = this.#lookUp(name);
-    if (!allowed(name) && !allowed(canonical)) return undefined;
+    const { name: canonical, targets, settings, alias } = this.#lookUp(name);
+    if (!allowed(name, alias) && !allowed(canonical)) return undefined;
     const best = targets.find(({ model }) => model.state === State.READY) ?? targets[0];
     if (!best || name.includes("*")) return undefined;
     const isDefault =
@@ -177,7 +182,8 @@ export class Catalogue {
     for (const named of this.#names.find(name)) {
       const targets = this.#placement.targetsOf(named);
       const countedAs = this.#leadsToOne(named.entry) ? named.entry.name : undefined;
-      found = { name: named.name, targets, settings: named.entry, countedAs };
+      const { name, alias, entry: settings } = named;
+      found = { name, targets, settings, countedAs, alias };
       // A wildcard may lead nowhere where a shorter one, or a backend itself, has the model.
       if (targets.length > 0 || named.rest === undefined) break;
     }

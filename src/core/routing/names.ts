@@ -9,6 +9,8 @@ export interface Named {
   readonly name: string;
   /** What the `*` fits, where a wildcard led here. */
   readonly rest?: string | undefined;
+  /** That wildcard, where it is an alias. */
+  readonly alias?: string | undefined;
 }
 
 /** A name with one `*` in it, which stands for anything. */
@@ -71,7 +73,8 @@ export class Names {
     for (const { pattern, entry, canonical } of this.#wildcards) {
       const rest = restOf(pattern, name);
       if (rest === undefined) continue;
-      yield { entry, name: canonical === undefined ? name : fill(canonical, rest), rest };
+      if (canonical === undefined) yield { entry, name, rest };
+      else yield { entry, name: fill(canonical, rest), rest, alias: pattern };
     }
   }
 

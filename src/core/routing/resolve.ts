@@ -79,7 +79,7 @@ function lookUp(call: Call, catalogue: Catalogue): Found {
   call.attributes.countedAs = found.countedAs;
   // A token may name the model, or an alias of it.
   const asked = name || found.name;
-  if (mayUse(call.caller, found.name) || mayUse(call.caller, asked)) return found;
+  if (mayUse(call.caller, found.name) || mayUse(call.caller, asked, found.alias)) return found;
   throw new LintelError(
     "model_not_allowed",
     `this token may not use the model ${JSON.stringify(found.name)}`,
