@@ -162,6 +162,31 @@ describe("hedging", () => {
     core.abort();
     await answer;
   });
+  it("is one of the attempts that a call may make", async () => {
+    const first = gate("first");
+    const { core, clock, second } = await warm(first.handle, { retry: { attempts: 1 } });
+    const answer = textOf(run(core, "chat", hello));
+    await clock.advance(10_000);
+    expect(second.begun).toBe(0);
+    first.open();
+    expect(await answer).toBe("first");
+  });
+  it("knows of one that was given up how slow it is where it was asked first", async () => {
+    const first = gate("first");
+    const { core, clock, second } = await warm(inTurn(first.handle, hangsAfter().handle));
+    const won = textOf(run(core, "chat", hello));
+    await clock.advance(130);
+    first.open();
+    expect(await won).toBe("first");
+    // Asked 100 ms later, and given up after 30: that says nothing of its own time.
+    expect(stateOf(core, "b").firstMs).toBeUndefined();
+    const lost = textOf(run(core, "chat", hello));
+    await clock.advance(200);
+    second.open();
+    await clock.advance(0);
+    expect(await lost).toBe("second");
+    expect(stateOf(core, "a").firstMs?.p99).toBe(200);
+  });
   it("is bound by the budget of retries, and not done for whole answers", async () => {
     const first = gate("first");
     const { core, clock, second } = await warm(first.handle, { retry: { budget: 0, floor: 0 } });

@@ -174,8 +174,9 @@ export class Attempt {
     record.durationMs = now - this.#startedAt;
     const { endpoint } = target;
     if (outcome === "ok") endpoint.whole.add(record.durationMs);
-    // As slow as that at least.
-    if (outcome === "slower") endpoint.first.add(record.durationMs);
+    // As slow as that at least: that is more than is usual for it. Of one that was asked
+    // later, and was given up early, it would be a time far below its own.
+    if (outcome === "slower" && !record.hedge) endpoint.first.add(record.durationMs);
     const verdict = own ? "neutral" : verdictOf(outcome);
     const code = verdict === "failed" ? (outcome as ErrorCode) : undefined;
     endpoint.end(verdict, this.#probe, now, code, this.#call.caller?.id ?? "");

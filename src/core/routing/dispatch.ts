@@ -176,11 +176,12 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     this.#pauses = await beforeRetry(this.#call, this.#tools, this.#candidates, tries);
   }
 
-  /** A second target, if there is a healthy one with room, and the budget allows it. */
+  /** A second target, if there is a healthy one with room, and attempts and the budget allow it. */
   #second(): Started | undefined {
     // Its time may come after the caller left, and before the first one noticed.
     if (this.#over) return undefined;
-    const { clock, budget } = this.#tools;
+    const { clock, budget, settings } = this.#tools;
+    if (this.#attempts.asked >= settings.retry.attempts) return undefined;
     const now = clock.now();
     const chosen = this.#candidates.second(now, this.#attempts.targets());
     if (!chosen || !budget.take(now)) return undefined;
