@@ -1,5 +1,5 @@
 /** Where calls are counted, first answers kept, and targets told of: in this process, or in Redis for all replicas. */
-import { inTime } from "../core/abort.js";
+import { atMost } from "../core/abort.js";
 import type { IdempotencyStore } from "../core/idempotency/store.js";
 import { usedCounters } from "../core/limits/history.js";
 import type { LimitSettings } from "../core/limits/settings.js";
@@ -40,7 +40,7 @@ const startMs = 2000;
 
 /**
  * Opens the stores. Resolves also if Redis is away: then it is as if it went away later.
- * @param history what counters in memory go on from; a failure is said in the log
+ * @param history what counters in memory go on from, whenever it is read; a failure is said in the log
  */
 export async function openCounting(
   settings: CountingSettings,
@@ -51,25 +51,44 @@ export async function openCounting(
   if (redis) return openRedis(redis, idempotency, log);
   const limits = memoryLimits();
   const kept = idempotency && new MemoryIdempotency(idempotency);
-  try {
-    const used = history
-      ? await inTime(usedCounters(history, settings.limits, callersOwn, Date.now()), startMs)
-      : [];
-    for (const { key, period, ...entry } of used) {
-      const span = { type: "calendar", period } as const;
-      limits.restore({ key, span, limit: 0, estimated: true }, entry);
+  let closed = false;
+  let late = false;
+  const goOn = async (from: UsageHistory) => {
+    try {
+      const used = await usedCounters(from, settings.limits, callersOwn, Date.now());
+      for (const { key, period, ...entry } of used) {
+        const span = { type: "calendar", period } as const;
+        limits.restore({ key, span, limit: 0, estimated: true }, entry);
+      }
+      if (late) log.info({}, "what was used before counts in budgets and images per day now");
+    } catch (error) {
+      if (closed) return;
+      log.warn(
+        { reason: reasonOf(error) },
+        "what was used before can't be read: budgets and images per day begin anew",
+      );
     }
-  } catch (error) {
-    log.warn(
-      { reason: reasonOf(error) },
-      "what was used before can't be read: budgets and images per day begin anew",
+  };
+  if (history) {
+    let read = false;
+    await atMost(
+      startMs,
+      goOn(history).then(() => (read = true)),
     );
+    late = !read;
+    if (late) {
+      log.warn(
+        {},
+        "what was used before takes long to read: budgets and images per day begin at 0 until it is there",
+      );
+    }
   }
   return {
     limits,
     idempotency: kept,
     peers: undefined,
     async close() {
+      closed = true;
       await limits.close();
       await kept?.close();
     },

@@ -119,9 +119,9 @@ function openUsage(
   const shipper = new Shipper({ directory, usage, log, journal, retentionMs, maxBytes });
   return {
     keep: journal.keep.bind(journal),
-    async since(time: number) {
+    async between(since: number, until: number) {
       await shipper.ship();
-      const sums = await usage.totals(["token", "model"], { since: time });
+      const sums = await usage.totals(["token", "model"], { since, until });
       return sums.map(({ group: { token = "", model = "" }, ...rest }) => {
         return { caller: token, model, ...rest };
       });

@@ -49,7 +49,10 @@ it("goes on with what usage says was used before", async () => {
   const today = [{ ...row, caller: "a", model: "image-1", images: 3, spend: 4 }];
   const before = [{ ...row, caller: "b", model: "chat-1", images: 0, spend: 10 }];
   const history = {
-    since: async (time: number) => (time >= Date.UTC(2026, 0, 15) ? today : [...today, ...before]),
+    between: async (from: number, until: number) => {
+      expect(until).toBe(noon);
+      return from >= Date.UTC(2026, 0, 15) ? today : [...today, ...before];
+    },
   };
   const day = Date.UTC(2026, 0, 15);
   const month = Date.UTC(2026, 0, 1);

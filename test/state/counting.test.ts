@@ -29,7 +29,7 @@ const { signal } = new AbortController();
 
 describe("in memory", () => {
   const row = { caller: "alice", model: "m", calls: 2, promptTokens: 0, completionTokens: 0 };
-  const history: UsageHistory = { since: async () => [{ ...row, images: 7, spend: 0 }] };
+  const history: UsageHistory = { between: async () => [{ ...row, images: 7, spend: 0 }] };
 
   it("goes on with what was used before", async () => {
     const counting = await openCounting(settings, silent, history);
@@ -38,10 +38,40 @@ describe("in memory", () => {
     await counting.close();
   });
 
+  it("goes on with it also where that is read late, and counts what came meanwhile", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const said: string[] = [];
+    const say = (_: unknown, text?: string) => said.push(text ?? "");
+    const log = { ...silent, warn: say, info: say } as Logger;
+    let answer = () => {};
+    const slow: UsageHistory = {
+      between: async (from, until) => {
+        await new Promise<void>((resolve) => {
+          answer = resolve;
+        });
+        return history.between(from, until);
+      },
+    };
+    const opening = openCounting(settings, log, slow);
+    await vi.advanceTimersByTimeAsync(2000);
+    const counting = await opening;
+    expect((await counting.limits.reserve([images(2)])).granted).toBe(true);
+    answer();
+    await vi.advanceTimersByTimeAsync(0);
+    expect((await counting.limits.reserve([images(2)])).granted).toBe(false);
+    expect((await counting.limits.reserve([images(1)])).granted).toBe(true);
+    expect(said).toEqual([
+      "what was used before takes long to read: budgets and images per day begin at 0 until it is there",
+      "what was used before counts in budgets and images per day now",
+    ]);
+    await counting.close();
+  });
+
   it("begins anew, and says so, where that can't be read", async () => {
     const said: string[] = [];
     const log = { ...silent, warn: (_: unknown, text?: string) => said.push(text ?? "") } as Logger;
-    const away = { since: () => Promise.reject(new Error("the database is away")) };
+    const away = { between: () => Promise.reject(new Error("the database is away")) };
     const counting = await openCounting(settings, log, away);
     expect((await counting.limits.reserve([images(10)])).granted).toBe(true);
     expect(said).toEqual([

@@ -22,6 +22,7 @@ export interface UsedCounter {
 
 /**
  * Reads what the current periods' counters would stand at.
+ * @param now of calls that begin later nothing is in it
  * @param callersOwn whether callers may bring limits of their own, of any period
  * @throws Error while the history can't be read
  */
@@ -37,7 +38,7 @@ export async function usedCounters(
     if (counting.length === 0) continue;
     const { start } = periodAt(period, now);
     const sums = new Map<string, number>();
-    for (const row of await history.since(start)) {
+    for (const row of await history.between(start, now)) {
       for (const scope of counting)
         scope(row, (key, more) => sums.set(key, (sums.get(key) ?? 0) + more));
     }

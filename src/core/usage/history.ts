@@ -19,8 +19,9 @@ export interface UsageHistory {
   /**
    * Sums of the calls that began at a time or later, in all gateways with this
    * database; what this machine's processes left behind is in it.
-   * @param time milliseconds since the epoch
+   * @param from milliseconds since the epoch
+   * @param until calls that began then or later are left out
    * @throws Error while the database is away
    */
-  since(time: number): Promise<readonly UsedSoFar[]>;
+  between(from: number, until: number): Promise<readonly UsedSoFar[]>;
 }
