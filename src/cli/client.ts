@@ -1,9 +1,10 @@
 /** What the commands that call a Lintel have in common: where it is, and what it answers. */
 
 import type { DescService } from "@bufbuild/protobuf";
-import { type Client, createClient } from "@connectrpc/connect";
+import { type Client, Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { connectionTo, isAddress } from "../backends/node/address.js";
+import { headerValue } from "../config/http-fields.js";
 import { fromConnectError } from "../core/connect-error.js";
 import type { Given, Option } from "./command.js";
 import { UsageError } from "./command.js";
@@ -39,11 +40,15 @@ export async function withServer<S extends DescService>(
     explain: (thrown: unknown) => void,
   ) => Promise<number>,
 ): Promise<number> {
-  const address = given.text("server") ?? process.env.LINTEL_SERVER ?? "http://127.0.0.1:8080";
+  const server = optionOr(given, "server", "LINTEL_SERVER", "http://127.0.0.1:8080");
+  const address = server.value;
   if (!isAddress(address)) {
-    throw new UsageError("--server must be http://host:port, https://host or unix:/path");
+    throw new UsageError(`${server.from} must be http://host:port, https://host or unix:/path`);
   }
-  const token = given.text("token") ?? process.env.LINTEL_TOKEN ?? "lintel-cli";
+  const { value: token, from } = optionOr(given, "token", "LINTEL_TOKEN", "lintel-cli");
+  if (!headerValue().safeParse(token).success) {
+    throw new UsageError(`${from} has letters that no header can carry`);
+  }
   const { baseUrl, nodeOptions } = connectionTo(address);
   const sessionManager = new Http2SessionManager(baseUrl, {}, { ...nodeOptions });
   const transport = createGrpcTransport({ baseUrl, sessionManager, readMaxBytes: largestMessage });
@@ -51,6 +56,7 @@ export async function withServer<S extends DescService>(
   const interrupt = () => stop.abort();
   const explain = (thrown: unknown) => say(`lintel: ${reasonOf(thrown, address)}`);
   process.once("SIGINT", interrupt);
+  let broken = false;
   try {
     const headers = new Headers({ authorization: `Bearer ${token}` });
     return await use(createClient(service, transport), { headers, signal: stop.signal }, explain);
@@ -58,19 +64,56 @@ export async function withServer<S extends DescService>(
     if (stop.signal.aborted) return 130;
     if (thrown instanceof UsageError) throw thrown;
     explain(thrown);
+    broken = causeOf(thrown) === "ERR_HTTP2_ERROR";
     return 1;
   } finally {
     process.off("SIGINT", interrupt);
-    sessionManager.abort();
+    // Such a connection has ended. Node tells its calls first, and then itself: as an error that
+    // ends the process if nobody listens any more.
+    if (!broken) sessionManager.abort();
   }
 }
 
+/** What an option says, else the environment, where an empty variable says nothing. */
+function optionOr(given: Given, option: string, variable: string, fallback: string) {
+  const value = given.text(option);
+  if (value !== undefined) return { value, from: `--${option}` };
+  return { value: process.env[variable] || fallback, from: variable };
+}
+
 function reasonOf(thrown: unknown, address: string): string {
+  const connection = hasWords(thrown) ? undefined : connectionReason(thrown, address);
+  if (connection !== undefined) return connection;
   const { code } = fromConnectError(thrown);
   const unreachable = code === "upstream_unreachable" || code === "unavailable";
   // Another Lintel's words are about its model servers; this is about the Lintel itself.
   return unreachable && !hasWords(thrown) ? `nobody answers at ${address}` : wordsOf(thrown);
 }
+
+/** Why there is no connection that calls could run on; absent: that is not the reason. */
+function connectionReason(thrown: unknown, address: string): string | undefined {
+  const cause = causeOf(thrown);
+  const clear = address.startsWith("http://");
+  if (cause === "ERR_HTTP2_ERROR" || cause === "ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL") {
+    const other = clear ? ", and not at https://" : "";
+    return `${address} does not speak HTTP/2: is a Lintel there${other}?`;
+  }
+  if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL)$/.test(cause)) {
+    return `${address} does not speak TLS: is it http://?`;
+  }
+  if (/SELF_SIGNED|^UNABLE_TO_(VERIFY|GET_ISSUER)/.test(cause)) {
+    return `the certificate of ${address} is not trusted (${wordsOf(thrown)}); NODE_EXTRA_CA_CERTS=FILE trusts what is in a file`;
+  }
+  // Nobody here has left: that has been told before.
+  if ((thrown as { code?: unknown }).code === Code.Canceled) {
+    return `${address} closed the connection${clear ? ": is it https://?" : ""}`;
+  }
+  return undefined;
+}
+
+/** The code of the error of Node that a call failed with. */
+const causeOf = (thrown: unknown): string =>
+  String((thrown as { cause?: { code?: unknown } }).cause?.code ?? "");
 
 const wordsOf = (thrown: unknown): string => {
   const { rawMessage, message } = thrown as { rawMessage?: string; message: string };

@@ -1,6 +1,6 @@
 /** `lintel image`: makes pictures on any Lintel and writes them to files. */
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { extname } from "node:path";
 import {
   type StreamTextToImageResponse,
@@ -28,7 +28,9 @@ export const image: Command = {
     seed: { value: "N", help: "for the same picture again (default: random)" },
     count: { value: "N", short: "n", help: "pictures for each prompt (default: 1)" },
     lora: { value: "NAME=WEIGHT", multiple: true, help: "a LoRA and its weight; may be repeated" },
-    preview: { help: "writes what it looks like so far to the file while it is made" },
+    preview: {
+      help: "writes what it looks like so far to the file (default: lintel-preview.png, no file that is there; it is gone in the end)",
+    },
     "no-safety-check": { help: "asks for no safety check" },
   },
   run: (given) =>
@@ -43,7 +45,7 @@ export const image: Command = {
           await pictures.take(event);
         }
       } finally {
-        pictures.end();
+        await pictures.end();
       }
       return pictures.failed ? 1 : 0;
     }),
@@ -89,6 +91,8 @@ class Pictures {
   readonly #seeded: boolean;
   readonly #progress = new ProgressLine(process.stderr);
   #several: boolean;
+  /** The file for previews where nobody named one; this run's own. */
+  #preview: string | undefined;
 
   /**
    * @param several whether more than one picture was asked for; that there are more is learned
@@ -113,7 +117,9 @@ class Pictures {
       const words = waits ? `waiting, ${queuePosition} before` : `${which}step ${step} of ${steps}`;
       this.#progress.show(percent, words);
       if (preview.length > 0) {
-        await this.#write(this.#fileFor(index) ?? "lintel-preview.png", preview);
+        const named = this.#fileFor(index) ?? this.#preview;
+        if (named !== undefined) await this.#write(named, preview);
+        else this.#preview = await this.#writeNew("lintel-preview", preview);
       }
     } else if (event.case === "image" && event.value.media) {
       const { data, nsfw } = event.value.media;
@@ -121,7 +127,7 @@ class Pictures {
       const seed = event.value.media.seed || (this.#seeded ? 0 : undefined);
       const named = this.#fileFor(event.value.index);
       const file = await (named === undefined
-        ? this.#writeNew(seed, data)
+        ? this.#writeNew(seed === undefined ? "lintel" : `lintel-${seed}`, data)
         : this.#write(named, data));
       const flagged = nsfw ? ", flagged by the safety check" : "";
       const seeded = seed === undefined ? "" : `  seed ${seed}`;
@@ -132,8 +138,9 @@ class Pictures {
     }
   }
 
-  end(): void {
+  async end(): Promise<void> {
     this.#progress.clear();
+    if (this.#preview !== undefined) await rm(this.#preview, { force: true });
   }
 
   /** The file that `--out` means for a picture. */
@@ -145,8 +152,7 @@ class Pictures {
   }
 
   /** Writes a picture that was given no name; seeds may come twice, and what is there stays. */
-  async #writeNew(seed: number | undefined, data: Uint8Array): Promise<string | undefined> {
-    const name = seed === undefined ? "lintel" : `lintel-${seed}`;
+  async #writeNew(name: string, data: Uint8Array): Promise<string | undefined> {
     for (let n = 1; ; n++) {
       const file = `${name}${n === 1 ? "" : `-${n}`}.png`;
       if (!existsSync(file)) return this.#write(file, data, "wx");

@@ -1,10 +1,19 @@
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createSecureServer } from "node:http2";
+import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
-import { doneEvent, imageEvent, inlineImage, noSeed } from "../../src/core/image-events.js";
+import {
+  doneEvent,
+  imageEvent,
+  inlineImage,
+  noSeed,
+  progressEvent,
+} from "../../src/core/image-events.js";
 import { startLintel } from "../support/lintel.js";
 import { hangsAfter, paints, png, says, scripted } from "../support/scripted.js";
 import { runHere } from "./here.js";
@@ -131,7 +140,75 @@ describe("lintel chat", () => {
   });
 });
 
+describe("what is no Lintel, and the way to one", () => {
+  const pem = (name: string) => readFileSync(`test/fixtures/tls/${name}.pem`);
+  const tls = { key: pem("key"), cert: pem("cert") };
+  const speaksHttp1 = () => createServer((_request, response) => response.end("hello"));
+
+  test.each<[string, string, () => Server, string]>([
+    ["HTTP/1 alone", "http", speaksHttp1, "does not speak HTTP/2: is a Lintel there"],
+    ["https where there is no TLS", "https", speaksHttp1, "does not speak TLS: is it http://?"],
+    ["http where there is TLS", "http", () => createSecureServer(tls), "https://?"],
+    ["a connection that is closed", "http", () => createTcpServer((s) => s.destroy()), "https://?"],
+    ["a certificate of its own", "https", () => createSecureServer(tls), "NODE_EXTRA_CA_CERTS="],
+  ])("%s is told in one line", async (_what, scheme, make, words) => {
+    const server = make();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const ended = await runHere(["models", "--server", url]);
+    expect(ended).toMatchObject({ code: 1, stdout: "" });
+    expect(ended.stderr).toMatch(/^lintel: .*\n$/);
+    expect(ended.stderr).toContain(url);
+    expect(ended.stderr).toContain(words);
+  });
+
+  test("empty variables say nothing, and wrong ones are named", async () => {
+    onTestFinished(() => void vi.unstubAllEnvs());
+    vi.stubEnv("LINTEL_TOKEN", "");
+    expect(await runHere(["models", ...at])).toMatchObject({ code: 0 });
+    vi.stubEnv("LINTEL_TOKEN", "t\u00f6k\u2026n");
+    const token = await runHere(["models", ...at]);
+    expect(token).toMatchObject({ code: 2, stderr: expect.stringContaining("LINTEL_TOKEN has") });
+    const option = await runHere(["models", ...at, "--token", "a\nb"]);
+    expect(option).toMatchObject({ code: 2, stderr: expect.stringContaining("--token has") });
+    vi.stubEnv("LINTEL_SERVER", "localhost");
+    const server = await runHere(["models", "--token", "a"]);
+    expect(server).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("LINTEL_SERVER must"),
+    });
+    vi.stubEnv("LINTEL_SERVER", "");
+    const usual = await runHere(["models", "--token", "a"]);
+    expect(usual.stderr).not.toContain("must be");
+  });
+});
+
 describe("lintel image", () => {
+  test("previews that nobody named go to a file of their own, which is gone in the end", async () => {
+    const before = process.cwd();
+    process.chdir(folder());
+    onTestFinished(() => process.chdir(before));
+    writeFileSync("lintel-preview.png", "mine");
+    const during: string[][] = [];
+    const server = await startLintel([
+      scripted({
+        async *streamTextToImage() {
+          yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2, preview: png(5) })];
+          await expect.poll(() => readdirSync(".")).toContain("lintel-preview-2.png");
+          during.push(readdirSync("."));
+          yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2, preview: png(5) })];
+          yield [imageEvent(0, inlineImage(png(1), 1)), doneEvent([])];
+        },
+      }),
+    ]);
+    onTestFinished(() => server.close());
+    await runHere(["image", "a", "--server", server.url, "--preview"]);
+    expect(during).toEqual([["lintel-preview-2.png", "lintel-preview.png"]]);
+    expect(readdirSync(".").sort()).toEqual(["lintel-1.png", "lintel-preview.png"]);
+    expect(readFileSync("lintel-preview.png", "utf8")).toBe("mine");
+  });
+
   test("writes what the server made, with every option sent", async () => {
     const out = join(folder(), "cat.png");
     const ended = await runHere([
