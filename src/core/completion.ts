@@ -169,8 +169,11 @@ interface Stamp {
   readonly model: string;
 }
 
+/** An id for an answer; chunks of one stream share it. */
+export const newCompletionId = (): string => `chatcmpl-${randomId(18)}`;
+
 const newStamp = (call: Call): Stamp => ({
-  id: `chatcmpl-${randomId(18)}`,
+  id: newCompletionId(),
   created: Math.floor(Date.now() / 1000),
   model: call.attributes.model ?? "",
 });

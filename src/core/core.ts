@@ -130,8 +130,16 @@ export function createCore(parts: CoreParts): Core {
           else tell(call, outcome, error, said);
         },
       });
-      const { id, warnings, metadata } = call;
-      return { id, warnings, metadata, messages } as unknown as Running<typeof method>;
+      const { id, attributes, warnings, metadata } = call;
+      return {
+        id,
+        get model() {
+          return attributes.model;
+        },
+        warnings,
+        metadata,
+        messages,
+      } as unknown as Running<typeof method>;
     },
     drain() {
       inFlight.refuse();

@@ -37,6 +37,8 @@ export interface Origin {
 export interface Running<M extends MethodName> {
   /** Request id; doors send it as `x-request-id`. */
   readonly id: string;
+  /** Name of the model after defaults and aliases were applied; absent until it is found. */
+  readonly model: string | undefined;
   /** Grows while the call runs; complete for the header once the first message is there. */
   readonly warnings: Iterable<string>;
   /** For headers or RPC metadata; complete once the first message is there, or the call failed. */

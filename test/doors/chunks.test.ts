@@ -9,13 +9,13 @@ const forms: [string, ChunkForm][] = [
   ["the contract's, usage asked for", { fullDelta: true, usage: "extra" }],
   ["OpenAI's", { fullDelta: false, usage: "none" }],
 ];
-const names = { id: "chatcmpl-x", model: 'a "model"' };
+const model = 'a "model"';
 
 describe.each(forms)("decisions 1: chunks in the form: %s", (_name, form) => {
   const encode = (text: string) => eventsOf(text).map((event) => JSON.parse(event));
 
   test("content that comes with the reason is a chunk of its own, the last one is empty", () => {
-    const encoder = chunkEncoder(form, names);
+    const encoder = chunkEncoder(form, () => model);
     const all = encode(encoder.messages([piece("Hi"), piece(" there", "length", [1, 2])]));
     expect(all.map((c) => c.choices[0].delta.content ?? "")).toEqual(["Hi", " there", ""]);
     expect(all.map((c) => c.choices[0].finish_reason)).toEqual([null, null, "length"]);
@@ -23,13 +23,13 @@ describe.each(forms)("decisions 1: chunks in the form: %s", (_name, form) => {
 
   test("any text survives", () => {
     const text = '"\\\u0000\u2028\n\n data: x\r\n😀\ud800';
-    const encoder = chunkEncoder(form, names);
+    const encoder = chunkEncoder(form, () => model);
     const [chunk] = encode(encoder.messages([piece(text)]));
     expect(chunk.choices[0].delta.content).toBe(text);
   });
 
   test("no chunk has a `message`, every one has exactly one choice", () => {
-    const encoder = chunkEncoder(form, names);
+    const encoder = chunkEncoder(form, () => model);
     const all = encode(encoder.messages([piece("Hi"), piece("", "stop", [1, 2])]));
     for (const { choices } of all) {
       expect(choices).toHaveLength(1);
@@ -38,15 +38,16 @@ describe.each(forms)("decisions 1: chunks in the form: %s", (_name, form) => {
   });
 
   test("messages without a choice make no chunk", () => {
-    const encoder = chunkEncoder(form, names);
+    const encoder = chunkEncoder(form, () => model);
     expect(encoder.messages([{ ...piece("Hi"), choices: [] }])).toBe("");
   });
 
   test("a failure before any message still makes a whole chunk", () => {
-    const encoder = chunkEncoder(form, names);
+    const encoder = chunkEncoder(form, () => model);
     const [chunk] = encode(encoder.failure(new LintelError("timeout", 'too "slow"')));
     expect(chunk).toMatchObject({
-      ...names,
+      id: expect.stringMatching(/^chatcmpl-[\w-]{24}$/),
+      model,
       object: "chat.completion.chunk",
       created: expect.any(Number),
       choices: [{ index: 0, finish_reason: "error" }],

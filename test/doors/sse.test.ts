@@ -45,30 +45,38 @@ describe("decisions 1, streams: status, silence, speed", () => {
     await (await response).text();
   });
 
-  test("it is held no longer than `holdMs`; a failure then is an error chunk", async () => {
-    const { open, opened } = gate();
-    const server = await serveChat(
-      // biome-ignore lint/correctness/useYield: it fails before it has something
-      async function* () {
-        await opened;
-        throw new LintelError("upstream_failed", "it broke");
-      },
-      { doors: { holdMs: 10 } },
-    );
-    const response = await server.post("/llm", hello({ stream: true, model: "" }));
-    expect(response.status).toBe(200);
-    expect(response.headers.get("x-request-id")).toBeTruthy();
-    open();
-    const events = eventsOf(await response.text());
-    expect(events.at(-1)).toBe("[DONE]");
-    expect(JSON.parse(events[0] ?? "")).toMatchObject({
-      id: expect.stringMatching(/^chatcmpl-/),
-      object: "chat.completion.chunk",
-      created: expect.any(Number),
-      choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: "error" }],
-      error: { code: "upstream_failed" },
-    });
-  });
+  test.each([
+    ["/llm", { role: "assistant", content: "" }],
+    ["/v1/chat/completions", {}],
+  ])(
+    "%s: it is held no longer than `holdMs`; a failure then is an error chunk",
+    async (path, delta) => {
+      const { open, opened } = gate();
+      const server = await serveChat(
+        // biome-ignore lint/correctness/useYield: it fails before it has something
+        async function* () {
+          await opened;
+          throw new LintelError("upstream_failed", "it broke");
+        },
+        { doors: { holdMs: 10 } },
+      );
+      const response = await server.post(path, hello({ stream: true, model: "" }));
+      expect(response.status).toBe(200);
+      expect(response.headers.get("x-request-id")).toBeTruthy();
+      open();
+      const events = eventsOf(await response.text());
+      expect(events.at(-1)).toBe("[DONE]");
+      expect(JSON.parse(events[0] ?? "")).toMatchObject({
+        // As in all chunks: not the request's id.
+        id: expect.stringMatching(/^chatcmpl-[\w-]{24}$/),
+        object: "chat.completion.chunk",
+        created: expect.any(Number),
+        model: "chat-1",
+        choices: [{ index: 0, delta, finish_reason: "error" }],
+        error: { code: "upstream_failed" },
+      });
+    },
+  );
 
   test("silence is filled with comments, between events only", async () => {
     const { open, opened } = gate();

@@ -1,5 +1,6 @@
 /** Chat completions as JSON: whole, and in chunks. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import { newCompletionId } from "../../core/completion.js";
 import type { LintelError } from "../../core/errors.js";
 import { toJsonString } from "../../core/json-string.js";
 import { Warnings } from "../../core/warnings.js";
@@ -25,19 +26,15 @@ export interface ChunkForm {
   readonly usage: "every" | "extra" | "none";
 }
 
-/** What chunks say until the first message told better. */
-export interface ChunkNames {
-  readonly id: string;
-  readonly model: string;
-}
-
 /**
  * Writes the messages of one stream as chunks. What is the same in all of them
  * is made into text once.
+ * @param model names the model of a stream that fails before its first message
+ * @param notes warnings of the door itself
  */
 export function chunkEncoder(
   form: ChunkForm,
-  names: ChunkNames,
+  model: () => string,
   notes: readonly string[] = [],
 ): EventEncoder<"chat"> {
   let open: string | undefined;
@@ -102,7 +99,7 @@ export function chunkEncoder(
       return event(`${open}]${totals()}${extra()}}`);
     },
     failure(error: LintelError) {
-      open ??= opening(names.id, Math.floor(Date.now() / 1000), names.model);
+      open ??= opening(newCompletionId(), Math.floor(Date.now() / 1000), model());
       const said = `${middle},"error":${JSON.stringify(errorObject(error))}`;
       return event(open + last("error", said));
     },

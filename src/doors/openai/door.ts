@@ -37,7 +37,7 @@ export const openai: Door = async (app, options) => {
     const running = renamed(gateway.call("chat", message, origin), names);
     const encoder = chunkEncoder(
       { fullDelta: false, usage: form.includeUsage ? "extra" : "none" },
-      { id: `chatcmpl-${running.id}`, model: message.model },
+      () => running.model ?? message.model,
       warnings,
     );
     await sendEvents(reply, running, encoder, settings, origin.signal, warnings);

@@ -12,6 +12,9 @@ export function renamed<M extends MethodName>(running: Running<M>, names: Names)
   if (Object.keys(names).length === 0) return running;
   return {
     id: running.id,
+    get model() {
+      return running.model;
+    },
     warnings: running.warnings,
     metadata: running.metadata,
     messages: iterable(() => {

@@ -32,7 +32,7 @@ export const rest: Door = async (app, options) => {
     const running = gateway.call("chat", message, origin);
     const encoder = chunkEncoder(
       { fullDelta: true, usage: form.includeUsage ? "extra" : "every" },
-      { id: `chatcmpl-${running.id}`, model: message.model },
+      () => running.model ?? message.model,
     );
     await sendEvents(reply, running, encoder, settings, origin.signal);
     return reply;
