@@ -160,7 +160,7 @@ export const TextToImageResponseSchema: GenMessage<TextToImageResponse> = /*@__P
  */
 export type Media = Message<"lintel.v1.Media"> & {
   /**
-   * Address of the image.
+   * Address of the image; empty where the server keeps none, as a node.
    *
    * @generated from field: string url = 1;
    */
@@ -181,7 +181,8 @@ export type Media = Message<"lintel.v1.Media"> & {
   nsfw: boolean;
 
   /**
-   * The image itself; only where `include_data` asked for it.
+   * The image itself; where `include_data` asked for it, and wherever `url` is
+   * empty.
    *
    * @generated from field: bytes data = 4;
    */
