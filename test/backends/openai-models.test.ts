@@ -125,9 +125,12 @@ describe("a server's list", () => {
     }
   };
 
-  it.each([404, 405])("may be missing, %i, where the models are configured", async (status) => {
-    await healthyIfConfigured(await serve((exchange) => exchange.sendJson(status, {})));
-  });
+  it.each([401, 403, 404, 405])(
+    "may be missing, %i, where the models are configured",
+    async (status) => {
+      await healthyIfConfigured(await serve((exchange) => exchange.sendJson(status, {})));
+    },
+  );
 
   it("may have any form where the models are configured", async () => {
     const upstream = await serve((exchange) => exchange.send(200, {}, "all is well"));

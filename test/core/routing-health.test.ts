@@ -244,10 +244,15 @@ describe("health", () => {
   it("a check that fails is said once per outage, and once when it succeeds again", async () => {
     let well = false;
     const health = async () => {
-      if (!well) throw new LintelError("upstream_unreachable", "gone");
+      const cause = new Error("connect ECONNREFUSED");
+      if (!well) throw new LintelError("upstream_unreachable", "gone", { cause });
     };
     const lines: string[] = [];
-    const say = (_: object, message: string) => lines.push(message);
+    const fields: object[] = [];
+    const say = (about: object, message: string) => {
+      lines.push(message);
+      if (message === "the health check fails") fields.push(about);
+    };
     const log = { ...silent, info: say, warn: say };
     const clock = new FakeClock();
     const settings = {
@@ -259,6 +264,8 @@ describe("health", () => {
     core.routing.start();
     await clock.advance(10_000);
     expect(said()).toEqual(["the health check fails"]);
+    const reason = "gone: connect ECONNREFUSED";
+    expect(fields).toEqual([{ backend: "a", code: "upstream_unreachable", reason }]);
     well = true;
     await clock.advance(10_000);
     expect(said()).toEqual(["the health check succeeds again"]);

@@ -15,8 +15,11 @@ import { listModels, listTimeout, readModels } from "./listed.js";
 import { Models } from "./models.js";
 import type { OpenaiConfig } from "./schema.js";
 
-/** What a server answers that chats well and lists nothing, such as an Azure deployment or a small proxy. */
-const lacksList: ReadonlySet<number> = new Set([404, 405]);
+/**
+ * What a server answers that chats well and lists nothing, such as an Azure deployment or a small
+ * proxy; 401 and 403 to a key that may chat and not list. Whether it may is found out by calls.
+ */
+const lacksList: ReadonlySet<number> = new Set([401, 403, 404, 405]);
 
 /** A backend for one server that speaks OpenAI's chat completions. It begins to read the server's list of models at once. */
 export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContext): Backend {

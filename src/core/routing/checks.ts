@@ -2,7 +2,7 @@
 import { unlessAborted } from "../abort.js";
 import type { Backend } from "../backend.js";
 import { LintelError, shuttingDown, toLintelError } from "../errors.js";
-import type { Logger } from "../log.js";
+import { type Logger, reasonOf } from "../log.js";
 import type { Clock, Timer } from "./clock.js";
 import type { Endpoint } from "./endpoint.js";
 import type { HealthCheckSettings } from "./settings.js";
@@ -92,13 +92,15 @@ export class HealthChecks {
     }
   }
 
-  #unwell(backend: Backend, { code }: LintelError): void {
+  #unwell(backend: Backend, error: LintelError): void {
     const failures = (this.#failures.get(backend) ?? 0) + 1;
     this.#failures.set(backend, failures);
     if (failures < convinced) return;
     const now = this.#checked.clock.now();
     for (const endpoint of this.#checked.endpointsOf(backend.name)) endpoint.takeOut(now);
     if (failures > convinced) return;
-    this.#log.warn({ backend: backend.name, code }, "the health check fails");
+    const { code } = error;
+    const said = { backend: backend.name, code, reason: reasonOf(error) };
+    this.#log.warn(said, "the health check fails");
   }
 }
