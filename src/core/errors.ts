@@ -234,6 +234,8 @@ export function fromUpstreamStatus(
       return new LintelError("invalid_value", words("the model server refused the request"));
     case 408:
     case 504:
+    case 522:
+    case 524:
       return new LintelError("timeout", "the model server took too long");
     case 429:
       return new LintelError("rate_limited", "the model server is at its limit", options);
@@ -247,8 +249,11 @@ export function fromUpstreamStatus(
   }
 }
 
-/** A gateway's 502 may pass; a server that refuses our key or has no such path did nothing yet. */
+/** What a gateway says of the server behind it, or Cloudflare, which has numbers of its own for it. */
+const passing: ReadonlySet<number> = new Set([502, 520, 521, 523, 530]);
+
+/** A gateway's failure may pass; a server that refuses our key or has no such path did nothing yet. */
 function retryOfStatus(status: number): Retry {
-  if (status === 502) return "anywhere";
+  if (passing.has(status)) return "anywhere";
   return [401, 402, 403, 404, 405].includes(status) ? "elsewhere" : "never";
 }

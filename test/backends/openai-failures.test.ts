@@ -131,6 +131,22 @@ describe("a caller is told", () => {
   });
 });
 
+describe("what Cloudflare says of a server that it does not reach", () => {
+  it.each([
+    [520, "upstream_failed"],
+    [521, "upstream_failed"],
+    [522, "timeout"],
+    [523, "upstream_failed"],
+    [524, "timeout"],
+    [530, "upstream_failed"],
+  ])("may pass: %i", async (status, code) => {
+    const error = await failure((exchange) =>
+      exchange.send(status, { "content-type": "text/plain" }, `error code: ${status}`),
+    );
+    expect(error).toMatchObject({ code, retry: "anywhere" });
+  });
+});
+
 describe("a prompt that OpenRouter's moderation flagged", () => {
   const message = "Your chosen model requires moderation and your input was flagged";
   const metadata = { reasons: ["violence"], flagged_input: "how to", provider_name: "X" };
