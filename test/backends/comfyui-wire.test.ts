@@ -186,6 +186,15 @@ describe("a workflow of one's own", () => {
     loras: "10",
   };
 
+  const websocketOnly = { class_type: "SaveImageWebsocket", inputs: { images: ["14", 0] } };
+
+  it("may send its image over the websocket, too", () => {
+    const models = [{ name: "flux", file: fileWith({ ...workflow, "9": websocketOnly }), map }];
+    const backend = backendFor("http://127.0.0.1:9", { models });
+    onTestFinished(() => backend.close());
+    expect(backend.name).toBe("test");
+  });
+
   it("gets what its map says, and supports no more", async () => {
     const models = [{ name: "flux", file: fileWith(workflow), map }];
     const { comfy, backend } = await against({ models });
@@ -241,6 +250,18 @@ describe("a workflow of one's own", () => {
     ["no such node", workflow, { prompt: "99.text" }, "has no node 99, where prompt should go"],
     ["no such input", workflow, { prompt: "11.txt" }, 'has no input "txt" at node 11'],
     ["no such output", workflow, { ...map, output: "99" }, "has no node 99"],
+    [
+      "an image that only the websocket gets",
+      { "14": { class_type: "Draw", inputs: { text: "" } }, "9": websocketOnly },
+      { prompt: "14.text" },
+      "gives its image at node 9 (SaveImageWebsocket), which keeps none: use SaveImage or PreviewImage",
+    ],
+    [
+      "such an output",
+      { ...workflow, "18": websocketOnly },
+      { ...map, output: "18" },
+      "gives its image at node 18 (SaveImageWebsocket)",
+    ],
   ])("that is wrong is told at the start: %s", async (_what, content, wrong, words) => {
     const models = [{ name: "flux", file: fileWith(content), map: wrong }];
     expect(() => backendFor("http://127.0.0.1:9", { models })).toThrowError(words);

@@ -57,7 +57,23 @@ function problemOf(workflow: Workflow, { loras, output, ...mapped }: InputMap): 
   for (const id of [loras, output]) {
     if (id !== undefined && !workflow[id]) return `has no node ${id}`;
   }
-  return undefined;
+  const unseen = unseenOutput(workflow, output);
+  if (unseen === undefined) return undefined;
+  return `gives its image at node ${unseen} (${websocketOnly}), which keeps none: use SaveImage or PreviewImage`;
+}
+
+/** The node whose images are in nobody's history. */
+const websocketOnly = "SaveImageWebsocket";
+
+/** The node that gives the image, where that leaves nothing to fetch; of several, any other may do. */
+function unseenOutput(workflow: Workflow, output: string | undefined): string | undefined {
+  const nodes = Object.entries(workflow);
+  const links = nodes.flatMap(([, { inputs }]) => Object.values(inputs).filter(isLink));
+  const taken = new Set(links.map(([id]) => String(id)));
+  const ends =
+    output === undefined ? nodes.map(([id]) => id).filter((id) => !taken.has(id)) : [output];
+  const all = ends.every((id) => workflow[id]?.class_type === websocketOnly);
+  return all ? ends[0] : undefined;
 }
 
 /** The workflow with values in its inputs, and LoRAs. */
