@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { keepSecret } from "../core/secrets.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
+import { mediaWarnings } from "./media-warnings.js";
 import type { Parsed } from "./parse.js";
 import { ConfigError, type Problem } from "./problems.js";
 import {
@@ -189,7 +190,7 @@ function warningsOf(config: Config): string[] {
     warnings.push("memory_budget bounds nothing: there is no backend of type llama or onnx");
   }
   if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
-  return [...warnings, ...timeoutWarnings(config)];
+  return [...warnings, ...mediaWarnings(config), ...timeoutWarnings(config)];
 }
 
 const countsMemory = ({ type }: BackendConfig) => type === "llama" || type === "onnx";

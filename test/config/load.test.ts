@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
+import { missingFiles } from "../../src/config/missing-files.js";
 import { ConfigError } from "../../src/config/problems.js";
 import { appSettings, coreSettings, doorSettings } from "../../src/config/settings.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
@@ -83,7 +84,53 @@ test("calls without a token from other machines are warned of", async () => {
   const cwd = folder({ "lintel.yaml": "auth: { mode: none }" });
   expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([]);
   const { warnings } = await loadConfig({ cwd, env: { HOST: "0.0.0.0" } });
-  expect(warnings).toEqual([expect.stringContaining("0.0.0.0:8080 can be reached")]);
+  expect(warnings).toContainEqual(expect.stringContaining("0.0.0.0:8080 can be reached"));
+});
+
+test("addresses of images that lead nowhere from other machines are warned of", async () => {
+  const warningsOf = async (text: string) =>
+    (await loadConfig({ cwd: folder({ "lintel.yaml": text }), env: {} })).warnings;
+  const warned = [expect.stringContaining("public_url is not set")];
+  const chat = "backends: [{ type: openai, name: a, url: 'http://a', models: [b] }]";
+  expect(await warningsOf("listen: :8080")).toEqual(warned);
+  expect(await warningsOf("listen: unix:a.sock")).toEqual(warned);
+  expect(await warningsOf("listen: :8080\ntrust_proxy: []")).toEqual(warned);
+  for (const text of [
+    "listen: 127.0.0.1:8080",
+    "listen: ['127.0.0.1:8080', 'unix:a.sock']",
+    "listen: :8080\npublic_url: https://ai.example.com",
+    "listen: :8080\ntrust_proxy: [10.0.0.0/8]",
+    "listen: :8080\nmedia: { delivery: data }",
+    "listen: :8080\nmedia: { store: s3, s3: { bucket: a } }",
+    `listen: :8080\n${chat}`,
+  ]) {
+    expect(await warningsOf(text), text).toEqual([]);
+  }
+});
+
+test("models that are not there are told, but for those that are fetched", async () => {
+  const cwd = folder({
+    "there.gguf": "",
+    "lintel.yaml": `
+backends:
+  - { type: llama, name: a, path: there.gguf }
+  - { type: llama, name: b, path: gone.gguf }
+  - { type: llama, name: c, path: "hf:user/repository:Q4_K_M" }
+  - { type: onnx, name: d, path: gone }
+  - { type: embedded, name: e, models: [there.gguf, other.gguf] }
+  - { type: ai-sdk, name: f, package: "@ai-sdk/nobody-has-this", models: [{ id: a }] }
+  - { type: ai-sdk, name: g, package: yaml/part, models: [{ id: b }] }
+safety: { checker: { type: classifier, path: checker } }
+`,
+  });
+  const { config } = await loadConfig({ cwd, env: {} });
+  expect(missingFiles(config, cwd)).toEqual([
+    `backends[1].path: there is no ${join(cwd, "gone.gguf")} now`,
+    `backends[3].path: there is no ${join(cwd, "gone")} now`,
+    `backends[4].models[1]: there is no ${join(cwd, "other.gguf")} now`,
+    `safety.checker.path: there is no ${join(cwd, "checker")} now`,
+    "backends[5].package: @ai-sdk/nobody-has-this is not installed now",
+  ]);
 });
 
 test("times of a model that its backend cuts short are warned of", async () => {
