@@ -54,3 +54,22 @@ test("every field has a description", () => {
   visit(configJsonSchema() as Record<string, unknown>, "");
   expect(missing).toEqual([]);
 });
+
+/** The example with every commented setting in force, as far as its lines are settings. */
+const whole = example.replace(/^( *)# (?=(?:- | {2})*[\w"]+:(?: |$))/gm, "$1");
+
+test("the example shows every section, every setting in it, and every kind of backend", () => {
+  type Node = { properties?: Record<string, Node>; items?: Node; oneOf?: Node[]; const?: string };
+  const { properties = {} } = configJsonSchema() as Node;
+  const sections = Object.entries(properties);
+  const missing = sections.flatMap(([name, { properties: inner = {} }]) => {
+    const [, text] = new RegExp(`^${name}:(.*(?:\\n(?![a-z]).*)*)`, "m").exec(whole) ?? [];
+    if (text === undefined) return [name];
+    const keys = Object.keys(inner).filter((key) => !new RegExp(`^ +${key}:`, "m").test(text));
+    return keys.map((key) => `${name}.${key}`);
+  });
+  const kinds = properties.backends?.items?.oneOf?.map((kind) => kind.properties?.type?.const);
+  expect(kinds).toContain("openai");
+  const absent = kinds?.filter((kind) => !new RegExp(`^ +- type: ${kind}$`, "m").test(whole));
+  expect({ missing, absent }).toEqual({ missing: [], absent: [] });
+});
