@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Logger } from "../../src/core/log.js";
 import { mountRpc } from "../../src/doors/rpc/rpc.js";
 import { createApp } from "../../src/server/app.js";
 import { Paths } from "../../src/server/paths.js";
+import { ended, serve, tcp } from "./serve.js";
 
 async function app(settings: Parameters<typeof createApp>[0] = {}) {
   const instance = await createApp(settings);
@@ -149,4 +151,17 @@ it("paths", () => {
     ["PUT"],
     [],
   ]);
+});
+
+it("a client that sends too much gets its answer, and keeps its connection", async () => {
+  const { port } = await serve();
+  const body = Buffer.alloc(2 * 1024 * 1024);
+  const socket = tcp(port);
+  const head = `host: a\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}`;
+  socket.write(`POST /echo HTTP/1.1\r\n${head}\r\n\r\n`);
+  const [answer] = await once(socket, "data");
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 413 /);
+  socket.write(body);
+  socket.write("GET /hello HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+  expect(await ended(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*hello$/s);
 });

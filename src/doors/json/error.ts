@@ -63,8 +63,10 @@ export function sendError(
   running?: Pick<Running<MethodName>, "id" | "metadata">,
 ): FastifyReply {
   if (reply.sent || reply.raw.headersSent) return reply;
-  // Fastify wants to close connections that broke; HTTP/2 has no such header.
-  if (reply.request.raw.httpVersionMajor === 2) reply.removeHeader("connection");
+  // Fastify wants to close connections that broke. HTTP/2 has no such header, and who still
+  // sends what is too large would lose the answer: the rest is read and dropped.
+  if (reply.request.raw.httpVersionMajor === 2 || error.code === "too_large")
+    reply.removeHeader("connection");
   const id = running?.id ?? reply.getHeader("x-request-id") ?? reply.request.id;
   reply.code(error.http).header("x-request-id", id);
   for (const [name, value] of running?.metadata ?? []) reply.header(name, value);
