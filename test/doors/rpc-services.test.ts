@@ -164,6 +164,14 @@ describe("health", () => {
     expect(seen).toEqual([Status.SERVING, Status.NOT_SERVING]);
   });
 
+  it.each(["", "no.Such"])("a watch of %j whose deadline passes says so", async (service) => {
+    const client = createClient(Health, transport);
+    const watch = async () => {
+      for await (const _ of client.watch({ service }, { headers: { "grpc-timeout": "20m" } }));
+    };
+    await expect(watch()).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+  });
+
   it("watches cost no timer", async () => {
     const intervals = vi.spyOn(globalThis, "setInterval");
     onTestFinished(() => intervals.mockRestore());

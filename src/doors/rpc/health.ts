@@ -41,12 +41,14 @@ export function addHealth(
         if (!names.includes(service)) {
           yield { status: Status.SERVICE_UNKNOWN };
           await eitherLeaves(readiness.leaving, signal);
+          signal.throwIfAborted();
           return;
         }
         if (readiness.accepting) yield { status: Status.SERVING };
         await eitherLeaves(readiness.leaving, signal);
         // A process that refuses calls is about to leave: the stream ends with that.
-        if (!signal.aborted) yield { status: Status.NOT_SERVING };
+        signal.throwIfAborted();
+        yield { status: Status.NOT_SERVING };
       },
     },
     options,
