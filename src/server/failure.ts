@@ -7,12 +7,15 @@ import { toConnectError } from "../core/connect-error.js";
 import { LintelError } from "../core/errors.js";
 import { requestIdOf } from "../core/request-id.js";
 import { errorBody, sendError } from "../doors/json/error.js";
+import { readable } from "../doors/rpc/trailers.js";
 
 /** Sends an error in the caller's protocol: what gRPC clients want is a status in the trailers. */
 export function sendFailure(reply: FastifyReply, error: LintelError): FastifyReply {
   const type = reply.request.headers["content-type"] ?? "";
   if (!/^application\/grpc(?:[-+;]|$)/i.test(type)) return sendError(reply, error);
-  const status = Object.fromEntries(setTrailerStatus(new Headers(), toConnectError(error)));
+  const status = Object.fromEntries(
+    readable(setTrailerStatus(new Headers(), toConnectError(error))),
+  );
   const headers = { ...reply.getHeaders(), "x-request-id": reply.request.id, "content-type": type };
   reply.hijack();
   // gRPC-Web has no trailers; without a message they stand in the headers.

@@ -155,6 +155,14 @@ describe("a message that can't be read", () => {
 });
 
 describe("what is no RPC", () => {
+  it("is told to gRPC clients in plain words", async () => {
+    const unknown = { ":path": "/lintel.v1.ChatService/Nope", "content-type": types.grpc };
+    const { trailers } = await post(unknown, encodeEnvelope(0, message));
+    expect(trailers.get("grpc-message")).toMatch(
+      /^there is no POST \/lintel\.v1\.ChatService\/Nope here/,
+    );
+  });
+
   it("an unknown method is unimplemented to gRPC clients, 404 to others", async () => {
     for (const path of ["/lintel.v1.ChatService/Nope", "/nope.Service/Nope"]) {
       const reply = await post({ ":path": path, "content-type": types.grpc }, garbage);
