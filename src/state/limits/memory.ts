@@ -86,7 +86,9 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
         const { counter, amount } = claims[i] as Claim;
         const count = countOf(counter, now);
         found.push(count);
-        const wait = waitFor(amount, count, shareOf(counter, replicas), now);
+        // What is within the limit, if not within a share of it, fits where nothing was counted.
+        const limit = Math.max(shareOf(counter, replicas), Math.min(amount, counter.limit));
+        const wait = waitFor(amount, count, limit, now);
         if (wait > waitMs) {
           waitMs = wait;
           refused = i;

@@ -15,6 +15,18 @@ const perMinute = (key: string, limit = 10): Counter => ({
   estimated: false,
 });
 
+it("lets pass what is within the limit and above a replica's share, where nothing else counts", () => {
+  const store = memoryLimits({ replicas: 3, clock: () => 0 });
+  const ask = (amount: number) => {
+    const span = { type: "sliding", ms: 60_000 } as const;
+    return store.reserve([{ counter: { key: "k", span, limit: 30, estimated: false }, amount }]);
+  };
+  expect(ask(31)).toMatchObject({ granted: false, waitMs: Number.POSITIVE_INFINITY });
+  expect(ask(30).granted).toBe(true);
+  expect(ask(1)).toMatchObject({ granted: false, waitMs: 61_000 });
+  expect(ask(30)).toMatchObject({ granted: false, waitMs: 61_000 });
+});
+
 it("forgets callers who do not come back", () => {
   let now = 0;
   const store = memoryLimits({ clock: () => now });
