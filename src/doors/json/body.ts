@@ -48,8 +48,13 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
     if (admission instanceof Promise) void admission.then(read);
     else read(admission);
   });
-  app.setErrorHandler((thrown, request, reply) => {
+  app.setErrorHandler(async (thrown, request, reply) => {
     const error = fromFastify(thrown);
+    if (error.code === "unsupported_media_type") {
+      // What no parser takes comes here before anybody was asked for.
+      const admission = await gateway.admit(credentialOf(request.headers.authorization));
+      if (admission instanceof LintelError) return sendError(reply, admission);
+    }
     if (error.code === "internal") {
       gateway.log.error({ err: thrown, id: request.id }, "a request could not be answered");
     }
