@@ -24,7 +24,7 @@ import { answering } from "./defect.js";
 import { typeOf } from "./frames.js";
 import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable } from "./trailers.js";
-import { unsupported } from "./unsupported.js";
+import { plainRefusal, unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
 
 const contract = new Set<unknown>(Object.values(methods));
@@ -40,7 +40,7 @@ export function guarded(
   bodyLimit: number,
 ): UniversalHandler {
   const ours = contract.has(handler.method) ? answering(handler, bodyLimit) : undefined;
-  const refusal = unsupported(handler);
+  const otherType = unsupported(handler);
   const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
     const { signal, contextValues = createContextValues() } = incoming;
     const request = contextValues.get(requestKey);
@@ -70,8 +70,12 @@ export function guarded(
       const response = await inWebForm(readTwice, (binary) =>
         ours ? ours(binary, arrival) : handler(binary),
       );
-      if (response.status === 401) response.header?.set("www-authenticate", "Bearer");
-      return wanted(response.status === 415 ? refusal() : response, signal, left, (thrown) => {
+      const told =
+        response.status === 415
+          ? plainRefusal(admission instanceof LintelError ? admission : otherType)
+          : response;
+      if (told.status === 401) told.header?.set("www-authenticate", "Bearer");
+      return wanted(told, signal, left, (thrown) => {
         failed(thrown);
         cut(request);
       });

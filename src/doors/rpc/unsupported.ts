@@ -5,7 +5,7 @@ import {
   type UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import { LintelError } from "../../core/errors.js";
-import { errorBody } from "../json/error.js";
+import { rpcErrorBody } from "./error-body.js";
 
 /** What most clients send; a method has some of them. */
 const types = [
@@ -18,14 +18,18 @@ const types = [
   "application/grpc-web-text",
 ];
 
-/** Makes answers that name the types in which a method is served. */
-export function unsupported(handler: UniversalHandler): () => UniversalServerResponse {
+/** The error that names the types in which a method is served. */
+export function unsupported(handler: UniversalHandler): LintelError {
   const served = types.filter(handler.supportedContentType).join(", ");
-  const error = new LintelError("unsupported_media_type", `this method takes ${served}`);
-  const body = new TextEncoder().encode(JSON.stringify(errorBody(error)));
-  return () => ({
+  return new LintelError("unsupported_media_type", `this method takes ${served}`);
+}
+
+/** An answer for who speaks no protocol of RPCs, or one that can't be told. */
+export function plainRefusal(error: LintelError): UniversalServerResponse {
+  const body = new TextEncoder().encode(JSON.stringify(rpcErrorBody(error)));
+  return {
     status: error.http,
     header: new Headers({ "content-type": "application/json; charset=utf-8" }),
     body: createAsyncIterable([body]),
-  });
+  };
 }
