@@ -144,6 +144,16 @@ describe("the end", () => {
     expect(steps.flat().at(-1)?.choices[0]?.finishReason).toBe("length");
   });
 
+  it("is clean where the usage after its finish reason is cut off", async () => {
+    const { backend } = await against(async (exchange) => {
+      await exchange.stream(chunk({ content: "a" }), chunk({}, "stop"));
+      await exchange.raw('data: {"id":"c","usa');
+      exchange.destroy();
+    });
+    const { text, error } = await stream(backend);
+    expect([text, error]).toEqual(["a", undefined]);
+  });
+
   it("is clean where a server hangs after its finish reason", async () => {
     const { backend } = await against(
       async (exchange) => {

@@ -89,7 +89,7 @@ class Reading implements AsyncIterator<Batch> {
       events = bytes ? this.#splitter.push(...bytes) : this.#splitter.end();
       if (events.length > 0) this.#start = undefined;
       else if (this.#start === "") this.#start = bytes?.[0]?.toString("utf8", 0, startLimit);
-      for (const event of events) this.#dialogue.take(event, this.#stream, messages);
+      for (const event of events) this.#take(event, messages, bytes === undefined);
       // The marker of the end may be left out; a server that said why it ended has said all.
       if (!bytes) {
         if (this.#start) throw nonsense("answered with no stream", new Error(this.#start));
@@ -110,6 +110,15 @@ class Reading implements AsyncIterator<Batch> {
     this.#dialogue.made?.(messages);
     return { done: false, value: messages };
   };
+
+  /** @param last it came to no end of its own: once the server said why it ended, half an event is none */
+  #take(event: ServerEvent, messages: LLMResponse[], last: boolean): void {
+    try {
+      this.#dialogue.take(event, this.#stream, messages);
+    } catch (thrown) {
+      if (!last || !this.#stream.finished) throw thrown;
+    }
+  }
 
   /** A server that said why it ended has said all: some leave `[DONE]` out, or hang then. */
   readonly #broke = (thrown: unknown): Step | Promise<Step> => {

@@ -45,16 +45,17 @@ export class CompletionStream {
    */
   push({ data, failed }: ServerEvent, out: LLMResponse[]): void {
     if (this.#done) return;
-    if (data.startsWith("[DONE]")) {
-      this.finish(out);
-      return;
-    }
     const text = failed || !this.#stamp ? undefined : this.#template.textOf(data);
     if (text !== undefined && this.#stamp) {
       if (text !== "") out.push(piece(this.#stamp, text));
       return;
     }
-    if (data.trim() === "") return;
+    const trimmed = data.trim();
+    if (trimmed === "") return;
+    if (trimmed.startsWith("[DONE]")) {
+      this.finish(out);
+      return;
+    }
     const chunk = readObject(data);
     const failure = failureIn(chunk, failed);
     if (failure) throw failure;
