@@ -201,7 +201,8 @@ const merged = (own: Iterable<string>, other: readonly string[]) => [
 ];
 
 /**
- * Notes the counts down; estimates them where the model server gave none.
+ * Notes the counts down; estimates them where the model server gave none. A prompt has some tokens:
+ * 0 of them beside a completion is no count.
  * @param bytes of the text so far, UTF-8
  * @param theirs whether what is reported is an estimate itself
  */
@@ -213,13 +214,14 @@ function settle(
 ): { usage: LLMTokenUsage; estimated: boolean } {
   const missing = !reported || reported.promptTokens + reported.completionTokens === 0;
   const { attributes, request } = call;
-  const promptTokens = missing
+  const promptMissing = missing || reported.promptTokens === 0;
+  const promptTokens = promptMissing
     ? (attributes.promptTokens ?? estimatePrompt(request as LLMRequest))
     : reported.promptTokens;
   const completionTokens = missing ? estimateTokens(bytes) : reported.completionTokens;
   attributes.promptTokens = promptTokens;
   attributes.completionTokens = completionTokens;
-  const estimated = missing || theirs;
+  const estimated = promptMissing || theirs;
   attributes.estimated = estimated;
   return { usage: tokenUsage(promptTokens, completionTokens), estimated };
 }

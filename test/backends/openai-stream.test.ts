@@ -128,10 +128,14 @@ describe("the end of a stream", () => {
     expect(readText(body).error?.code).toBe("upstream_failed");
   });
 
-  it("is where [DONE] stands: what comes after does not count", () => {
-    const body = `${sse(chunk({ content: "a" }, "stop"))}data: [DONE]\n\n${sse(chunk({ content: "b" }))}`;
-    expect(text(readText(body).messages)).toBe("a");
-  });
+  it.each(["data: [DONE]", "data:[DONE]", "data:   [DONE] ", "data: \t[DONE]"])(
+    "is where %j stands: what comes after does not count",
+    (done) => {
+      const body = `${sse(chunk({ content: "a" }, "stop"))}${done}\n\n${sse(chunk({ content: "b" }))}`;
+      const { messages, error } = readText(body);
+      expect([text(messages), error]).toEqual(["a", undefined]);
+    },
+  );
 
   it.each([
     ["stop", "stop"],
@@ -216,6 +220,7 @@ describe("odd chunks", () => {
     ["reasoning only in the total", [32, 9, 135], [32, 103, 135]],
     ["the answer only in the total", [7, null, 10], [7, 3, 10]],
     ["a total that is too small", [7, 3, 4], [7, 3, 10]],
+    ["a prompt that only the total has", [0, 3, 10], [7, 3, 10]],
     ["no total", [7, 3, undefined], [7, 3, 10]],
   ])("makes counts add up: %s", (_, said, counts) => {
     const [prompt_tokens, completion_tokens, total_tokens] = said;

@@ -117,6 +117,18 @@ describe("decisions 1: completions", () => {
     expect(whole?.usage?.promptTokens).toBeGreaterThan(0);
   });
 
+  it.each(["chat", "complete"] as const)(
+    "a prompt that is counted as nothing is estimated, and says so: %s",
+    async (method) => {
+      const chat = async function* () {
+        yield [piece("some words"), piece("", "stop", [0, 4])];
+      };
+      const last = (await run(coreOf([scripted({ chat }, models)]), method, hello)).at(-1);
+      expect(last).toMatchObject({ usageEstimated: true, usage: { completionTokens: 4 } });
+      expect(last?.usage?.promptTokens).toBeGreaterThan(0);
+    },
+  );
+
   it("backends get every default filled in; values equal to a default count as not set", async () => {
     const backend = scripted({ chat: says("x") }, [
       chatModel("chat-1", { supports: ["max_tokens"], defaults: { temperature: 0.2 } }),

@@ -69,9 +69,11 @@ export function readUsage(usage: unknown): LLMTokenUsage | undefined {
 
 /**
  * Token counts that add up; `undefined` for nothing but zeros, and for more than there are numbers.
+ * @param counted of the prompt; where it is 0, which no prompt is, what is more in the total is the prompt's
  * @param total may have more: xAI and Gemini count reasoning nowhere else
  */
-export function usageOf(prompt: number, said: number, total: number): LLMTokenUsage | undefined {
+export function usageOf(counted: number, said: number, total: number): LLMTokenUsage | undefined {
+  const prompt = counted === 0 && said > 0 ? Math.max(0, total - said) : counted;
   const completionTokens = Math.max(said, total - prompt);
   if (prompt + said === 0 || uint32(prompt + completionTokens) === 0) return undefined;
   return tokenUsage(prompt, completionTokens);
