@@ -147,7 +147,7 @@ describe("the end", () => {
   it("is clean where the usage after its finish reason is cut off", async () => {
     const { backend } = await against(async (exchange) => {
       await exchange.stream(chunk({ content: "a" }), chunk({}, "stop"));
-      await exchange.raw('data: {"id":"c","usa');
+      await exchange.chunk('data: {"id":"c","usa');
       exchange.destroy();
     });
     const { text, error } = await stream(backend);
