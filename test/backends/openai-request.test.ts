@@ -282,6 +282,15 @@ describe("refusals", () => {
     expect(server.bodies().map(({ top_p }) => top_p)).toEqual([undefined, 0.5]);
   });
 
+  it("of stop name it, and another target may take it", async () => {
+    const message = "Unsupported parameter: 'stop' is not supported with this model.";
+    const error = { message, param: "stop", code: "unsupported_parameter" };
+    const server = await against((exchange) => exchange.sendJson(400, { error }));
+    const refused = { code: "unsupported_parameter", param: "stop", retry: "elsewhere" };
+    await expect(chat(server, { stop: ["."] })).rejects.toMatchObject(refused);
+    await expect(chat(server)).rejects.toMatchObject({ code: "invalid_value" });
+  });
+
   it("of a seed are told: it is a wish", async () => {
     const server = await against(refusing("seed", "mistral/refuses-seed"));
     const call = await chat(server, { seed: 7n });
