@@ -92,9 +92,13 @@ function withoutHost({ httpVersion, headers }: FastifyRequest["raw"]): LintelErr
   return new LintelError("invalid_value", "the request has no Host header");
 }
 
+/** Without the origin that stands before it in the absolute form, and without the query. */
+const pathOf = (url: string): string =>
+  url.replace(/^https?:\/\/[^/?]*/i, "").split("?", 1)[0] || "/";
+
 /** Nothing is at the path, or it takes other methods. */
 function notServed({ method, url }: FastifyRequest, paths: Paths): LintelError {
-  const path = url.split("?", 1)[0] ?? "/";
+  const path = pathOf(url);
   const allowed = paths.methodsOf(path);
   if (allowed.length === 0) return nothingAt(method, path, paths);
   const allow = allowed.join(", ");
