@@ -58,7 +58,9 @@ export async function serve(options: ServingOptions): Promise<Serving> {
       closed ??= (async () => {
         const end = performance.now() + graceMs;
         const timer = setTimeout(() => core.abort(), graceMs);
-        await core.drain();
+        const drained = core.drain();
+        for (const listener of listeners) listener.drain();
+        await drained;
         clearTimeout(timer);
         const restMs = Math.max(flushMs, end - performance.now());
         await Promise.all(listeners.map((listener) => listener.close(restMs)));

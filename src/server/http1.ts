@@ -6,11 +6,18 @@ import { closeWaiting } from "./pipeline.js";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
 
 /** The HTTP/1 server behind a listener; it never listens itself. */
+export interface Http1Side {
+  readonly server: Server;
+  /** Lets every connection end with the next answer, and says so. */
+  drain(): void;
+}
+
+/** Makes the HTTP/1 side. */
 export function createHttp1Side(
   handler: RequestListener,
   timeouts: Timeouts,
   limits: ConnectionLimits,
-): Server {
+): Http1Side {
   const server = createServer(
     {
       headersTimeout: timeouts.headers,
@@ -27,7 +34,16 @@ export function createHttp1Side(
   server.on("clientError", refuse);
   serveUnexpected(server);
   closeWaiting(server);
+  let draining = false;
+  server.prependListener("request", (_request, response) => {
+    if (draining) response.shouldKeepAlive = false;
+  });
   // Node enforces these timeouts only on a server that it takes to be listening.
   server.emit("listening");
-  return server;
+  return {
+    server,
+    drain() {
+      draining = true;
+    },
+  };
 }

@@ -17,6 +17,8 @@ import { endStalledStreams } from "./stalled.js";
 /** The HTTP/2 server behind a listener; it never listens itself. */
 export interface Http2Side {
   readonly server: Http2Server;
+  /** Lets every session there is end with its last stream, and says so; new ones are served. */
+  drain(): void;
   /** Lets every session end with its last stream. */
   close(): void;
   /** Ends every session now. */
@@ -80,11 +82,15 @@ export function createHttp2Side(
     return emit(name, ...args);
   };
   server.on("sessionError", () => {});
+  const drain = () => {
+    for (const session of sessions) session.close();
+  };
   return {
     server,
+    drain,
     close() {
       closing = true;
-      for (const session of sessions) session.close();
+      drain();
     },
     destroy() {
       for (const session of sessions) session.destroy();

@@ -40,6 +40,12 @@ export interface Listener {
    */
   renew(tls: TlsSettings): void;
   /**
+   * Tells clients that what they ask next belongs on another connection: sessions of HTTP/2 get
+   * a GOAWAY and end with their last stream, answers over HTTP/1 say `Connection: close`. New
+   * connections are still accepted.
+   */
+  drain(): void;
+  /**
    * Stops accepting at once, lets open requests and streams end, closes
    * connections as they become idle, and destroys what is left after the grace.
    * Always resolves. A second call can shorten the grace.
@@ -82,7 +88,7 @@ export async function listen(
   };
   const hand = (socket: Socket, isHttp2: boolean) => {
     undecided.delete(socket);
-    (isHttp2 ? http2.server : http1).emit("connection", socket);
+    (isHttp2 ? http2 : http1).server.emit("connection", socket);
   };
   const look = (socket: Socket) => {
     undecided.add(socket);
@@ -110,11 +116,15 @@ export async function listen(
     renew({ cert, key }) {
       if (server instanceof TlsServer) server.setSecureContext({ cert, key });
     },
+    drain() {
+      http1.drain();
+      http2.drain();
+    },
     close: closer({
       server,
       idle() {
         for (const socket of undecided) socket.destroy();
-        closeIdle(http1, sockets);
+        closeIdle(http1.server, sockets);
         http2.close();
       },
       destroy() {
@@ -123,7 +133,7 @@ export async function listen(
       },
       closed() {
         stopWatching();
-        http1.close();
+        http1.server.close();
       },
     }),
   };

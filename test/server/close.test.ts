@@ -1,9 +1,40 @@
 /** The end of a listener: nobody is cut off within the grace, and it always comes. */
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import { http1, serve, session, tcp } from "./serve.js";
+import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 /** Longer than any test may take: a close that needs it has failed. */
 const never = 600_000;
+
+describe("drain", () => {
+  it("sends HTTP/2 clients to other connections, which are served", async () => {
+    const { url, drain, holding, held } = await serve();
+    const client = session(url);
+    const open = client.request({ ":path": "/hold" });
+    await holding(1);
+    const goodbye = once(client, "goaway");
+    drain();
+    expect((await goodbye)[0]).toBe(0);
+    expect((await http2(session(url), {})).status).toBe(200);
+    for (const release of held) release();
+    let text = "";
+    for await (const part of open.setEncoding("utf8")) text += part;
+    expect(text).toBe("firstlast");
+  });
+
+  it("lets HTTP/1 connections end with their next answer", async () => {
+    const { port, drain } = await serve();
+    const kept = { port, path: "/hello", headers: { connection: "keep-alive" } };
+    expect((await http1(kept)).headers.connection).toBe("keep-alive");
+    const used = tcp(port);
+    used.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(used, "data");
+    drain();
+    used.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
+    expect(await ended(used)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n.*hello$/is);
+    expect(await http1(kept)).toMatchObject({ status: 200, headers: { connection: "close" } });
+  });
+});
 
 describe("close", () => {
   it("is at once with connections that do nothing", async () => {
