@@ -61,7 +61,7 @@ export const mediaSchema = z
     directory: path()
       .optional()
       .describe(
-        "Folder for generated images, nothing else. Default: lintel/media in $XDG_STATE_HOME, or in ~/.local/state, wherever state.directory is.",
+        "Folder for generated images, nothing else. Default: media in state.directory.",
       ),
     s3: s3.optional().describe("The bucket, in any store that speaks S3; for store: s3."),
     ttl: period()

@@ -15,7 +15,7 @@ export const stateSchema = z.strictObject({
   directory: path()
     .optional()
     .describe(
-      "Folder for the database (lintel.db), usage on its way there (usage), models that are fetched by name (models), and sockets for lintel top (run). Default: lintel in $XDG_STATE_HOME, or in ~/.local/state.",
+      "Folder for the database (lintel.db), usage on its way there (usage), models that are fetched by name (models), generated images (media), and sockets for lintel top (run). Default: lintel in $XDG_STATE_HOME, or in ~/.local/state.",
     ),
   database: z
     .string()
