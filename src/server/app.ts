@@ -1,5 +1,6 @@
 /** The app that every listener serves: all but the doors and the sockets. */
 
+import { METHODS } from "node:http";
 import { cors as rpcCors } from "@connectrpc/connect";
 import cors from "@fastify/cors";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
@@ -80,9 +81,11 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
     if (error) sendFailure(reply, error);
     else done();
   });
-  app.setErrorHandler((error, _request, reply) =>
-    sendFailure(reply, fromFastify(error, bodyLimit)),
-  );
+  app.setErrorHandler((error, request, reply) => {
+    // HTTP/2 lets any method through. Fastify has no routes for those that HTTP/1 does not know.
+    const known = METHODS.includes(request.method);
+    sendFailure(reply, known ? fromFastify(error, bodyLimit) : notServed(request, paths));
+  });
   return app;
 }
 

@@ -4,7 +4,7 @@ import type { Logger } from "../../src/core/log.js";
 import { mountRpc } from "../../src/doors/rpc/rpc.js";
 import { createApp } from "../../src/server/app.js";
 import { Paths } from "../../src/server/paths.js";
-import { ended, http1, serve, tcp } from "./serve.js";
+import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 async function app(settings: Parameters<typeof createApp>[0] = {}) {
   const instance = await createApp(settings);
@@ -157,6 +157,13 @@ it("a path is known in the absolute form, too", async () => {
   const { port } = await serve();
   const answer = await http1({ port, path: "http://a.example/echo?x", method: "GET" });
   expect(answer).toMatchObject({ status: 405, headers: { allow: "POST" } });
+});
+
+it("a method that HTTP/1 does not know is none of a path's", async () => {
+  const client = session((await serve()).url);
+  const ask = (path: string) => http2(client, { ":method": "FOO", ":path": path });
+  expect(await ask("/echo")).toMatchObject({ status: 405, headers: { allow: "POST" } });
+  expect(await ask("/nothing")).toMatchObject({ status: 404 });
 });
 
 it("a client that sends too much gets its answer, and keeps its connection", async () => {
