@@ -60,9 +60,7 @@ export const mediaSchema = z
       .describe("Whether images are kept in a folder of this machine, or in a bucket."),
     directory: path()
       .optional()
-      .describe(
-        "Folder for generated images, nothing else. Default: media in state.directory.",
-      ),
+      .describe("Folder for generated images, nothing else. Default: media in state.directory."),
     s3: s3.optional().describe("The bucket, in any store that speaks S3; for store: s3."),
     ttl: period()
       .prefault("24h")

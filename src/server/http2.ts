@@ -47,6 +47,8 @@ export function createHttp2Side(
   limits: ConnectionLimits,
 ): Http2Side {
   const sessions = new Set<ServerHttp2Session>();
+  /** Streams whose clients have not ended their bodies. */
+  const sending = new Set<ServerHttp2Stream>();
   let closing = false;
   const server = createServer({
     settings: {
@@ -76,7 +78,7 @@ export function createHttp2Side(
   server.emit = (name: string, ...args: unknown[]) => {
     if (name === "stream") {
       const [stream, headers] = args as [ServerHttp2Stream, IncomingHttpHeaders];
-      limitBody(stream, timeouts.request);
+      limitBody(stream, timeouts.request, sending);
       if (takes(stream, headers)) return true;
     }
     return emit(name, ...args);
@@ -91,6 +93,7 @@ export function createHttp2Side(
     close() {
       closing = true;
       drain();
+      for (const stream of sending) closeAnswered(stream);
     },
     destroy() {
       for (const session of sessions) session.destroy();
@@ -142,9 +145,25 @@ function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimit
   });
 }
 
-/** A body that does not come to its end ends the stream. */
-function limitBody(stream: ServerHttp2Stream, timeout: number): void {
+/**
+ * A body that does not come to its end ends the stream.
+ * @param sending has the stream until then
+ */
+function limitBody(stream: ServerHttp2Stream, timeout: number, sending: Set<ServerHttp2Stream>) {
   if (stream.readableEnded || stream.endAfterHeaders) return;
   const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
-  stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+  const over = () => {
+    clearTimeout(timer);
+    sending.delete(stream);
+  };
+  sending.add(stream);
+  stream.once("end", over).once("close", over);
+}
+
+/** Closes a stream once its answer is complete: its client may have left its own half open. */
+function closeAnswered(stream: ServerHttp2Stream): void {
+  const close = () => setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
+  // All answers have trailers, if only empty ones, and they are the last of it.
+  if (stream.sentTrailers) close();
+  else stream.once("wantTrailers", close);
 }

@@ -1,5 +1,7 @@
 /** Reflection, health, and clients that were made by others. */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:http2";
 import { promisify } from "node:util";
 import { create, createFileRegistry, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
@@ -133,6 +135,26 @@ describe.each([
       "listServicesResponse",
     ]);
   });
+});
+
+it("reflection ends with the process, also where a client leaves its half open", async () => {
+  const { url, core, close } = await serveRpc([]);
+  const client = connect(url);
+  const stream = client.request({
+    ":method": "POST",
+    ":path": `/${V1.typeName}/ServerReflectionInfo`,
+    "content-type": "application/grpc",
+    te: "trailers",
+  });
+  // `list_services`, without a name.
+  stream.write(Buffer.from([0, 0, 0, 0, 2, 0x3a, 0]));
+  await once(stream, "data");
+  stream.resume();
+  const trailers = once(stream, "trailers");
+  await core.drain();
+  await close(600_000);
+  const [status] = (await trailers) as [Record<string, string>];
+  expect([status["grpc-status"], stream.rstCode]).toEqual([String(Code.Unavailable), 0]);
 });
 
 describe("health", () => {

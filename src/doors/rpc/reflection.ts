@@ -17,6 +17,9 @@ import {
   ServerReflection as V1,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as V1Alpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { toConnectError } from "../../core/connect-error.js";
+import { shuttingDown } from "../../core/errors.js";
+import type { Readiness } from "../../core/gateway.js";
 import { services } from "../../core/methods.js";
 
 type Request = Omit<MessageShape<typeof ServerReflectionRequestSchema>, "$typeName" | "$unknown">;
@@ -27,13 +30,14 @@ type Answer = NonNullable<
 /** Adds both versions to the router. */
 export function addReflection(
   router: ConnectRouter,
+  readiness: Readiness,
   options?: Partial<ConnectRouterOptions>,
 ): void {
   const index = new Index([...services, Health, V1, V1Alpha]);
   // The versions differ by nothing but the package's name.
   const serverReflectionInfo = async function* (requests: AsyncIterable<Request>) {
     const sent = new Set<DescFile>();
-    for await (const { host, messageRequest } of requests) {
+    for await (const { host, messageRequest } of untilLeaving(requests, readiness)) {
       yield {
         validHost: host,
         originalRequest: { host, messageRequest },
@@ -45,6 +49,31 @@ export function addReflection(
   const implementation = { serverReflectionInfo } as any;
   router.service(V1, implementation, options);
   router.service(V1Alpha, implementation, options);
+}
+
+/**
+ * The requests, until the process is about to leave: it would wait for streams on which
+ * nothing is asked any more.
+ * @throws ConnectError `unavailable` then
+ */
+async function* untilLeaving<T>(requests: AsyncIterable<T>, { leaving }: Readiness) {
+  const iterator = requests[Symbol.asyncIterator]();
+  let leave = () => {};
+  const left = new Promise<undefined>((resolve) => {
+    leave = () => resolve(undefined);
+  });
+  if (leaving.aborted) leave();
+  else leaving.addEventListener("abort", leave);
+  try {
+    for (;;) {
+      const step = await Promise.race([left, iterator.next()]);
+      if (!step) throw toConnectError(shuttingDown());
+      if (step.done) return;
+      yield step.value;
+    }
+  } finally {
+    leaving.removeEventListener("abort", leave);
+  }
 }
 
 /** What there is to look up. */

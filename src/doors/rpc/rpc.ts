@@ -24,7 +24,7 @@ export const rpc: Door = async (app, options) => {
   await mountRpc(app, settings.bodyLimit, gateway, (router) => {
     addContract(router, options);
     addHealth(router, gateway.readiness, withoutToken);
-    addReflection(router, withoutToken);
+    addReflection(router, gateway.readiness, withoutToken);
   });
 };
 
