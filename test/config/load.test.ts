@@ -6,6 +6,7 @@ import { loadConfig } from "../../src/config/load.js";
 import { missingFiles } from "../../src/config/missing-files.js";
 import { ConfigError } from "../../src/config/problems.js";
 import { appSettings, coreSettings, doorSettings } from "../../src/config/settings.js";
+import { stateSettings } from "../../src/config/state.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
 import { coreDefaults } from "../../src/core/settings.js";
 import { doorDefaults } from "../../src/doors/door.js";
@@ -194,11 +195,16 @@ test("metrics have an address of their own, as it is in the end", async () => {
   expect(telemetry.prometheus).toEqual({ listen: { path: join(cwd, "sub", "a.sock") } });
 });
 
-test("what the file says reaches the core, the doors and the app", async () => {
+test("what the file says reaches the core, the doors, the app and the state", async () => {
   const hash = `sha256:${"0".repeat(64)}`;
   const cwd = folder({
     "lintel.yaml": `
-auth: { mode: token, tokens: [{ name: a, hash: "${hash}", models: ["x*"] }] }
+auth:
+  mode: token
+  tokens: [{ name: a, hash: "${hash}", models: ["x*"], expires: 2027-01-31 }]
+  database_away: allow
+state: { database: "postgres://h/n", refresh: 7s }
+usage: { retention: 2d, max_waiting: 3MiB }
 bounds: { width: { max: 512 } }
 models: [{ name: m, model: n, max_tokens: 5, defaults: { temperature: 0 }, unsupported: ignore }]
 default_models: { chat: m }
@@ -211,7 +217,10 @@ safety: { action: blur }
   });
   const { config } = await loadConfig({ cwd, env: {} });
   expect(coreSettings(config)).toEqual({
-    auth: { mode: "token", tokens: [{ name: "a", hash, models: ["x*"] }] },
+    auth: {
+      mode: "token",
+      tokens: [{ name: "a", hash, models: ["x*"], expiresAt: Date.UTC(2027, 0, 31) }],
+    },
     bounds: { width: { max: 512 } },
     models: [
       {
@@ -240,4 +249,9 @@ safety: { action: blur }
   const told = { ...config, public_url: "https://b.example" };
   expect(doorSettings(told).baseUrlOf).toBeUndefined();
   expect(appSettings(config)).toMatchObject({ corsOrigins: false });
+  expect(stateSettings(config)).toMatchObject({
+    database: "postgres://h/n",
+    tokens: { refreshMs: 7000, whenAway: "allow" },
+    usage: { retentionMs: 172_800_000, maxBytes: 3_145_728 },
+  });
 });

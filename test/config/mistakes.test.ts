@@ -31,6 +31,13 @@ describe("mistakes", () => {
       ],
     ],
     [
+      "an issuer's address twice",
+      `auth:\n  oidc:\n    - { name: a, issuer: "https://a", audience: l }\n    - { name: b, issuer: "https://a", audience: l }\n`,
+      [
+        "lintel.yaml:4:26: auth.oidc[1].issuer: is the same as that of auth.oidc[0]; must be unique",
+      ],
+    ],
+    [
       "a fragment in the address of keys, and a hash twice in other letters",
       `auth:\n  tokens:\n    - { name: a, hash: "${hash}" }\n    - { name: b, hash: "${hash.replace(/ab/g, "AB")}" }\n  oidc: [{ name: c, issuer: "https://a", audience: l, jwks_url: "https://a/keys?p=1#x" }]\n`,
       [
