@@ -214,6 +214,34 @@ describe("tokens of a database", () => {
     expect(tokens.find(fresh)).toMatchObject({ id: "alice" });
   });
 
+  test("a secret that was rotated out twice is forgotten", async () => {
+    const store = new ScriptedStore();
+    const first = store.add("alice");
+    const tokens = await following(store);
+    expect(await tokens.find(first)).toMatchObject({ id: "alice" });
+    const [second, third] = [createToken(), createToken()];
+    store.put({
+      ...store.token("alice"),
+      hash: hashToken(third),
+      previous: { hash: hashToken(second), until: Date.now() + 60_000 },
+    });
+    const { polls } = store;
+    await vi.waitUntil(() => store.polls > polls + 1);
+    expect(await who(tokens, first)).toBeUndefined();
+    expect(tokens.find(second)).toMatchObject({ id: "alice" });
+    expect(tokens.find(third)).toMatchObject({ id: "alice" });
+  });
+
+  test("a rotated secret counts no longer than the token itself", async () => {
+    const store = new ScriptedStore();
+    const old = createToken();
+    const previous = { hash: hashToken(old), until: Date.now() + 60_000 };
+    store.add("alice", { expiresAt: Date.UTC(2026, 0, 2), previous });
+    expect(await who(remembered(store), old)).toBe(
+      "invalid_token: the bearer token expired at 2026-01-02T00:00:00.000Z",
+    );
+  });
+
   test("away: what was seen goes on, what was not is refused, all comes back by itself", async () => {
     const store = new ScriptedStore();
     const log = { ...silent, warn: vi.fn(), info: vi.fn() };

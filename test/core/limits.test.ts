@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Call } from "../../src/core/call.js";
 import type { Core } from "../../src/core/core.js";
 import { LintelError } from "../../src/core/errors.js";
+import type { CallerLimits } from "../../src/core/limits/settings.js";
 import { run } from "../support/core.js";
 import { chat, draw, limited, type Method, outcome } from "../support/limits.js";
 import { hangsAfter, paints } from "../support/scripted.js";
@@ -128,6 +129,16 @@ describe("a caller's own limits", () => {
     expect(await passed("plain", "chat", chat)).toBe(2);
     expect(await passed("free", "chat", chat)).toBe(4);
     expect(await passed("free", "textToImage", draw)).toBe(1);
+  });
+
+  it("count as they are now, also for a caller who was seen with others", async () => {
+    const callers: Record<string, CallerLimits> = { me: { requestsPerMinute: 1 } };
+    const { core } = limited({}, { callers });
+    expect((await outcome(core, "chat", chat)).code).toBe("ok");
+    expect((await outcome(core, "chat", chat)).code).toBe("rate_limited");
+    callers.me = { requestsPerMinute: 2 };
+    expect((await outcome(core, "chat", chat)).code).toBe("ok");
+    expect((await outcome(core, "chat", chat)).error?.message).toContain("2 requests per minute");
   });
 });
 
