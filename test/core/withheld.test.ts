@@ -1,6 +1,8 @@
 /** What callers are told of a model server's own words. */
 import { expect, it } from "vitest";
+import { secretsOf } from "../../src/config/secrets.js";
 import { fromUpstreamStatus } from "../../src/core/errors.js";
+import { keepSecret, withoutSecrets } from "../../src/core/secrets.js";
 import { withoutAddresses } from "../../src/core/withheld.js";
 
 const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P";
@@ -44,6 +46,44 @@ it.each([
   "hf_transfer, hf_hub_download, eyJ, AKIA",
 ])("leaves words alone: %s", (said) => {
   expect(withoutAddresses(said)).toBe(said);
+});
+
+it.each([
+  ["of a field", { api_key: "plainwords" }, "no plainwords", "no [key]"],
+  [
+    "with signs of expressions",
+    { api_key: "Qa+b(c)|d.e$" },
+    "Qa+b(c)|d.e$, not Qaab(c)",
+    "[key], not Qaab(c)",
+  ],
+  ["with signs of which no expression can be made", { token: "Qz[a(b*+?" }, "Qz[a(b*+?", "[key]"],
+  [
+    "that stands in JSON",
+    { password: 'Qw"er\\ty' },
+    JSON.stringify({ said: 'no Qw"er\\ty' }),
+    '{"said":"no [key]"}',
+  ],
+  [
+    "that begins like another",
+    { api_key: "Qbegins1", token: "Qbegins1-and-more" },
+    "Qbegins1-and-more or Qbegins1",
+    "[key] or [key]",
+  ],
+  [
+    "of a header, without its scheme",
+    { headers: { "x-auth": "Token Qheader-9" } },
+    "Qheader-9, Token Qheader-9",
+    "[key], [key]",
+  ],
+  [
+    "of an address, as it stands there and as it is meant",
+    { database: "postgres://user:Qp%40ss%3Aword@host/name" },
+    "Qp%40ss%3Aword is Qp@ss:word",
+    "[key] is [key]",
+  ],
+])("takes out a key %s", (_, config, said, told) => {
+  keepSecret(secretsOf(config));
+  expect(withoutSecrets(said)).toBe(told);
 });
 
 it("looks at the beginning of a long text, and tells less of it", () => {
