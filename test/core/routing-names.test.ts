@@ -224,6 +224,15 @@ describe("names and targets", () => {
       { id: "set", maxTokens: 50, defaults: { temperature: 0.2 }, promptBar: PromptBar.LITERAL },
     ]);
   });
+  it("where a model came from is told only where the operator wants it", async () => {
+    const told = async (settings: { exposeSources?: boolean }) => {
+      const model = chatModel("m", { source: "https://models.example/m.gguf" });
+      const [list] = await run(coreOf([scripted({}, [model], "a")], settings), "listModels", {});
+      return list?.models.map(({ source }) => source);
+    };
+    expect(await told({})).toEqual([""]);
+    expect(await told({ exposeSources: true })).toEqual(["https://models.example/m.gguf"]);
+  });
   it("a model that the operator placed is nowhere else, also while it is away there", async () => {
     const models = [{ name: "m", backends: ["b"] }];
     const core = coreOf([backend("a"), scripted({ chat: says("b") }, [], "b")], { models });

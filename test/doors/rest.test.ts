@@ -80,6 +80,20 @@ describe("decisions 1: POST /llm", () => {
     expect((await json(empty)).error).toMatchObject({ code: "invalid_fields", param: "stop[0]" });
   });
 
+  test("warnings that no header can carry as they are", async () => {
+    const said = ["the style “Ü図”\n is not there", "x".repeat(3000)];
+    const server = await serveChat(async function* (call) {
+      for (const text of said) call.warnings.add(text);
+      yield* says("Hi")(call);
+    });
+    const response = await server.post("/llm", hello());
+    expect(response.status).toBe(200);
+    expect(response.headers.get("x-lintel-warnings")).toBe(
+      `the style ????? is not there; ${"x".repeat(3000)}`.slice(0, 2000),
+    );
+    expect((await json(response)).warnings).toEqual(said);
+  });
+
   test("what the model does not support is in `warnings` and the header", async () => {
     const backend = scripted({ chat: says("Hi") }, [chatModel("chat-1", { supports: [] })]);
     const server = await serve(backend);
