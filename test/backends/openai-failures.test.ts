@@ -1,19 +1,25 @@
 /** What is made of a server's errors: the caller's words, the log's, and when to come again. */
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { LintelError } from "../../src/core/errors.js";
+import { type Logger, silent } from "../../src/core/log.js";
 import { fixture } from "./fixture.js";
 import { backendFor, chatRequest } from "./openai-subject.js";
 import { callOf } from "./subject.js";
 import { type Script, Upstream } from "./upstream.js";
 
 /** What a completion fails with. */
-async function failure(script: Script, method: "chat" | "complete" = "chat"): Promise<LintelError> {
+async function failure(
+  script: Script,
+  method: "chat" | "complete" = "chat",
+  log: Logger = silent,
+): Promise<LintelError> {
   const upstream = await Upstream.start(script);
   const backend = backendFor(upstream.url);
   onTestFinished(() => upstream.close());
   onTestFinished(() => backend.close());
   try {
-    for await (const _ of backend.handlers[method]?.(callOf(method, chatRequest()) as never) ?? []);
+    const call = { ...callOf(method, chatRequest()), log };
+    for await (const _ of backend.handlers[method]?.(call as never) ?? []);
   } catch (thrown) {
     return thrown as LintelError;
   }
@@ -40,6 +46,17 @@ describe("the log is told", () => {
     );
     expect(thrown.message).toBe("the model server answered with no stream");
     expect(causeOf(thrown)).toBe(page.slice(0, 300));
+  });
+
+  it("the status of a refusal, and all that the server said", async () => {
+    const said = "no room at 10.0.0.5";
+    const warn = vi.fn();
+    const script = answering(400, { error: { message: said } });
+    const thrown = await failure(script, "chat", { ...silent, warn });
+    expect(thrown.message).not.toContain("10.0.0.5");
+    expect(warn.mock.calls).toEqual([
+      [{ id: "req-contract", status: 400, said }, "the model server refused"],
+    ]);
   });
 });
 
