@@ -23,6 +23,8 @@ const images = (amount: number, limit = 10): Claim => ({
   amount,
 });
 const slot = (limit: number) => counter("concurrent", { type: "running" }, limit, false);
+/** Milliseconds to wait for an answer that comes, however busy the machine. */
+const patient = 30_000;
 
 function reservationOf(verdict: Verdict) {
   if (!verdict.granted) throw new Error("refused");
@@ -40,8 +42,8 @@ describe.skipIf(!redisBinary).each(redisServers)(
       info: (_: unknown, message: string) => said.push(`info: ${message}`),
     } as unknown as Logger;
 
-    async function replica(options: RedisLimitOptions = {}): Promise<LimitStore> {
-      const connection = new RedisConnection({ url: server.url, timeoutMs: 100 }, log);
+    async function replica(options: RedisLimitOptions = {}, timeoutMs = 100): Promise<LimitStore> {
+      const connection = new RedisConnection({ url: server.url, timeoutMs }, log);
       const store = new RedisLimits(connection, options);
       open.push({ store, connection });
       await connection.settled(1000);
@@ -202,6 +204,49 @@ describe.skipIf(!redisBinary).each(redisServers)(
       });
     });
 
+    it("is told again what calls took where it went away before it answered", async () => {
+      const store = await replica({}, patient);
+      await server.kill();
+      await gone(store);
+      const reservation = reservationOf(await store.reserve([images(4)]));
+      await server.start();
+      await back(store);
+      server.pause();
+      // What it is told now waits in its socket, and ends with it.
+      store.settle(reservation, [4]);
+      await server.kill();
+      await gone(store);
+      await server.start();
+      const other = await replica();
+      const left = async () => (await other.reserve([images(11)])).standings[0]?.remaining;
+      await expect.poll(left).toBe(6);
+    });
+
+    it("is told all that is owed before the end", async () => {
+      const store = await replica({}, patient);
+      await server.kill();
+      await gone(store);
+      // More than are told at once.
+      const many = Array.from({ length: 250 }, (_, i) =>
+        counter(`images-${i}`, { type: "calendar", period: "month" }, 10),
+      );
+      store.settle(reservationOf(await store.reserve(many)), Array(250).fill(3));
+      const { connection } = open.pop() as (typeof open)[number];
+      const closed = new Promise<void>((resolve) => {
+        // As soon as it is back.
+        connection.onAvailable(async () => {
+          await store.close();
+          await connection.close();
+          resolve();
+        });
+      });
+      await server.start();
+      await closed;
+      const other = await replica({}, patient);
+      const { standings } = await other.reserve(many);
+      expect(standings.map(({ remaining }) => remaining)).toEqual(Array(250).fill(6));
+    });
+
     it("does not count a question that arrives after its call was settled", async () => {
       await replica();
       const { connection } = open[0] as (typeof open)[number];
@@ -248,9 +293,51 @@ describe.skipIf(!redisBinary).each(redisServers)(
       await server.start();
       await Promise.all([back(store), back(other)]);
       await vi.waitFor(async () => expect(await leaseEnds()).toBe(clock.now + 60));
+      expect(await client?.pttl("lintel:{limits}:concurrent")).not.toBe(-1);
       expect((await other.reserve([slot(1)])).granted).toBe(false);
       store.settle(reservation, [1]);
       await vi.waitFor(async () => expect((await other.reserve([slot(1)])).granted).toBe(true));
+    });
+
+    /** A store whose leases are renewed every 20 ms of real time, and count by a clock that stands still. */
+    async function renewing() {
+      const clock = { now: Date.UTC(2026, 0, 15, 12) };
+      const store = await replica({ clock: () => clock.now, leaseMs: 60 }, patient);
+      const { client } = (open.at(-1) as (typeof open)[number]).connection;
+      return {
+        store,
+        clock,
+        /** Waits until all leases of some counters are those of now. */
+        renewed: (...keys: string[]) =>
+          expect
+            .poll(async () => {
+              const ranges = await Promise.all(
+                keys.map((key) => client.zrange(`lintel:{limits}:${key}`, 0, -1, "WITHSCORES")),
+              );
+              return ranges.map(([, ends]) => Number(ends));
+            })
+            .toEqual(keys.map(() => clock.now + 60)),
+      };
+    }
+
+    it("renews no slot of a call that ended", async () => {
+      const { store, clock, renewed } = await renewing();
+      await store.reserve([slot(2)]);
+      store.settle(reservationOf(await store.reserve([slot(2)])), [1]);
+      for (let i = 0; i < 3; i++) {
+        clock.now += 50;
+        await renewed("concurrent");
+      }
+      expect((await store.reserve([slot(2)])).granted).toBe(true);
+    });
+
+    it("renews every slot, however many there are", async () => {
+      const { store, clock, renewed } = await renewing();
+      const keys = Array.from({ length: 501 }, (_, i) => `concurrent-${i}`);
+      const slots = keys.map((key) => counter(key, { type: "running" }, 1, false));
+      expect((await store.reserve(slots)).granted).toBe(true);
+      clock.now += 50;
+      await renewed(...keys);
     });
   },
 );

@@ -74,15 +74,35 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
 
   it("lets all that it keeps expire", async () => {
     const { client, store } = await opened("expiring:");
-    const verdict = await store.reserve([budget("month", 4)]);
+    const counted = (key: string, span: Claim["counter"]["span"], estimated: boolean): Claim => ({
+      counter: { key, span, limit: 10, estimated },
+      amount: 4,
+    });
+    const claims = [
+      budget("month", 4),
+      counted("tokens", { type: "sliding", ms: 60_000 }, true),
+      counted("requests", { type: "sliding", ms: 60_000 }, false),
+      counted("busy", { type: "running" }, false),
+    ];
+    /** Names of what is kept, all of which expires. */
+    const expiring = async () => {
+      const keys = await client.keys("expiring:{limits}*");
+      for (const key of keys) {
+        expect([key, await client.pttl(key)]).toEqual([key, expect.toSatisfy((ms) => ms > 0)]);
+      }
+      return keys.map((key) => key.split("{limits}:")[1]?.replace(/^r:.*/, "reservation")).sort();
+    };
+    const verdict = await store.reserve(claims);
     if (!verdict.granted) throw new Error("refused");
+    const counters = ["claims:tokens", "requests", "spend-month", "tokens"];
+    expect(await expiring()).toEqual(
+      ["busy", "claims:spend-month", ...counters, "reservation"].sort(),
+    );
     // Evicted, by a store that was told it may.
-    await client.del("expiring:{limits}:spend-month");
-    store.settle(verdict.reservation, [6]);
+    await client.del("expiring:{limits}:spend-month", "expiring:{limits}:tokens");
+    store.settle(verdict.reservation, [6, 6, 4, 1]);
     await client.ping();
-    for (const key of await client.keys("expiring:{limits}*")) {
-      expect([key, await client.pttl(key)]).toEqual([key, expect.toSatisfy((ms) => ms > 0)]);
-    }
+    expect(await expiring()).toEqual(counters);
   });
 
   it("knows the calendar as the gateway does", async () => {
