@@ -422,6 +422,18 @@ describe("the life of a call", () => {
     await expect(run(core, "chat", hello, { timeoutMs: 5 })).rejects.toEqual(failure("timeout"));
     await aborted;
   });
+  it("no call leaves a timer behind that keeps it in memory", async () => {
+    const good = coreOf([scripted({ chat: says("a") }, models)]);
+    const bad = coreOf([scripted({ chat: breaksAfter(new Error("broken"), "a") }, models)]);
+    const timers = () => process.getActiveResourcesInfo().filter((it) => it === "Timeout").length;
+    const before = timers();
+    for (let i = 0; i < 20; i++) {
+      await run(good, "chat", hello);
+      await expect(run(bad, "chat", hello)).rejects.toEqual(failure("internal"));
+    }
+    // This process has others, that come and go.
+    expect(timers()).toBeLessThan(before + 20);
+  });
   it("drain refuses new work and waits for what runs; abort ends it", async () => {
     const { handle } = hangsAfter("a");
     const core = coreOf([scripted({ chat: handle }, models)]);

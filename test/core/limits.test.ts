@@ -4,9 +4,13 @@ import type { Call } from "../../src/core/call.js";
 import type { Core } from "../../src/core/core.js";
 import { LintelError } from "../../src/core/errors.js";
 import type { CallerLimits } from "../../src/core/limits/settings.js";
-import { run } from "../support/core.js";
-import { chat, draw, limited, type Method, outcome } from "../support/limits.js";
-import { hangsAfter, paints } from "../support/scripted.js";
+import type { LimitStore } from "../../src/core/limits/store.js";
+import { memoryLimits } from "../../src/state/limits/memory.js";
+import { gate } from "../support/calls.js";
+import { settled } from "../support/clock.js";
+import { coreOf, run } from "../support/core.js";
+import { chat, draw, limited, type Method, noon, outcome } from "../support/limits.js";
+import { hangsAfter, paints, says, scripted } from "../support/scripted.js";
 
 describe("requests per minute", () => {
   it.each([
@@ -208,6 +212,36 @@ describe("concurrent calls", () => {
     third.abort();
     controllers[1]?.abort();
     expect(await Promise.all([...running, next])).toEqual(["cancelled", "cancelled", "cancelled"]);
+  });
+
+  it("are none of a caller who left while the store was asked; the request was made", async () => {
+    const inner = memoryLimits({ clock: () => noon });
+    const answer = gate();
+    const store: LimitStore = {
+      state: inner.state,
+      async reserve(claims) {
+        await answer.opened;
+        return inner.reserve(claims);
+      },
+      settle: (reservation, amounts) => inner.settle(reservation, amounts),
+      close: () => inner.close(),
+    };
+    const caller = { concurrent: 1, requestsPerMinute: 10, tokensPerMinute: 1000 };
+    const settings = { models: [], caller };
+    const backend = scripted({ chat: says("a") });
+    const core = coreOf([backend], {}, { limits: { settings, prices: [], store } });
+    const leaving = new AbortController();
+    const left = run(core, "chat", chat, { signal: leaving.signal });
+    await settled();
+    leaving.abort();
+    await expect(left).rejects.toMatchObject({ code: "cancelled" });
+    answer.open();
+    await settled();
+    const { code, metadata } = await outcome(core, "chat", chat);
+    expect(code).toBe("ok");
+    expect(backend.asked).toHaveLength(1);
+    expect(metadata.get("x-ratelimit-remaining-requests")).toBe("8");
+    expect(metadata.get("x-ratelimit-remaining-tokens")).toBe(String(1000 - 264));
   });
 });
 
