@@ -173,6 +173,18 @@ describe("health", () => {
     door.open();
     expect(await next).toBe("a");
   });
+  it("a call that was to try it, and that it can't serve, leaves that to the next one", async () => {
+    const chat = inTurn(fails("upstream_failed"), says("a"));
+    const plain = scripted({ chat }, [chatModel("m", { supports: [] })], "a");
+    const { core, clock } = bench([plain], { health: { failures: 1 } });
+    await run(core, "chat", hello).catch(() => {});
+    await clock.advance(1000);
+    await expect(run(core, "chat", { ...hello, stop: ["x"] })).rejects.toEqual(
+      failure("unsupported_parameter"),
+    );
+    expect(stateOf(core, "a")).toMatchObject({ state: "out", outForMs: 0, inFlight: 0 });
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+  });
   it("is asked for where that is configured; a backend that is not well is taken out whole", async () => {
     let well = true;
     const asked: string[] = [];

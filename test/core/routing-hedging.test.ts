@@ -70,6 +70,17 @@ describe("hedging", () => {
     expect(all.map((it) => it.asked.length)).toEqual([21, 1]);
     expect(clock.timers).toBe(0);
   });
+  it("asks no second target before the least time, however fast the first one usually is", async () => {
+    const first = gate("first");
+    const { core, clock, second } = await warm(first.handle, { hedge: { leastMs: 300 } });
+    const answer = textOf(run(core, "chat", hello));
+    await clock.advance(299);
+    expect(second.begun).toBe(0);
+    await clock.advance(1);
+    expect(second.begun).toBe(1);
+    first.open();
+    expect(await answer).toBe("first");
+  });
   it("the first one may still win", async () => {
     const first = gate("first");
     const { core, clock, second } = await warm(first.handle);

@@ -105,6 +105,19 @@ describe("Circuit", () => {
     late.end("failed", false, rated.windowMs * 2);
     expect(late.out).toBe(false);
   });
+  it("forgets what had failed before it closed", () => {
+    const rated = { ...health, failures: 1000, samples: 10 };
+    const circuit = new Circuit(rated, () => 0);
+    failing(circuit, 10);
+    expect(circuit.out).toBe(true);
+    circuit.begin();
+    circuit.end("ok", true, 1);
+    circuit.end("ok", false, 1);
+    failing(circuit, 8, 1);
+    expect(circuit.out).toBe(false);
+    failing(circuit, 1, 1);
+    expect(circuit.out).toBe(true);
+  });
   it("lets one call try it after a pause that doubles up to its longest", () => {
     const circuit = new Circuit(health, () => 0);
     failing(circuit, health.failures);

@@ -5,6 +5,7 @@ import type { Core } from "../../src/core/core.js";
 import type { Peers } from "../../src/core/routing/peers.js";
 import { FakeClock, seeded, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
+import { chatModel } from "../support/models.js";
 import { meeting } from "../support/peers.js";
 import {
   backend,
@@ -19,7 +20,7 @@ import {
   stateOf,
   textOf,
 } from "../support/routing.js";
-import { says } from "../support/scripted.js";
+import { says, scripted } from "../support/scripted.js";
 
 const clock = new FakeClock();
 
@@ -172,6 +173,17 @@ describe("callers of several gateways", () => {
     await Promise.all(answers);
     await clock.advance(1000);
     expect(told()).toEqual([[], []]);
+  });
+  it("tell nothing of one whom the target could not serve", async () => {
+    const peers = meeting();
+    const plain = scripted({ chat: says("a") }, [chatModel("m", { supports: [] })], "a");
+    const core = coreOf([plain], { routing: routing(bound), models }, { peers, clock });
+    core.routing.start();
+    await expect(run(core, "chat", { ...hello, stop: ["x"] })).rejects.toEqual(
+      failure("unsupported_parameter"),
+    );
+    await clock.advance(1000);
+    expect([...peers.told.values()]).toEqual([{ out: [], running: [] }]);
   });
   it("are not counted where nothing is bounded", async () => {
     const peers = meeting();

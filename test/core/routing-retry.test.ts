@@ -111,11 +111,13 @@ describe("failover", () => {
     const { core } = bench([plain, able], { retry: { budget: 0, floor: 0 } });
     expect(await textOf(run(core, "chat", { ...hello, stop: ["x"] }))).toBe("able");
     expect(plain.asked.length).toBe(0);
+    expect(stateOf(core, "plain")).toMatchObject({ inFlight: 0, attempts: 0 });
     able.asked.length = 0;
     const only = bench([plain]);
     await expect(run(only.core, "chat", { ...hello, stop: ["x"] })).rejects.toEqual(
       failure("unsupported_parameter"),
     );
+    expect(stateOf(only.core, "plain")).toMatchObject({ inFlight: 0, attempts: 0 });
   });
   it("passes over a target whose cap is too low, and says so where all are", async () => {
     const small = scripted({ chat: says("small") }, [chatModel("m", { maxTokens: 2048 })], "small");
@@ -234,20 +236,23 @@ describe("the budget", () => {
 });
 
 describe("Retry-After", () => {
-  const busy = (retryAfter?: number) =>
-    fails("rate_limited", retryAfter === undefined ? {} : { retryAfter });
-  it("lets a target rest that long, and no longer", async () => {
-    const a = backend("a", inTurn(busy(30), says("a")));
-    const b = backend("b");
-    const { core, clock } = bench([a, b]);
-    for (let i = 0; i < 3; i++) expect(await textOf(run(core, "chat", hello))).toBe("b");
-    expect(a.asked.length).toBe(1);
-    expect(stateOf(core, "a")).toMatchObject({ state: "resting", outForMs: 30_000 });
-    await clock.advance(29_999);
-    expect(await textOf(run(core, "chat", hello))).toBe("b");
-    await clock.advance(1);
-    expect(await textOf(run(core, "chat", hello))).toBe("a");
-  });
+  const busy = (retryAfter?: number, code: ErrorCode = "rate_limited") =>
+    fails(code, retryAfter === undefined ? {} : { retryAfter });
+  it.each(["rate_limited", "unavailable", "shutting_down"] as const)(
+    "of %s lets a target rest that long, and no longer",
+    async (code) => {
+      const a = backend("a", inTurn(busy(30, code), says("a")));
+      const b = backend("b");
+      const { core, clock } = bench([a, b]);
+      for (let i = 0; i < 3; i++) expect(await textOf(run(core, "chat", hello))).toBe("b");
+      expect(a.asked.length).toBe(1);
+      expect(stateOf(core, "a")).toMatchObject({ state: "resting", outForMs: 30_000 });
+      await clock.advance(29_999);
+      expect(await textOf(run(core, "chat", hello))).toBe("b");
+      await clock.advance(1);
+      expect(await textOf(run(core, "chat", hello))).toBe("a");
+    },
+  );
   it("is passed on: the soonest where every target said so", async () => {
     const all = [backend("a", busy(5)), backend("b", busy(30))];
     const { core } = bench(all);
