@@ -1,5 +1,6 @@
 /** Calls with a key that go on without their callers, as those see it who watch and who end the gateway. */
 import { describe, expect, test } from "vitest";
+import type { Handle } from "../../src/core/call.js";
 import { Cancellation } from "../../src/core/cancellation.js";
 import type { CoreParts } from "../../src/core/core.js";
 import type { IdempotencyStore } from "../../src/core/idempotency/store.js";
@@ -11,13 +12,17 @@ import * as calls from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { coreOf } from "../support/core.js";
 import { backend, gate, hello } from "../support/routing.js";
+import { piece } from "../support/scripted.js";
 
-const newStore = () =>
-  new MemoryIdempotency({ ttlMs: 3_600_000, maxAnswerBytes: 1_000_000, maxBytes: 10_000_000 });
+const newStore = (maxAnswerBytes = 1_000_000) =>
+  new MemoryIdempotency({ ttlMs: 3_600_000, maxAnswerBytes, maxBytes: 10_000_000 });
 
 /** A core before a backend whose answers wait, and a call with a key whose caller can leave. */
-function lingering(store: IdempotencyStore = newStore(), parts: Partial<CoreParts> = {}) {
-  const answer = gate();
+function lingering(
+  store: IdempotencyStore = newStore(),
+  parts: Partial<CoreParts> = {},
+  answer = gate(),
+) {
   const records: UsageRecord[] = [];
   const core = coreOf(
     [backend("a", answer.handle)],
@@ -86,6 +91,43 @@ describe("while the gateway ends", () => {
     core.abort();
     await core.idle();
     expect(answer.signals[0]?.reason).toMatchObject({ code: "shutting_down" });
+  });
+});
+
+describe("an answer that is too large to be kept", () => {
+  const large = "x".repeat(2000);
+
+  test("is made no further where its caller left", async () => {
+    const { answer, records, core, leave } = lingering(newStore(1000), {}, gate(large));
+    await settled();
+    await leave();
+    expect(answer.signals[0]?.aborted).toBe(false);
+    answer.open();
+    await core.idle();
+    expect(answer.signals[0]?.aborted).toBe(true);
+    expect(records).toMatchObject([{ outcome: "cancelled" }]);
+  });
+
+  test("is made no faster than its caller reads, and is whole", async () => {
+    let made = 0;
+    const chat: Handle<"chat"> = async function* () {
+      for (; made < 100; made++) yield [piece(large)];
+      yield [piece("", "stop", [7, made])];
+    };
+    const core = coreOf(
+      [backend("a", chat)],
+      {},
+      { idempotency: { store: newStore(1000), lingerMs: 0 } },
+    );
+    const call = calls.start(core, "chat", hello, { idempotencyKey: "k" });
+    const steps = call.messages[Symbol.asyncIterator]();
+    let read = 0;
+    for (let step = await steps.next(); !step.done; step = await steps.next()) {
+      read++;
+      await settled();
+      expect(made - read).toBeLessThanOrEqual(2);
+    }
+    expect(read).toBe(101);
   });
 });
 
