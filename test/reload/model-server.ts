@@ -7,6 +7,8 @@ import { onTestFinished } from "vitest";
 /** A server that runs until the test ends. */
 export interface ModelServer {
   readonly url: string;
+  /** How often its models were asked for, which is how a health check asks. */
+  readonly listed: number;
   /** Ends the streams that wait. */
   release(): void;
   /** Resolves when no connection to it is left. */
@@ -17,9 +19,11 @@ export interface ModelServer {
 export async function modelServer(model: string): Promise<ModelServer> {
   const waiting = new Set<() => void>();
   let connections = 0;
+  let listed = 0;
   let told = () => {};
   const server = createServer(async (request, response) => {
     if (request.method === "GET") {
+      listed++;
       response.setHeader("content-type", "application/json");
       response.end(JSON.stringify({ object: "list", data: [{ id: model, object: "model" }] }));
       return;
@@ -57,6 +61,9 @@ export async function modelServer(model: string): Promise<ModelServer> {
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    get listed() {
+      return listed;
+    },
     release() {
       for (const release of waiting) release();
       waiting.clear();

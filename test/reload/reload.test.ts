@@ -3,7 +3,8 @@ import { appendFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { setImmediate } from "node:timers/promises";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { openaiSchema } from "../../src/backends/openai/schema.js";
 import { reloadOnChange } from "../../src/cli/reload.js";
 import { resolveBackends } from "../../src/config/backends.js";
@@ -80,6 +81,67 @@ test("a stream ends under the configuration that it began under, over two reload
   // Nobody needs the backend any more: it lets go of its server.
   await a.left();
   expect(it.running.core.readiness.running).toBe(0);
+});
+
+/** A stream that has begun, under a configuration that another one has replaced. */
+async function outlived() {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  const { body } = await it.chat("a", "wait");
+  const reader = body?.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  const decoder = new TextDecoder();
+  expect(decoder.decode((await reader.read()).value)).toContain("one");
+  it.write(`backends:\n${backend("b", b.url)}`);
+  await it.reload();
+  const rest = async () => {
+    let text = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      text += decoder.decode(part.value);
+    }
+    return text;
+  };
+  return { a, running: it.running, rest };
+}
+
+test("a shutdown waits for a stream that began before a reload", async () => {
+  const { a, running, rest } = await outlived();
+  const closed = running.close(600_000);
+  let drained = false;
+  const drain = running.core.drain().then(() => {
+    drained = true;
+  });
+  await setImmediate();
+  expect(drained).toBe(false);
+  a.release();
+  const text = await rest();
+  expect(text).toContain(" two");
+  expect(text).not.toContain("error");
+  await Promise.all([drain, closed]);
+});
+
+test("a shutdown without grace ends a stream that began before a reload, and says so", async () => {
+  const { running, rest } = await outlived();
+  const closed = running.close(0);
+  const text = await rest();
+  expect(text).toContain("shutting_down");
+  expect(text).toContain("[DONE]");
+  await closed;
+});
+
+test("health checks go on after a reload, of the backends that it names alone", async () => {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const checking = (names: string) => `routing:
+  health: { check: { interval: 10ms, backends: [${names}] } }
+backends:
+${backend("a", a.url)}${backend("b", b.url)}`;
+  const it = await gateway(checking("a, b"));
+  await vi.waitFor(() => expect(Math.min(a.listed, b.listed)).toBeGreaterThan(0), 20_000);
+  it.write(checking("b"));
+  await it.reload();
+  const before = [a.listed, b.listed] as const;
+  await vi.waitFor(() => expect(b.listed).toBeGreaterThan(before[1] + 20), 20_000);
+  // One may have been under way.
+  expect(a.listed).toBeLessThanOrEqual(before[0] + 1);
 });
 
 test("a bad file is refused with all its mistakes, and the old one stays", async () => {

@@ -1,6 +1,9 @@
 /** The end of a listener: nobody is cut off within the grace, and it always comes. */
 import { once } from "node:events";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { gate } from "../support/calls.js";
+import { startLintel } from "../support/lintel.js";
+import { piece, scripted } from "../support/scripted.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 /** Longer than any test may take: a close that needs it has failed. */
@@ -109,5 +112,41 @@ describe("close", () => {
     socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
     await new Promise((resolve) => socket.once("data", resolve));
     await close(200);
+  });
+});
+
+describe("the close of a gateway", () => {
+  it("sends clients to other connections while calls still run", async () => {
+    const { open, opened } = gate();
+    const chat = async function* () {
+      yield [piece("Hi")];
+      await opened;
+      yield [piece("", "stop", [1, 1])];
+    };
+    const { url, core, close } = await startLintel([scripted({ chat })]);
+    onTestFinished(() => {
+      open();
+      return close();
+    });
+    const port = Number(new URL(url).port);
+    const answer = await fetch(`${url}/llm`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: "Bearer me" },
+      body: JSON.stringify({ stream: true, messages: [{ role: "user", content: "Hello" }] }),
+    });
+    const client = session(url);
+    await once(client, "remoteSettings");
+    const used = tcp(port);
+    used.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+    expect(`${(await once(used, "data"))[0]}`).toMatch(/connection: keep-alive/i);
+    const goodbye = once(client, "goaway");
+    const closed = close(never);
+    await goodbye;
+    used.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+    expect(await ended(used)).toMatch(/connection: close/i);
+    expect(core.readiness.running).toBe(1);
+    open();
+    expect(await answer.text()).toContain("[DONE]");
+    await closed;
   });
 });
