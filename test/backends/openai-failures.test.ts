@@ -164,6 +164,13 @@ describe("what Cloudflare says of a server that it does not reach", () => {
   });
 });
 
+describe("where another server may do it, it is asked:", () => {
+  it.each([401, 402, 403, 404, 405])("%i", async (status) => {
+    const error = await failure(answering(status, { error: { message: "no" } }));
+    expect(error).toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
+  });
+});
+
 describe("a prompt that OpenRouter's moderation flagged", () => {
   const message = "Your chosen model requires moderation and your input was flagged";
   const metadata = { reasons: ["violence"], flagged_input: "how to", provider_name: "X" };

@@ -146,6 +146,35 @@ describe("decisions 2: stored images", () => {
     },
   );
 
+  test.each([
+    ["HEAD", "HEAD", {}, 200],
+    ["a range outside of it", "GET", { range: "bytes=100-" }, 416],
+    ["one that the client has", "GET", { "if-none-match": "*" }, 304],
+  ])("an image that is not read is closed: %s", async (_, method, headers, status) => {
+    let closed = 0;
+    const unread: MediaStore = {
+      put: async () => "",
+      get: async () => ({
+        mimeType: "image/png",
+        size: 100,
+        expiresAt: Date.now() + 86_400_000,
+        read: () => Readable.from([]),
+        close: async () => {
+          closed++;
+        },
+      }),
+      delete: async () => {},
+      close: async () => {},
+    };
+    const server = await serve(scripted({}), { parts: { media: unread } });
+    const address = `${server.url}/media/00000000000000000000000000000001.png`;
+    const asked = headers as Record<string, string>;
+    const response = await fetch(address, { method, headers: asked });
+    expect(response.status).toBe(status);
+    await response.text();
+    expect(closed).toBe(1);
+  });
+
   test("a store that fails is a 500 that tells nothing", async () => {
     const broken = {
       put: async () => "",

@@ -347,6 +347,24 @@ describe("decisions 6: POST /v1/images/generations", () => {
     expect((await json(response)).error.param).toBe(param);
   });
 
+  test("an error that is renamed says when to come again, too", async () => {
+    // biome-ignore lint/correctness/useYield: it fails before it has something
+    const full = async function* () {
+      throw new LintelError("rate_limited", "num_images_per_prompt: less for a minute", {
+        param: "num_images_per_prompt",
+        retryAfter: 42,
+      });
+    };
+    const server = await serve(scripted({ streamTextToImage: full }));
+    const response = await server.post(generations, { prompt: "a cat", n: 2 });
+    expect(response.status).toBe(429);
+    expect(response.headers.get("retry-after")).toBe("42");
+    expect((await json(response)).error).toMatchObject({
+      message: "n: less for a minute",
+      param: "n",
+    });
+  });
+
   test("a size that the model does not support is refused by that name", async () => {
     const model = imageModel("image-1", { supports: [] });
     const server = await serve(scripted({ streamTextToImage: paints() }, [model]));
