@@ -7,20 +7,12 @@ import { toConnectError } from "../core/connect-error.js";
 import { LintelError } from "../core/errors.js";
 import { requestIdOf } from "../core/request-id.js";
 import { errorBody, sendError } from "../doors/json/error.js";
-import { rpcErrorBody } from "../doors/rpc/error-body.js";
 import { readable } from "../doors/rpc/trailers.js";
-
-/** Whether a path is a service, whose name has a dot, and a method. */
-const isRpcPath = (path: string) => /^\/(?:\w+\.)+\w+\/\w+/.test(path);
 
 /** Sends an error in the caller's protocol: what gRPC clients want is a status in the trailers. */
 export function sendFailure(reply: FastifyReply, error: LintelError): FastifyReply {
   const type = reply.request.headers["content-type"] ?? "";
-  if (!/^application\/grpc(?:[-+;]|$)/i.test(type)) {
-    // Clients of Connect read other members of the body than all others.
-    const body = isRpcPath(reply.request.url) ? rpcErrorBody(error) : errorBody(error);
-    return sendError(reply, error, undefined, body);
-  }
+  if (!/^application\/grpc(?:[-+;]|$)/i.test(type)) return sendError(reply, error);
   const status = Object.fromEntries(
     readable(setTrailerStatus(new Headers(), toConnectError(error))),
   );

@@ -56,13 +56,11 @@ export function errorBody(error: LintelError): ErrorBody {
  * Sends an error as a JSON response with the headers that its status wants.
  * Does nothing once headers went out; a caller who left gets no body.
  * @param running the call that failed, whose id and metadata go along; absent: there was none
- * @param body what it says; default: the body of every error
  */
 export function sendError(
   reply: FastifyReply,
   error: LintelError,
   running?: Pick<Running<MethodName>, "id" | "metadata">,
-  body: object = errorBody(error),
 ): FastifyReply {
   if (reply.sent || reply.raw.headersSent) return reply;
   // Fastify wants to close connections that broke. HTTP/2 has no such header, and who still
@@ -76,7 +74,7 @@ export function sendError(
   if (error.http === 401) reply.header("www-authenticate", "Bearer");
   if (error.allow !== undefined) reply.header("allow", error.allow);
   if (error.code === "cancelled") return reply.send();
-  return reply.type("application/json; charset=utf-8").send(JSON.stringify(body));
+  return reply.type("application/json; charset=utf-8").send(JSON.stringify(errorBody(error)));
 }
 
 /**

@@ -5,7 +5,7 @@ import {
   type UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
 import { LintelError } from "../../core/errors.js";
-import { rpcErrorBody } from "./error-body.js";
+import { errorBody } from "../json/error.js";
 
 /** What most clients send; a method has some of them. */
 const types = [
@@ -24,9 +24,12 @@ export function unsupported(handler: UniversalHandler): LintelError {
   return new LintelError("unsupported_media_type", `this method takes ${served}`);
 }
 
-/** An answer for who speaks no protocol of RPCs, or one that can't be told. */
+/**
+ * An answer for who speaks no protocol of RPCs, or one that can't be told. It is no error in
+ * Connect's form, as its conformance suite wants it: clients of Connect go by the status.
+ */
 export function plainRefusal(error: LintelError): UniversalServerResponse {
-  const body = new TextEncoder().encode(JSON.stringify(rpcErrorBody(error)));
+  const body = new TextEncoder().encode(JSON.stringify(errorBody(error)));
   return {
     status: error.http,
     header: new Headers({ "content-type": "application/json; charset=utf-8" }),
