@@ -99,6 +99,22 @@ describe("an image of the server's own", () => {
   });
 });
 
+describe("the body of a redirect", () => {
+  it("is not read: its connection is closed", async () => {
+    const server = await serve(serves);
+    let gone: Promise<void> | undefined;
+    server.route("/first", async (exchange) => {
+      gone = exchange.gone;
+      await exchange.head(302, { location: "/second" });
+      await exchange.chunk("moved");
+      await exchange.gone;
+    });
+    const data = await fetchImage("/first", options(server.url), never);
+    expect(Buffer.from(data)).toEqual(png);
+    await gone;
+  });
+});
+
 describe("an image elsewhere", () => {
   it("is not fetched", async () => {
     const [own, other] = [await serve(serves), await serve(serves)];
@@ -310,6 +326,15 @@ describe("what comes back", () => {
     }
     expect(await previewPng(jpeg.subarray(0, 40), absent)).toBeUndefined();
     expect(await previewPng(undefined)).toBeUndefined();
+  });
+
+  it("is no preview where it is large", async () => {
+    const absent = () => Promise.reject(new Error("sharp is not installed"));
+    const blank = {
+      create: { width: 2000, height: 1000, channels: 3, background: "white" },
+    } as const;
+    const large = await sharp(blank).jpeg().toBuffer();
+    expect(await previewPng(large, absent)).toBeUndefined();
   });
 
   it("is not waited for when the caller has left", async () => {

@@ -134,6 +134,21 @@ describe("OpenAI", () => {
     expect(other.sent()).toHaveLength(3);
   });
 
+  it("is not read on once its answer is nonsense", async () => {
+    let gone: Promise<void> | undefined;
+    const script: Script = async (exchange) => {
+      gone = exchange.gone;
+      await exchange.head(200, { "content-type": "application/json" });
+      await exchange.chunk('{"data":[{"b64_json":"abc\\q0000000"}');
+      await exchange.gone;
+    };
+    const { backend } = await against("vllm/models", script, openai);
+    expect(await failure(generate(backend, { modelId: "gpt-image-2" }))).toMatchObject({
+      code: "upstream_failed",
+    });
+    await gone;
+  });
+
   it("must answer with as many images as were asked for, and with images", async () => {
     for (const data of [[], [{}], [{ b64_json: "aGVsbG8=" }], [{ b64_json: "" }, {}], {}]) {
       const script: Script = (exchange) => exchange.sendJson(200, { data });
