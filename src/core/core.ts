@@ -6,7 +6,7 @@ import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion.js";
 import { type LintelError, shuttingDown } from "./errors.js";
 import { type FinishTools, finisher } from "./finish.js";
-import type { Gateway, Running } from "./gateway.js";
+import type { Gateway } from "./gateway.js";
 import { type Idempotency, type IdempotencyParts, idempotency } from "./idempotency/step.js";
 import { images } from "./images.js";
 import { InFlight } from "./in-flight.js";
@@ -24,6 +24,7 @@ import type { Peers } from "./routing/peers.js";
 import { resolve } from "./routing/resolve.js";
 import { Routing } from "./routing/routing.js";
 import type { CoreSettings } from "./settings.js";
+import { Started } from "./started.js";
 import type { CallOutcome, Telemetry } from "./telemetry.js";
 import { Transcript } from "./transcript.js";
 import { meter, type UsageParts } from "./usage/meter.js";
@@ -130,16 +131,7 @@ export function createCore(parts: CoreParts): Core {
           else tell(call, outcome, error, said);
         },
       });
-      const { id, attributes, warnings, metadata } = call;
-      return {
-        id,
-        get model() {
-          return attributes.model;
-        },
-        warnings,
-        metadata,
-        messages,
-      } as unknown as Running<typeof method>;
+      return new Started(call, messages as AsyncIterable<readonly Output<typeof method>[]>);
     },
     drain() {
       inFlight.refuse();
