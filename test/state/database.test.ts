@@ -204,13 +204,14 @@ describe.each(subjects)("%s", (name, make, missing) => {
     const { again } = await make();
     const writers = [again(), again(), again()];
     const text = "UPDATE lintel_counters SET value = value + 1";
-    const rounds = Array.from({ length: 20 });
+    // Few: SQLite lets whoever comes first have the lock, and a slow disk makes one wait for all.
+    const rounds = Array.from({ length: 5 });
     await Promise.all(
       writers.map(async (sql) => {
         for (const _ of rounds) await sql.run([{ text }, { text }]);
       }),
     );
-    expect(await rowsOf(again(), "SELECT value FROM lintel_counters")).toEqual([{ value: 120 }]);
+    expect(await rowsOf(again(), "SELECT value FROM lintel_counters")).toEqual([{ value: 30 }]);
   });
 
   describe("tokens", () => {
