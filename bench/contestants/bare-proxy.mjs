@@ -2,22 +2,12 @@
 // together: what it answers in one turn of the event loop is written at the turn's end.
 import { createServer } from "node:http";
 import { Pool } from "undici";
+import { later } from "./together.mjs";
 
 const [port, upstream, together] = process.argv.slice(2);
 const pool = new Pool(`http://127.0.0.1:${upstream}`, { connections: 2048 });
 const headers = { "content-type": "application/json" };
 
-let waiting = [];
-/** Takes what to write; the turn's end. */
-function later(write) {
-  if (waiting.length === 0) setImmediate(writeAll);
-  waiting.push(write);
-}
-function writeAll() {
-  const all = waiting;
-  waiting = [];
-  for (const write of all) write();
-}
 const writing = together ? later : (write) => write();
 
 createServer((request, response) => {

@@ -2,23 +2,11 @@
 // model server, reads the answer and writes it anew. Usage: node fastify-proxy.mjs PORT UPSTREAM
 import fastify from "fastify";
 import { Pool } from "undici";
+import { later } from "./together.mjs";
 
 const [port, upstream] = process.argv.slice(2);
 const pool = new Pool(`http://127.0.0.1:${upstream}`, { connections: 2048 });
 const headers = ["content-type", "application/json"];
-
-let waiting = [];
-/** Resolves at the turn's end. */
-const turnsEnd = () =>
-  new Promise((resolve) => {
-    if (waiting.length === 0) setImmediate(writeAll);
-    waiting.push(resolve);
-  });
-function writeAll() {
-  const all = waiting;
-  waiting = [];
-  for (const write of all) write();
-}
 
 const ask = (body) =>
   new Promise((resolve, reject) => {
@@ -46,7 +34,7 @@ app.post("/v1/chat/completions", async (request, reply) => {
   const { role, content } = message;
   const choice = { index: 0, message: { role, content }, finish_reason };
   const answer = JSON.stringify({ id, object, created, model, choices: [choice], usage });
-  await turnsEnd();
+  await new Promise(later);
   reply.header("x-request-id", request.id).type("application/json; charset=utf-8");
   return reply.send(answer);
 });

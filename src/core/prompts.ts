@@ -46,10 +46,12 @@ export interface Prompt {
  * What stands between the bars of a text, without blank parts. By hand: a regular
  * expression for a bar and the blanks around it takes the square of a run of blanks.
  */
-export const promptParts = (text: string): string[] => allParts(text).filter((part) => part !== "");
+export const promptParts = (text: string): string[] => withoutBlank(allParts(text));
 
 /** The same with blank parts. */
 const allParts = (text: string): string[] => text.split("|").map((part) => part.trim());
+
+const withoutBlank = (parts: readonly string[]): string[] => parts.filter((part) => part !== "");
 
 /**
  * The prompts of a request, in order.
@@ -60,7 +62,7 @@ const allParts = (text: string): string[] => text.split("|").map((part) => part.
 export function promptsOf(request: TextToImageRequest, bar: PromptBar, most: number): Prompt[] {
   const text = request.prompt ?? "";
   const parts = allParts(text);
-  const prompts = parts.filter((part) => part !== "");
+  const prompts = withoutBlank(parts);
   if (prompts.length === 0) throw invalidValue("prompt", "must not be blank");
   const negativeText = (request.guidanceScale ?? 1) < 1 ? "" : request.negativePrompt;
   if (bar === PromptBar.LITERAL || bar === PromptBar.ENCODERS) {
@@ -78,7 +80,7 @@ export function promptsOf(request: TextToImageRequest, bar: PromptBar, most: num
       prompt === "" ? [] : [{ prompt, negativePrompt: places[i] ?? "" }],
     );
   }
-  const negatives = places.filter((part) => part !== "");
+  const negatives = withoutBlank(places);
   if (negatives.length > 1 && negatives.length !== prompts.length) {
     throw invalidValue(
       "negative_prompt",
