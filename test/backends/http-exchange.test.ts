@@ -46,7 +46,7 @@ function begun() {
 }
 
 beforeEach(() => {
-  vi.useFakeTimers();
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -169,6 +169,24 @@ describe("reading", () => {
     await expect(exchange.read()).rejects.toEqual(
       expect.objectContaining({ code: "upstream_failed" }),
     );
+  });
+
+  it("tells of the head when all that came with it is there, also a failure", async () => {
+    const { exchange, controller } = begun();
+    let told = false;
+    const answer = exchange.answer.finally(() => {
+      told = true;
+    });
+    await Promise.resolve();
+    expect(told).toBe(false);
+    exchange.onResponseData(controller, some);
+    exchange.onResponseError(controller, new Error("reset"));
+
+    const { status } = await answer;
+
+    expect(status).toBe(200);
+    expect(await exchange.read()).toEqual([some]);
+    await expect(exchange.read()).rejects.toMatchObject({ code: "upstream_failed" });
   });
 
   it("brings nothing more after an abort", async () => {

@@ -1,13 +1,41 @@
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { atTurnsEnd, writeAtTurnsEnd } from "../../src/core/turn.js";
+import { afterReads, beforeWrites, writeAtTurnsEnd } from "../../src/core/turn.js";
 
 describe("the end of a turn", () => {
+  test("what was read, then work, then writes, each with what its promises bring", async () => {
+    const done: string[] = [];
+    const did = (what: string) => () => void done.push(what);
+    writeAtTurnsEnd(did("write"));
+    beforeWrites(did("work"));
+    for (const name of ["first", "second"]) {
+      afterReads(() => {
+        done.push(name);
+        void Promise.resolve().then(did(`promise of the ${name}`));
+        beforeWrites(did(`work of the ${name}`));
+      });
+    }
+    await Promise.resolve();
+    expect(done).toEqual([]);
+
+    await setImmediate();
+    expect(done).toEqual([
+      "first",
+      "second",
+      "promise of the first",
+      "promise of the second",
+      "work",
+      "work of the first",
+      "work of the second",
+      "write",
+    ]);
+  });
+
   test("work, what its promises bring, then the writes of both", async () => {
     const done: string[] = [];
     writeAtTurnsEnd(() => done.push("write"));
     const worked = new Promise<void>((resolve) => {
-      atTurnsEnd(() => {
+      beforeWrites(() => {
         done.push("work");
         resolve();
       });
@@ -27,18 +55,25 @@ describe("the end of a turn", () => {
 
   test("what comes after the work waits for the next end, and none is forgotten", async () => {
     const done: string[] = [];
-    atTurnsEnd(() => {
+    beforeWrites(() => {
       done.push("first");
-      atTurnsEnd(() => done.push("of the work"));
+      afterReads(() => done.push("read by the work"));
+      beforeWrites(() => done.push("of the work"));
     });
     writeAtTurnsEnd(() => {
-      atTurnsEnd(() => done.push("of the write"));
+      beforeWrites(() => done.push("of the write"));
       writeAtTurnsEnd(() => done.push("write of the write"));
     });
     await setImmediate();
     expect(done).toEqual(["first"]);
 
     await setImmediate();
-    expect(done).toEqual(["first", "of the work", "of the write", "write of the write"]);
+    expect(done).toEqual([
+      "first",
+      "read by the work",
+      "of the work",
+      "of the write",
+      "write of the write",
+    ]);
   });
 });

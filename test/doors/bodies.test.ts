@@ -1,8 +1,10 @@
 /** A request's body is read whole, however it comes. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
+import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import { readBytes } from "../../src/doors/json/bytes.js";
 import { piece } from "../support/scripted.js";
 import { hello, http, serveChat } from "./serve.js";
 
@@ -114,4 +116,15 @@ test("exactly as long as is allowed, and one byte longer", async () => {
   expect(fits?.status).toBe(200);
   const [longer] = await answersOf(server.socket(http("/llm", `${body} `)))(1);
   expect(longer).toEqual({ status: 413, said: "too_large" });
+});
+
+test("who leaves before its turn's end is told of as one whose body is incomplete", async () => {
+  const payload = new Readable({ read() {} });
+  const read = new Promise((resolve) => {
+    const request = { headers: { "content-length": "2" } };
+    readBytes(request as never, payload as never, 100, resolve);
+  });
+  payload.push("{");
+  payload.destroy();
+  expect(await read).toMatchObject({ code: "invalid_json", message: "the body is incomplete" });
 });

@@ -5,6 +5,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Enrolled } from "../../core/roster.js";
 import { longestTimerMs } from "../../core/timers.js";
+import { afterReads } from "../../core/turn.js";
 import { nonsense } from "./failure.js";
 import type { Headers } from "./retry-after.js";
 import { notConnected, transportError } from "./transport-error.js";
@@ -80,7 +81,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   #timerMs = 0;
   #queue: Buffer[] = [];
   #queued = 0;
-  /** Whether the reader will be served once all that came in one read of the socket is there. */
+  /** Whether the head came; who waits for it hears once all that came with it is there. */
+  #headed = false;
+  readonly #tell = () => this.#head?.resolve(this);
+  /** Whether the reader will be served once all that came in this turn is there. */
   #soon = false;
   readonly #serveSoon = () => {
     this.#soon = false;
@@ -129,7 +133,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
       this.fail(nonsense("answered in an encoding that was not asked for"));
       return;
     }
-    this.#head?.resolve(this);
+    this.#headed = true;
+    afterReads(this.#tell);
   }
 
   onResponseData(controller: Controller, bytes: Buffer): void {
@@ -145,16 +150,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     }
     this.#queue.push(bytes);
     if (this.#queued > highWater) controller.pause();
-    if (this.#reader && !this.#soon) {
-      this.#soon = true;
-      queueMicrotask(this.#serveSoon);
-    }
+    this.#serveAfterReads();
   }
 
   onResponseEnd(): void {
     this.#ended = true;
     this.#settle();
-    if (this.#reader) this.#serve();
+    this.#serveAfterReads();
   }
 
   onResponseError(_: Controller | undefined, error: Error): void {
@@ -210,7 +212,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     if (this.#signal.aborted) this.#queue = [];
     this.#settle();
     this.#controller?.abort(asError(reason));
-    this.#head?.reject(reason);
+    if (!this.#headed) this.#head?.reject(reason);
     if (this.#reader) this.#serve();
   }
 
@@ -219,6 +221,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     const parts = this.#queue;
     this.#queue = [];
     return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts, this.#queued);
+  }
+
+  #serveAfterReads(): void {
+    if (!this.#reader || this.#soon) return;
+    this.#soon = true;
+    afterReads(this.#serveSoon);
   }
 
   #serve(): void {

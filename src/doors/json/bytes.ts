@@ -1,6 +1,7 @@
 /** The bytes of a request's body. */
 import type { FastifyRequest } from "fastify";
 import type { LintelError } from "../../core/errors.js";
+import { afterReads } from "../../core/turn.js";
 import { bodyIncomplete, bodyTooLarge } from "./error.js";
 
 /** A request's body before it is parsed. */
@@ -26,7 +27,9 @@ export function readBytes(
     done(bodyTooLarge(limit));
     return;
   }
-  queueMicrotask(() => {
+  afterReads(() => {
+    // A stream that is destroyed tells nobody of its end.
+    if (payload.destroyed) return done(bodyIncomplete(payload.errored ?? undefined));
     const bytes: Buffer | null = payload.readableLength === announced ? payload.read() : null;
     if (bytes) done(null, bytes);
     else collect(payload, limit, done);

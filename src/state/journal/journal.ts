@@ -10,7 +10,7 @@ import { closeSync, ftruncateSync, openSync, rmSync, utimesSync, writeSync } fro
 import { basename, join } from "node:path";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { type Clock, systemClock, type Timer } from "../../core/routing/clock.js";
-import { atTurnsEnd } from "../../core/turn.js";
+import { beforeWrites } from "../../core/turn.js";
 import type { UsageRecord, UsageSink } from "../../core/usage/record.js";
 import { makeFolder } from "../directory.js";
 import { segmentName } from "./segment.js";
@@ -97,7 +97,7 @@ export class Journal implements UsageSink {
   keep(record: UsageRecord): Promise<void> {
     this.#lines.push(JSON.stringify(record));
     this.#written ??= new Promise((resolve) => {
-      atTurnsEnd(() => {
+      beforeWrites(() => {
         this.flush();
         resolve();
       });

@@ -11,6 +11,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { Admission } from "../../../core/call.js";
 import { type CallSignal, Cancellation } from "../../../core/cancellation.js";
 import { callerLeft, LintelError } from "../../../core/errors.js";
+import { afterReads } from "../../../core/turn.js";
 import type { StreamHandler } from "../../door.js";
 import type { Connection } from "../../forwarded.js";
 import { unfoldsTooFar } from "../../items.js";
@@ -116,7 +117,7 @@ function serve(
       return;
     }
     readMessage(stream, bodyLimit, (message) => {
-      begin(requestOf(message, method, bodyLimit), admission);
+      afterReads(() => begin(requestOf(message, method, bodyLimit), admission));
     });
   };
   if (admitted instanceof Promise) void admitted.then(read);
