@@ -1,6 +1,6 @@
 /** A token for the configuration instead of the database. */
 import { stringify } from "yaml";
-import type { CallerLimits } from "../core/limits/settings.js";
+import { limitsWritten } from "../config/caller-limits.js";
 import { createToken, hashToken } from "../core/tokens.js";
 import type { NewToken } from "../state/database/tokens.js";
 
@@ -11,7 +11,7 @@ export function tokenYaml({ name, models, limits, expiresAt }: NewToken): string
     name,
     hash: hashToken(secret),
     models,
-    limits: limits && written(limits),
+    limits: limits && limitsWritten(limits),
     expires: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
   };
   const yaml = stringify({ auth: { mode: "token", tokens: [token] } }, { lineWidth: 0 });
@@ -19,17 +19,4 @@ export function tokenYaml({ name, models, limits, expiresAt }: NewToken): string
   const lines = yaml.replaceAll("${", () => "$${");
   const words = "This is the only time that it is shown. For lintel.yaml:";
   return `${secret}\n\n${words}\n\n${lines.trimEnd()}`;
-}
-
-/** Limits as the configuration has them. */
-function written(limits: CallerLimits) {
-  const amount = (n: number | undefined) => (n === Number.POSITIVE_INFINITY ? "unlimited" : n);
-  const { budget } = limits;
-  return {
-    requests_per_minute: amount(limits.requestsPerMinute),
-    tokens_per_minute: amount(limits.tokensPerMinute),
-    images_per_day: amount(limits.imagesPerDay),
-    concurrent: amount(limits.concurrent),
-    budget: budget && { amount: amount(budget.amount), period: budget.period },
-  };
 }

@@ -1,4 +1,5 @@
 /** `lintel tokens`: issues tokens for callers, lists them and ends them. */
+import { limitsWritten } from "../config/caller-limits.js";
 import type { StoredToken } from "../core/callers/store.js";
 import { DatabaseTokens, type Rotated } from "../state/database/tokens.js";
 import { type Command, type Given, type Group, UsageError } from "./command.js";
@@ -166,7 +167,7 @@ function entryOf(token: StoredToken) {
     name,
     state: stateOf(token),
     models: models ?? null,
-    limits: limits ? limitsInWords(limits) : null,
+    limits: limits ? limitsWritten(limits) : null,
     created: time(createdAt),
     expires: time(expiresAt),
     revoked: time(revokedAt),

@@ -34,6 +34,22 @@ export const limitsSchema = z.strictObject({
   budget: budget.optional().describe("How much may be spent, by the price table."),
 });
 
+/** Limits as they are written in the configuration: what `limitsOf` reads. */
+export function limitsWritten(limits: CallerLimits): z.input<typeof limitsSchema> {
+  const { budget } = limits;
+  return {
+    requests_per_minute: amountWritten(limits.requestsPerMinute),
+    tokens_per_minute: amountWritten(limits.tokensPerMinute),
+    images_per_day: amountWritten(limits.imagesPerDay),
+    concurrent: amountWritten(limits.concurrent),
+    budget: budget && { amount: amountWritten(budget.amount), period: budget.period },
+  };
+}
+
+/** Infinity is no number in JSON. */
+const amountWritten = <T extends number | undefined>(amount: T) =>
+  amount === Number.POSITIVE_INFINITY ? "unlimited" : amount;
+
 /** Limits as the core knows them. */
 export function limitsOf(limits: z.output<typeof limitsSchema>): CallerLimits {
   return {

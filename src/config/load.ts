@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { keepSecret } from "../core/secrets.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
+import { budgetWarnings } from "./budget-warnings.js";
 import { mediaWarnings } from "./media-warnings.js";
 import type { Parsed } from "./parse.js";
 import { ConfigError, type Problem } from "./problems.js";
@@ -180,9 +181,6 @@ function warningsOf(config: Config): string[] {
   if (auth.mode !== "token" && auth.oidc.length > 0) {
     warnings.push(`auth.oidc is not looked at, because auth.mode is ${auth.mode}`);
   }
-  if (config.prices.length === 0 && hasBudget(config)) {
-    warnings.push("prices is empty: nothing has a price, and no budget is ever spent");
-  }
   if (config.media.s3 && config.media.store !== "s3") {
     warnings.push("media.s3 is not looked at, because media.store is filesystem");
   }
@@ -190,12 +188,12 @@ function warningsOf(config: Config): string[] {
     warnings.push("memory_budget bounds nothing: there is no backend of type llama or onnx");
   }
   if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
-  return [...warnings, ...mediaWarnings(config), ...timeoutWarnings(config)];
+  return [
+    ...warnings,
+    ...budgetWarnings(config),
+    ...mediaWarnings(config),
+    ...timeoutWarnings(config),
+  ];
 }
 
 const countsMemory = ({ type }: BackendConfig) => type === "llama" || type === "onnx";
-
-function hasBudget({ limits, auth }: Config): boolean {
-  const all = [limits.global, limits.caller, ...limits.models, ...auth.tokens.map((t) => t.limits)];
-  return all.some((entry) => entry?.budget);
-}

@@ -250,7 +250,7 @@ export function fromUpstreamStatus(
 }
 
 /** What a gateway says of the server behind it, or Cloudflare, which has numbers of its own for it. */
-const passing: ReadonlySet<number> = new Set([502, 520, 521, 523, 530]);
+const passing: ReadonlySet<number> = new Set([502, 520, 521, 523, 525, 526, 530]);
 
 /** A gateway's failure may pass; a server that refuses our key or has no such path did nothing yet. */
 function retryOfStatus(status: number): Retry {

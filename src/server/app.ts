@@ -76,8 +76,7 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
   }
   // Before bodies are read: what is wrong with one is not what to say of a path that takes none.
   app.addHook("onRequest", (request, reply, done) => {
-    const error =
-      withoutHost(request.raw) ?? (request.is404 ? notServed(request, paths) : undefined);
+    const error = hostFault(request.raw) ?? (request.is404 ? notServed(request, paths) : undefined);
     if (error) sendFailure(reply, error);
     else done();
   });
@@ -89,10 +88,23 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
   return app;
 }
 
-/** HTTP/1.1 asks for this refusal; Node's own has no body and no id. */
-function withoutHost({ httpVersion, headers }: FastifyRequest["raw"]): LintelError | undefined {
-  if (httpVersion !== "1.1" || headers.host !== undefined) return undefined;
-  return new LintelError("invalid_value", "the request has no Host header");
+/** HTTP/1.1 asks for these refusals; Node's own has no body and no id, and of two hosts it takes the first. */
+function hostFault(request: FastifyRequest["raw"]): LintelError | undefined {
+  if (request.httpVersion !== "1.1") return undefined;
+  const hosts = hostsOf(request.rawHeaders);
+  if (hosts === 1) return undefined;
+  const fault = hosts === 0 ? "no Host header" : "more than one Host header";
+  return new LintelError("invalid_value", `the request has ${fault}`);
+}
+
+/** How many lines there are: looked for by hand, since Node would first sort all headers. */
+function hostsOf(rawHeaders: readonly string[]): number {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === "host") hosts++;
+  }
+  return hosts;
 }
 
 /** Without the origin that stands before it in the absolute form, and without the query. */

@@ -1,15 +1,14 @@
 /** Where calls are counted, first answers kept, and targets told of: in this process, or in Redis for all replicas. */
-import { atMost } from "../core/abort.js";
 import type { IdempotencyStore } from "../core/idempotency/store.js";
-import { usedCounters } from "../core/limits/history.js";
 import type { LimitSettings } from "../core/limits/settings.js";
 import type { LimitStore } from "../core/limits/store.js";
-import { type Logger, reasonOf } from "../core/log.js";
+import type { Logger } from "../core/log.js";
 import type { Peers } from "../core/routing/peers.js";
 import type { UsageHistory } from "../core/usage/history.js";
 import type { IdempotencyOptions } from "./idempotency/answers.js";
 import { MemoryIdempotency } from "./idempotency/memory.js";
 import { memoryLimits } from "./limits/memory.js";
+import { PastUsage } from "./limits/past.js";
 import type { RedisSettings } from "./redis/connection.js";
 
 /** What is opened. */
@@ -51,44 +50,14 @@ export async function openCounting(
   if (redis) return openRedis(redis, idempotency, log);
   const limits = memoryLimits();
   const kept = idempotency && new MemoryIdempotency(idempotency);
-  let closed = false;
-  let late = false;
-  const goOn = async (from: UsageHistory) => {
-    try {
-      const used = await usedCounters(from, settings.limits, callersOwn, Date.now());
-      for (const { key, period, ...entry } of used) {
-        const span = { type: "calendar", period } as const;
-        limits.restore({ key, span, limit: 0, estimated: true }, entry);
-      }
-      if (late) log.info({}, "what was used before counts in budgets and images per day now");
-    } catch (error) {
-      if (closed) return;
-      log.warn(
-        { reason: reasonOf(error) },
-        "what was used before can't be read: budgets and images per day begin anew",
-      );
-    }
-  };
-  if (history) {
-    let read = false;
-    await atMost(
-      startMs,
-      goOn(history).then(() => (read = true)),
-    );
-    late = !read;
-    if (late) {
-      log.warn(
-        {},
-        "what was used before takes long to read: budgets and images per day begin at 0 until it is there",
-      );
-    }
-  }
+  const past = history && new PastUsage(history, limits, log);
+  await past?.restore({ limits: settings.limits, callersOwn }, startMs);
   return {
     limits,
     idempotency: kept,
     peers: undefined,
     async close() {
-      closed = true;
+      past?.close();
       await limits.close();
       await kept?.close();
     },

@@ -154,6 +154,8 @@ describe("what Cloudflare says of a server that it does not reach", () => {
     [521, "upstream_failed"],
     [522, "timeout"],
     [523, "upstream_failed"],
+    [525, "upstream_failed"],
+    [526, "upstream_failed"],
     [524, "timeout"],
     [530, "upstream_failed"],
   ])("may pass: %i", async (status, code) => {

@@ -82,7 +82,12 @@ test("create, list, rotate and revoke; the token is in nothing that is kept", as
       name: "alice",
       state: "active",
       models: ["a", "b*"],
-      limits: "rpm 60, tpm unlimited, images/day 5, budget 2.5/month",
+      limits: {
+        requests_per_minute: 60,
+        tokens_per_minute: "unlimited",
+        images_per_day: 5,
+        budget: { amount: 2.5, period: "month" },
+      },
       expires: null,
     }),
     expect.objectContaining({ id: bob.id, models: null, limits: null, revoked: null }),

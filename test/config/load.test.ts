@@ -175,6 +175,31 @@ test("settings that do nothing are warned of", async () => {
   expect(await warned(`memory_budget: 1GiB\n${llama}\nmedia: { store: s3, ${s3} }\n`)).toEqual([]);
 });
 
+test("budgets that are never spent, and limits that a restart forgets, are warned of", async () => {
+  const warned = async (text: string) =>
+    (await loadConfig({ cwd: folder({ "lintel.yaml": text }), env: {} })).warnings;
+  const price = "prices: [{ model: a, input: 1 }]\n";
+  const budget = (period: string) =>
+    `limits: { caller: { budget: { amount: 1, period: ${period} } } }\n`;
+  const images = 'limits: { models: [{ model: "*", images_per_day: 5 }] }\n';
+  const off = "usage: { enabled: false }\n";
+  expect(await warned(budget("day"))).toEqual([expect.stringMatching(/^prices is empty: /)]);
+  for (const limits of [price + budget("hour"), images]) {
+    expect(await warned(limits)).toEqual([]);
+    expect(await warned(limits + off)).toEqual([
+      expect.stringMatching(/^usage\.enabled is false, .* begin anew with each start$/),
+    ]);
+    expect(await warned(`${limits}${off}state: { redis: { url: "redis://h" } }\n`)).toEqual([]);
+  }
+  const kept = (time: string, limits: string) => warned(`${limits}usage: { retention: ${time} }\n`);
+  expect(await kept("31d", price + budget("month"))).toEqual([]);
+  expect(await kept("30d", price + budget("month"))).toEqual([
+    expect.stringMatching(/^usage\.retention is shorter than the month that a limit lasts/),
+  ]);
+  expect(await kept("23h", images)).toEqual([expect.stringMatching(/shorter than the day/)]);
+  expect(await kept("1h", "limits: { global: { requests_per_minute: 5 } }\n")).toEqual([]);
+});
+
 test("metrics have an address of their own, as it is in the end", async () => {
   const prometheus = (listen: string) => `telemetry: { prometheus: { listen: "${listen}" } }\n`;
   const cwd = folder({

@@ -130,20 +130,25 @@ describe("what Node would refuse without a word", () => {
     expect(await http2(session(url), headers)).toMatchObject({ body: "hello" });
   });
 
-  it("HTTP/1.1 without a Host is refused in the contract's words, HTTP/1.0 is served", async () => {
+  it("HTTP/1.1 has one Host or is refused in the contract's words, HTTP/1.0 is served", async () => {
     const { port } = await serve();
-    const ask = async (version: string) => {
+    const ask = async (version: string, hosts = "") => {
       const socket = tcp(port);
       const text = ended(socket);
-      socket.write(`GET /hello HTTP/${version}\r\nconnection: close\r\n\r\n`);
+      socket.write(`GET /hello HTTP/${version}\r\n${hosts}connection: close\r\n\r\n`);
       return (await text).split("\r\n\r\n");
     };
-    const [head, body] = await ask("1.1");
-    expect(head).toMatch(/^HTTP\/1.1 400 /);
-    expect(head).toContain("x-request-id: ");
-    expect(JSON.parse(body ?? "")).toMatchObject({
-      error: { code: "invalid_value", message: "the request has no Host header" },
-    });
+    for (const [hosts, message] of [
+      ["", "the request has no Host header"],
+      ["Host: a\r\nHost: a\r\n", "the request has more than one Host header"],
+      ["Host: a\r\nhOST: b\r\n", "the request has more than one Host header"],
+    ]) {
+      const [head, body] = await ask("1.1", hosts);
+      expect(head).toMatch(/^HTTP\/1.1 400 /);
+      expect(head).toContain("x-request-id: ");
+      expect(JSON.parse(body ?? "")).toMatchObject({ error: { code: "invalid_value", message } });
+    }
+    expect((await ask("1.1", "Host: a\r\n"))[1]).toBe("hello");
     expect((await ask("1.0"))[1]).toBe("hello");
   });
 });

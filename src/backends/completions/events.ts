@@ -9,6 +9,12 @@ export interface ServerEvent {
   readonly failed: boolean;
 }
 
+/** Whether data is the marker at the end of OpenAI's streams, or nothing: neither is JSON. */
+export function saysNothing(data: string): boolean {
+  const trimmed = data.trim();
+  return trimmed === "" || trimmed.startsWith("[DONE]");
+}
+
 const LF = 10;
 const CR = 13;
 const byteOrderMark = "\uFEFF";

@@ -17,7 +17,7 @@ import {
 import { isObject, type JsonObject } from "../../core/json.js";
 import { nthSeed } from "../../core/seeds.js";
 import { readObject } from "../completions/completion.js";
-import { EventSplitter } from "../completions/events.js";
+import { EventSplitter, saysNothing } from "../completions/events.js";
 import { isWhole } from "../http/ask.js";
 import type { Answer } from "../http/exchange.js";
 import { nonsense } from "../http/failure.js";
@@ -83,7 +83,7 @@ async function* streamed({ gateway, call, images, steps }: Job, answer: Answer):
     });
     const events = bytes ? splitter.push(...bytes) : splitter.end();
     for (const { data } of events) {
-      if (data.trim() === "" || data.startsWith("[DONE]")) continue;
+      if (saysNothing(data)) continue;
       const value = readAnswer(data);
       waits &&= value.type === "progress" && !value.step;
       if (value.type === "progress") yield [await progressOf(value, images, steps)];

@@ -3,7 +3,7 @@
 import type { CallSignal } from "../../../core/cancellation.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { readObject } from "../../completions/completion.js";
-import type { ServerEvent } from "../../completions/events.js";
+import { type ServerEvent, saysNothing } from "../../completions/events.js";
 import type { Answer } from "../../http/exchange.js";
 import { failureIn, nonsense } from "../../http/failure.js";
 import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
@@ -76,7 +76,7 @@ export type ImageEvent =
  */
 export async function readImageEvent(event: ServerEvent): Promise<ImageEvent | undefined> {
   const { data, failed } = event;
-  if (data.trim() === "" || data.startsWith("[DONE]")) return undefined;
+  if (saysNothing(data)) return undefined;
   const value: JsonObject = readObject(data);
   const failure = failureIn(value, failed);
   if (failure) throw failure;

@@ -1,0 +1,39 @@
+/** Budgets that nothing is ever spent of, and limits that a restart forgets. */
+import type { BudgetPeriod } from "../core/limits/settings.js";
+import type { Config } from "./schema.js";
+
+const day = 86_400_000;
+
+/** The longest that each period lasts, milliseconds. */
+const lengths: Readonly<Record<BudgetPeriod, number>> = {
+  hour: day / 24,
+  day,
+  week: 7 * day,
+  month: 31 * day,
+};
+
+/** A line for each. Limits of tokens in the database are not known here. */
+export function budgetWarnings(config: Config): string[] {
+  const { limits, auth, prices, usage, state } = config;
+  const all = [limits.global, limits.caller, ...limits.models, ...auth.tokens.map((t) => t.limits)];
+  const budgets = all.flatMap((entry) => entry?.budget ?? []);
+  const warnings: string[] = [];
+  if (prices.length === 0 && budgets.length > 0) {
+    warnings.push("prices is empty: nothing has a price, and no budget is ever spent");
+  }
+  if (state.redis) return warnings;
+  const images = all.some((entry) => entry?.images_per_day !== undefined);
+  const periods = budgets.map(({ period }) => period).concat(images ? "day" : []);
+  const [longest] = periods.toSorted((a, b) => lengths[b] - lengths[a]);
+  if (longest === undefined) return warnings;
+  if (!usage.enabled) {
+    warnings.push(
+      "usage.enabled is false, and there is no state.redis: budgets and images_per_day begin anew with each start",
+    );
+  } else if (usage.retention < lengths[longest]) {
+    warnings.push(
+      `usage.retention is shorter than the ${longest} that a limit lasts: after a restart it knows of less than was used`,
+    );
+  }
+  return warnings;
+}
