@@ -30,7 +30,7 @@ const [given = "json", ...variants] = positionals;
 const kind = given as Kind;
 const folder = mkdtempSync(join(tmpdir(), "lintel-compare-"));
 const at = 27_000 + Math.floor(Math.random() * 3000);
-const upstream = startUpstream(folder, at);
+const upstream = await startUpstream(folder, at);
 const shares: number[] = [];
 try {
   for (let start = 1; start <= Number(values.starts); start++) {

@@ -32,7 +32,7 @@ const folder = mkdtempSync(join(tmpdir(), "lintel-profile-"));
 const profiles = join(folder, "profiles");
 if (!values.plain) process.env.BENCH_NODE_OPTIONS = `--cpu-prof --cpu-prof-dir=${profiles}`;
 const at = 27_000 + Math.floor(Math.random() * 3000);
-const upstream = startUpstream(folder, at);
+const upstream = await startUpstream(folder, at);
 const gateway = contestant.start(at + 1, at, folder);
 /** CPU µs of an answer. */
 let each = 0;

@@ -67,7 +67,7 @@ const stage: Stage = {
   seconds: Number(values.seconds),
   streams: compile("bench/load/streams.c", folder),
 };
-const server = startUpstream(folder, upstream);
+const server = await startUpstream(folder, upstream);
 
 const rounds = Number(values.rounds);
 const wanted = (list: string | undefined, name: string) => !list || list.split(",").includes(name);

@@ -1,10 +1,27 @@
 /** The model server of the bench, `upstream.c`. */
+import { setTimeout } from "node:timers/promises";
+import { listens } from "../../src/listens.js";
 import { compile } from "../compile.js";
 import { otherCore, type Pinned, pinned } from "../cores.js";
 import { writeImage } from "./image.js";
 
-/** Compiles and starts it. @param folder for its program and its image */
-export function startUpstream(folder: string, port: number): Pinned {
+/** How long it may take to listen, milliseconds. */
+const startMs = 10_000;
+
+/**
+ * Compiles and starts it; resolves once it listens.
+ * @param folder for its program and its image
+ */
+export async function startUpstream(folder: string, port: number): Promise<Pinned> {
   const program = compile("bench/upstream/upstream.c", folder);
-  return pinned(otherCore, program, [String(port)], { BENCH_IMAGE: writeImage(folder) });
+  const started = pinned(otherCore, program, [String(port)], { BENCH_IMAGE: writeImage(folder) });
+  const until = Date.now() + startMs;
+  while ((await listens(new URL(`http://127.0.0.1:${port}`))) !== "yes") {
+    if (Date.now() > until) {
+      await started.stop();
+      throw new Error(`the model server does not listen on ${port}`);
+    }
+    await setTimeout(10);
+  }
+  return started;
 }

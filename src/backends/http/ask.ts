@@ -1,7 +1,7 @@
 /** Requests with one whole answer. */
 
 import { parseJson } from "../../core/json.js";
-import type { Answer } from "./exchange.js";
+import type { Answer } from "./answer.js";
 import { failureOf, nonsense } from "./failure.js";
 import type { LargeAnswer } from "./large.js";
 import type { Request, Transport } from "./transport.js";

@@ -6,35 +6,12 @@ import { LintelError } from "../../core/errors.js";
 import type { Enrolled } from "../../core/roster.js";
 import { longestTimerMs } from "../../core/timers.js";
 import { afterReads } from "../../core/turn.js";
+import type { Answer } from "./answer.js";
 import { nonsense } from "./failure.js";
 import type { Headers } from "./retry-after.js";
 import { notConnected, transportError } from "./transport-error.js";
 
 type Controller = Dispatcher.DispatchController;
-
-/** The head of an answer, and the way to its body. */
-export interface Answer {
-  readonly status: number;
-  /** Names in lower case. */
-  readonly headers: Headers;
-  /**
-   * All the bytes that came since the last call, at least some; `undefined` at the end.
-   * @throws LintelError `timeout`, `upstream_failed`; the signal's reason
-   */
-  read(): Promise<readonly Buffer[] | undefined>;
-  /**
-   * The whole body as text.
-   * @param limit most bytes
-   * @throws LintelError as `read`, and `upstream_failed` for a larger body
-   */
-  text(limit: number): Promise<string>;
-  /** The whole body, as `text`. */
-  bytes(limit: number): Promise<Buffer>;
-  /** Nobody reads on, but the rest is about to come: the connection stays usable if it does. */
-  drain(): void;
-  /** Nobody reads on: the connection is closed, unless the answer has ended. */
-  abort(): void;
-}
 
 /** Bytes that may wait for the reader before the server is held back. */
 const highWater = 256 * 1024;

@@ -2,8 +2,8 @@
 import type { Call } from "../../core/call.js";
 import type { LintelError } from "../../core/errors.js";
 import type { BackendMethod } from "../../core/methods.js";
+import type { Answer } from "./answer.js";
 import { messageOf } from "./error-body.js";
-import type { Answer } from "./exchange.js";
 import { failureOf as usualFailure } from "./failure.js";
 
 /** Most bytes that are read of an answer that reports an error. */

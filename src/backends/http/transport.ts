@@ -3,7 +3,8 @@
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { Roster } from "../../core/roster.js";
-import { type Answer, Exchange } from "./exchange.js";
+import type { Answer } from "./answer.js";
+import { Exchange } from "./exchange.js";
 import { Pool } from "./undici.js";
 
 /** Limits of a transport; times in milliseconds. */

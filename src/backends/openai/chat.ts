@@ -9,7 +9,7 @@ import { type Attempt, askWithout, chosenForChat, optionalFields } from "../comp
 import { readCompletion } from "../completions/completion.js";
 import { answerLimit, reading } from "../completions/reading.js";
 import { refusedField } from "../completions/refusal.js";
-import type { Answer } from "../http/exchange.js";
+import type { Answer } from "../http/answer.js";
 import { type Refused, readRefused } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../core/json.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { timeLeft } from "../deadline.js";
-import type { Answer } from "../http/exchange.js";
+import type { Answer } from "../http/answer.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
 import { readRefused } from "../http/refused.js";
 import type { Transport } from "../http/transport.js";

@@ -4,7 +4,7 @@ import type { CallSignal } from "../../../core/cancellation.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { readObject } from "../../completions/completion.js";
 import { type ServerEvent, saysNothing } from "../../completions/events.js";
-import type { Answer } from "../../http/exchange.js";
+import type { Answer } from "../../http/answer.js";
 import { failureIn, nonsense } from "../../http/failure.js";
 import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
 import { asPng, imageOfBase64 } from "../../http/image.js";
