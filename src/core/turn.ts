@@ -8,7 +8,7 @@
  * - One step done for all messages finds its code and its data in the processor's caches.
  *   All steps for one message, then all for the next, are more than those hold.
  *
- * Each takes a fifth off a whole answer's CPU time (`bench/NOTES.md`).
+ * What each brings stands in `bench/NOTES.md`.
  */
 
 type Work = () => void;
