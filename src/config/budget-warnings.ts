@@ -16,13 +16,15 @@ const lengths: Readonly<Record<BudgetPeriod, number>> = {
 export function budgetWarnings(config: Config): string[] {
   const { limits, auth, prices, usage, state } = config;
   const all = [limits.global, limits.caller, ...limits.models, ...auth.tokens.map((t) => t.limits)];
-  const budgets = all.flatMap((entry) => entry?.budget ?? []);
+  const budgets = all
+    .flatMap((entry) => entry?.budget ?? [])
+    .filter(({ amount }) => counts(amount));
   const warnings: string[] = [];
   if (prices.length === 0 && budgets.length > 0) {
     warnings.push("prices is empty: nothing has a price, and no budget is ever spent");
   }
   if (state.redis) return warnings;
-  const images = all.some((entry) => entry?.images_per_day !== undefined);
+  const images = all.some((entry) => counts(entry?.images_per_day));
   const periods = budgets.map(({ period }) => period).concat(images ? "day" : []);
   const [longest] = periods.toSorted((a, b) => lengths[b] - lengths[a]);
   if (longest === undefined) return warnings;
@@ -37,3 +39,6 @@ export function budgetWarnings(config: Config): string[] {
   }
   return warnings;
 }
+
+/** Whether there is a limit, and it is not `unlimited`. */
+const counts = (amount: number | undefined) => Number.isFinite(amount);

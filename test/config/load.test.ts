@@ -197,7 +197,10 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
     expect.stringMatching(/^usage\.retention is shorter than the month that a limit lasts/),
   ]);
   expect(await kept("23h", images)).toEqual([expect.stringMatching(/shorter than the day/)]);
-  expect(await kept("1h", "limits: { global: { requests_per_minute: 5 } }\n")).toEqual([]);
+  const unlimited = "{ images_per_day: unlimited, budget: { amount: unlimited } }";
+  for (const limits of ["{ requests_per_minute: 5 }", unlimited]) {
+    expect(await kept("1h", `limits: { global: ${limits} }\n`)).toEqual([]);
+  }
 });
 
 test("metrics have an address of their own, as it is in the end", async () => {
