@@ -5,8 +5,8 @@
  * - What is written to a socket wakes who reads there, on another core. That one comes with
  *   its next message before the turn is through, alone, and turns get shorter until each
  *   reads one message; to wake somebody for each costs more than all the work on it.
- * - One step done for all messages finds its code and its data in the processor's caches.
- *   All steps for one message, then all for the next, are more than those hold.
+ * - All steps for one message, then all for the next, are more than the processor's caches
+ *   hold; one step done for all messages seems to find its code and its data there.
  *
  * What each brings stands in `bench/NOTES.md`.
  */
