@@ -43,6 +43,17 @@ async function warm(chat: Handle<"chat">, more: Some = {}, log: Logger = silent)
   return { core, clock, all, second };
 }
 
+/** Expects that only the first target is asked, however slow it is. */
+async function asksNoSecond(more: Some) {
+  const first = gate("first");
+  const { core, clock, second } = await warm(first.handle, more);
+  const answer = textOf(run(core, "chat", hello));
+  await clock.advance(10_000);
+  expect(second.begun).toBe(0);
+  first.open();
+  expect(await answer).toBe("first");
+}
+
 describe("hedging", () => {
   it("asks a second target after the usual time; the slower one is aborted and counts for nothing", async () => {
     const { handle, aborted } = hangsAfter();
@@ -174,13 +185,7 @@ describe("hedging", () => {
     await answer;
   });
   it("is one of the attempts that a call may make", async () => {
-    const first = gate("first");
-    const { core, clock, second } = await warm(first.handle, { retry: { attempts: 1 } });
-    const answer = textOf(run(core, "chat", hello));
-    await clock.advance(10_000);
-    expect(second.begun).toBe(0);
-    first.open();
-    expect(await answer).toBe("first");
+    await asksNoSecond({ retry: { attempts: 1 } });
   });
   it("knows of one that was given up how slow it is where it was asked first", async () => {
     const first = gate("first");
@@ -199,13 +204,7 @@ describe("hedging", () => {
     expect(stateOf(core, "a").firstMs?.p99).toBe(200);
   });
   it("is bound by the budget of retries, and not done for whole answers", async () => {
-    const first = gate("first");
-    const { core, clock, second } = await warm(first.handle, { retry: { budget: 0, floor: 0 } });
-    const answer = textOf(run(core, "chat", hello));
-    await clock.advance(10_000);
-    expect(second.begun).toBe(0);
-    first.open();
-    expect(await answer).toBe("first");
+    await asksNoSecond({ retry: { budget: 0, floor: 0 } });
     const whole = await warm(gate().handle);
     const complete = run(whole.core, "complete", hello).catch(() => {});
     await whole.clock.advance(10_000);

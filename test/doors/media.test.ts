@@ -118,23 +118,15 @@ describe("decisions 2: stored images", () => {
   test.each<Record<string, string>>([{}, { range: "bytes=2-5" }])(
     "an image that was found and then can't be read is a 500 that nobody keeps, %j",
     async (asked) => {
-      const failing: MediaStore = {
-        put: async () => "",
-        get: async () => ({
-          mimeType: "image/png",
-          size: 100,
-          expiresAt: Date.now() + 86_400_000,
-          read: () =>
-            new Readable({
-              read() {
-                this.destroy(new Error("EIO /secret/path"));
-              },
-            }),
-          close: async () => {},
-        }),
-        delete: async () => {},
-        close: async () => {},
-      };
+      const failing = storeOf(async () => ({
+        ...found(),
+        read: () =>
+          new Readable({
+            read() {
+              this.destroy(new Error("EIO /secret/path"));
+            },
+          }),
+      }));
       const server = await serve(scripted({}), { parts: { media: failing } });
       const address = `${server.url}/media/00000000000000000000000000000001.png`;
       const response = await fetch(address, { headers: asked });
@@ -152,20 +144,12 @@ describe("decisions 2: stored images", () => {
     ["one that the client has", "GET", { "if-none-match": "*" }, 304],
   ])("an image that is not read is closed: %s", async (_, method, headers, status) => {
     let closed = 0;
-    const unread: MediaStore = {
-      put: async () => "",
-      get: async () => ({
-        mimeType: "image/png",
-        size: 100,
-        expiresAt: Date.now() + 86_400_000,
-        read: () => Readable.from([]),
-        close: async () => {
-          closed++;
-        },
-      }),
-      delete: async () => {},
-      close: async () => {},
-    };
+    const unread = storeOf(async () => ({
+      ...found(),
+      close: async () => {
+        closed++;
+      },
+    }));
     const server = await serve(scripted({}), { parts: { media: unread } });
     const address = `${server.url}/media/00000000000000000000000000000001.png`;
     const asked = headers as Record<string, string>;
@@ -176,15 +160,27 @@ describe("decisions 2: stored images", () => {
   });
 
   test("a store that fails is a 500 that tells nothing", async () => {
-    const broken = {
-      put: async () => "",
-      get: () => Promise.reject(new Error("EIO /secret/path")),
-      delete: async () => {},
-      close: async () => {},
-    };
+    const broken = storeOf(() => Promise.reject(new Error("EIO /secret/path")));
     const server = await serve(scripted({}), { parts: { media: broken } });
     const response = await fetch(`${server.url}/media/00000000000000000000000000000001.png`);
     expect(response.status).toBe(500);
     expect(await response.text()).not.toMatch("secret");
   });
+});
+
+/** A store that finds whatever it is asked for. */
+const storeOf = (get: MediaStore["get"]): MediaStore => ({
+  put: async () => "",
+  get,
+  delete: async () => {},
+  close: async () => {},
+});
+
+/** What is found: an image of a size, without its bytes. */
+const found = () => ({
+  mimeType: "image/png",
+  size: 100,
+  expiresAt: Date.now() + 86_400_000,
+  read: () => Readable.from([]),
+  close: async () => {},
 });
