@@ -17,8 +17,9 @@ import {
   ServerReflection as V1,
 } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as V1Alpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { unlessAborted } from "../../core/abort.js";
 import { toConnectError } from "../../core/connect-error.js";
-import { shuttingDown } from "../../core/errors.js";
+import { toLintelError } from "../../core/errors.js";
 import type { Readiness } from "../../core/gateway.js";
 import { services } from "../../core/methods.js";
 
@@ -58,21 +59,12 @@ export function addReflection(
  */
 async function* untilLeaving<T>(requests: AsyncIterable<T>, { leaving }: Readiness) {
   const iterator = requests[Symbol.asyncIterator]();
-  let leave = () => {};
-  const left = new Promise<undefined>((resolve) => {
-    leave = () => resolve(undefined);
-  });
-  if (leaving.aborted) leave();
-  else leaving.addEventListener("abort", leave);
-  try {
-    for (;;) {
-      const step = await Promise.race([left, iterator.next()]);
-      if (!step) throw toConnectError(shuttingDown());
-      if (step.done) return;
-      yield step.value;
-    }
-  } finally {
-    leaving.removeEventListener("abort", leave);
+  for (;;) {
+    const step = await unlessAborted(iterator.next(), leaving).catch((thrown) => {
+      throw leaving.aborted ? toConnectError(toLintelError(leaving.reason)) : thrown;
+    });
+    if (step.done) return;
+    yield step.value;
   }
 }
 
