@@ -6,49 +6,59 @@
  *   its next message before the turn is through, alone, and turns get shorter until each
  *   reads one message; to wake somebody for each costs more than all the work on it.
  * - All steps for one message, then all for the next, are more than the processor's caches
- *   hold; one step done for all messages seems to find its code and its data there.
+ *   hold; one step done for all messages seems to find its code and its data there. What a
+ *   thousand of them need is more than those hold, too, and the first would wait for the
+ *   last: of many, some at a time are worked on and written.
  *
  * What each brings stands in `bench/NOTES.md`.
  */
 
 type Work = () => void;
 
-/** A part of a turn's end: work that waits for it. */
+/** Most of what came in a turn that is worked on together: a round, of which a turn may have several. */
+const together = 32;
+
+/** A part of a round: work that waits for it. */
 class Phase {
   #waiting: Work[] = [];
+  readonly #most: number;
 
-  get empty(): boolean {
-    return this.#waiting.length === 0;
+  constructor(most = Number.POSITIVE_INFINITY) {
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#waiting.length;
   }
 
   add(work: Work): void {
     this.#waiting.push(work);
-    schedule();
   }
 
   readonly run = () => {
-    const all = this.#waiting;
-    this.#waiting = [];
-    for (const one of all) one();
+    for (const one of this.#waiting.splice(0, this.#most)) one();
   };
 }
 
-const arrivals = new Phase();
+const arrivals = new Phase(together);
 const due = new Phase();
 const writes = new Phase();
-let scheduled = false;
+/** Rounds that have not ended. */
+let rounds = 0;
 
 /** Works on what was read once all that came in this turn has been read. Work must not throw. */
 export function afterReads(work: Work): void {
   arrivals.add(work);
+  if (arrivals.size > rounds * together) schedule();
 }
 
 /**
- * Does work behind all that follows from what was read in this turn, ahead of its writes.
+ * Does work behind all that follows from what was read, ahead of its writes.
  * Work must not throw.
  */
 export function beforeWrites(work: Work): void {
   due.add(work);
+  if (rounds === 0) schedule();
 }
 
 /**
@@ -57,20 +67,20 @@ export function beforeWrites(work: Work): void {
  */
 export function writeAtTurnsEnd(write: Work): void {
   writes.add(write);
+  if (rounds === 0) schedule();
 }
 
 // Promises that one settles run ahead of the next.
 function schedule(): void {
-  if (scheduled) return;
-  scheduled = true;
+  rounds += 1;
   setImmediate(arrivals.run);
   setImmediate(due.run);
   setImmediate(end);
 }
 
 function end(): void {
-  scheduled = false;
-  // What came too late for its part of this turn.
-  if (!arrivals.empty || !due.empty) schedule();
+  rounds -= 1;
+  // What came too late for its part of the last round.
+  if (rounds === 0 && arrivals.size + due.size > 0) schedule();
   writes.run();
 }

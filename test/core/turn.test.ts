@@ -76,4 +76,26 @@ describe("the end of a turn", () => {
       "write of the write",
     ]);
   });
+
+  test("of much that was read together, some is worked on and written ahead of the rest", async () => {
+    const done: string[] = [];
+    for (let i = 1; i <= 70; i++) {
+      afterReads(() => {
+        done.push(`read ${i}`);
+        void Promise.resolve().then(() => writeAtTurnsEnd(() => done.push(`write ${i}`)));
+      });
+    }
+    await setImmediate();
+
+    const span = (what: string, from: number, to: number) =>
+      Array.from({ length: to - from + 1 }, (_, i) => `${what} ${from + i}`);
+    expect(done).toEqual([
+      ...span("read", 1, 32),
+      ...span("write", 1, 32),
+      ...span("read", 33, 64),
+      ...span("write", 33, 64),
+      ...span("read", 65, 70),
+      ...span("write", 65, 70),
+    ]);
+  });
 });
