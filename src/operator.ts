@@ -63,7 +63,7 @@ export async function openOperator(
 async function openAt(address: Address, plugins: readonly FastifyPluginAsync[]): Promise<Operator> {
   const app = await createApp({ corsOrigins: false });
   for (const plugin of plugins) await app.register(plugin);
-  const listener = await listen(app, { ...address });
+  const listener = await listen(app, address);
   return {
     async close() {
       await listener.close(0);

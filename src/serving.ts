@@ -45,7 +45,9 @@ export async function serve(options: ServingOptions): Promise<Serving> {
   const plainGrpc = grpcEdge(methods, settings.bodyLimit, admitGrpc(core));
   const listeners: Listener[] = [];
   try {
-    for (const address of options.listen) listeners.push(await listen(app, address, plainGrpc));
+    for (const address of options.listen) {
+      listeners.push(await listen(app, { log: core.log, ...address }, plainGrpc));
+    }
   } catch (error) {
     await Promise.all(listeners.map((listener) => listener.close(0)));
     await app.close();

@@ -93,7 +93,9 @@ export function createHttp2Side(
     close() {
       closing = true;
       drain();
+      // Once for each, though this is called until all are gone.
       for (const stream of sending) closeAnswered(stream);
+      sending.clear();
     },
     destroy() {
       for (const session of sessions) session.destroy();

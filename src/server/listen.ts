@@ -9,6 +9,7 @@ import {
   Server as TlsServer,
 } from "node:tls";
 import type { FastifyInstance } from "fastify";
+import { type Logger, silent } from "../core/log.js";
 import type { StreamHandler } from "../doors/door.js";
 import { listens } from "../listens.js";
 import { createHttp1Side } from "./http1.js";
@@ -25,6 +26,9 @@ import { destroyStalled } from "./stalled.js";
 
 /** How often a closing listener looks for connections that have become idle, milliseconds. */
 const closingInterval = 50;
+
+/** How often the log hears of connections that can't be accepted, milliseconds. */
+const tellingInterval = 1000;
 
 /** A listener that runs. */
 export interface Listener {
@@ -109,6 +113,8 @@ export async function listen(
   server.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections;
   await bind(server, options);
+  // Of a connection that can't be accepted; the next one may be. Unheard it would end the process.
+  server.on("error", told(options.log ?? silent));
   const stopWatching = destroyStalled(sockets, timeouts.stalled);
 
   return {
@@ -199,6 +205,16 @@ async function bind(server: Server, { host, port, path }: ListenOptions): Promis
     await rm(path, { force: true });
     await attempt();
   }
+}
+
+/** Tells of errors, as seldom as people can read. */
+function told(log: Logger): (error: Error) => void {
+  let last = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (performance.now() - last < tellingInterval) return;
+    last = performance.now();
+    log.error({ error: error.message }, "a connection could not be accepted");
+  };
 }
 
 /** Whether nobody listens on a socket any more, because its process was killed. */

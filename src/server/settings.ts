@@ -1,4 +1,5 @@
 /** Settings of the listeners and of the app behind them. */
+import type { Logger } from "../core/log.js";
 
 /** How long a client may take, milliseconds. */
 export interface Timeouts {
@@ -67,6 +68,8 @@ export type ListenOptions = Address & {
   readonly tls?: TlsSettings | undefined;
   readonly timeouts?: Partial<Timeouts> | undefined;
   readonly limits?: Partial<ConnectionLimits> | undefined;
+  /** Hears of connections that can't be accepted. Default: nobody. */
+  readonly log?: Logger | undefined;
 };
 
 /** Settings of the app. */

@@ -1,10 +1,11 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { type AddressInfo, connect, createServer, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { silent } from "../../src/core/log.js";
 import { isHttp2 } from "../../src/server/sniff.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
@@ -31,6 +32,21 @@ describe("one port", () => {
       [200, "y"],
     ]);
     for (const { headers } of answers) expect(headers["x-request-id"]).toMatch(/^[\w-]{16}$/);
+  });
+
+  it("goes on, and says so once, where connections can't be accepted", async () => {
+    const said: unknown[] = [];
+    const { port } = await serve({
+      log: { ...silent, error: (...all: unknown[]) => said.push(all) },
+    });
+    // What Node does where the system refuses: descriptors or memory are used up.
+    const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(): Server[] };
+    const server = handles
+      .call(process)
+      .find((one) => one instanceof Server && (one.address() as AddressInfo)?.port === port);
+    for (let i = 0; i < 3; i++) server?.emit("error", new Error("accept EMFILE"));
+    expect(said).toEqual([[{ error: "accept EMFILE" }, "a connection could not be accepted"]]);
+    expect((await http1({ port, path: "/hello" })).body).toBe("hello");
   });
 
   it("serves fetch, and several requests on one HTTP/1 connection", async () => {
