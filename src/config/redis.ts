@@ -7,7 +7,22 @@ import { wait } from "./quantities.js";
 
 const message = "must be redis://host:port or rediss://host:port";
 
-const url = z.url({ protocol: /^rediss?$/, error: message });
+const url = z
+  .string()
+  .refine((text) => /^rediss?:\/\//.test(text) && URL.canParse(text), { error: message })
+  .refine(isEscaped, { error: "has a % in its user or password that must be written %25" });
+
+/** Whether the client can read user and password, where % begins an escape. */
+function isEscaped(text: string): boolean {
+  if (!URL.canParse(text)) return true;
+  const { username, password } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 export const redisSchema = z.strictObject({
   url: z

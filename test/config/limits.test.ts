@@ -118,6 +118,14 @@ test.each<[string, string[]]>([
     ["lintel.yaml:3:10: state.redis.url: must be redis://host:port or rediss://host:port"],
   ],
   [
+    "state:\n  redis:\n    url: redis:localhost:6379\n",
+    ["lintel.yaml:3:10: state.redis.url: must be redis://host:port or rediss://host:port"],
+  ],
+  [
+    "state:\n  redis:\n    url: redis://:50%off@redis:6379\n",
+    ["lintel.yaml:3:10: state.redis.url: has a % in its user or password that must be written %25"],
+  ],
+  [
     "state:\n  redis:\n    url: redis://redis:6379\n    on_store_failure: ignore\n    tls: { ca: missing.pem }\n",
     [
       "lintel.yaml:4:23: state.redis.on_store_failure: must be one of open or closed",

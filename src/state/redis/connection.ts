@@ -211,7 +211,8 @@ function connect(settings: RedisSettings): RedisClient {
   if (typeof url === "string") return new Redis(url, options);
   const { retryStrategy: clusterRetryStrategy, enableOfflineQueue, ...redisOptions } = options;
   return new Cluster([...url], {
-    redisOptions: { ...redisOptions, ...credentialsOf(url[0] ?? "") },
+    // What is said of TLS stands behind the address's word that it is spoken at all.
+    redisOptions: { ...credentialsOf(url[0] ?? ""), ...redisOptions },
     enableOfflineQueue: enableOfflineQueue ?? false,
     clusterRetryStrategy,
     slotsRefreshTimeout: Math.max(timeoutMs, 1000),
