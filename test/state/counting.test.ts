@@ -68,16 +68,49 @@ describe("in memory", () => {
     await counting.close();
   });
 
-  it("begins anew, and says so, where that can't be read", async () => {
+  it("is asked again where that can't be read, says so once, and counts then", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
     const said: string[] = [];
-    const log = { ...silent, warn: (_: unknown, text?: string) => said.push(text ?? "") } as Logger;
-    const away = { between: () => Promise.reject(new Error("the database is away")) };
-    const counting = await openCounting(settings, log, away);
-    expect((await counting.limits.reserve([images(10)])).granted).toBe(true);
+    const say = (_: unknown, text?: string) => said.push(text ?? "");
+    const log = { ...silent, warn: say, info: say } as Logger;
+    let failures = 2;
+    const until: number[] = [];
+    const history = {
+      between: async (_: number, now: number) => {
+        until.push(now);
+        if (failures-- > 0) throw new Error("the database is away");
+        return [{ ...row, images: 8, spend: 0 }];
+      },
+    };
+    const counting = await openCounting(settings, log, history);
+    expect((await counting.limits.reserve([images(2)])).granted).toBe(true);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect((await counting.limits.reserve([images(1)])).granted).toBe(true);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect((await counting.limits.reserve([images(1)])).granted).toBe(false);
+    // What was used since counts already.
+    expect(new Set(until).size).toBe(1);
     expect(said).toEqual([
-      "what was used before can't be read: budgets and images per day begin anew",
+      "what was used before can't be read: budgets and images per day begin at 0 until it can",
+      "what was used before counts in budgets and images per day now",
     ]);
     await counting.close();
+  });
+
+  it("is not asked again once it is closed", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    const between = vi.fn(() => Promise.reject(new Error("the database is away")));
+    const counting = await openCounting(settings, silent, { between });
+    await counting.close();
+    between.mockClear();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(between).not.toHaveBeenCalled();
   });
 });
 
@@ -170,5 +203,32 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     const wary = await open();
     expect(wary.limits.state.available).toBe(false);
     await wary.close();
+  });
+
+  it("may be a cluster that is reached over TLS", async () => {
+    const file = (name: string) =>
+      fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+    const [cert, key] = [file("cert"), file("key")];
+    const server = await startRedis({
+      tls: { cert, key },
+      args: [
+        ...["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"],
+        ...["--tls-cluster", "yes", "--tls-ca-cert-file", cert],
+      ],
+    });
+    onTestFinished(() => server.close());
+    const trusted = ["-p", `${server.port}`, "--tls", "--cacert", cert];
+    const cli = (...args: string[]) =>
+      execFileSync("redis-cli", [...trusted, ...args], { encoding: "utf8" });
+    cli("cluster", "addslotsrange", "0", "16383");
+    await vi.waitFor(() => expect(cli("cluster", "info")).toContain("cluster_state:ok"), 20_000);
+    const tls = { ca: readFileSync(cert, "utf8") };
+    const counting = await openCounting(
+      { ...settings, redis: { ...redis, url: [server.url], tls } },
+      silent,
+    );
+    await vi.waitFor(() => expect(counting.limits.state.available).toBe(true), 5000);
+    expect((await counting.limits.reserve([images(10)])).granted).toBe(true);
+    await counting.close();
   });
 });

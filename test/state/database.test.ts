@@ -7,7 +7,8 @@ import { hashToken } from "../../src/core/tokens.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
 import { migrations } from "../../src/state/database/migrations.js";
 import { openDatabase } from "../../src/state/database/open.js";
-import { DatabaseAway, rowsOf, type Sql, ValueRefused } from "../../src/state/database/sql.js";
+import { PostgresSql } from "../../src/state/database/postgres.js";
+import { DatabaseAway, rowsOf, type Sql, type Statement, ValueRefused } from "../../src/state/database/sql.js";
 import { DatabaseTokens, type Rotation } from "../../src/state/database/tokens.js";
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { noPostgres, type PostgresServer, startPostgres } from "../support/postgres.js";
@@ -78,6 +79,15 @@ describe.each(subjects)("%s", (name, make, missing) => {
       const insert = { text: "INSERT INTO lintel_counters (name, value) VALUES ('a', 1)" };
       await expect(sql.run([insert, end, insert])).rejects.toBeInstanceOf(DatabaseAway);
       expect(await rowsOf(sql, "SELECT name FROM lintel_counters")).toEqual([{ name: "tokens" }]);
+    });
+
+    test("a statement that reads all there is may take longer than others", async () => {
+      const url = (await server?.create(`test_${count++}`)) ?? "";
+      const sql = new PostgresSql(url, 300);
+      opened.push(sql);
+      const slow = { text: "SELECT 1 AS one FROM pg_sleep(1)" };
+      await expect(sql.run([slow])).rejects.toBeInstanceOf(DatabaseAway);
+      expect(await sql.run([{ ...slow, long: true }])).toEqual([[{ one: 1 }]]);
     });
   }
 
@@ -454,6 +464,17 @@ describe.each(subjects)("%s", (name, make, missing) => {
         { calls: 0, failed: 0, cancelled: 0, spend: 0, meanDurationMs: 0, meanFirstMs: undefined },
       ]);
       expect(await usage.totals(["token"], { token: "nobody" })).toEqual([]);
+    });
+
+    test("sums may take as long as all records need", async () => {
+      const asked: Statement[] = [];
+      const run: Sql["run"] = async (statements) => {
+        asked.push(...statements);
+        return [[]];
+      };
+      const sql = { kind: "postgres" as const, run, insert: async () => {}, close: async () => {} };
+      await new DatabaseUsage(sql).totals(["token"]);
+      expect(asked).toEqual([expect.objectContaining({ long: true })]);
     });
 
     test("what is old is deleted", async () => {

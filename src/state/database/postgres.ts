@@ -21,6 +21,9 @@ const connectMs = 5000;
 /** How long a statement may take before the connection counts as dead, milliseconds. */
 const statementMs = 15_000;
 
+/** The same of one that sums up all usage: of tens of millions of records that takes minutes. */
+const longStatementMs = 15 * 60_000;
+
 /** Key of the lock under which gateways that start at the same time migrate one after the other. */
 const lockKey = 7_203_421_175;
 
@@ -28,13 +31,18 @@ const lockKey = 7_203_421_175;
 export class PostgresSql implements Sql {
   readonly kind = "postgres";
   readonly #url: string;
+  readonly #longestMs: number;
   #ready: Promise<Pool> | undefined;
   #pool: Pool | undefined;
   #closed = false;
 
-  /** @param url as libpq takes it: `postgres://user:password@host:5432/name?sslmode=…` */
-  constructor(url: string) {
+  /**
+   * @param url as libpq takes it: `postgres://user:password@host:5432/name?sslmode=…`
+   * @param longestMs that a statement may take which does not read all there is, milliseconds
+   */
+  constructor(url: string, longestMs = statementMs) {
     this.#url = url;
+    this.#longestMs = longestMs;
   }
 
   async run(statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
@@ -70,20 +78,20 @@ export class PostgresSql implements Sql {
   }
 
   async #begin(): Promise<Pool> {
-    this.#pool ??= await createPool(this.#url);
+    this.#pool ??= await createPool(this.#url, this.#longestMs);
     await withClient(this.#pool, migrate);
     return this.#pool;
   }
 }
 
-async function createPool(url: string): Promise<Pool> {
+async function createPool(url: string, longestMs: number): Promise<Pool> {
   const { default: pg } = await import("pg");
   const { types } = pg;
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
     connectionTimeoutMillis: connectMs,
-    query_timeout: statementMs,
+    query_timeout: longestMs,
     application_name: "lintel",
     keepAlive: true,
     allowExitOnIdle: true,
@@ -156,12 +164,13 @@ async function transaction<T>(client: PoolClient, work: () => Promise<T>): Promi
   }
 }
 
-async function query(client: PoolClient, { text, values = [] }: Statement) {
+async function query(client: PoolClient, { text, values = [], long = false }: Statement) {
   let n = 0;
   const numbered = text.replaceAll("?", () => `$${++n}`);
   // PostgreSQL's text has no zero character.
   const clean = values.map((v) => (typeof v === "string" ? v.replaceAll("\0", "") : v));
-  const { rows } = await client.query<Record<string, string | number | null>>(numbered, clean);
+  const asked = { text: numbered, values: clean, ...(long && { query_timeout: longStatementMs }) };
+  const { rows } = await client.query<Record<string, string | number | null>>(asked);
   return rows;
 }
 

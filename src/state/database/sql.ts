@@ -15,6 +15,8 @@ export interface Statement {
   /** With `?` for each value. */
   readonly text: string;
   readonly values?: readonly Value[];
+  /** Reads as much as there is, and may take minutes. */
+  readonly long?: boolean;
 }
 
 /** Rows for a table, one for each line of JSON; those whose key is there already are passed over. */
@@ -82,7 +84,7 @@ export class ValueRefused extends Error {
 }
 
 /** Runs one statement; answers its rows. */
-export async function rowsOf(sql: Sql, text: string, values: readonly Value[] = []) {
-  const [rows = []] = await sql.run([{ text, values }]);
+export async function rowsOf(sql: Sql, text: string, values: readonly Value[] = [], long = false) {
+  const [rows = []] = await sql.run([{ text, values, long }]);
   return rows;
 }

@@ -3,6 +3,7 @@ import { atMost } from "../../core/abort.js";
 import { usedCounters } from "../../core/limits/history.js";
 import type { LimitSettings } from "../../core/limits/settings.js";
 import { type Logger, reasonOf } from "../../core/log.js";
+import { systemClock, type Timer } from "../../core/routing/clock.js";
 import type { UsageHistory } from "../../core/usage/history.js";
 import type { MemoryLimitStore } from "./memory.js";
 
@@ -13,13 +14,17 @@ interface Counted {
   readonly callersOwn: boolean;
 }
 
-/** Reads the history once, and adds it whenever it is there. */
+/** After which time a history that can't be read is asked again, milliseconds. */
+const againMs = 10_000;
+
+/** Reads the history, and adds it whenever it is there. */
 export class PastUsage {
   readonly #history: UsageHistory;
   readonly #store: MemoryLimitStore;
   readonly #log: Logger;
   #late = false;
   #closed = false;
+  #again: Timer | undefined;
 
   constructor(history: UsageHistory, store: MemoryLimitStore, log: Logger) {
     this.#history = history;
@@ -33,7 +38,7 @@ export class PastUsage {
    */
   async restore(counted: Counted, longestMs: number): Promise<void> {
     let added = false;
-    const adding = this.#add(counted).then(() => {
+    const adding = this.#add(counted, Date.now()).then(() => {
       added = true;
     });
     await atMost(longestMs, adding);
@@ -48,11 +53,15 @@ export class PastUsage {
   /** A failure from here on is that of a database that is being closed. */
   close(): void {
     this.#closed = true;
+    this.#again?.cancel();
   }
 
-  async #add({ limits, callersOwn }: Counted): Promise<void> {
+  /** @param now of calls that began later nothing is in the history that is added */
+  async #add(counted: Counted, now: number): Promise<void> {
+    const { limits, callersOwn } = counted;
     try {
-      const used = await usedCounters(this.#history, limits, callersOwn, Date.now());
+      const used = await usedCounters(this.#history, limits, callersOwn, now);
+      if (this.#closed) return;
       for (const { key, period, ...entry } of used) {
         const span = { type: "calendar", period } as const;
         this.#store.restore({ key, span, limit: 0, estimated: true }, entry);
@@ -62,10 +71,15 @@ export class PastUsage {
       }
     } catch (error) {
       if (this.#closed) return;
-      this.#log.warn(
-        { reason: reasonOf(error) },
-        "what was used before can't be read: budgets and images per day begin anew",
-      );
+      // Once is enough to know.
+      if (!this.#again) {
+        this.#log.warn(
+          { reason: reasonOf(error) },
+          "what was used before can't be read: budgets and images per day begin at 0 until it can",
+        );
+      }
+      this.#late = true;
+      this.#again = systemClock.after(againMs, () => void this.#add(counted, now));
     }
   }
 }
