@@ -128,6 +128,22 @@ test("what neither takes waits, and is lost with the end only", async () => {
   expect(log.error).toHaveBeenCalledWith({ lost: 4 }, expect.stringContaining("records are lost"));
 });
 
+test("a record that comes in the moment in which the disk takes the others, and is full again, stays", async () => {
+  const journal = opened();
+  disk.room = 0;
+  // Enough for a file of its own, which is ended then, and with it whatever else waits.
+  await many(journal, 4000);
+  disk.room = [...journal.held].reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+  const late = journal.keep(record());
+  journal.retry();
+  await late;
+  disk.room = Number.POSITIVE_INFINITY;
+  await clock.advance(1000);
+  expect(linesOn()).toHaveLength(4001);
+  expect(journal.lostTotal).toBe(0);
+  journal.seal();
+});
+
 test("at the end a disk is tried once more", async () => {
   const journal = opened();
   const usage = new DatabaseUsage(away);

@@ -150,6 +150,8 @@ export class Journal implements UsageSink {
   /** Tries a disk that failed once more. Never throws. */
   retry(): void {
     if (!this.failing) return;
+    // What waits joins what is held: written in the middle of this, it could fail unseen.
+    this.flush();
     this.#retry?.cancel();
     this.#retry = undefined;
     this.#write([...this.#held], true);
