@@ -83,6 +83,9 @@ export async function loadClassifier(folder: string, labels: readonly string[]):
     const shown = planes(seen, normalizationOf(processor));
     const tensor = new ort.Tensor("float32", shown, [1, 3, seen.height, seen.width]);
     const logits = (await session.run({ [input]: tensor }))[output]?.data as Float32Array;
+    if (logits.length !== names.length) {
+      throw new Error(`the model answers ${logits.length} numbers for ${names.length} labels`);
+    }
     const shares = several ? [...logits].map((x) => 1 / (1 + Math.exp(-x))) : softmax(logits);
     return new Map(names.map((name, i) => [name, shares[i] ?? 0]));
   };

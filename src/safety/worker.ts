@@ -66,6 +66,8 @@ if (parentPort) {
       try {
         const certainties = await (await model)(decode(png));
         const sum = settings.labels.reduce((all, label) => all + (certainties.get(label) ?? 0), 0);
+        // Compared with anything, it would be harmless.
+        if (Number.isNaN(sum)) throw new Error("the model's answer is not a number");
         report({ type: "verdict", id, harmful: sum >= settings.threshold });
       } catch (thrown) {
         report({ type: "failed", id, problem: wordsOf(thrown) });

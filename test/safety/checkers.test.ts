@@ -52,6 +52,13 @@ function logged() {
   return { log: { ...silent, error }, first };
 }
 
+/** Writes other values into a file of JSON. */
+function change(folder: string, name: string, values: object): void {
+  const path = join(folder, name);
+  const before = JSON.parse(readFileSync(path, "utf8"));
+  writeFileSync(path, JSON.stringify({ ...before, ...values }));
+}
+
 test("none is opened where none is configured", async () => {
   expect(await openChecker(undefined, silent)).toBeUndefined();
 });
@@ -106,6 +113,19 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
       (copy) => truncateSync(join(copy, "onnx/model.onnx"), 60),
       {},
       /onnx\/model\.onnx/,
+    ],
+    [
+      "numbers that are none",
+      (copy) => change(copy, "preprocessor_config.json", { image_std: [0, 0, 0] }),
+      {},
+      /not a number/,
+    ],
+    [
+      "more labels than the graph has",
+      (copy) =>
+        change(copy, "config.json", { id2label: { 0: "normal", 1: "nsfw", 2: "violence" } }),
+      {},
+      /answers 2 numbers for 3 labels/,
     ],
     ["no config", (copy) => rmSync(join(copy, "config.json")), {}, /config\.json/],
   ])(
