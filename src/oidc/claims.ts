@@ -1,4 +1,5 @@
 /** From the claims of a token to a caller. */
+import { createHash } from "node:crypto";
 import type { Caller } from "../core/call.js";
 import { callerOf } from "../core/callers/admit.js";
 import { LintelError } from "../core/errors.js";
@@ -24,12 +25,19 @@ export function callerFrom(payload: Payload, issuer: IssuerSettings): Caller {
   }
   const grant = grantOf(payload, issuer);
   const limits = { ...grant.limits, ...limitsFrom(payload, claims.limits) };
+  const whole = `${name}:${id}`;
   return callerOf(
-    `${name}:${id}`.slice(0, longestId),
+    whole.length > longestId ? shortened(whole) : whole,
     name,
     modelsFrom(payload, claims.models) ?? grant.models,
     Object.keys(limits).length > 0 ? limits : undefined,
   );
+}
+
+/** As long as may be, and another for each that is longer. */
+function shortened(id: string): string {
+  const hash = createHash("sha256").update(id).digest("base64url").slice(0, 22);
+  return `${id.slice(0, longestId - hash.length - 1)}#${hash}`;
 }
 
 /** A claim by its name, or else by the way to it. */

@@ -57,6 +57,21 @@ test("a token of the issuer is a caller, and is verified once", async () => {
   expect(issuer.asked).toBe(1);
 });
 
+test("callers whose ids are alike for as long as an id may be are two callers", async () => {
+  const callers = callersOf();
+  const branch = `repo:org/repo:ref:refs/heads/${"b".repeat(200)}`;
+  const ids = await Promise.all(
+    ["1", "2", "1"].map(async (end) => {
+      const caller = await callers.find(await issuer.sign({ sub: branch + end }));
+      return caller?.id;
+    }),
+  );
+  expect(ids[0]).toHaveLength(200);
+  expect(ids[0]).toMatch(/^corp:repo:org\/repo:ref:refs\/heads\/b+#/);
+  expect(ids[1]).not.toBe(ids[0]);
+  expect(ids[2]).toBe(ids[0]);
+});
+
 test.each(["RS256", "PS384", "ES512", "EdDSA"])("signed with %s", async (alg) => {
   await issuer.rotate(alg);
   expect(await who(callersOf(), await issuer.sign())).toMatchObject({ id: "corp:alice" });
