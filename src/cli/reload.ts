@@ -1,5 +1,5 @@
 /** Takes over a changed configuration on SIGHUP, and when its file changes. */
-import { watch } from "node:fs";
+import { type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { type ConfigSources, loadConfig } from "../config/load.js";
@@ -92,19 +92,26 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
     known = text;
     await reload(options, `${basename(path)} changed`);
   };
-  const watcher = watch(dirname(path), () => {
-    changedAt ??= performance.now();
-    if (performance.now() - changedAt > longestMs) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => void look(), settleMs);
-  });
-  watcher.on("error", (error) => {
-    log.warn({ reason: error.message }, "the configuration's file can't be watched any more");
-  });
+  const unwatched = (error: Error) => {
+    log.warn({ reason: error.message }, "the configuration's file can't be watched: send SIGHUP");
+  };
+  let watcher: FSWatcher | undefined;
+  try {
+    watcher = watch(dirname(path), () => {
+      changedAt ??= performance.now();
+      if (performance.now() - changedAt > longestMs) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => void look(), settleMs);
+    });
+    watcher.on("error", unwatched);
+  } catch (error) {
+    // As many files are watched as the system lets; the gateway serves all the same.
+    unwatched(error as Error);
+  }
   // It may have changed while the gateway started.
   await look();
   return () => {
     clearTimeout(timer);
-    watcher.close();
+    watcher?.close();
   };
 }

@@ -195,6 +195,17 @@ test("a watched file applies when it is replaced", async () => {
   expect(await statusOf(it.chat("b"))).toBe(200);
 });
 
+test("a file that can't be watched leaves the gateway serving, with a word in the log", async () => {
+  const a = await modelServer("a");
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  const sources = { ...it.options.sources, cwd: "/there/is/no/such/folder" };
+  onTestFinished(await reloadOnChange({ ...it.options, sources }));
+  expect(it.lines.map(({ message }) => message)).toContain(
+    "the configuration's file can't be watched: send SIGHUP",
+  );
+  expect(await statusOf(it.chat("a"))).toBe(200);
+});
+
 test("a watched file applies that changed while the gateway started", async () => {
   const [a, b] = [await modelServer("a"), await modelServer("b")];
   const it = await gateway(`backends:\n${backend("a", a.url)}`);
