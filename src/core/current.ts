@@ -4,6 +4,7 @@ import { Cancellation } from "./cancellation.js";
 import type { Core } from "./core.js";
 import { shuttingDown } from "./errors.js";
 import type { Input, MethodName } from "./methods.js";
+import { PastRouting } from "./routing/past.js";
 
 /**
  * Hands every call to the core of the moment. Calls that a former core began
@@ -13,6 +14,7 @@ export class CurrentCore implements Core {
   #core: Core;
   /** Former ones that still run calls. */
   readonly #former = new Set<Core>();
+  readonly #past = new PastRouting();
   readonly #leaving = new Cancellation();
   readonly readiness: Core["readiness"];
   readonly routing: Core["routing"];
@@ -33,7 +35,11 @@ export class CurrentCore implements Core {
     this.routing = {
       start: () => this.#core.routing.start(),
       close: () => this.#core.routing.close(),
-      snapshot: () => this.#core.routing.snapshot(),
+      snapshot: () =>
+        this.#past.under(
+          this.#core.routing.snapshot(),
+          [...this.#former].map(({ routing }) => routing.snapshot()),
+        ),
     };
   }
 
@@ -68,6 +74,7 @@ export class CurrentCore implements Core {
     await setImmediate();
     await former.idle();
     this.#former.delete(former);
+    this.#past.add(former.routing.snapshot());
   }
 
   async drain(): Promise<void> {

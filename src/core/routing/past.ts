@@ -1,0 +1,53 @@
+/** What targets did under configurations that hold no more: their numbers count since the start. */
+import type { EndpointSnapshot, RoutingSnapshot } from "./snapshot.js";
+
+/** Sums of one target. */
+interface Sums {
+  attempts: number;
+  failures: number;
+  inFlight: number;
+  waiting: number;
+}
+
+const keyOf = ({ backend, model }: EndpointSnapshot) => JSON.stringify([backend, model]);
+
+/** Sums of routings that ended, by target. */
+export class PastRouting {
+  readonly #ended = new Map<string, Sums>();
+  #denied = 0;
+
+  /** A routing ended: nothing runs there any more. */
+  add({ endpoints, retries }: RoutingSnapshot): void {
+    for (const endpoint of endpoints) addTo(this.#ended, endpoint);
+    this.#denied += retries.denied;
+  }
+
+  /**
+   * The routing of now with what ran before.
+   * @param ending routings that still run calls of theirs
+   */
+  under(now: RoutingSnapshot, ending: readonly RoutingSnapshot[]): RoutingSnapshot {
+    const sums = new Map([...this.#ended].map(([key, sum]) => [key, { ...sum }]));
+    for (const { endpoints } of ending) for (const one of endpoints) addTo(sums, one);
+    const denied = ending.reduce((sum, { retries }) => sum + retries.denied, this.#denied);
+    return {
+      endpoints: now.endpoints.map((endpoint) => {
+        const before = sums.get(keyOf(endpoint));
+        return before ? { ...endpoint, ...plus(endpoint, before) } : endpoint;
+      }),
+      retries: { ...now.retries, denied: now.retries.denied + denied },
+    };
+  }
+}
+
+function addTo(all: Map<string, Sums>, endpoint: EndpointSnapshot): void {
+  const key = keyOf(endpoint);
+  all.set(key, plus(endpoint, all.get(key)));
+}
+
+const plus = (a: Sums, b: Sums = { attempts: 0, failures: 0, inFlight: 0, waiting: 0 }): Sums => ({
+  attempts: a.attempts + b.attempts,
+  failures: a.failures + b.failures,
+  inFlight: a.inFlight + b.inFlight,
+  waiting: a.waiting + b.waiting,
+});
