@@ -63,6 +63,19 @@ describe("OpenAI", () => {
     expect(sent()).toEqual([expect.objectContaining({ n: 1, stream: true, partial_images: 3 })]);
   });
 
+  it("comes also where a partial image can't be read", async () => {
+    const image = picture(8, 8, 0).toString("base64");
+    const events = filled("openai/image-events", {
+      "partial-0": "bm8=",
+      "partial-1": image,
+      image,
+    });
+    const { backend } = await against("vllm/models", (e) => e.play(events), openai);
+    const request = { modelId: "gpt-image-2", includePreviews: true };
+    const { images, previews } = await generate(backend, request);
+    expect([images.length, previews.length]).toEqual([1, 1]);
+  });
+
   it("may fail in the middle of a stream, or break it off", async () => {
     const partial = picture(8, 8, 0).toString("base64");
     const broken = filled("openai/image-events-error", { "partial-0": partial });

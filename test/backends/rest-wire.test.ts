@@ -222,6 +222,9 @@ describe("another Lintel's images", () => {
       );
     }
     expect(progress.filter(({ preview }) => preview.length > 0)).toHaveLength(4);
+    // Told in their order, from the first on: how much of the whole is done does not fall.
+    const places = progress.map(({ index, step }) => index * 1000 + step);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
     const { path, body } = posted(server);
     expect(path).toBe("/text-to-image");
     expect(body).toEqual({
@@ -249,6 +252,28 @@ describe("another Lintel's images", () => {
     expect(warnings).toEqual(["seed: rounded"]);
     expect(files.requests[0]?.headers).not.toHaveProperty("authorization");
   });
+
+  it.each(["", "data:image/png;base64,", "bm90IGEgcGljdHVyZQ=="])(
+    "come also where a preview can't be read: %j",
+    async (preview) => {
+      const { server, backend } = await against(async (exchange) => {
+        const progress = { type: "progress", index: 0, images: 1, step: 1, steps: 50, preview };
+        const image = { url: `${server.url}/media/7-64x48.png`, seed: 7, nsfw: false };
+        await exchange.stream(
+          progress,
+          { type: "image", index: 0, images: 1, image },
+          { type: "done", images: [image], warnings: [] },
+        );
+        await exchange.end();
+      });
+      const { images, progress } = await drawn(backend, { includePreviews: true });
+      expect(images).toHaveLength(1);
+      expect(progress.map((told) => [told.step, told.preview.length])).toEqual([
+        [0, 0],
+        [1, 0],
+      ]);
+    },
+  );
 
   it("may fail in the middle", async () => {
     const { backend } = await against(async (exchange) => {

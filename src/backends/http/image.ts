@@ -73,10 +73,17 @@ export async function asPng(
  * @param text base64, or a `data:` URL of it
  * @throws LintelError `upstream_failed` if it is no image, or too large
  */
-export async function imageOfBase64(text: string): Promise<Uint8Array> {
+export const imageOfBase64 = async (text: string): Promise<Uint8Array> =>
+  asPng(bytesOfBase64(text));
+
+/**
+ * What is in base64, or in a `data:` URL of it.
+ * @throws LintelError `upstream_failed` if that is more than an image may have
+ */
+export function bytesOfBase64(text: string): Buffer {
   const comma = text.startsWith("data:") ? text.indexOf(",") + 1 : 0;
   if (text.length - comma > Math.ceil(imageLimit / 3) * 4) throw tooLarge();
-  return asPng(Buffer.from(comma > 0 ? text.slice(comma) : text, "base64"));
+  return Buffer.from(comma > 0 ? text.slice(comma) : text, "base64");
 }
 
 /** The error for an image above `imageLimit`. */

@@ -1,6 +1,6 @@
 /** Small pictures of an image that is being made, as servers send them, made into PNG. */
 import { PNG } from "pngjs";
-import { asPng } from "./image.js";
+import { asPng, bytesOfBase64 } from "./image.js";
 
 /** The little of `jpeg-js` that is used here. */
 interface JpegLibrary {
@@ -18,11 +18,19 @@ const megapixels = 1;
  * installed. A preview that can't be read is none.
  */
 export async function previewPng(
-  bytes: Uint8Array | "" | undefined,
+  bytes: Uint8Array | undefined,
   convert: (bytes: Uint8Array) => Promise<Uint8Array> = asPng,
 ): Promise<Uint8Array | undefined> {
-  if (!bytes) return undefined;
+  if (!bytes || bytes.length === 0) return undefined;
   return convert(bytes).catch(() => decoded(bytes).catch(() => undefined));
+}
+
+/**
+ * A preview in base64 as PNG; `undefined` for anything else.
+ * @throws LintelError `upstream_failed` where it is larger than any image may be
+ */
+export async function previewOf(base64: unknown): Promise<Uint8Array | undefined> {
+  return typeof base64 === "string" ? previewPng(bytesOfBase64(base64)) : undefined;
 }
 
 async function decoded(jpeg: Uint8Array): Promise<Uint8Array> {

@@ -22,9 +22,9 @@ import type { Answer } from "../http/answer.js";
 import { isWhole } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
 import { fetchImage } from "../http/fetch-image.js";
-import { imageOfBase64 } from "../http/image.js";
 import { string, uint32 } from "../http/json.js";
 import { LargeAnswer } from "../http/large.js";
+import { previewOf } from "../http/preview.js";
 import { failureIn } from "./failure.js";
 import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 
@@ -50,24 +50,27 @@ export async function* generateImages(gateway: Gateway, call: ImageCall): Events
   const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
   const answer = await ask(gateway, "/text-to-image", call, bodyOf(gateway, request));
   try {
-    yield Array.from({ length: images }, (_, index) =>
-      progressEvent({ index, images, step: 0, steps }),
-    );
+    yield [progressEvent({ index: 0, images, step: 0, steps })];
     yield* (isWhole(answer) ? whole : streamed)({ gateway, call, images, steps }, answer);
   } finally {
     answer.abort();
   }
 }
 
-async function* whole({ gateway, call, images }: Job, answer: Answer): Events {
+async function* whole({ gateway, call, images, steps }: Job, answer: Answer): Events {
   const large = new LargeAnswer();
   try {
     await large.enter(call.signal);
     const value = readAnswer(await answer.text(answerLimit));
     handOnWarnings(call, value);
-    const events = [...(await allOf(gateway, call, value, images)), doneEvent([])];
+    const made = await allOf(gateway, call, value, images);
     large.leave();
-    yield events;
+    // An image is made with its last step.
+    yield made.flatMap((image, index) => [
+      progressEvent({ index, images, step: steps, steps }),
+      image,
+    ]);
+    yield [doneEvent([])];
   } finally {
     large.leave();
   }
@@ -144,14 +147,15 @@ async function mediaOf(
 }
 
 async function progressOf(value: JsonObject, images: number, steps: number) {
-  const { preview, queue_position } = value;
+  const { queue_position } = value;
+  const preview = await previewOf(value.preview);
   return progressEvent({
     index: uint32(value.index),
     images,
     step: uint32(value.step),
     steps: uint32(value.steps) || steps,
     ...(typeof queue_position === "number" && { queuePosition: uint32(queue_position) }),
-    ...(typeof preview === "string" && { preview: await imageOfBase64(preview) }),
+    ...(preview && { preview }),
   });
 }
 

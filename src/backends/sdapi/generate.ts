@@ -8,7 +8,7 @@ import { imageDefaults } from "../../core/defaults.js";
 import { imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
-import { previewPng } from "../http/preview.js";
+import { previewOf } from "../http/preview.js";
 import type { Events } from "../image-server.js";
 import { Progress } from "../progress.js";
 import { readTxt2img } from "./answer.js";
@@ -130,7 +130,7 @@ async function* make(job: Job, part: Part, run: Run): Events {
     }
     const at = progress.at(sight.fraction);
     if (!at) continue;
-    const preview = sight.preview === shown ? undefined : await previewPng(bytesOf(sight.preview));
+    const preview = sight.preview === shown ? undefined : await previewOf(sight.preview);
     shown = sight.preview;
     yield [progressEvent({ ...at, images, steps, ...(preview && { preview }) })];
   }
@@ -145,5 +145,3 @@ async function* make(job: Job, part: Part, run: Run): Events {
     ];
   }
 }
-
-const bytesOf = (base64: string | undefined) => base64 && Buffer.from(base64, "base64");

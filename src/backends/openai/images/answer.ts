@@ -8,6 +8,7 @@ import type { Answer } from "../../http/answer.js";
 import { failureIn, nonsense } from "../../http/failure.js";
 import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
 import { asPng, imageOfBase64 } from "../../http/image.js";
+import { previewOf } from "../../http/preview.js";
 import { ImageBody } from "./body.js";
 
 /** Most bytes of an answer with images. */
@@ -87,5 +88,6 @@ export async function readImageEvent(event: ServerEvent): Promise<ImageEvent | u
   }
   if (type !== "image_generation.partial_image") return undefined;
   const index = typeof partial_image_index === "number" ? partial_image_index : 0;
-  return { kind: "partial", index, png: await imageOfBase64(b64_json) };
+  const png = await previewOf(b64_json);
+  return png && { kind: "partial", index, png };
 }

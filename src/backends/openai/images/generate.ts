@@ -88,7 +88,10 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
     // The server may have refused the seed just now.
     const seedless = server.models.refusedFor(call.request.modelId).has("seed");
     const seed = seedless ? noSeed : (part.seed ?? noSeed);
-    const events = images.map((png, i) => imageEvent(part.first + i, inlineImage(png, seed)));
+    const events = images.flatMap((png, i) => [
+      ready(call, part, part.first + i),
+      imageEvent(part.first + i, inlineImage(png, seed)),
+    ]);
     large.leave();
     yield events;
   } finally {
@@ -181,17 +184,23 @@ function chosen({ request, modelSettings }: ImageCall, field: string): boolean {
   return values[field] ?? false;
 }
 
+const stepsOf = ({ request }: ImageCall) =>
+  request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
+
 /** The server took the request. Not said before: until the first message another server may be asked. */
-function begun({ request }: ImageCall, { first, n, images }: Part) {
-  const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
-  return Array.from({ length: n }, (_, i) =>
-    progressEvent({ index: first + i, images, step: 0, steps }),
-  );
+const begun = (call: ImageCall, { first, images }: Part) => [
+  progressEvent({ index: first, images, step: 0, steps: stepsOf(call) }),
+];
+
+/** An image is made with its last step. */
+function ready(call: ImageCall, { images }: Part, index: number) {
+  const steps = stepsOf(call);
+  return progressEvent({ index, images, step: steps, steps });
 }
 
 /** How far a partial image is nobody says: they are taken for evenly spread. */
 function preview(call: ImageCall, part: Part, index: number, png: Uint8Array) {
-  const steps = call.request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
+  const steps = stepsOf(call);
   const step = Math.floor((steps * Math.min(index + 1, partials)) / (partials + 1));
   return progressEvent({ index: part.first, images: part.images, step, steps, preview: png });
 }
