@@ -89,6 +89,15 @@ describe("the body", () => {
     expect(server.bodies()[0]).not.toHaveProperty("top_k");
   });
 
+  it.each([
+    ["vllm", 4294967295],
+    ["llamacpp", 4294967294],
+  ])("has a seed in the dialect %s that is not taken for a random one", async (dialect, seed) => {
+    const server = await against(echo, { dialect });
+    await complete(server, { seed: 4294967295n });
+    expect(server.bodies()[0]).toMatchObject({ seed });
+  });
+
   it("has no seed of -1", async () => {
     const server = await against(echo);
     await complete(server, { seed: -1n });

@@ -63,6 +63,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
         },
         { role: "assistant", content: null, tool_calls: [] },
         { role: "assistant", content: [{ type: "refusal", refusal: "I can't tell" }] },
+        { role: "assistant", content: null, refusal: "No." },
         { role: "tool", tool_call_id: "1", content: "42" },
       ],
       max_completion_tokens: 5,
@@ -93,6 +94,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
         { role: "user", content: "What is this?" },
         { role: "assistant", content: "" },
         { role: "assistant", content: "I can't tell" },
+        { role: "assistant", content: "No." },
         { role: "tool", content: "42" },
       ].map((m) => ({ $typeName: "lintel.v1.LLMMessage", ...m })),
     );

@@ -12,6 +12,8 @@ export interface Dialect {
   readonly wholeTopP: boolean;
   /** Whether the role `developer` is known; chat templates mostly don't know it. */
   readonly developer: boolean;
+  /** Greatest seed that is one: a greater stands for a random one. */
+  readonly lastSeed: number;
   /** How images are asked for. */
   readonly images: ImageServer;
 }
@@ -21,6 +23,7 @@ const openSource: Dialect = {
   topK: true,
   wholeTopP: true,
   developer: false,
+  lastSeed: 2 ** 32 - 1,
   images: "unknown",
 };
 
@@ -31,7 +34,7 @@ const dialects = {
   },
   vllm: { ...openSource, images: "vllm" },
   sglang: { ...openSource, images: "sglang" },
-  llamacpp: openSource,
+  llamacpp: { ...openSource, lastSeed: 2 ** 32 - 2 },
   ollama: { ...openSource, topK: false },
   lmstudio: openSource,
   // It has no `top_k` in this API.

@@ -31,7 +31,10 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
     top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,
     max_tokens: usualName ? maxTokens : undefined,
     max_completion_tokens: usualName ? undefined : maxTokens,
-    seed: seed !== undefined && seed >= 0n && takes("seed") ? Number(seed) : undefined,
+    seed:
+      seed !== undefined && seed >= 0n && takes("seed")
+        ? Math.min(Number(seed), dialect.lastSeed)
+        : undefined,
     stop: stop.length > 0 ? stop : undefined,
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,

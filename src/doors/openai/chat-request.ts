@@ -26,7 +26,7 @@ export function readChat(json: JsonObject): ChatRequest {
   const { messages, max_completion_tokens: limit } = json;
   const names: Names = limit == null ? {} : { max_tokens: "max_completion_tokens" };
   const changed: Record<string, unknown> = {};
-  if (Array.isArray(messages) && messages.some(hasParts)) {
+  if (Array.isArray(messages) && messages.some(isRewritten)) {
     changed.messages = messages.map((item, i) =>
       withText(item, (part) => {
         refused ??= unsupported("messages", `messages[${i}] has a part that is not text: ${part}`);
@@ -43,7 +43,13 @@ export function readChat(json: JsonObject): ChatRequest {
   return { message, form, defect, warnings, names };
 }
 
-const hasParts = (message: unknown) => isObject(message) && Array.isArray(message.content);
+/** Whether a message has its text elsewhere than in `content`. */
+const isRewritten = (message: unknown) =>
+  isObject(message) && (Array.isArray(message.content) || isRefusal(message));
+
+/** Whether a message is how OpenAI's models decline: as they answer it, with no content. */
+const isRefusal = ({ content, refusal }: JsonObject) =>
+  content == null && typeof refusal === "string" && refusal !== "";
 
 /** Whether a message is a model's call of tools, today's way or the older one. */
 const callsTools = (message: unknown) =>
@@ -55,11 +61,13 @@ const callsTools = (message: unknown) =>
 const textTypes = ["text", "refusal"];
 
 /**
- * A message whose content is one text instead of parts.
+ * A message whose content is one text, instead of parts or of a refusal.
  * @param refuse gets the type of a part that is something else
  */
 function withText(message: unknown, refuse: (type: string) => void): unknown {
-  if (!isObject(message) || !Array.isArray(message.content)) return message;
+  if (!isObject(message)) return message;
+  if (isRefusal(message)) return { role: message.role, content: message.refusal };
+  if (!Array.isArray(message.content)) return message;
   let text = "";
   for (const part of message.content as unknown[]) {
     if (!isObject(part)) return message;
