@@ -38,7 +38,10 @@ port callers need a bearer token, and any will do.`,
       help: "layers of chat models that the GPU holds, or max (default: as many as fit)",
     },
     sequences: { value: "N", help: "calls of one chat model that run at once (default: 4)" },
-    "context-size": { value: "N", help: "tokens of one conversation (default: the model's)" },
+    "context-size": {
+      value: "N",
+      help: "tokens of one conversation (default: the model's, at most 4096)",
+    },
     threads: { value: "N", help: "threads of each engine (default: each engine's own)" },
     load: {
       value: "WHEN",

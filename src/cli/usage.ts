@@ -20,7 +20,10 @@ export const usage: Command = {
 Groups: ${groups.join(", ")}. Times are in UTC.`,
   options: {
     by: { value: "A,B", help: "what to tell apart (default: token,model)" },
-    since: { value: "WHEN", help: "from when on: 7d, 24h, a date or a time (default: 7d)" },
+    since: {
+      value: "WHEN",
+      help: "from when on: 7d, 24h, a date or a time (default: 7d; with --request all)",
+    },
     until: { value: "WHEN", help: "until when (default: now)" },
     model: { value: "NAME", help: "only this model" },
     token: { value: "NAME", help: "only this caller, by the token's name or its id" },
@@ -34,12 +37,14 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
     if (!formats.some((one) => one === format)) {
       throw new UsageError("--format must be table, csv or json");
     }
+    const request = given.text("request");
     const filter = {
-      since: timeOption(given, "since") ?? Date.now() - 7 * 86_400_000,
+      // One call is found however long ago it was.
+      since: timeOption(given, "since") ?? (request === undefined ? weekAgo() : undefined),
       until: timeOption(given, "until"),
       model: given.text("model"),
       token: given.text("token"),
-      request: given.text("request"),
+      request,
     };
     return withDatabase(given, {}, async ({ sql, journal }) => {
       const stored = new DatabaseUsage(sql);
@@ -54,6 +59,8 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
     });
   },
 };
+
+const weekAgo = () => Date.now() - 7 * 86_400_000;
 
 function groupsOf(given: Given): Group[] {
   const words = (given.text("by") ?? "token,model").split(",").map((word) => word.trim());

@@ -14,7 +14,7 @@ import {
   listenMessage,
   parseListen,
 } from "./quantities.js";
-import { type BackendConfig, type Config, configSchema } from "./schema.js";
+import { type BackendConfig, type Config, configSchema, defaultListen } from "./schema.js";
 import { secretsOf } from "./secrets.js";
 import { timeoutWarnings } from "./timeout-warnings.js";
 
@@ -29,7 +29,7 @@ export interface ConfigSources {
   readonly listen?: readonly string[] | undefined;
   /** Default: the process's. */
   readonly cwd?: string;
-  /** Default: the process's. `HOST` and `PORT` replace those of the first address of `listen`. */
+  /** Default: the process's. `HOST` and `PORT` make one address, in place of all of `listen`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -70,10 +70,11 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
     ...config,
     listen: listen.filter((address) => address !== undefined),
   };
+  const unheard = sources.listen?.length ? [] : replaced(config.listen, effective.listen);
   const taken = addressOfMetrics(effective);
   if (taken) throw new ConfigError([{ source: file ?? "--listen", ...taken }]);
   keepSecret(secretsOf(effective));
-  return { config: effective, file, text, warnings: warningsOf(effective) };
+  return { config: effective, file, text, warnings: [...unheard, ...warningsOf(effective)] };
 }
 
 /** An address cannot be listened on for calls and for metrics. */
@@ -163,6 +164,19 @@ function listenFromEnvironment(
     });
   }
   return [{ host: wantedHost, port: wantedPort }];
+}
+
+/** A warning where the environment's address stands in place of others that were configured. */
+function replaced(
+  configured: readonly ListenAddress[],
+  effective: readonly ListenAddress[],
+): string[] {
+  const listening = effective.map(formatListen);
+  const lost = configured.map(formatListen).filter((address) => !listening.includes(address));
+  if (lost.length === 0 || lost.join() === defaultListen) return [];
+  return [
+    `listen: not on ${lost.join(", ")}, but on ${listening.join(", ")}: HOST and PORT of the environment replace it`,
+  ];
 }
 
 function warningsOf(config: Config): string[] {

@@ -108,11 +108,14 @@ const proxyAddress = z.string().refine(isNetwork, {
   error: "must be an IP address or a network such as 10.0.0.0/8",
 });
 
+/** Where to listen if nothing is said. */
+export const defaultListen = "127.0.0.1:8080";
+
 /** The configuration. */
 export const configSchema = z.strictObject({
   listen: z
     .union([listenAddress, z.array(listenAddress).min(1)], { error: listenMessage })
-    .prefault("127.0.0.1:8080")
+    .prefault(defaultListen)
     .transform((value) => (Array.isArray(value) ? value : [value]))
     .describe("Where to listen: host:port, :port for every interface, unix:/path, or a list."),
   reload: z

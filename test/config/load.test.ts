@@ -63,6 +63,22 @@ test("HOST and PORT replace the file's, --listen replaces both", async () => {
   ]);
 });
 
+test("an address that HOST and PORT put out of use is warned of", async () => {
+  const warned = async (listen: string, env: Record<string, string>, options: string[] = []) => {
+    const cwd = folder({ "lintel.yaml": listen });
+    const { warnings } = await loadConfig({ cwd, env, listen: options });
+    return warnings.filter((warning) => warning.includes("HOST and PORT"));
+  };
+  const env = { HOST: "127.0.0.1", PORT: "2" };
+  expect(await warned("listen: [1, '127.0.0.1:2', 3]", env)).toEqual([
+    "listen: not on 127.0.0.1:1, 127.0.0.1:3, but on 127.0.0.1:2: HOST and PORT of the environment replace it",
+  ]);
+  expect(await warned("listen: [1, 3]", {})).toEqual([]);
+  expect(await warned("listen: [1, 3]", env, [":4"])).toEqual([]);
+  expect(await warned("listen: 2", env)).toEqual([]);
+  expect(await warned("cors: {}", env)).toEqual([]);
+});
+
 test("mistakes in the environment and in options come with those of the file", async () => {
   const cwd = folder({ "lintel.yaml": "lsiten: 1" });
   const env = { PORT: "70000" };
