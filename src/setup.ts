@@ -76,14 +76,15 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
       found?.map((one) => one.config),
     );
     for (const entry of entries) stores.providers.set(entry.name, providerOf(entry));
-    const backends = await Promise.all(
-      entries.map(async (entry) => {
-        const same = before?.backends.find((one) => isDeepStrictEqual(one.config, entry));
-        if (same) return same;
-        const backend = own(await createBackend(withLoad(entry, config), stores.context));
-        return { config: entry, backend };
-      }),
-    );
+    const begun = entries.map(async (entry) => {
+      const same = before?.backends.find((one) => isDeepStrictEqual(one.config, entry));
+      if (same) return same;
+      const backend = own(await createBackend(withLoad(entry, config), stores.context));
+      return { config: entry, backend };
+    });
+    // One that fails must not leave others behind that are made after it.
+    await Promise.allSettled(begun);
+    const backends = await Promise.all(begun);
     const sameChecker =
       before && isDeepStrictEqual(before.config.safety.checker, config.safety.checker);
     const checker = sameChecker

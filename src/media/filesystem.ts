@@ -90,7 +90,10 @@ class FilesystemStore implements FilesystemMedia {
     if (!isName(name)) return undefined;
     const file = await open(join(this.directory, name), "r").catch(ifMissing);
     if (!file) return undefined;
-    const { mtimeMs, size } = await file.stat();
+    const { mtimeMs, size } = await file.stat().catch(async (error) => {
+      await file.close();
+      throw error;
+    });
     if (this.#retention.expired(mtimeMs)) {
       await file.close();
       return undefined;
