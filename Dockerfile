@@ -1,6 +1,6 @@
 # Lean by default: fronts other model servers. Stored tokens and usage records work (Node 22 has SQLite).
 #   docker build -t lintel .
-# With the optional packages: models on this machine, OpenTelemetry (OTLP, Prometheus), images in S3.
+# With the optional packages: models on this machine, OTLP, images in S3.
 #   docker build --build-arg ENGINES=1 -t lintel .
 #
 # HOST and PORT say where it listens, whatever the configuration says. Run it with one:
