@@ -8,6 +8,14 @@ import { allowPattern } from "./http/allow.js";
 /** What targets, checks and logs call a backend. */
 export const backendName = () => z.string().min(1).describe("Name of the backend, unique.");
 
+/** When a model is loaded. */
+export const loadField = z
+  .enum(["start", "lazy"])
+  .optional()
+  .describe(
+    "When the model is loaded: at start, or with the first call. Default: start; lazy under a memory budget.",
+  );
+
 /** Headers of every request to a server, besides what requests have anyway. */
 export const furtherHeaders = () =>
   headers().default({}).describe("Further headers of every request to it.");

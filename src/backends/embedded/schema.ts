@@ -2,8 +2,8 @@
 import { z } from "zod";
 import { path } from "../../config/fields.js";
 import { size } from "../../config/quantities.js";
-import { backendName } from "../fields.js";
-import { chatEngineFields, loadField } from "../llama/schema.js";
+import { backendName, loadField } from "../fields.js";
+import { chatEngineFields } from "../llama/schema.js";
 
 /** An entry of type `embedded`. */
 export const embeddedSchema = z.strictObject({

@@ -1,7 +1,7 @@
 /** What the configuration says of a GGUF file. */
 import { z } from "zod";
 import { path } from "../../config/fields.js";
-import { backendName } from "../fields.js";
+import { backendName, loadField } from "../fields.js";
 
 /** GPUs that chat models can run on; `auto`: whatever there is. */
 export const gpuKinds = ["auto", "cuda", "vulkan", "metal"] as const;
@@ -41,14 +41,6 @@ export const chatEngineFields = {
     .optional()
     .describe("CPU threads. Default: one per core; one for models under 64 MiB."),
 };
-
-/** When a model is loaded. */
-export const loadField = z
-  .enum(["start", "lazy"])
-  .optional()
-  .describe(
-    "When the model is loaded: at start, or with the first call. Default: start; lazy under a memory budget.",
-  );
 
 /** An entry of type `llama`. */
 export const llamaSchema = z.strictObject({

@@ -1,7 +1,7 @@
 /** What the configuration says of a folder of ONNX files. */
 import { z } from "zod";
 import { path } from "../../config/fields.js";
-import { backendName } from "../fields.js";
+import { backendName, loadField } from "../fields.js";
 
 /** An entry of type `onnx`. */
 export const onnxSchema = z.strictObject({
@@ -15,10 +15,7 @@ export const onnxSchema = z.strictObject({
     .max(256)
     .optional()
     .describe("Threads of one run. Default: as many as the machine can run at once."),
-  load: z
-    .enum(["start", "lazy"])
-    .optional()
-    .describe("When the model is loaded: at start, or with the first call. Default: start."),
+  load: loadField,
   prompt: z
     .enum(["batch", "encoders"])
     .optional()
