@@ -8,7 +8,13 @@ import type { UsageRecord } from "../../src/core/usage/record.js";
 import { migrations } from "../../src/state/database/migrations.js";
 import { openDatabase } from "../../src/state/database/open.js";
 import { PostgresSql } from "../../src/state/database/postgres.js";
-import { DatabaseAway, rowsOf, type Sql, type Statement, ValueRefused } from "../../src/state/database/sql.js";
+import {
+  DatabaseAway,
+  rowsOf,
+  type Sql,
+  type Statement,
+  ValueRefused,
+} from "../../src/state/database/sql.js";
 import { DatabaseTokens, type Rotation } from "../../src/state/database/tokens.js";
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { noPostgres, type PostgresServer, startPostgres } from "../support/postgres.js";
