@@ -146,7 +146,7 @@ function listenFromEnvironment(
 ): readonly (ListenAddress | undefined)[] {
   if (!env.HOST && !env.PORT) return configured;
   const first = configured.find((address) => "port" in address);
-  const { host, port } = first ?? { host: "127.0.0.1", port: 8080 };
+  const { host, port } = first ?? defaultListen;
   const wantedPort = env.PORT ? Number(/^\d{1,5}$/.exec(env.PORT)?.[0] ?? Number.NaN) : port;
   if (!(wantedPort <= 65_535)) {
     problems.push({
@@ -173,7 +173,7 @@ function replaced(
 ): string[] {
   const listening = effective.map(formatListen);
   const lost = configured.map(formatListen).filter((address) => !listening.includes(address));
-  if (lost.length === 0 || lost.join() === defaultListen) return [];
+  if (lost.length === 0 || lost.join() === formatListen(defaultListen)) return [];
   return [
     `listen: not on ${lost.join(", ")}, but on ${listening.join(", ")}: HOST and PORT of the environment replace it`,
   ];

@@ -17,7 +17,7 @@ function isEscaped(text: string): boolean {
   if (!URL.canParse(text)) return true;
   const { username, password } = new URL(text);
   try {
-    decodeURIComponent(username + password);
+    decodeURIComponent(`${username}:${password}`);
     return true;
   } catch {
     return false;

@@ -12,7 +12,14 @@ import { httpUrl } from "./http-fields.js";
 import { backendSchema } from "./kinds.js";
 import { idempotencySchema, limitSettingsSchema, pricesSchema } from "./limits.js";
 import { mediaSchema } from "./media.js";
-import { listenAddress, listenMessage, size, wait, waitOrNone } from "./quantities.js";
+import {
+  formatListen,
+  listenAddress,
+  listenMessage,
+  size,
+  wait,
+  waitOrNone,
+} from "./quantities.js";
 import { modelRouting, routeTimeouts, routingSchema } from "./routing.js";
 import { safetySchema } from "./safety.js";
 import { stateSchema, usageSchema } from "./state.js";
@@ -109,13 +116,13 @@ const proxyAddress = z.string().refine(isNetwork, {
 });
 
 /** Where to listen if nothing is said. */
-export const defaultListen = "127.0.0.1:8080";
+export const defaultListen = { host: "127.0.0.1", port: 8080 } as const;
 
 /** The configuration. */
 export const configSchema = z.strictObject({
   listen: z
     .union([listenAddress, z.array(listenAddress).min(1)], { error: listenMessage })
-    .prefault(defaultListen)
+    .prefault(formatListen(defaultListen))
     .transform((value) => (Array.isArray(value) ? value : [value]))
     .describe("Where to listen: host:port, :port for every interface, unix:/path, or a list."),
   reload: z

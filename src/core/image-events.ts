@@ -22,6 +22,15 @@ export function imageEvent(index: number, media: Media): StreamTextToImageRespon
   return event({ case: "image", value: { $typeName: "lintel.v1.ImageReady", index, media } });
 }
 
+/** The same with its last step before it, of a server that tells of none. */
+export const madeEvents = (
+  { index, images, steps }: Pick<Progress, "index" | "images" | "steps">,
+  media: Media,
+): StreamTextToImageResponse[] => [
+  progressEvent({ index, images, step: steps, steps }),
+  imageEvent(index, media),
+];
+
 /** The last event. */
 export function doneEvent(warnings: Iterable<string>): StreamTextToImageResponse {
   return event({

@@ -87,7 +87,7 @@ export async function loadClassifier(folder: string, labels: readonly string[]):
       throw new Error(`the model answers ${logits.length} numbers for ${names.length} labels`);
     }
     const shares = several ? [...logits].map((x) => 1 / (1 + Math.exp(-x))) : softmax(logits);
-    return new Map(names.map((name, i) => [name, shares[i] ?? 0]));
+    return new Map(names.map((name, i) => [name, shares[i] as number]));
   };
 }
 

@@ -21,7 +21,7 @@ export async function previewPng(
   bytes: Uint8Array | undefined,
   convert: (bytes: Uint8Array) => Promise<Uint8Array> = asPng,
 ): Promise<Uint8Array | undefined> {
-  if (!bytes || bytes.length === 0) return undefined;
+  if (!bytes) return undefined;
   return convert(bytes).catch(() => decoded(bytes).catch(() => undefined));
 }
 

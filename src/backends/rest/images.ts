@@ -11,6 +11,7 @@ import {
   doneEvent,
   imageEvent,
   inlineImage,
+  madeEvents,
   noSeed,
   progressEvent,
 } from "../../core/image-events.js";
@@ -65,11 +66,7 @@ async function* whole({ gateway, call, images, steps }: Job, answer: Answer): Ev
     handOnWarnings(call, value);
     const made = await allOf(gateway, call, value, images);
     large.leave();
-    // An image is made with its last step.
-    yield made.flatMap((image, index) => [
-      progressEvent({ index, images, step: steps, steps }),
-      image,
-    ]);
+    yield made.flatMap((media, index) => madeEvents({ index, images, steps }, media));
     yield [doneEvent([])];
   } finally {
     large.leave();
@@ -98,7 +95,10 @@ async function* streamed({ gateway, call, images, steps }: Job, answer: Answer):
       if (value.type === "done") {
         handOnWarnings(call, value);
         // Whoever sends no event for each image has them all in the last one.
-        if (made === 0) yield await allOf(gateway, call, value, images);
+        if (made === 0) {
+          const all = await allOf(gateway, call, value, images);
+          yield all.map((media, index) => imageEvent(index, media));
+        }
         yield [doneEvent([])];
         answer.drain();
         return;
@@ -126,8 +126,7 @@ async function allOf(gateway: Gateway, call: ImageCall, { images }: JsonObject, 
   if (!Array.isArray(images) || images.length !== count) {
     throw nonsense("answered with another number of images than was asked for");
   }
-  const media = await Promise.all(images.map((image, i) => mediaOf(gateway, call, image, i)));
-  return media.map((each, index) => imageEvent(index, each));
+  return Promise.all(images.map((image, i) => mediaOf(gateway, call, image, i)));
 }
 
 async function mediaOf(

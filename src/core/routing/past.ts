@@ -3,10 +3,10 @@ import type { EndpointSnapshot, RoutingSnapshot } from "./snapshot.js";
 
 /** Sums of one target. */
 interface Sums {
-  attempts: number;
-  failures: number;
-  inFlight: number;
-  waiting: number;
+  readonly attempts: number;
+  readonly failures: number;
+  readonly inFlight: number;
+  readonly waiting: number;
 }
 
 const keyOf = ({ backend, model }: EndpointSnapshot) => JSON.stringify([backend, model]);
@@ -27,7 +27,7 @@ export class PastRouting {
    * @param ending routings that still run calls of theirs
    */
   under(now: RoutingSnapshot, ending: readonly RoutingSnapshot[]): RoutingSnapshot {
-    const sums = new Map([...this.#ended].map(([key, sum]) => [key, { ...sum }]));
+    const sums = new Map(this.#ended);
     for (const { endpoints } of ending) for (const one of endpoints) addTo(sums, one);
     const denied = ending.reduce((sum, { retries }) => sum + retries.denied, this.#denied);
     return {

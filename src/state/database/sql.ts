@@ -84,7 +84,7 @@ export class ValueRefused extends Error {
 }
 
 /** Runs one statement; answers its rows. */
-export async function rowsOf(sql: Sql, text: string, values: readonly Value[] = [], long = false) {
-  const [rows = []] = await sql.run([{ text, values, long }]);
+export async function rowsOf(sql: Sql, text: string, values: readonly Value[] = []) {
+  const [rows = []] = await sql.run([{ text, values }]);
   return rows;
 }

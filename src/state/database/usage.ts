@@ -145,7 +145,7 @@ export class DatabaseUsage {
     const order = [...times, "calls DESC", ...positions];
     const text = `SELECT ${[...selected, sums].join(", ")} FROM lintel_usage ${where}
       ${keys.length > 0 ? `GROUP BY ${positions.join(", ")}` : ""} ORDER BY ${order.join(", ")}`;
-    const rows = await rowsOf(this.#sql, text, values, true);
+    const [rows = []] = await this.#sql.run([{ text, values, long: true }]);
     return rows.map((row) => totalsOf(row, by));
   }
 

@@ -7,6 +7,7 @@ import {
   doneEvent,
   imageEvent,
   inlineImage,
+  madeEvents,
   noSeed,
   progressEvent,
 } from "../../../core/image-events.js";
@@ -88,10 +89,10 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
     // The server may have refused the seed just now.
     const seedless = server.models.refusedFor(call.request.modelId).has("seed");
     const seed = seedless ? noSeed : (part.seed ?? noSeed);
-    const events = images.flatMap((png, i) => [
-      ready(call, part, part.first + i),
-      imageEvent(part.first + i, inlineImage(png, seed)),
-    ]);
+    const told = { images: part.images, steps: stepsOf(call) };
+    const events = images.flatMap((png, i) =>
+      madeEvents({ index: part.first + i, ...told }, inlineImage(png, seed)),
+    );
     large.leave();
     yield events;
   } finally {
@@ -191,12 +192,6 @@ const stepsOf = ({ request }: ImageCall) =>
 const begun = (call: ImageCall, { first, images }: Part) => [
   progressEvent({ index: first, images, step: 0, steps: stepsOf(call) }),
 ];
-
-/** An image is made with its last step. */
-function ready(call: ImageCall, { images }: Part, index: number) {
-  const steps = stepsOf(call);
-  return progressEvent({ index, images, step: steps, steps });
-}
 
 /** How far a partial image is nobody says: they are taken for evenly spread. */
 function preview(call: ImageCall, part: Part, index: number, png: Uint8Array) {
