@@ -2,8 +2,8 @@
  * A Lintel node: local models, served over gRPC. Traces and metrics go where
  * OpenTelemetry's environment variables say; without them there are none.
  */
+import type { Gpu } from "./backends/gpu.js";
 import { createBackend } from "./backends/index.js";
-import type { Gpu } from "./backends/llama/schema.js";
 import { findModels, type LocalModel } from "./backends/local.js";
 import { admitWithin } from "./backends/residents.js";
 import { otlpSettings } from "./config/telemetry.js";
@@ -31,7 +31,7 @@ export interface NodeSettings {
   readonly listen: Address;
   /** Default: `none` on a Unix socket, which the file system guards; else `public`. */
   readonly auth?: AuthSettings | undefined;
-  /** Where chat models run; default: on the CPU. */
+  /** Where models run; default: on the CPU. */
   readonly gpu?: Gpu | undefined;
   /** Layers of chat models that the GPU holds; default: as many as fit. */
   readonly gpuLayers?: number | "auto" | "max" | undefined;
@@ -124,16 +124,16 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
 
 /** The backends of the models, in their order. */
 function backendsOf(settings: NodeSettings, found: readonly LocalModel[]): Promise<Backend[]> {
-  const { log, threads } = settings;
+  const { log, threads, gpu } = settings;
   const admit = admitWithin(settings.memoryBudget, log);
   const load = settings.load ?? (admit ? "lazy" : "start");
   const context = { log, admit, downloads: settings.downloads ?? modelsDirectory() };
   return Promise.all(
     found.map(({ type, id, path }) => {
-      const entry = { name: `${type}:${id}`, id, path, threads, load };
+      const entry = { name: `${type}:${id}`, id, path, threads, load, gpu };
       if (type === "onnx") return createBackend({ type, ...entry }, context);
-      const { contextSize, sequences, gpu, gpuLayers } = settings;
-      const chat = { context_size: contextSize, sequences, gpu, gpu_layers: gpuLayers };
+      const { contextSize, sequences, gpuLayers } = settings;
+      const chat = { context_size: contextSize, sequences, gpu_layers: gpuLayers };
       return createBackend({ type, ...entry, ...chat }, context);
     }),
   );

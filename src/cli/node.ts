@@ -1,7 +1,7 @@
 /** `lintel node`: runs local models and serves them over gRPC. */
 import { resolve } from "node:path";
 import { isEmbedded } from "../backends/embedded/mark.js";
-import { gpuKinds } from "../backends/llama/schema.js";
+import { gpuKinds } from "../backends/gpu.js";
 import { listenMessage, parseListen, size } from "../config/quantities.js";
 import { logLevels } from "../core/log.js";
 import type { Classifier } from "../node.js";
@@ -31,7 +31,7 @@ port callers need a bearer token, and any will do.`,
     },
     gpu: {
       value: "KIND",
-      help: `where chat models run: ${gpuKinds.join(", ")} (default: the CPU)`,
+      help: `where models run: ${gpuKinds.join(", ")} (default: the CPU)`,
     },
     "gpu-layers": {
       value: "N",

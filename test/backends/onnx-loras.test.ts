@@ -18,7 +18,7 @@ import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { loraOf, numbers, writeSafetensors } from "./onnx/lora-file.js";
 import { ParityModels } from "./onnx/parity.js";
-import { backendOf, jobOf, requestOf } from "./onnx/support.js";
+import { backendOf, jobOf, onCpu, requestOf } from "./onnx/support.js";
 
 let models: ParityModels;
 let runtime: Runtime;
@@ -143,7 +143,7 @@ describe("a rewritten model", () => {
     } as const;
     const results: (readonly number[])[] = [];
     for (const source of [file.path, inside, beside]) {
-      const graph = await Graph.open(runtime, file, source, signatures.unet, 1);
+      const graph = await Graph.open(await onCpu(runtime), file, source, signatures.unet);
       results.push([...(await graph.run(feeds, "out_sample")).data]);
       await graph.release();
     }

@@ -16,7 +16,7 @@ import type { ResidentBackend } from "../../src/backends/resident.js";
 import type { Picture } from "../../src/media/pictures.js";
 import { coreOf, run } from "../support/core.js";
 import { checkedPictures, ParityModels } from "./onnx/parity.js";
-import { backendOf, jobOf, requestOf } from "./onnx/support.js";
+import { backendOf, jobOf, onCpu, requestOf } from "./onnx/support.js";
 
 /** As `safety.py` draws picture i. */
 function picture(i: number, width: number, height: number): Picture {
@@ -44,7 +44,7 @@ describe("the checker of a model", () => {
     const folder = models.folder("sd15");
     const file = readOnnx(folder, "safety_checker/model.onnx");
     const runtime = await loadRuntime();
-    const graph = await Graph.open(runtime, file, file.path, checkerSignature, 1);
+    const graph = await Graph.open(await onCpu(runtime), file, file.path, checkerSignature);
     checker = new Checker(graph, await readProcessor(folder));
   });
   afterAll(() => checker.release());

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { path } from "../../config/fields.js";
 import { size } from "../../config/quantities.js";
 import { backendName, loadField } from "../fields.js";
+import { gpuField } from "../gpu.js";
 import { chatEngineFields } from "../llama/schema.js";
 
 /** An entry of type `embedded`. */
@@ -16,6 +17,7 @@ export const embeddedSchema = z.strictObject({
     .describe(
       "GGUF files, names on Hugging Face (hf:user/repository:Q4_K_M), folders in diffusers' layout as ONNX files, or folders of these. Default: the two models that Lintel brings.",
     ),
+  gpu: gpuField("each model"),
   ...chatEngineFields,
   load: loadField,
   memory_budget: size()

@@ -3,8 +3,8 @@ import { availableParallelism } from "node:os";
 import type { Llama, LlamaLogLevel } from "node-llama-cpp";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
+import type { Gpu } from "../gpu.js";
 import type { Jinja } from "./bounded.js";
-import type { Gpu } from "./schema.js";
 
 /** The module as it is imported. */
 export type LlamaLibrary = typeof import("node-llama-cpp") & { readonly jinja: Jinja };

@@ -6,6 +6,7 @@ import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
+import type { Gpu } from "../gpu.js";
 import { freeMemory, inGb } from "../memory.js";
 import { batchingStrategy } from "./batching.js";
 import { boundedTemplate } from "./bounded.js";
@@ -15,7 +16,6 @@ import { checkFile, whyNotLoaded } from "./file.js";
 import { importLlama, type LlamaLibrary, runtime } from "./library.js";
 import { bytesNeeded, bytesOf } from "./memory.js";
 import { Pool } from "./pool.js";
-import type { Gpu } from "./schema.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
 
 /** What to load, and how. */
@@ -177,12 +177,23 @@ export async function loadModel(
         batching: { itemPrioritizationStrategy: batchingStrategy() },
       });
       const { template, stops } = chatTemplateOf(library, model);
+      await warmUp(model, context);
       return new LoadedModel(model, context, template, stops);
     } catch (cause) {
       await model?.dispose();
       throw fail(await whyNotLoaded(said, cause), cause);
     }
   });
+}
+
+/**
+ * Computes one token, so that the first call waits for no shader that is compiled and no page
+ * that is read, and so that an engine that can't compute here shows it before the model is ready.
+ */
+async function warmUp(model: LlamaModel, context: LlamaContext): Promise<void> {
+  const sequence = context.getSequence();
+  await sequence.evaluateWithoutGeneratingNewTokens([model.tokens.bos ?? (0 as Token)]);
+  await sequence.dispose();
 }
 
 /** As many as fit beside the context, unless it is said. */

@@ -2,12 +2,7 @@
 import { z } from "zod";
 import { path } from "../../config/fields.js";
 import { backendName, loadField } from "../fields.js";
-
-/** GPUs that chat models can run on; `auto`: whatever there is. */
-export const gpuKinds = ["auto", "cuda", "vulkan", "metal"] as const;
-
-/** Where chat models may run; `false`: on the CPU. */
-export type Gpu = false | (typeof gpuKinds)[number];
+import { gpuField } from "../gpu.js";
 
 /** How chat models are run. */
 export const chatEngineFields = {
@@ -24,15 +19,11 @@ export const chatEngineFields = {
     .max(256)
     .optional()
     .describe("Calls of one chat model that run at once, in one batch. Default: 4."),
-  gpu: z
-    .union([z.literal(false), z.enum(gpuKinds)])
-    .optional()
-    .describe("Where chat models run: false is the CPU. Default: false."),
   gpu_layers: z
     .union([z.int().min(0), z.enum(["auto", "max"])])
     .optional()
     .describe(
-      "Layers that the GPU holds; the CPU does the others. auto: as many as fit. Default: auto.",
+      "Layers of a chat model that the GPU holds; the CPU does the others. auto: as many as fit. Default: auto.",
     ),
   threads: z
     .int()
@@ -54,6 +45,7 @@ export const llamaSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("Name of the model. Default: the file's name without .gguf."),
+  gpu: gpuField("the model"),
   ...chatEngineFields,
   load: loadField,
 });

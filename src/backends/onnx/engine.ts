@@ -1,15 +1,16 @@
 /** One image model: loads it, runs its jobs one at a time, and stops what nobody wants any more. */
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
-import { type ResidentState, retryMs } from "../resident.js";
+import { retryMs } from "../resident.js";
 import { Line } from "./line.js";
-import type { ImageJob, ThreadSettings } from "./protocol.js";
+import type { ImageJob, ThreadSettings, Where } from "./protocol.js";
 import { type EngineEvent, RunningJob } from "./running-job.js";
 import { PipelineFailure, PipelineThread } from "./thread.js";
 
 /** State of the model, for the list of models. */
 export type EngineState =
-  | { readonly name: Exclude<ResidentState, "failed"> }
+  | { readonly name: "idle" | "loading" }
+  | { readonly name: "ready"; readonly where: Where }
   | { readonly name: "failed"; readonly detail: string; readonly error: Error };
 
 /** What the engine does besides running the thread. */
@@ -100,9 +101,9 @@ export class ImageEngine {
       if (this.#closed) throw closing();
       const thread = new PipelineThread(this.#settings, admit);
       this.#thread = thread;
-      await thread.loaded;
+      const where = await thread.loaded;
       if (this.#closed) throw closing();
-      onState({ name: "ready" });
+      onState({ name: "ready", where });
       thread.gone.then(() => {
         if (this.#closed || this.#thread !== thread) return;
         this.#thread = undefined;

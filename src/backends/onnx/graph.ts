@@ -1,11 +1,20 @@
 /** One ONNX file, ready to run. */
 import { dirname } from "node:path";
 import type { InferenceSession, Tensor } from "onnxruntime-node";
+import type { Device } from "./device.js";
 import type { OnnxFile } from "./file/onnx.js";
 import type { Rewritten } from "./file/rewrite.js";
 import { fromHalf, toHalf } from "./float16.js";
 import { ModelProblem, wordsOf } from "./problem.js";
 import type { Runtime } from "./runtime.js";
+
+/** What graphs are run with. */
+export interface Execution {
+  readonly runtime: Runtime;
+  readonly device: Device;
+  /** Threads that one run uses. */
+  readonly threads: number;
+}
 
 /** What a graph must and may have, by name. */
 export interface Signature {
@@ -39,36 +48,37 @@ export class Graph {
   /** What stands in the file. */
   readonly file: OnnxFile;
   readonly #runtime: Runtime;
+  readonly #device: Device;
   readonly #session: InferenceSession;
 
-  private constructor(runtime: Runtime, session: InferenceSession, file: OnnxFile) {
-    this.#runtime = runtime;
+  private constructor(execution: Execution, session: InferenceSession, file: OnnxFile) {
+    this.#runtime = execution.runtime;
+    this.#device = execution.device;
     this.#session = session;
     this.file = file;
   }
 
   /**
    * Makes a graph of a file, or of other bytes in its place.
-   * @param threads that one run uses
    * @param source the file's path, or bytes that refer to the same files for further weights
    * @throws ModelProblem that names the file
    */
   static async open(
-    runtime: Runtime,
+    execution: Execution,
     file: OnnxFile,
     source: string | Rewritten,
     signature: Signature,
-    threads: number,
   ): Promise<Graph> {
+    const { runtime, device, threads } = execution;
     const options: InferenceSession.SessionOptions = {
-      executionProviders: ["cpu"],
+      executionProviders: device.providersFor(file),
       intraOpNumThreads: threads,
       logSeverityLevel: 3,
       // The arena keeps its largest size for ever: 0.6 GB after one picture of 2048 x 2048.
       enableCpuMemArena: false,
     };
     const { InferenceSession } = runtime;
-    const opening =
+    const opening = device.alone(() =>
       typeof source === "string"
         ? InferenceSession.create(source, options)
         : InferenceSession.create(source.model, {
@@ -76,16 +86,17 @@ export class Graph {
             ...(source.files
               ? { externalData: source.files }
               : { extra: { session: { [folderOption]: dirname(file.path) } } }),
-          });
+          }),
+    );
     const session = await opening.catch((error: unknown) => {
       const why = isMemory(error) ? "there is too little memory for it" : "can't be loaded";
       throw new ModelProblem(`${file.name}: ${why}: ${wordsOf(error)}`, { cause: error });
     });
-    const graph = new Graph(runtime, session, file);
+    const graph = new Graph(execution, session, file);
     try {
       graph.#check(signature);
     } catch (error) {
-      await session.release();
+      await graph.release();
       throw error;
     }
     return graph;
@@ -141,7 +152,9 @@ export class Graph {
         name,
         this.#tensor(this.input(name).type, data, dims),
       ]);
-      const results = await this.#session.run(Object.fromEntries(tensors), [...outputs]);
+      const results = await this.#device.alone(() =>
+        this.#session.run(Object.fromEntries(tensors), [...outputs]),
+      );
       return outputs.map((name) => {
         const tensor = results[name] as Tensor;
         return { data: floatsOf(tensor), dims: tensor.dims };
@@ -155,7 +168,7 @@ export class Graph {
 
   /** Frees it; not while it runs. */
   release(): Promise<void> {
-    return this.#session.release();
+    return this.#device.alone(() => this.#session.release());
   }
 
   #tensor(type: Tensor.Type, data: Float32Array | readonly number[], dims: readonly number[]) {

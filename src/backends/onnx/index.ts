@@ -10,6 +10,7 @@ import type { Backend } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
+import type { Gpu } from "../gpu.js";
 import type { BackendContext } from "../kind.js";
 import {
   type Resident,
@@ -46,6 +47,7 @@ class OnnxBackend implements ResidentBackend {
   /** Where LoRAs are besides the folder. */
   readonly #more: readonly string[] | undefined;
   readonly #bar: "batch" | "encoders";
+  readonly #gpu: Gpu;
   readonly #lazy: boolean;
   readonly #engine: ImageEngine;
   #loras: ReadonlyMap<string, string>;
@@ -60,6 +62,7 @@ class OnnxBackend implements ResidentBackend {
     this.#folder = resolve(config.path);
     this.#more = config.loras?.map((path) => resolve(path));
     this.#bar = config.prompt ?? "batch";
+    this.#gpu = config.gpu ?? false;
     this.#lazy = config.load === "lazy";
     this.#state = this.#lazy ? "idle" : "loading";
     this.#loras = findLoras(this.#folder, this.#more);
@@ -71,6 +74,7 @@ class OnnxBackend implements ResidentBackend {
     const settings = {
       folder: this.#folder,
       threads: config.threads ?? availableParallelism(),
+      gpu: this.#gpu,
       loraVariants: config.lora_cache,
       packages,
     };
@@ -120,7 +124,7 @@ class OnnxBackend implements ResidentBackend {
         return backend.#state;
       },
       get bytes() {
-        return backend.#engine.memory || memoryIn(backend.#folder);
+        return backend.#engine.memory || memoryIn(backend.#folder, backend.#gpu !== false);
       },
       get lastUsed() {
         return backend.#lastUsed;
@@ -154,7 +158,11 @@ class OnnxBackend implements ResidentBackend {
     if (next.name === "loading") this.#lookAnew();
     const { log } = this.#context;
     const fields = { backend: this.name, model: this.#models[0].id };
-    if (next.name === "ready") log.info(fields, "image model is ready");
+    if (next.name === "ready") {
+      const { provider, refusal } = next.where;
+      log.info({ ...fields, runs: provider }, "image model is ready");
+      if (refusal) log.warn({ ...fields, why: refusal }, "no GPU can be used: it runs on the CPU");
+    }
     if (next.name === "failed") {
       log.error({ ...fields, err: next.error }, "image model can't be loaded");
     }

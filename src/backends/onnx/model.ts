@@ -84,16 +84,17 @@ function bytesIn(folder: string): number {
 const graphs = ["text_encoder", "text_encoder_2", "unet", "vae_decoder", "safety_checker"];
 
 /**
- * Bytes of memory that a folder's model will take, about: what is in half
- * precision takes twice its file. Where a graph can't be read, which loading
+ * Bytes of memory that a folder's model will take, about: on the CPU, what is in
+ * half precision takes twice its file. Where a graph can't be read, which loading
  * will report, the bytes of the files.
  */
-export function memoryIn(folder: string): number {
+export function memoryIn(folder: string, onGpu: boolean): number {
   const present = graphs
     .map((name) => `${name}/model.onnx`)
     .filter((name) => existsSync(join(folder, name)));
   try {
-    return memoryOf(present.map((name) => readOnnx(folder, name))) || bytesIn(folder);
+    const files = present.map((name) => readOnnx(folder, name));
+    return memoryOf(files, onGpu) || bytesIn(folder);
   } catch {
     return bytesIn(folder);
   }

@@ -1,6 +1,8 @@
 /** Text to image with a latent diffusion model, from the prompt to the PNG. */
 import { nthSeed } from "../../core/seeds.js";
+import type { Gpu } from "../gpu.js";
 import { freeMemory } from "../memory.js";
+import { Device } from "./device.js";
 import { files, type ModelFolder, readFolder } from "./folder.js";
 import { Variants } from "./lora/variants.js";
 import { type Noise, noiseOf } from "./noise.js";
@@ -11,6 +13,7 @@ import type { ImageEvent, ImageJob } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
 import { type StartRun, schedulerOf } from "./schedulers/index.js";
 import { zerosLike } from "./text.js";
+import { processTurns } from "./turns.js";
 import { guided, type LatentSize, numbersIn, takesGuidance, type Wanted } from "./unet.js";
 import { decodeLatents, latentSize, leastSize, type Size } from "./vae.js";
 import { type Loading, loadParts, type Parts, type Weights } from "./weights.js";
@@ -37,6 +40,10 @@ export interface PipelineSettings {
   readonly folder: string;
   /** Threads that one run of a graph uses. */
   readonly threads: number;
+  /** Where it runs; default: on the CPU. */
+  readonly gpu?: Gpu | undefined;
+  /** Whose turn it is on the GPU, in this process. */
+  readonly turns?: SharedArrayBuffer | undefined;
   /** Combinations of LoRAs that are kept fused; default 1. */
   readonly loraVariants?: number | undefined;
   /** Bytes of memory that it may take; default: what is free. */
@@ -49,6 +56,8 @@ type Admit = (bytes: number) => Promise<void>;
 const never: RunHooks = { checkpoint() {} };
 
 export class Pipeline {
+  /** Where it runs. */
+  readonly device: Device;
   readonly #folder: ModelFolder;
   readonly #parts: Parts;
   readonly #variants: Variants;
@@ -62,6 +71,7 @@ export class Pipeline {
     settings: PipelineSettings,
     admit: Admit,
   ) {
+    this.device = loading.device;
     this.#folder = loading.folder;
     this.#parts = parts;
     const free = () => settings.freeMemory ?? freeMemory();
@@ -84,7 +94,9 @@ export class Pipeline {
   ): Promise<Pipeline> {
     const folder = await readFolder(settings.folder);
     const start = schedulerOf(folder.scheduler, files.scheduler);
-    const loading = { runtime, folder, threads: settings.threads };
+    const { threads, gpu = false, turns = processTurns } = settings;
+    const device = await Device.open(runtime, gpu, turns);
+    const loading = { runtime, device, folder, threads };
     const parts = await loadParts(loading, settings.freeMemory ?? freeMemory());
     const pipeline = new Pipeline(loading, parts, start, settings, admit);
     try {

@@ -50,6 +50,7 @@ export function failureOf(thrown: unknown, otherwise: string): Failure {
 export function wordsOf(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   return text
+    .replace(/^.* was false\. /s, "") // A condition of its source.
     .replace(/(?:[A-Za-z]:)?[\\/][^\s:,'"]*[\\/][^\s:,'"]*(?::\d+)?/g, "")
     .replace(/\s+/g, " ")
     .trim()

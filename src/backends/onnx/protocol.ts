@@ -1,5 +1,6 @@
 /** What the main thread and the pipeline's thread say to each other. Plain, clonable data only. */
 
+import type { Device } from "./device.js";
 import type { LoraUse } from "./lora/fuse.js";
 import type { PipelineSettings } from "./pipeline.js";
 
@@ -20,6 +21,9 @@ export const enginePackages: Packages = {
   runtime: "onnxruntime-node",
   tokenizers: "@huggingface/tokenizers",
 };
+
+/** Where a model runs. */
+export type Where = Pick<Device, "provider" | "refusal">;
 
 /** Images to make of one prompt, every default filled in. */
 export interface ImageJob {
@@ -85,8 +89,8 @@ export type Order =
 
 /** From the pipeline's thread. */
 export type Report =
-  /** `memory`: bytes that the model takes, about. */
-  | { readonly type: "loaded"; readonly memory: number }
+  /** `memory`: bytes that the model takes, about. `where` it runs. */
+  | { readonly type: "loaded"; readonly memory: number; readonly where: Where }
   /** The model can't be loaded; the thread leaves. */
   | { readonly type: "unloadable"; readonly failure: Failure }
   | { readonly type: "event"; readonly event: ImageEvent }

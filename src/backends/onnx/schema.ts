@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { path } from "../../config/fields.js";
 import { backendName, loadField } from "../fields.js";
+import { gpuField } from "../gpu.js";
 
 /** An entry of type `onnx`. */
 export const onnxSchema = z.strictObject({
@@ -15,6 +16,7 @@ export const onnxSchema = z.strictObject({
     .max(256)
     .optional()
     .describe("Threads of one run. Default: as many as the machine can run at once."),
+  gpu: gpuField("the model"),
   load: loadField,
   prompt: z
     .enum(["batch", "encoders"])

@@ -1,8 +1,17 @@
 /** The pipeline's thread, as the main thread sees it. */
 import type { Worker } from "node:worker_threads";
 import { startThread } from "../../thread.js";
-import type { Failure, ImageEvent, ImageJob, Order, Report, ThreadSettings } from "./protocol.js";
+import type {
+  Failure,
+  ImageEvent,
+  ImageJob,
+  Order,
+  Report,
+  ThreadSettings,
+  Where,
+} from "./protocol.js";
 import { silenceEngine } from "./telemetry.js";
+import { giveUp, processTurns } from "./turns.js";
 
 /** The pipeline said that something failed. */
 export class PipelineFailure extends Error {
@@ -24,8 +33,8 @@ interface Current {
 }
 
 export class PipelineThread {
-  /** Resolves when the model is loaded, rejects with a `PipelineFailure` if it can't be. */
-  readonly loaded: Promise<void>;
+  /** Resolves with where it runs when the model is loaded, rejects with a `PipelineFailure` if it can't be. */
+  readonly loaded: Promise<Where>;
   /** Resolves when the thread is gone, for whatever reason. */
   readonly gone: Promise<void>;
   readonly #worker: Worker;
@@ -39,14 +48,16 @@ export class PipelineThread {
   constructor(settings: ThreadSettings, admit: () => Promise<void> = async () => {}) {
     this.#admit = admit;
     silenceEngine();
-    const start = { name: "lintel-images", data: settings };
-    this.#worker = startThread("./worker", import.meta.url, start);
+    const data: ThreadSettings = { ...settings, turns: processTurns };
+    this.#worker = startThread("./worker", import.meta.url, { name: "lintel-images", data });
+    const { threadId } = this.#worker;
     this.#worker.on("error", (error) => {
       this.#fault = error;
     });
     this.gone = new Promise((resolve) => {
       this.#worker.once("exit", () => {
         this.#isGone = true;
+        giveUp(processTurns, threadId);
         this.#end(this.#goneFailure());
         resolve();
       });
@@ -54,7 +65,7 @@ export class PipelineThread {
     this.loaded = new Promise((resolve, reject) => {
       this.#worker.on("message", (report: Report) => {
         if ("memory" in report) this.#memory = report.memory;
-        if (report.type === "loaded") resolve();
+        if (report.type === "loaded") resolve(report.where);
         else if (report.type === "unloadable") reject(new PipelineFailure(report.failure));
         else if (report.type === "room") void this.#makeRoom();
         else this.#take(report);

@@ -1,10 +1,9 @@
 /** The graphs of a model that its prompts and its latents go through. */
 import { type OnnxFile, readOnnx } from "./file/onnx.js";
 import { files, type ModelFolder } from "./folder.js";
-import { Graph, type Signature } from "./graph.js";
+import { type Execution, Graph, type Signature } from "./graph.js";
 import { checkMemory, memoryOf } from "./memory.js";
 import { ModelProblem } from "./problem.js";
-import type { Runtime } from "./runtime.js";
 import { Checker, checkerSignature, hasChecker, readProcessor } from "./safety/checker.js";
 import { type EncodePrompt, type Encoder, outputsOf, promptEncoder } from "./text.js";
 import { type PromptTokenizer, promptTokenizer } from "./tokens.js";
@@ -18,11 +17,8 @@ export interface Weights {
 }
 
 /** How graphs are loaded. */
-export interface Loading {
-  readonly runtime: Runtime;
+export interface Loading extends Execution {
   readonly folder: ModelFolder;
-  /** Threads that one run uses. */
-  readonly threads: number;
 }
 
 /** What the parts of a model must have. */
@@ -48,7 +44,7 @@ export interface Parts {
  * @throws ModelProblem that names the file at fault; nothing stays loaded then
  */
 export async function loadParts(loading: Loading, free: number): Promise<Parts> {
-  const { runtime, folder, threads } = loading;
+  const { runtime, device, folder } = loading;
   // First what is cheap: whether everything is there, and fits.
   const find = (name: string) => readOnnx(folder.path, name);
   const found = {
@@ -58,13 +54,13 @@ export async function loadParts(loading: Loading, free: number): Promise<Parts> 
     checker: hasChecker(folder.path) ? find(files.checker) : undefined,
   };
   const all = [...found.encoders, found.unet, found.vae, ...(found.checker ? [found.checker] : [])];
-  checkMemory(all, free);
+  if (!device.isGpu) checkMemory(all, free);
   const tokenizers = folder.encoders.map((encoder) => promptTokenizer(runtime, encoder));
   const processor = found.checker && (await readProcessor(folder.path));
 
   const loaded: Graph[] = [];
   const open = async (file: OnnxFile, signature: Signature) => {
-    const graph = await Graph.open(runtime, file, file.path, signature, threads);
+    const graph = await Graph.open(loading, file, file.path, signature);
     loaded.push(graph);
     return graph;
   };
@@ -83,7 +79,7 @@ export async function loadParts(loading: Loading, free: number): Promise<Parts> 
         ? new Checker(await open(found.checker, checkerSignature), processor)
         : undefined;
     const weights = { encoders, unet, encode: promptEncoder(encoders) };
-    return { weights, vae, checker, memory: memoryOf(all) };
+    return { weights, vae, checker, memory: memoryOf(all, device.isGpu) };
   } catch (error) {
     for (const graph of loaded) await graph.release();
     throw error;

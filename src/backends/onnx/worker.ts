@@ -37,7 +37,8 @@ async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSetti
     report({ type: "unloadable", failure: failureOf(error, "the model could not be loaded") });
     return;
   }
-  report({ type: "loaded", memory: pipeline.memory });
+  const { provider, refusal } = pipeline.device;
+  report({ type: "loaded", memory: pipeline.memory, where: { provider, refusal } });
 
   for await (const [order] of orders) {
     // Answers are taken where they are asked for.

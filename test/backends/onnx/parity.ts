@@ -6,6 +6,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import type { InferenceSession } from "onnxruntime-node";
+import type { Gpu } from "../../../src/backends/gpu.js";
+import { noiseOf } from "../../../src/backends/onnx/noise.js";
+import { Pipeline } from "../../../src/backends/onnx/pipeline.js";
 import type { Runtime } from "../../../src/backends/onnx/runtime.js";
 
 const root = fileURLToPath(new URL("parity/", import.meta.url));
@@ -51,8 +54,14 @@ const pictures = new Uint8Array(unpacked("expected.rgb.gz"));
 /** What the safety checker said. */
 export const checkedPictures: readonly CheckedPicture[] = json.safety;
 
+/** What diffusers made of a case. */
+interface Drawn {
+  readonly latents: Float32Array;
+  readonly rgb: Uint8Array;
+}
+
 /** The cases, each with what diffusers gave. */
-export const parityCases = (() => {
+export const parityCases: readonly (ParityCase & Drawn)[] = (() => {
   let at = 0;
   let pixel = 0;
   return (json.cases as ParityCase[]).map((wanted) => {
@@ -74,9 +83,64 @@ const shared: Readonly<Partial<Record<Layout, readonly string[]>>> = {
   lcm: ["vae_decoder", "text_encoder", "tokenizer"],
 };
 
+/** How far apart two pictures' latents are, relative to their length. */
+export function apart(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  let difference = 0;
+  let length = 0;
+  for (let i = 0; i < b.length; i++) {
+    difference += ((a[i] ?? 0) - (b[i] ?? 0)) ** 2;
+    length += (b[i] ?? 0) ** 2;
+  }
+  return Math.sqrt(difference / length);
+}
+
+/** How a picture differs from what diffusers made. */
+export interface Difference {
+  /** The latents, relative to their length. */
+  readonly apart: number;
+  /** Colours that are more than 2 of 255 off. */
+  readonly farColours: readonly number[];
+}
+
+/** Draws a case's picture, and compares. */
+export async function drawCase(
+  wanted: ParityCase & Drawn,
+  models: ParityModels,
+  runtime: Runtime,
+  gpu: Gpu = false,
+): Promise<Difference> {
+  const { layout, config, width, height, steps, prompt, negative } = wanted;
+  const folder = await models.withScheduler(layout, config);
+  const pipeline = await Pipeline.load(runtime, { folder, threads: 1, gpu });
+  try {
+    const job = {
+      ...{ width, height, steps, prompt },
+      negativePrompt: negative,
+      loras: Object.entries(wanted.loras).map(([id, weight]) => ({
+        id,
+        path: join(folder, "loras", `${id}.safetensors`),
+        weight,
+      })),
+      bar: prompt.includes("|"),
+      guidanceScale: wanted.guidance,
+    };
+    const latents = await pipeline.denoise(job, noiseOf(wanted.seed));
+    const rgb = await pipeline.decode(latents, { width, height });
+    if (latents.length !== wanted.latents.length || rgb.length !== wanted.rgb.length) {
+      throw new Error("the picture has another size");
+    }
+    const farColours = rgb.filter((value, i) => Math.abs(value - (wanted.rgb[i] ?? 0)) > 2);
+    return { apart: apart(latents, wanted.latents), farColours: [...farColours] };
+  } finally {
+    await pipeline.close();
+  }
+}
+
 /** Model folders in a directory of their own, for one test file. */
 export class ParityModels {
   readonly #directory: string;
+  /** Those that the models came with. */
+  readonly #schedulers = new Map<Layout, string>();
 
   private constructor(directory: string) {
     this.#directory = directory;
@@ -96,6 +160,16 @@ export class ParityModels {
   /** The folder of a model. */
   folder(layout: Layout): string {
     return join(this.#directory, layout);
+  }
+
+  /** The folder of a model, now with the scheduler of a case; null: its own. */
+  async withScheduler(layout: Layout, scheduler: object | null): Promise<string> {
+    const folder = this.folder(layout);
+    const path = join(folder, "scheduler/scheduler_config.json");
+    const own = this.#schedulers.get(layout) ?? (await readFile(path, "utf8"));
+    this.#schedulers.set(layout, own);
+    await writeFile(path, scheduler ? JSON.stringify(scheduler) : own);
+    return folder;
   }
 
   /** A copy of a model, with another scheduler if one is given. */

@@ -1,13 +1,17 @@
 /** What the tests of the image engine share. */
 import { fileURLToPath } from "node:url";
 import type { TextToImageRequest } from "../../../gen/lintel/v1/image_pb.js";
+import { Device } from "../../../src/backends/onnx/device.js";
+import type { Execution } from "../../../src/backends/onnx/graph.js";
 import { createOnnxBackend } from "../../../src/backends/onnx/index.js";
 import {
   enginePackages,
   type ImageJob,
   type Packages,
 } from "../../../src/backends/onnx/protocol.js";
+import type { Runtime } from "../../../src/backends/onnx/runtime.js";
 import type { OnnxConfig } from "../../../src/backends/onnx/schema.js";
+import { processTurns } from "../../../src/backends/onnx/turns.js";
 import type { ResidentBackend } from "../../../src/backends/resident.js";
 import { silent } from "../../../src/core/log.js";
 import { imageRequest } from "../picture.js";
@@ -37,6 +41,13 @@ export const faulty: Packages = {
 /** Changes of a request that have the faulty runtime fail, or its thread end. */
 export const fail = { width: 88 } as const;
 export const die = { width: 96 } as const;
+
+/** Graphs run on one thread of the CPU. */
+export const onCpu = async (runtime: Runtime): Promise<Execution> => ({
+  runtime,
+  device: await Device.open(runtime, false, processTurns),
+  threads: 1,
+});
 
 /** A small request with every default filled in. */
 export const requestOf = (changes: Partial<TextToImageRequest> = {}): TextToImageRequest =>

@@ -40,11 +40,13 @@ export interface OnnxFile {
   readonly size: number;
   readonly nodes: readonly Node[];
   readonly initializers: readonly Initializer[];
-  /** Bytes that the weights take in memory: half precision is computed in single. */
-  readonly memory: number;
+  /** Bytes of the weights. */
+  readonly bytes: number;
+  /** Bytes that they take where half precision is computed in single. */
+  readonly singleBytes: number;
 }
 
-/** Bytes of one element by ONNX's number of the type; of half precision, what it becomes. */
+/** Bytes of one element by ONNX's number of the type. */
 const elementSizes: Readonly<Record<number, number>> = {
   1: 4,
   2: 1,
@@ -54,7 +56,7 @@ const elementSizes: Readonly<Record<number, number>> = {
   6: 4,
   7: 8,
   9: 1,
-  10: 4,
+  10: 2,
   11: 8,
   12: 4,
   13: 8,
@@ -185,11 +187,14 @@ function entryOf(file: ProtobufFile, span: Span): [key: string, value: string] {
 }
 
 /** Looks at the files that hold the weights, and sums up. */
-function checked(content: Omit<OnnxFile, "memory">): OnnxFile {
+function checked(content: Omit<OnnxFile, "bytes" | "singleBytes">): OnnxFile {
   const ends = new Map<string, number>();
-  let memory = 0;
+  let bytes = 0;
+  let halves = 0;
   for (const { type, dims, data } of content.initializers) {
-    memory += dims.reduce((product, size) => product * size, 1) * (elementSizes[type] ?? 1);
+    const taken = dims.reduce((product, size) => product * size, elementSizes[type] ?? 1);
+    bytes += taken;
+    if (type === 10) halves += taken;
     if (data?.file) ends.set(data.file, Math.max(ends.get(data.file) ?? 0, data.at.end));
   }
   for (const [file, end] of ends) {
@@ -202,5 +207,5 @@ function checked(content: Omit<OnnxFile, "memory">): OnnxFile {
       throw new ModelProblem(`${name}: is cut short: it has ${size} of at least ${end} bytes`);
     }
   }
-  return { ...content, memory };
+  return { ...content, bytes, singleBytes: bytes + halves };
 }

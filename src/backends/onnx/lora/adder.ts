@@ -38,7 +38,7 @@ export class Adder {
   }
 
   static async open(runtime: Runtime, type: AddableType): Promise<Adder> {
-    return new Adder(await runtime.InferenceSession.create(modelOf(type)), runtime, type);
+    return new Adder(await runtime.InferenceSession.create(productModel(type)), runtime, type);
   }
 
   /**
@@ -103,7 +103,8 @@ function matrix(field: 11 | 12, name: string, type: number): Buffer {
   return bytesField(field, bytesField(1, name), bytesField(2, tensor));
 }
 
-function modelOf(type: number): Uint8Array {
+/** The graph, as an ONNX file. */
+export function productModel(type: AddableType): Uint8Array {
   const inside =
     type === half
       ? [

@@ -46,7 +46,7 @@ export class Variants {
 
   /** Bytes that the combinations take in memory, about. */
   get memory(): number {
-    return bytesOf([...this.#variants.values()]);
+    return this.#bytesOf([...this.#variants.values()]);
   }
 
   /**
@@ -65,7 +65,7 @@ export class Variants {
   }
 
   async #make(loras: readonly LoraUse[]): Promise<Variant> {
-    const { runtime, folder, threads } = this.#loading;
+    const { runtime, folder } = this.#loading;
     const files = new Map<Part, OnnxFile>([["unet", this.#base.unet.file]]);
     for (const [i, { graph }] of this.#base.encoders.entries()) {
       files.set(folder.encoders[i]?.name as Part, graph.file);
@@ -83,7 +83,7 @@ export class Variants {
       const source = parts.get(part);
       if (!source) return base;
       const signature = part === "unet" ? signatures.unet : signatures.encoder;
-      const graph = await Graph.open(runtime, base.file, source, signature, threads);
+      const graph = await Graph.open(this.#loading, base.file, source, signature);
       own.push(graph);
       return graph;
     };
@@ -107,9 +107,15 @@ export class Variants {
   async #makeRoom(changed: readonly OnnxFile[]): Promise<void> {
     const leaving = Math.max(0, this.#variants.size - (this.#most - 1));
     const staying = [...this.#variants.values()].slice(leaving);
-    await this.#admit(bytesOf(staying) + memoryOf(changed));
+    const { isGpu } = this.#loading.device;
+    await this.#admit(this.#bytesOf(staying) + memoryOf(changed, isGpu));
     await this.#shrink(this.#most - 1);
-    checkMemory(changed, this.#freeMemory());
+    if (!isGpu) checkMemory(changed, this.#freeMemory());
+  }
+
+  #bytesOf(variants: readonly Variant[]): number {
+    const own = variants.flatMap((variant) => variant.own.map(({ file }) => file));
+    return memoryOf(own, this.#loading.device.isGpu);
   }
 
   async #shrink(most: number): Promise<void> {
@@ -125,9 +131,6 @@ export class Variants {
     return this.#shrink(0);
   }
 }
-
-const bytesOf = (variants: readonly Variant[]) =>
-  memoryOf(variants.flatMap(({ own }) => own.map(({ file }) => file)));
 
 /** Changes with the file. */
 function versionOf(path: string): unknown {
