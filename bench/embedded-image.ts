@@ -9,6 +9,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { startGateway } from "../test/faults/processes.js";
+import { draw } from "./draw.js";
 import { median } from "./targets.js";
 
 const rounds = 5;
@@ -20,20 +21,6 @@ const state = mkdtempSync(join(tmpdir(), "lintel-bench-"));
 const config = join(state, "lintel.yaml");
 writeFileSync(config, `log: { level: error }\nstate: { directory: ${state} }\n`);
 const gateway = await startGateway(config, [], "dist/src/main.js", "inherit");
-
-/** Draws a picture. Seconds until it is stored, and the steps that its progress told. */
-async function draw(url: string, request: object): Promise<{ seconds: number; steps: number }> {
-  const from = performance.now();
-  const response = await fetch(`${url}/text-to-image`, {
-    method: "POST",
-    headers: { authorization: "Bearer bench", "content-type": "application/json" },
-    body: JSON.stringify({ safety_check: false, stream: true, ...request }),
-  });
-  const text = await response.text();
-  if (!text.includes('"type":"done"')) throw new Error(`no picture: ${text.slice(-300)}`);
-  const steps = text.match(/"type":"progress"/g)?.length ?? 0;
-  return { seconds: (performance.now() - from) / 1000, steps };
-}
 
 const prompt = "a red circle on a blue background";
 const kinds = [

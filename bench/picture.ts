@@ -1,5 +1,6 @@
 /** The picture of the report: CPU time of one request, of everyone, as bars. */
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Results } from "./report.js";
 import { median } from "./targets.js";
 
@@ -7,8 +8,8 @@ const width = 760;
 const row = 30;
 const left = 120;
 
-/** Writes `cpu.svg`; nothing if the scenario has not run. */
-export function writePicture({ scenarios }: Results): void {
+/** Writes `cpu.svg` into a folder; nothing if the scenario has not run. */
+export function writePicture({ scenarios }: Results, into: string): void {
   const figures = scenarios.json?.figures;
   if (!figures) return;
   const bars = Object.entries(figures)
@@ -28,7 +29,7 @@ export function writePicture({ scenarios }: Results): void {
 <text x="${left + length + 8}" y="${y + 15}">${Math.round(micros)} µs</text>`;
   });
   writeFileSync(
-    new URL("cpu.svg", import.meta.url),
+    join(into, "cpu.svg"),
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="14">
 <title>CPU time of one request of each contestant</title>
 <rect width="100%" height="100%" fill="#ffffff"/>

@@ -1,7 +1,7 @@
 /** Keeps results, and writes them into README.md and a picture. */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { writePicture } from "./picture.js";
 import { median, reader, targets } from "./targets.js";
 
@@ -24,8 +24,10 @@ export interface Results {
   scenarios: Record<string, Result>;
 }
 
-const file = new URL("results.json", import.meta.url);
-const readme = new URL("README.md", import.meta.url);
+/** Another machine's results have a folder of their own. */
+const into = process.env.BENCH_INTO ?? import.meta.dirname;
+const file = join(into, "results.json");
+const readme = join(into, "README.md");
 const begin = "<!-- results -->";
 const end = "<!-- end of results -->";
 
@@ -39,7 +41,7 @@ export function writeResults(results: Results): void {
     typeof value === "number" ? Number(value.toPrecision(6)) : value;
   writeFileSync(file, JSON.stringify(results, short));
   // As the linter wants every file of the project.
-  spawnSync("npx", ["biome", "format", "--write", fileURLToPath(file)], { stdio: "ignore" });
+  spawnSync("npx", ["biome", "format", "--write", file], { stdio: "ignore" });
 }
 
 /** Names of figures as the tables have them. */
@@ -141,9 +143,9 @@ ${results.elsewhere.map((line) => `- ${line}`).join("\n")}
 ${Object.entries(results.scenarios)
   .map(([name, result]) => table(name, result))
   .join("\n")}${end}`;
-  const before = readFileSync(readme, "utf8");
+  const before = existsSync(readme) ? readFileSync(readme, "utf8") : `# Bench\n\n${begin}${end}\n`;
   const head = before.slice(0, before.indexOf(begin));
   const tail = before.slice(before.indexOf(end) + end.length);
   writeFileSync(readme, head + text + tail);
-  writePicture(results);
+  writePicture(results, into);
 }

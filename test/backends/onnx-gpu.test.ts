@@ -52,7 +52,7 @@ async function draw(thread: PipelineThread, changes: Partial<ImageJob> = {}): Pr
 }
 
 describe("without a GPU", () => {
-  function backendOf(gpu: "auto" | "vulkan") {
+  function backendOf(gpu: "auto" | "cuda" | "vulkan") {
     const log = { ...silent, warn: vi.fn() };
     const config = { type: "onnx", name: "images", path: folderOf("tiny"), threads: 1 } as const;
     const backend = createOnnxBackend({ ...config, gpu }, { log }, withoutGpu);
@@ -69,6 +69,14 @@ describe("without a GPU", () => {
       message: said,
     });
     expect(backend.models()[0]).toMatchObject({ state: State.FAILED, stateDetail: said });
+    await backend.close();
+  });
+
+  it("says where the CUDA provider comes from, which npm does not bring", async () => {
+    const { backend } = backendOf("cuda");
+    await expect(backend.ready?.("tiny", never)).rejects.toThrow(
+      "gpu: cuda can't be used: cuda: onnxruntime-node has no CUDA provider here; docs/node.md says how it gets one",
+    );
     await backend.close();
   });
 
@@ -90,7 +98,6 @@ describe("without a GPU", () => {
 describe.skipIf(!hasGpu)(`with a GPU${why}`, () => {
   const wanted = [
     "LCM, v, taught on few steps",
-    "lcm as it comes",
     "sdxl without guidance",
     "a LoRA in kohya's naming, convolutions too",
   ].map((name) => parityCases.find((found) => found.name === name));

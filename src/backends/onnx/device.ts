@@ -42,7 +42,13 @@ export class Device {
     if (gpu === false) return new Device("cpu");
     const refusals: string[] = [];
     for (const provider of wanted[gpu]) {
-      if (gpu === "auto" && provider === "cuda" && !hasCuda()) continue;
+      // Looking for it in vain makes noise in the log.
+      if (provider === "cuda" && !hasCuda()) {
+        refusals.push(
+          "cuda: onnxruntime-node has no CUDA provider here; docs/node.md says how it gets one",
+        );
+        continue;
+      }
       const device = new Device(provider, provider === "webgpu" ? new Turn(turns) : undefined);
       try {
         await device.#probe(runtime);
@@ -93,7 +99,7 @@ function misreadsChannelsLast({ nodes, initializers }: OnnxFile): boolean {
   });
 }
 
-/** Whether the package's CUDA provider has been fetched: looking for it in vain makes noise in the log. */
+/** Whether the package's CUDA provider has been fetched, which npm does not bring. */
 function hasCuda(): boolean {
   try {
     const main = createRequire(import.meta.url).resolve("onnxruntime-node");
