@@ -282,6 +282,22 @@ describe("files", () => {
     });
   });
 
+  it("says what an engine said that can't compute a token, and loads the file once it can", async () => {
+    const { LlamaContextSequence } = await import("node-llama-cpp");
+    vi.spyOn(
+      LlamaContextSequence.prototype,
+      "evaluateWithoutGeneratingNewTokens",
+    ).mockRejectedValueOnce(new Error("the device is lost"));
+    const settings = { path: tiny, sequences: 1, gpu: false } as const;
+    const options = { log: silent, signal: never };
+    await expect(loadModel(settings, options)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("the device is lost"),
+    });
+    vi.restoreAllMocks();
+    await (await loadModel(settings, options)).close();
+  });
+
   it("tries a file again that was put right", async () => {
     const backend = backendFor(join(folder, "late.gguf"));
     await expect(answer(backend, chatRequest("hello"))).rejects.toThrow("no such file");
