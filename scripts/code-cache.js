@@ -10,7 +10,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { loadBundle } from "../dist/src/bundle.js";
-import { tuneCollector } from "../dist/src/collector.js";
+import { tuneV8 } from "../dist/src/v8.js";
 import { replace } from "./replace.js";
 
 const file = resolve(process.argv[2]);
@@ -18,7 +18,7 @@ const file = resolve(process.argv[2]);
 // Addresses of the gateway that is built for are none of the one that runs here: whoever asks
 // there would take it for that one.
 for (const name of ["HOST", "PORT"]) delete process.env[name];
-tuneCollector();
+tuneV8();
 const { exports, script, cache } = loadBundle(file);
 
 /** A port that nobody listens on. */

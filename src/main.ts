@@ -3,12 +3,12 @@
 import module from "node:module";
 import { fileURLToPath } from "node:url";
 import { loadBundle } from "./bundle.js";
-import { tuneCollector } from "./collector.js";
+import { tuneV8 } from "./v8.js";
 
 // A sooner start where there is no bundle. Node 20 does not have it, and its types don't know it.
 (module as { enableCompileCache?: () => void }).enableCompileCache?.();
 // Before the bundle is loaded: V8's code for it only fits V8's settings.
-tuneCollector();
+tuneV8();
 const bundle = fileURLToPath(new URL("../bundle/run.cjs", import.meta.url));
 const { run } = loadBundle(bundle)?.exports ?? (await import("./cli/run.js"));
 
