@@ -107,7 +107,7 @@ const chatOverSse =
     const response = await post(base, path, { ...request, stream: true, ...more }, token);
     if (!response.ok) return failureOf(await response.json(), response);
     const chunks = await events(response);
-    const text = chunks.map((c) => c.choices[0]?.delta.content ?? "").join("");
+    const text = chunks.map((c) => c.choices?.[0]?.delta.content ?? "").join("");
     const broken = chunks.find((c) => c.error);
     if (broken) return { text, ...failureOf({ error: broken.error, detail: {} }) };
     return {

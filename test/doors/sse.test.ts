@@ -46,11 +46,21 @@ describe("decisions 1, streams: status, silence, speed", () => {
   });
 
   test.each([
-    ["/llm", { role: "assistant", content: "" }],
+    [
+      "/llm",
+      {
+        // As in all chunks: not the request's id.
+        id: expect.stringMatching(/^chatcmpl-[\w-]{24}$/),
+        object: "chat.completion.chunk",
+        created: expect.any(Number),
+        model: "chat-1",
+        choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: "error" }],
+      },
+    ],
     ["/v1/chat/completions", {}],
   ])(
-    "%s: it is held no longer than `holdMs`; a failure then is an error chunk",
-    async (path, delta) => {
+    "%s: it is held no longer than `holdMs`; a failure then is an error in the stream",
+    async (path, chunk) => {
       const { open, opened } = gate();
       const server = await serveChat(
         // biome-ignore lint/correctness/useYield: it fails before it has something
@@ -67,12 +77,7 @@ describe("decisions 1, streams: status, silence, speed", () => {
       const events = eventsOf(await response.text());
       expect(events.at(-1)).toBe("[DONE]");
       expect(JSON.parse(events[0] ?? "")).toMatchObject({
-        // As in all chunks: not the request's id.
-        id: expect.stringMatching(/^chatcmpl-[\w-]{24}$/),
-        object: "chat.completion.chunk",
-        created: expect.any(Number),
-        model: "chat-1",
-        choices: [{ index: 0, delta, finish_reason: "error" }],
+        ...chunk,
         error: { code: "upstream_failed" },
       });
     },

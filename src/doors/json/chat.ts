@@ -20,7 +20,10 @@ export function wholeChat(response: LLMResponse, warnings = response.warnings): 
 
 /** The forms of a stream: the contract's, and what OpenAI's clients know. */
 export interface ChunkForm {
-  /** Whether every `delta` says its role and content, or only those that add something. */
+  /**
+   * The contract's: every `delta` says its role and content, and a failure is a chunk, too.
+   * Else only what adds something is said, and a failure is an `error` alone.
+   */
   readonly fullDelta: boolean;
   /** Where `usage` stands: in every chunk, in one more chunk at the end, or nowhere. */
   readonly usage: "every" | "extra" | "none";
@@ -99,9 +102,11 @@ export function chunkEncoder(
       return event(`${open}]${totals()}${extra()}}`);
     },
     failure(error: LintelError) {
+      const said = `"error":${JSON.stringify(errorObject(error))}`;
+      // Clients that check events against schemas take one with choices for a chunk, and drop its error.
+      if (!form.fullDelta) return event(`{${said}}`);
       open ??= opening(newCompletionId(), Math.floor(Date.now() / 1000), model());
-      const said = `${middle},"error":${JSON.stringify(errorObject(error))}`;
-      return event(open + last("error", said));
+      return event(open + last("error", `${middle},${said}`));
     },
   };
 }
