@@ -74,6 +74,17 @@ describe("openai: chat", () => {
     expect(completion.choices[0]?.finish_reason).toBe("stop");
   });
 
+  test("the stream helper, of an answer without text", async () => {
+    const completion = await (await sdk(says())).chat.completions
+      .stream(asked)
+      .finalChatCompletion();
+    expect(completion.choices[0]).toMatchObject({
+      // The helper itself makes null of no text.
+      message: { role: "assistant", content: null },
+      finish_reason: "stop",
+    });
+  });
+
   test("comments in the silence are no events", async () => {
     const commented = gate();
     const watch = new TransformStream<Uint8Array, Uint8Array>({

@@ -21,6 +21,13 @@ describe.each(forms)("decisions 1: chunks in the form: %s", (_name, form) => {
     expect(all.map((c) => c.choices[0].finish_reason)).toEqual([null, null, "length"]);
   });
 
+  test("without text the last chunk is the first one, which says the role", () => {
+    const encoder = chunkEncoder(form, () => model);
+    const [chunk, ...more] = encode(encoder.messages([piece("", "stop", [1, 0])]));
+    expect(more).toEqual([]);
+    expect(chunk.choices[0].delta).toEqual({ role: "assistant", content: "" });
+  });
+
   test("any text survives", () => {
     const text = '"\\\u0000\u2028\n\n data: x\r\n😀\ud800';
     const encoder = chunkEncoder(form, () => model);

@@ -52,14 +52,17 @@ export function chunkEncoder(
   // Content is the only thing that changes from chunk to chunk.
   const between = `},"finish_reason":null}]${middle}}`;
 
+  /** Whether a delta says everything: each of the contract's does, and the first of any stream. */
+  const full = () => form.fullDelta || !started;
+
   const delta = (content: string) => {
-    const role = form.fullDelta || !started ? '"role":"assistant",' : "";
+    const role = full() ? '"role":"assistant",' : "";
     started = true;
     return `{"index":0,"delta":{${role}"content":${toJsonString(content)}`;
   };
 
   const last = (reason: string, more: string) => {
-    const empty = form.fullDelta ? '"role":"assistant","content":""' : "";
+    const empty = full() ? '"role":"assistant","content":""' : "";
     return `{"index":0,"delta":{${empty}},"finish_reason":${JSON.stringify(reason)}}]${more}}`;
   };
 
