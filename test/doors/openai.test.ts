@@ -65,6 +65,10 @@ describe("decisions 6: POST /v1/chat/completions", () => {
         { role: "assistant", content: [{ type: "refusal", refusal: "I can't tell" }] },
         { role: "assistant", content: null, refusal: "No." },
         { role: "tool", tool_call_id: "1", content: "42" },
+        { role: "function", name: "f", content: "43" },
+        { role: "function", name: "f", content: [{ type: "text", text: "44" }] },
+        { role: "function", name: "f", content: null },
+        { role: "assistant" },
       ],
       max_completion_tokens: 5,
       stop: "end",
@@ -96,6 +100,10 @@ describe("decisions 6: POST /v1/chat/completions", () => {
         { role: "assistant", content: "I can't tell" },
         { role: "assistant", content: "No." },
         { role: "tool", content: "42" },
+        { role: "tool", content: "43" },
+        { role: "tool", content: "44" },
+        { role: "tool", content: "" },
+        { role: "assistant", content: "" },
       ].map((m) => ({ $typeName: "lintel.v1.LLMMessage", ...m })),
     );
   });
@@ -168,7 +176,9 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     ["messages[0].content", { messages: [{ role: "user", content: [5] }] }],
     ["messages[0].content", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
     ["messages[0].content", { messages: [{ role: "assistant", content: [{ type: "refusal" }] }] }],
-    ["messages[0].role", { messages: [{ role: "function", content: "x" }] }],
+    ["messages[0].role", { messages: [{ role: "critic", content: "x" }] }],
+    ["messages[0].content", { messages: [{ role: "function", content: 5 }] }],
+    ["messages[0].content", { messages: [{ role: "function", content: [5] }] }],
     ["messages", { model: "chat-1" }],
   ])("422 by the client's name of the field: %s", async (param, body) => {
     const server = await serveChat(says("Hi"));

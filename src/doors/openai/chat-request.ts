@@ -28,7 +28,7 @@ export function readChat(json: JsonObject): ChatRequest {
   const changed: Record<string, unknown> = {};
   if (Array.isArray(messages) && messages.some(isRewritten)) {
     changed.messages = messages.map((item, i) =>
-      withText(item, (part) => {
+      rewritten(item, (part) => {
         refused ??= unsupported("messages", `messages[${i}] has a part that is not text: ${part}`);
       }),
     );
@@ -43,9 +43,13 @@ export function readChat(json: JsonObject): ChatRequest {
   return { message, form, defect, warnings, names };
 }
 
-/** Whether a message has its text elsewhere than in `content`. */
+/** Whether a message has its text elsewhere than in `content`, or an older role. */
 const isRewritten = (message: unknown) =>
-  isObject(message) && (Array.isArray(message.content) || isRefusal(message));
+  isObject(message) &&
+  (Array.isArray(message.content) || isRefusal(message) || message.role === olderTool);
+
+/** The role of what a `function_call` resulted in. */
+const olderTool = "function";
 
 /** Whether a message is how OpenAI's models decline: as they answer it, with no content. */
 const isRefusal = ({ content, refusal }: JsonObject) =>
@@ -61,15 +65,17 @@ const callsTools = (message: unknown) =>
 const textTypes = ["text", "refusal"];
 
 /**
- * A message whose content is one text, instead of parts or of a refusal.
+ * A message in a role of today, whose content is one text instead of parts or of a refusal.
  * @param refuse gets the type of a part that is something else
  */
-function withText(message: unknown, refuse: (type: string) => void): unknown {
-  if (!isObject(message)) return message;
-  if (isRefusal(message)) return { role: message.role, content: message.refusal };
-  if (!Array.isArray(message.content)) return message;
+function rewritten(item: unknown, refuse: (type: string) => void): unknown {
+  if (!isObject(item)) return item;
+  const message = item.role === olderTool ? { ...item, role: "tool" } : item;
+  const { role, content } = message;
+  if (isRefusal(message)) return { role, content: message.refusal };
+  if (!Array.isArray(content)) return message;
   let text = "";
-  for (const part of message.content as unknown[]) {
+  for (const part of content as unknown[]) {
     if (!isObject(part)) return message;
     const { type } = part;
     if (typeof type !== "string") return message;
@@ -78,5 +84,5 @@ function withText(message: unknown, refuse: (type: string) => void): unknown {
     else if (typeof said === "string") text += said;
     else return message;
   }
-  return { role: message.role, content: text };
+  return { role, content: text };
 }
