@@ -122,11 +122,13 @@ describe("decisions 6: POST /v1/chat/completions", () => {
       functions: [{ name: "f" }],
       logprobs: true,
       presence_penalty: 1,
+      // How a search with its defaults is asked for.
+      web_search_options: {},
     };
     const whole = await server.post(completions, hello(more));
     const warned = whole.headers.get("x-lintel-warnings");
     for (const name of Object.keys(more)) expect(warned).toContain(`${name}: `);
-    expect((await json(whole)).warnings).toHaveLength(4);
+    expect((await json(whole)).warnings).toHaveLength(5);
     const stream = await server.post(completions, hello({ ...more, stream: true }));
     expect(stream.headers.get("x-lintel-warnings")).toBe(warned);
     await stream.text();

@@ -8,6 +8,8 @@ interface Rule {
   readonly neutral: readonly unknown[];
   /** Dropped with a warning, or refused because the client would look for what no answer has. */
   readonly otherwise: "warn" | "refuse";
+  /** Whether `{}` asks for something, too: for it with its defaults. */
+  readonly emptyAsks?: boolean;
 }
 
 const warn = (...neutral: unknown[]): Rule => ({ neutral, otherwise: "warn" });
@@ -39,7 +41,7 @@ export const chatParameters = rules({
   tools: warn(),
   top_logprobs: warn(0),
   verbosity: warn("medium"),
-  web_search_options: warn(),
+  web_search_options: { ...warn(), emptyAsks: true },
 });
 
 /** Of `POST /v1/images/generations`. */
@@ -69,11 +71,10 @@ export function checkParameters(
   for (const name of Object.keys(json)) {
     const rule = rules.get(name);
     if (!rule) continue;
-    const { neutral, otherwise } = rule;
     const value = json[name];
-    if (value === undefined || value === null || isNeutral(value, neutral)) continue;
-    if (otherwise === "warn") warnings.push(`${name}: not supported, ignored`);
-    else refused ??= unsupported(name, `this gateway supports only ${inWords(neutral)}`);
+    if (value === undefined || value === null || isNeutral(value, rule)) continue;
+    if (rule.otherwise === "warn") warnings.push(`${name}: not supported, ignored`);
+    else refused ??= unsupported(name, `this gateway supports only ${inWords(rule.neutral)}`);
   }
   return refused;
 }
@@ -87,10 +88,11 @@ const inWords = (values: readonly unknown[]) =>
   values.map((value) => JSON.stringify(value)).join(" and ");
 
 /** `{type: "text"}` stands for `"text"`, `["text"]` too. */
-function isNeutral(value: unknown, neutral: readonly unknown[]): boolean {
+function isNeutral(value: unknown, { neutral, emptyAsks = false }: Rule): boolean {
   if (neutral.includes(value)) return true;
   if (Array.isArray(value)) return value.every((item) => neutral.includes(item));
   if (!isObject(value)) return false;
   const members = Object.keys(value);
-  return members.length === 0 || (members.length === 1 && neutral.includes(value.type));
+  if (members.length === 0) return !emptyAsks;
+  return members.length === 1 && neutral.includes(value.type);
 }
