@@ -6,16 +6,25 @@
 const quote = 0x22;
 const backslash = 0x5c;
 
-/** As `JSON.stringify` does it. */
+/** As {@link toJsonLine} does it. */
 export function toJsonString(text: string): string {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    // Halves of a pair that stand alone are escaped; pairs are rare enough to be left to it, too.
-    if (code < 0x20 || code === quote || code === backslash || isHalf(code)) {
-      return JSON.stringify(text);
+    if (code < 0x20 || code === quote || code === backslash || (code > 0x7f && isRare(code))) {
+      return toJsonLine(text);
     }
   }
   return `"${text}"`;
+}
+
+/**
+ * As `JSON.stringify` does it, and one line by every reading: it leaves three letters as they
+ * are at which Python's `splitlines` ends a line, and with it many readers of event streams.
+ */
+export function toJsonLine(value: object | string): string {
+  const json = JSON.stringify(value);
+  // Next to none has one, and a look is cheaper than replacing nothing.
+  return lineEnd.test(json) ? json.replaceAll(lineEnds, escaped) : json;
 }
 
 /**
@@ -35,7 +44,13 @@ export function fromJsonString(json: string, from: number, to: number): string |
   return json.slice(from + 1, to - 1);
 }
 
-const isHalf = (code: number) => code >= 0xd800 && code <= 0xdfff;
+const lineEnd = /[\u0085\u2028\u2029]/;
+const lineEnds = new RegExp(lineEnd, "g");
+const escaped = (end: string) => `\\u${end.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+/** Halves of a pair that stand alone are escaped; pairs are rare enough to be looked at, too. */
+const isRare = (code: number) =>
+  code === 0x85 || code === 0x2028 || code === 0x2029 || (code >= 0xd800 && code <= 0xdfff);
 
 function parsed(json: string): string | undefined {
   try {

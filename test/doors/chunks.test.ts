@@ -29,7 +29,7 @@ describe.each(forms)("decisions 1: chunks in the form: %s", (_name, form) => {
   });
 
   test("any text survives", () => {
-    const text = '"\\\u0000\u2028\n\n data: x\r\n😀\ud800';
+    const text = '"\\\u0000\u0085\u2028\u2029\n\n data: x\r\n😀\ud800';
     const encoder = chunkEncoder(form, () => model);
     const [chunk] = encode(encoder.messages([piece(text)]));
     expect(chunk.choices[0].delta.content).toBe(text);

@@ -2,7 +2,7 @@
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
 import { newCompletionId } from "../../core/completion.js";
 import type { LintelError } from "../../core/errors.js";
-import { toJsonString } from "../../core/json-string.js";
+import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { Warnings } from "../../core/warnings.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, event } from "./sse.js";
@@ -47,7 +47,7 @@ export function chunkEncoder(
   const warnings = new Warnings(notes);
 
   const opening = (id: string, created: number, model: string) =>
-    `{"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},"model":${JSON.stringify(model)},"choices":[`;
+    `{"id":${toJsonString(id)},"object":"chat.completion.chunk","created":${created},"model":${toJsonString(model)},"choices":[`;
   const middle = middleUsage(form);
   // Content is the only thing that changes from chunk to chunk.
   const between = `},"finish_reason":null}]${middle}}`;
@@ -63,7 +63,7 @@ export function chunkEncoder(
 
   const last = (reason: string, more: string) => {
     const empty = full() ? '"role":"assistant","content":""' : "";
-    return `{"index":0,"delta":{${empty}},"finish_reason":${JSON.stringify(reason)}}]${more}}`;
+    return `{"index":0,"delta":{${empty}},"finish_reason":${toJsonString(reason)}}]${more}}`;
   };
 
   const totals = () => `,"usage":${usageText(usage)}`;
@@ -105,7 +105,7 @@ export function chunkEncoder(
       return event(`${open}]${totals()}${extra()}}`);
     },
     failure(error: LintelError) {
-      const said = `"error":${JSON.stringify(errorObject(error))}`;
+      const said = `"error":${toJsonLine(errorObject(error))}`;
       // Clients that check events against schemas take one with choices for a chunk, and drop its error.
       if (!form.fullDelta) return event(`{${said}}`);
       open ??= opening(newCompletionId(), Math.floor(Date.now() / 1000), model());
@@ -134,5 +134,5 @@ function usageText(usage: LLMTokenUsage | undefined): string {
 /** Members that only stand where there is something to say, as they follow others. */
 function extras(estimated: boolean, warnings: readonly string[]): string {
   const counted = estimated ? ',"usage_estimated":true' : "";
-  return warnings.length > 0 ? `${counted},"warnings":${JSON.stringify(warnings)}` : counted;
+  return warnings.length > 0 ? `${counted},"warnings":${toJsonLine(warnings)}` : counted;
 }

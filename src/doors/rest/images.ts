@@ -5,6 +5,7 @@ import type {
   TextToImageResponse,
 } from "../../../gen/lintel/v1/image_pb.js";
 import type { LintelError } from "../../core/errors.js";
+import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { errorBody } from "../json/error.js";
 import { type EventEncoder, event } from "../json/sse.js";
 
@@ -54,15 +55,15 @@ export function imageEncoder(): EventEncoder<"streamTextToImage"> {
   };
 }
 
-const object = (value: object): string => event(JSON.stringify(value));
+const object = (value: object): string => event(toJsonLine(value));
 
 /** Warnings as the last members of an object. */
 const more = ({ warnings }: { readonly warnings: readonly string[] }): string =>
-  warnings.length > 0 ? `,"warnings":${JSON.stringify(warnings)}` : "";
+  warnings.length > 0 ? `,"warnings":${toJsonLine(warnings)}` : "";
 
-/** An image as JSON. A `data:` URL has no letter to escape, and JSON.stringify would look at millions of them. */
+/** An image as JSON. A `data:` URL has no letter to escape, and it would be looked at millions of them. */
 function mediaText({ url, seed, nsfw }: Media): string {
-  const address = url.startsWith("data:") ? `"${url}"` : JSON.stringify(url);
+  const address = url.startsWith("data:") ? `"${url}"` : toJsonString(url);
   return `{"url":${address},"seed":${seed},"nsfw":${nsfw}}`;
 }
 
