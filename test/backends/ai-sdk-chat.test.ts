@@ -1,6 +1,8 @@
 import { gzipSync } from "node:zlib";
+import type { LanguageModelV3 } from "@ai-sdk/provider";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { gate } from "../support/calls.js";
+import { chat } from "../../src/backends/ai-sdk/chat.js";
+import { gate, never } from "../support/calls.js";
 import { chatted, played, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, anthropicAt } from "./ai-sdk-subject.js";
 import { text } from "./contract-chat.js";
@@ -189,15 +191,18 @@ describe("Anthropic", () => {
 });
 
 describe("OpenAI by its provider", () => {
-  it("streams responses", async () => {
-    const server = await serve(played("openai/responses-stream"));
-    const backend = opened(
+  const openaiAt = (url: string) =>
+    opened(
       aiSdkBackend({
         package: "@ai-sdk/openai",
-        options: { apiKey: "sk-secret", baseURL: `${server.url}/v1` },
+        options: { apiKey: "sk-secret", baseURL: `${url}/v1` },
         models: [{ id: "gpt-4o-mini" }],
       }),
     );
+
+  it("streams responses", async () => {
+    const server = await serve(played("openai/responses-stream"));
+    const backend = openaiAt(server.url);
     const { text, last } = await chatted(backend, { model: "gpt-4o-mini" });
     expect(text).toBe("Hello there");
     expect(last).toMatchObject({
@@ -205,6 +210,51 @@ describe("OpenAI by its provider", () => {
       choices: [{ finishReason: "length" }],
     });
     expect(server.requests[0]?.path).toBe("/v1/responses");
+  });
+
+  it("may break off without a reason: that is no end", async () => {
+    const server = await serve(async (exchange) => {
+      const { status, headers, body } = fixture("openai/responses-stream");
+      await exchange.head(status, headers);
+      await exchange.chunk(body.subarray(0, body.indexOf("event: response.incomplete")));
+      await exchange.end();
+    });
+    const backend = openaiAt(server.url);
+    const stream = backend.handlers.chat?.(callOf("chat", chatRequest({ model: "gpt-4o-mini" })));
+    let said = "";
+    const reading = (async () => {
+      for await (const step of stream ?? []) said += text([...step]);
+    })();
+    const error = await thrownBy(reading);
+    expect(error).toMatchObject({ code: "upstream_failed" });
+    expect(error.message).toContain("no finish reason");
+    expect(said).toBe("Hello there");
+  });
+});
+
+it("of AI SDK 7 says itself that a stream was interrupted", async () => {
+  const doStream = async () => ({
+    stream: new ReadableStream({
+      start(parts) {
+        parts.enqueue({ type: "text-delta", id: "0", delta: "a" });
+        const finishReason = { unified: "interrupted", raw: undefined };
+        parts.enqueue({
+          type: "finish",
+          finishReason,
+          usage: { inputTokens: {}, outputTokens: {} },
+        });
+        parts.close();
+      },
+    }),
+  });
+  const model = { doStream } as unknown as LanguageModelV3;
+  const known = { model, providerOptions: {}, refused: new Set<string>(), learn() {} };
+  const reading = (async () => {
+    for await (const _ of chat(known, callOf("chat", chatRequest()), never));
+  })();
+  expect(await thrownBy(reading)).toMatchObject({
+    code: "upstream_failed",
+    message: expect.stringContaining("no finish reason"),
   });
 });
 

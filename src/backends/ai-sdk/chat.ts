@@ -49,13 +49,14 @@ export async function* chat(
     let stamp = stampOf(call.request.model);
     for (;;) {
       const { done, value } = await asked(signal, reader.read());
-      if (done) throw nonsense("broke off its answer: no finish reason");
+      if (done) throw noReason();
       const part: LanguageModelV3StreamPart = value;
       if (part.type === "stream-start") warnAbout(call, part.warnings);
       else if (part.type === "error") throw failureOf(part.error);
       else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
       else if (part.type === "text-delta" && part.delta !== "") yield [piece(stamp, part.delta)];
       else if (part.type === "finish") {
+        if (brokeOff(part.finishReason)) throw noReason();
         yield [piece(stamp, "", finishReasonOf(part.finishReason), countsOf(part.usage))];
         return;
       } else call.alive?.();
@@ -175,6 +176,16 @@ const finishReasons: Readonly<Record<string, string>> = {
   "content-filter": "content_filter",
   "tool-calls": "tool_calls",
 };
+
+/**
+ * Whether the vendor's stream ended without a reason: providers begin with `other`, or since
+ * AI SDK 7 with `interrupted`, and still have that then. Whole answers may do without.
+ */
+function brokeOff({ unified, raw }: { unified: string; raw: string | undefined }): boolean {
+  return unified === "interrupted" || (unified === "other" && raw === undefined);
+}
+
+const noReason = () => nonsense("broke off its answer: no finish reason");
 
 /** What a provider has no name of its own for is read as OpenAI-compatible servers say it. */
 function finishReasonOf({ unified, raw }: LanguageModelV3FinishReason): string {
