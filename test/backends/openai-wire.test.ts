@@ -221,6 +221,32 @@ describe("answers that are not what was asked for", () => {
     await expect(whole(backend)).rejects.toEqual(failed("upstream_failed"));
   });
 
+  const encoded = (encoding: string) =>
+    against(async (exchange) => {
+      const headers = { "content-type": "application/json", "content-encoding": encoding };
+      const { body } = fixture("vllm/whole");
+      await exchange.send(200, headers, body);
+    });
+
+  it.each(["identity", "Identity", "none", "UTF-8", ""])(
+    "takes %j for no encoding at all",
+    async (encoding) => {
+      const { backend } = await encoded(encoding);
+      expect((await stream(backend)).text).toBe("Grüße 👋");
+      expect((await whole(backend)).usage?.totalTokens).toBe(18);
+    },
+  );
+
+  it.each(["gzip", "GZIP", "x-gzip", "deflate", "compress", "br", "zstd", "identity, gzip"])(
+    "fails on an answer in %s",
+    async (encoding) => {
+      const { backend } = await encoded(encoding);
+      const { error } = await stream(backend);
+      expect(error).toEqual(failed("upstream_failed"));
+      expect(error?.message).toContain("an encoding that was not asked for");
+    },
+  );
+
   it("follows no redirect", async () => {
     const other = await serve(echo);
     const { backend } = await against((exchange) =>

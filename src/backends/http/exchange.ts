@@ -19,6 +19,9 @@ const highWater = 256 * 1024;
 const drainBytes = 64 * 1024;
 const drainMs = 1000;
 
+/** What packs bytes; else `Content-Encoding` has all sorts of words for none: `none`, `UTF-8`. */
+const codings = /\b(?:x-)?(?:gzip|compress|deflate|br|zstd)\b/i;
+
 /** A waiter for the head or for bytes. */
 interface Waiter<T> {
   resolve(value: T): void;
@@ -105,8 +108,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     if (status < 200) return;
     this.status = status;
     this.headers = headers;
-    const encoding = headers["content-encoding"] ?? "identity";
-    if (encoding !== "identity") {
+    if (codings.test(String(headers["content-encoding"] ?? ""))) {
       this.fail(nonsense("answered in an encoding that was not asked for"));
       return;
     }
