@@ -15,6 +15,7 @@ import { messageChoice } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
+import { withoutBlank } from "../completions/blank.js";
 import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js";
 import { piece } from "../completions/stream.js";
 import { nonsense } from "../http/failure.js";
@@ -133,7 +134,7 @@ function optionsOf(
   const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
   const takes = (field: (typeof optionalFields)[number]) => !refused.has(field);
   return {
-    prompt: request.messages.map(promptOf),
+    prompt: withoutBlank(request.messages).map(promptOf),
     ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.
     ...(topP !== undefined && topP < 1 && takes("top_p") && { topP }),

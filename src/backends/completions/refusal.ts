@@ -3,12 +3,17 @@
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
 import { string } from "../http/json.js";
+import { blankMessages } from "./blank.js";
 
 const refuses =
   /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
 
 /** One of two has to go: newer Claude models take no `top_p` beside `temperature`. */
 const eitherOr = /(?:not|n't) both|only one/i;
+
+/** Messages without words, in those of Mistral, Moonshot and Anthropic. */
+const refusesBlank =
+  /(?:must not|cannot) be empty|either content or tool_calls|must (?:be|have) non-empty/i;
 
 /**
  * The optional field that an error names as not known or not supported;
@@ -24,12 +29,15 @@ export function refusedField<F extends string>(
 ): F | undefined {
   if (status !== 400 && status !== 422) return undefined;
   const text = wordsOf(body);
-  const names = (field: string) => named(field).test(text);
+  const names = (field: string) => field !== blankMessages && named(field).test(text);
   if (eitherOr.test(text) && names("temperature")) {
     return fields.find((field) => field === "top_p" && names(field));
   }
   const unwanted = (field: F) => field === "stream_options" || ours.includes(field);
-  return fields.find((field) => names(field) && (unwanted(field) || refuses.test(text)));
+  return (
+    fields.find((field) => names(field) && (unwanted(field) || refuses.test(text))) ??
+    fields.find((field) => field === blankMessages && refusesBlank.test(text))
+  );
 }
 
 const ofValue =

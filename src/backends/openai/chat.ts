@@ -6,6 +6,7 @@ import { once } from "../../core/iterate.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
+import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { readCompletion } from "../completions/completion.js";
 import { answerLimit, reading } from "../completions/reading.js";
 import { refusedField } from "../completions/refusal.js";
@@ -53,8 +54,9 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const { request, signal, connectMs } = call;
   const path = address.at("/chat/completions");
   const headers = traceHeaders(call);
+  const blank = withoutBlank(request.messages).length < request.messages.length;
   return askWithout({
-    fields: optionalFields,
+    fields: blank ? [...optionalFields, blankMessages] : optionalFields,
     known: () => models.refusedFor(request.model),
     ask: async (refused) => {
       const body = writeRequest(request, { dialect: models.dialect, stream, refused, cap });
@@ -64,7 +66,7 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
         ? asked
         : { ...asked, failure: () => aboutStop(asked.failure(), asked) };
     },
-    chosen: (field) => chosenForChat(call, field),
+    chosen: (field) => field !== blankMessages && chosenForChat(call, field),
     learn: (field) => models.refuse(request.model, field),
     warnings: call.warnings,
   });

@@ -2,6 +2,7 @@
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Optional } from "../completions/asking.js";
+import { blankMessages, withoutBlank } from "../completions/blank.js";
 import type { Dialect } from "./dialect.js";
 
 /** How to write a request. */
@@ -22,10 +23,12 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
   const maxTokens = Number.isFinite(most) ? most : undefined;
   const usualName = (dialect.maxTokens === "max_tokens") !== refused.has("max_tokens");
   const takes = (field: Optional) => !refused.has(field);
+  // Chat templates of local models may need blank ones for roles to alternate.
+  const messages = refused.has(blankMessages) ? withoutBlank(request.messages) : request.messages;
   // What is undefined is not written.
   return JSON.stringify({
     model: request.model,
-    messages: request.messages.map((message) => writeMessage(message, dialect)),
+    messages: messages.map((message) => writeMessage(message, dialect)),
     temperature: takes("temperature") ? temperature : undefined,
     top_p: takes("top_p") && (topP !== 1 || dialect.wholeTopP) ? topP : undefined,
     top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,

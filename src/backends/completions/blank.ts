@@ -1,0 +1,11 @@
+/** Messages without words, such as a call of a tool leaves behind: vendors refuse them. */
+import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
+
+/** Stands among the fields that a server refused for messages without words. */
+export const blankMessages = "blank messages";
+
+/** The messages that say something; all of them where none does. */
+export function withoutBlank(messages: readonly LLMMessage[]): readonly LLMMessage[] {
+  const told = messages.filter(({ content }) => content.trim() !== "");
+  return told.length === 0 ? messages : told;
+}
