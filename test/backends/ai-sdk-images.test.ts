@@ -206,6 +206,32 @@ describe("a provider that ignores fields", () => {
     expect(sizes).toEqual(["512x576", "1024x576", "1024x512", undefined]);
   });
 
+  it("and one that says what it made of a size has not ignored it", async () => {
+    // @ai-sdk/black-forest-labs 1 and 2, which send width and height besides.
+    const details = "Deriving aspect_ratio from size. Use the width and height provider options.";
+    const learned: string[] = [];
+    const call = callOf("textToImage", imageRequest({ width: 1024, height: 768 }));
+    const running = textToImage(
+      {
+        model: {
+          async doGenerate() {
+            const warnings = [{ type: "unsupported", feature: "size", details }];
+            return { images: [picture(1024, 768, 1)], warnings, response: {} };
+          },
+        } as unknown as ImageModelV3,
+        package: "@ai-sdk/black-forest-labs",
+        providerOptions: {},
+        supports: ["width", "height"],
+        learn: (field: string) => void learned.push(field),
+      },
+      call,
+      never,
+    );
+    for await (const [message] of running) expect(message?.images).toHaveLength(1);
+    expect(learned).toEqual([]);
+    expect([...call.warnings]).toEqual([`width, height: ${details}`]);
+  });
+
   it("does not list them any more", async () => {
     const b64_json = picture(64, 48, 1).toString("base64");
     const server = await serve((exchange) => exchange.sendJson(200, { data: [{ b64_json }] }));

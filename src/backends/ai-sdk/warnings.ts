@@ -30,7 +30,7 @@ export function readWarning(warning: SharedV3Warning): Dropped {
   const about = "feature" in warning ? (fields[warning.feature] ?? []) : [];
   const named = about.join(", ") || ("feature" in warning ? warning.feature : "");
   // Where a value is only bent, the details say how: "clamped to 1".
-  const bent = /\b(?:clamp|limit|cap|reduc|adjust|exceed|convert|round)/i.test(said);
+  const bent = /\b(?:clamp|limit|cap|reduc|adjust|exceed|convert|round|deriv)/i.test(said);
   const ignored = warning.type === "unsupported" && !bent;
   const words = ignored && about.length > 0 ? "not supported by this model, ignored" : said;
   const text = [named, words || "not supported by this model"].filter((part) => part !== "");
