@@ -1,4 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { failureOf } from "../../src/backends/ai-sdk/failure.js";
 import { aiSdkSchema } from "../../src/backends/ai-sdk/schema.js";
@@ -39,6 +42,40 @@ describe("a package", () => {
     expect(await stateOf({ package: "@ai-sdk/fal", options: { apiKey: "k" } })).toContain(
       "no such chat model",
     );
+  });
+});
+
+describe("a package with several create functions", () => {
+  const create = "() => ({ languageModel: () => ({ specificationVersion: 'v4' }) })";
+
+  /** A folder with packages, from which Lintel was started. */
+  const started = (packages: Readonly<Record<string, string>>) => {
+    const folder = mkdtempSync(join(tmpdir(), "lintel-packages-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    for (const [name, code] of Object.entries(packages)) {
+      const path = join(folder, "node_modules", name);
+      mkdirSync(path, { recursive: true });
+      writeFileSync(join(path, "index.js"), code);
+    }
+    vi.spyOn(process, "cwd").mockReturnValue(folder);
+  };
+  const ready = async (config: object) => {
+    const backend = opened(aiSdkBackend({ models: [{ id: "m" }], ...config }));
+    await backend.ready?.("m", never);
+    return backend.models()[0]?.state;
+  };
+  afterEach(() => void vi.restoreAllMocks());
+
+  it("that are one, by its former name too, needs no export", async () => {
+    started({ "renamed-provider": `exports.createNew = exports.createOld = ${create};` });
+    expect(await ready({ package: "renamed-provider" })).toBe(State.READY);
+  });
+
+  it("that differ says that one must be chosen", async () => {
+    started({ "two-providers": `exports.createA = ${create}; exports.createB = ${create};` });
+    const error = await thrownBy(ready({ package: "two-providers" }));
+    expect(error.message).toContain("set export to one of createA, createB");
+    expect(await ready({ package: "two-providers", export: "createB" })).toBe(State.READY);
   });
 });
 

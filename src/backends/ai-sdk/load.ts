@@ -71,7 +71,9 @@ function creatorIn(module: Record<string, unknown>, config: AiSdkConfig): Create
   const names = Object.keys(module).filter(
     (name) => /^create[A-Z]/.test(name) && typeof module[name] === "function",
   );
-  const wanted = config.export ?? (names.length === 1 ? names[0] : undefined);
+  // Packages that were renamed export one function by both names.
+  const alone = new Set(names.map((name) => module[name])).size === 1;
+  const wanted = config.export ?? (alone ? names[0] : undefined);
   const create = wanted === undefined ? undefined : module[wanted];
   if (typeof create === "function") return create as Create;
   if (config.export !== undefined) {
