@@ -13,6 +13,7 @@ import type { LLMMessage, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js"
 import type { Call } from "../../core/call.js";
 import { messageChoice } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
+import { LintelError } from "../../core/errors.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
 import { withoutBlank } from "../completions/blank.js";
@@ -29,7 +30,7 @@ export interface ChatModel {
   readonly providerOptions: Record<string, Record<string, unknown>>;
   /** Request fields that the vendor refused for it. */
   readonly refused: ReadonlySet<string>;
-  /** The vendor refused a field, and did well without. */
+  /** The vendor refused a field, and did well without, or the provider leaves it out. */
   learn(field: string): void;
 }
 
@@ -52,7 +53,7 @@ export async function* chat(
       const { done, value } = await asked(signal, reader.read());
       if (done) throw noReason();
       const part: LanguageModelV3StreamPart = value;
-      if (part.type === "stream-start") warnAbout(call, part.warnings);
+      if (part.type === "stream-start") heed(known, call, part.warnings);
       else if (part.type === "error") throw failureOf(part.error);
       else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
       else if (part.type === "text-delta" && part.delta !== "") yield [piece(stamp, part.delta)];
@@ -75,7 +76,7 @@ export async function* complete(
   signal: AbortSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
   const result = await ask(known, call, signal, (options) => known.model.doGenerate(options));
-  warnAbout(call, result.warnings);
+  heed(known, call, result.warnings);
   const content = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
   yield [
     {
@@ -199,13 +200,29 @@ function countsOf({ inputTokens, outputTokens, raw }: LanguageModelV3Usage) {
   return usageOf(inputTokens.total ?? 0, outputTokens.total ?? 0, uint32(raw?.total_tokens));
 }
 
-/** Warns of what the provider left out, unless it is a default that nobody asked for. */
-function warnAbout({ request, warnings }: ChatCall, said: readonly SharedV3Warning[]): void {
+/** Fields that a provider leaves out of every request; of others it may depend on their neighbours. */
+const lasting: ReadonlySet<string> = new Set(["top_k", "seed", "stop"]);
+
+/**
+ * Warns of what the provider left out, unless it is a default that nobody asked for. From the
+ * next call on the core knows; the one that finds it out is not served without its `stop` either.
+ */
+function heed(
+  { learn }: ChatModel,
+  { request, modelSettings, warnings }: ChatCall,
+  said: readonly SharedV3Warning[],
+): void {
   const values: Readonly<Record<string, boolean>> = {
     temperature: request.temperature === chatDefaults.temperature,
     max_tokens: request.maxTokens === chatDefaults.maxTokens,
   };
-  for (const { fields, text } of said.map(readWarning)) {
+  for (const { fields, ignored, text } of said.map(readWarning)) {
+    if (ignored) for (const field of fields.filter((one) => lasting.has(one))) learn(field);
+    if (ignored && fields.includes("stop") && modelSettings?.unsupported !== "ignore") {
+      throw new LintelError("unsupported_parameter", "stop: this model does not support it", {
+        param: "stop",
+      });
+    }
     if (!fields.some((field) => values[field])) warnings.add(text);
   }
 }
