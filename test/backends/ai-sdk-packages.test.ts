@@ -1,16 +1,20 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ImageModelV3 } from "@ai-sdk/provider";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { failureOf } from "../../src/backends/ai-sdk/failure.js";
+import { textToImage } from "../../src/backends/ai-sdk/images.js";
 import { aiSdkSchema } from "../../src/backends/ai-sdk/schema.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
 import { thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend } from "./ai-sdk-subject.js";
+import { imageRequest, picture } from "./picture.js";
 import { opened } from "./serve.js";
+import { callOf } from "./subject.js";
 
 describe("a package", () => {
   const stateOf = async (config: object) => {
@@ -76,6 +80,43 @@ describe("a package with several create functions", () => {
     const error = await thrownBy(ready({ package: "two-providers" }));
     expect(error.message).toContain("set export to one of createA, createB");
     expect(await ready({ package: "two-providers", export: "createB" })).toBe(State.READY);
+  });
+});
+
+describe("a package whose options have a former and a newer key", () => {
+  const png = picture(64, 64, 1);
+  /** What the package is given, which takes the options of one key only. */
+  const given = async (name: string, providerOptions: Record<string, Record<string, unknown>>) => {
+    let options: unknown;
+    const model = {
+      async doGenerate(asked: { providerOptions: unknown }) {
+        options = asked.providerOptions;
+        return { images: [png], warnings: [], response: {} };
+      },
+    } as unknown as ImageModelV3;
+    const call = callOf("textToImage", imageRequest({ negativePrompt: "a dog" }));
+    const known = { model, package: name, providerOptions, supports: [], learn() {} };
+    for await (const _ of textToImage(known, call, never));
+    return options;
+  };
+
+  it.each([
+    ["@ai-sdk/amazon-bedrock", "bedrock", "amazonBedrock", "negativeText"],
+    ["@ai-sdk/google-vertex", "vertex", "googleVertex", "negativePrompt"],
+  ])("%s is given the caller's and the operator's by both", async (name, former, newer, field) => {
+    const own = { [field]: "a dog" };
+    expect(await given(name, {})).toEqual({ [former]: own, [newer]: own });
+    for (const key of [former, newer]) {
+      const both = { ...own, quality: "high" };
+      expect(await given(name, { [key]: { quality: "high" }, other: { a: 1 } }), key).toEqual({
+        [former]: both,
+        [newer]: both,
+        other: { a: 1 },
+      });
+    }
+    const mine = { [former]: { [field]: "a cat", a: 1 }, [newer]: { a: 2 } };
+    const all = { [field]: "a cat", a: 2 };
+    expect(await given(name, mine)).toEqual({ [former]: all, [newer]: all });
   });
 });
 

@@ -126,7 +126,7 @@ function optionsOf(known: ImageModel, call: Call<"textToImage">): Options {
   const { request, id } = call;
   const { supports, providerOptions } = known;
   const { width, height } = request;
-  const { key, options, tuning = {} } = imagePackage(known.package);
+  const { keys, options, tuning = {} } = imagePackage(known.package);
   const size = supports.includes("width") && width && height ? `${width}x${height}` : undefined;
   const tuned = {
     guidance_scale: [request.guidanceScale, imageDefaults.guidanceScale],
@@ -139,6 +139,7 @@ function optionsOf(known: ImageModel, call: Call<"textToImage">): Options {
     const [value, fallback] = tuned[field as keyof typeof tuned];
     if (value !== undefined && value !== fallback) sent[name] = value;
   }
+  const all = Object.assign(sent, ...keys.map((key) => providerOptions[key]));
   return {
     prompt: request.prompt,
     size: size as Options["size"],
@@ -148,7 +149,7 @@ function optionsOf(known: ImageModel, call: Call<"textToImage">): Options {
     headers: { "x-request-id": id, ...traceHeaders(call) },
     providerOptions: {
       ...providerOptions,
-      ...(key && { [key]: { ...sent, ...providerOptions[key] } }),
+      ...Object.fromEntries(keys.map((key) => [key, all])),
     } as Options["providerOptions"],
   };
 }

@@ -2,8 +2,8 @@
 
 /** How an image provider takes what the common interface has no field for. */
 export interface ImagePackage {
-  /** Key of its options in `providerOptions`. */
-  readonly key: string;
+  /** Keys of its options in `providerOptions`, the former one first: it reads but one of them. */
+  readonly keys: readonly string[];
   /** Options that are always sent: PNG where another format is the default. */
   readonly options?: Readonly<Record<string, unknown>>;
   /** Our fields by the names of its options. */
@@ -24,12 +24,12 @@ const steps = "num_inference_steps";
 const guidance = "guidance_scale";
 
 /** OpenAI's models know a few sizes only, the contract's 1024x576 not among them. */
-const openai: ImagePackage = { key: "openai", size: true, side: 1024, seed: false };
+const openai: ImagePackage = { keys: ["openai"], size: true, side: 1024, seed: false };
 
 /** By package; of those that are not here the common interface is expected to do. */
 const imagePackages: Readonly<Record<string, ImagePackage>> = {
   "@ai-sdk/fal": {
-    key: "fal",
+    keys: ["fal"],
     options: { outputFormat: "png" },
     tuning: { [guidance]: "guidanceScale", [steps]: "numInferenceSteps" },
     size: true,
@@ -37,7 +37,7 @@ const imagePackages: Readonly<Record<string, ImagePackage>> = {
     hosts: ["fal.media", "*.fal.media", "*.fal.ai", "*.fal.run"],
   },
   "@ai-sdk/replicate": {
-    key: "replicate",
+    keys: ["replicate"],
     options: { output_format: "png" },
     tuning: { [guidance]: guidance, [steps]: steps, negative_prompt: "negative_prompt" },
     size: true,
@@ -45,7 +45,7 @@ const imagePackages: Readonly<Record<string, ImagePackage>> = {
     hosts: ["replicate.delivery", "*.replicate.delivery", "*.replicate.com"],
   },
   "@ai-sdk/black-forest-labs": {
-    key: "blackForestLabs",
+    keys: ["blackForestLabs"],
     options: { outputFormat: "png" },
     tuning: { [guidance]: "guidance", [steps]: "steps" },
     size: true,
@@ -53,7 +53,7 @@ const imagePackages: Readonly<Record<string, ImagePackage>> = {
     hosts: ["*.bfl.ai"],
   },
   "@ai-sdk/amazon-bedrock": {
-    key: "bedrock",
+    keys: ["bedrock", "amazonBedrock"],
     tuning: { [guidance]: "cfgScale", negative_prompt: "negativeText" },
     size: true,
     seed: true,
@@ -62,17 +62,17 @@ const imagePackages: Readonly<Record<string, ImagePackage>> = {
   },
   "@ai-sdk/openai": openai,
   "@ai-sdk/azure": openai,
-  "@ai-sdk/google": { key: "google", size: false, seed: false },
+  "@ai-sdk/google": { keys: ["google"], size: false, seed: false },
   "@ai-sdk/google-vertex": {
-    key: "vertex",
+    keys: ["vertex", "googleVertex"],
     tuning: { negative_prompt: "negativePrompt" },
     size: false,
     // Imagen takes one only where its watermark is turned off.
     seed: false,
   },
-  "@ai-sdk/xai": { key: "xai", size: false, seed: false, hosts: ["*.x.ai"] },
+  "@ai-sdk/xai": { keys: ["xai"], size: false, seed: false, hosts: ["*.x.ai"] },
   "@ai-sdk/luma": {
-    key: "luma",
+    keys: ["luma"],
     size: false,
     seed: false,
     hosts: ["*.lumalabs.ai", "*.cdn-luma.com"],
@@ -81,7 +81,7 @@ const imagePackages: Readonly<Record<string, ImagePackage>> = {
 
 /** What is known of a package's images. */
 export function imagePackage(name: string): ImagePackage {
-  return imagePackages[name] ?? { key: "", size: true, seed: true };
+  return imagePackages[name] ?? { keys: [], size: true, seed: true };
 }
 
 /** Fields of chat requests that the common interface has. */
