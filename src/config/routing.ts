@@ -63,7 +63,7 @@ const timeouts = {
   connect: wait()
     .optional()
     .describe(
-      "Longest time to connect to a model server, where it is shorter than what its backend says.",
+      "Longest time to connect to a model server, where it is shorter than what its backend says; ai-sdk: always the backend's own.",
     ),
   first_token: wait()
     .optional()

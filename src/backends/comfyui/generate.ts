@@ -38,11 +38,11 @@ export async function* generate(
 ): Events {
   const { request } = call;
   const model = server.find(request.modelId);
-  const loras = await unlessAborted(server.lorasFor(request.loras, signal), signal);
+  const loras = await unlessAborted(server.lorasFor(request.loras, signal, call.connectMs), signal);
   const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
   const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
   const client = randomUUID();
-  const opening = server.open(client);
+  const opening = server.open(client, call.connectMs);
   // A socket that opens after the caller left is not left open.
   opening.then((opened) => signal.aborted && opened.close());
   const socket = await unlessAborted(opening, signal);
@@ -61,8 +61,9 @@ async function* make(job: Job, index: number, seed: number): Events {
   const workflow = workflowOf(job, seed);
   const { poll } = server.config;
   const headers = traceHeaders(job.call) ?? {};
+  const sent = { headers, connect: call.connectMs };
   const prompt = server.track(
-    new Prompt({ site: server, socket, client, workflow, map, headers, poll }),
+    new Prompt({ site: server, socket, client, workflow, map, poll, ...sent }),
   );
   const progress = new Progress(index, 1, steps);
   let preview: Buffer | undefined;

@@ -28,9 +28,16 @@ export async function readInventory(site: Site, signal: CallSignal): Promise<Inv
   return { checkpoints, loras };
 }
 
-/** The files of LoRAs; `undefined` where there is no node for them. */
-export function readLoras(site: Site, signal: CallSignal): Promise<string[] | undefined> {
-  return choices(site, "LoraLoader", "lora_name", signal);
+/**
+ * The files of LoRAs; `undefined` where there is no node for them.
+ * @param connect longest time to connect, milliseconds, where it is a call's own
+ */
+export function readLoras(
+  site: Site,
+  signal: CallSignal,
+  connect?: number,
+): Promise<string[] | undefined> {
+  return choices(site, "LoraLoader", "lora_name", signal, connect);
 }
 
 /** What an input of a node can be: a list, or since 2025 `["COMBO", {options: […]}]`. */
@@ -39,9 +46,10 @@ async function choices(
   node: string,
   input: string,
   signal: CallSignal,
+  connect?: number,
 ): Promise<string[] | undefined> {
-  const path = at(`/object_info/${node}`);
-  const answer = await askJson(transport, { method: "GET", path, signal, timeout: listTimeout });
+  const request = { method: "GET", path: at(`/object_info/${node}`), signal, connect } as const;
+  const answer = await askJson(transport, { ...request, timeout: listTimeout });
   if (!isObject(answer)) throw nonsense("answered without its nodes");
   const info = answer[node];
   const inputs = isObject(info) && isObject(info.input) ? info.input : {};

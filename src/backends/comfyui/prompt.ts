@@ -35,6 +35,8 @@ export interface PromptOptions {
   readonly map: InputMap;
   /** Sent with the prompt; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Longest time to connect when it is sent, milliseconds, where it is the call's own. */
+  readonly connect?: number | undefined;
   /** Milliseconds between two looks at the queue. */
   readonly poll: number;
 }
@@ -131,14 +133,14 @@ export class Prompt {
   }
 
   async #submit(): Promise<void> {
-    const { site, client, workflow, map, headers } = this.#options;
+    const { site, client, workflow, map, headers, connect } = this.#options;
     // Known from now on: without an answer it may have been queued all the same.
     this.#id = randomUUID();
     const body = JSON.stringify({ prompt: workflow, client_id: client, prompt_id: this.#id });
     const signal = timeLimit(answerTimeout);
     const path = site.at("/prompt");
-    const request = { method: "POST", path, body, headers, signal, timeout: 0 } as const;
-    const answer = await site.transport.send(request);
+    const request = { method: "POST", path, body, headers, signal, connect } as const;
+    const answer = await site.transport.send({ ...request, timeout: 0 });
     const text = await answer.text(imageLimit);
     if (answer.status >= 400 && answer.status < 500) this.#id = undefined;
     if (answer.status === 400) {

@@ -58,12 +58,13 @@ export class Server extends ImageServer<ComfyuiConfig, Inventory, Prompt> {
 
   /**
    * The files of the LoRAs that a request asks for, out of what the server has now.
+   * @param connect longest time to connect, milliseconds, where it is the call's own
    * @throws LintelError `invalid_value` that names `loras`; the signal's reason
    */
-  async lorasFor(text: string, signal: CallSignal): Promise<PlacedLora[]> {
+  async lorasFor(text: string, signal: CallSignal, connect?: number): Promise<PlacedLora[]> {
     const asked = parseLoras(text, Number.POSITIVE_INFINITY);
     if (asked.size === 0) return [];
-    const files = (await readLoras(this, signal)) ?? [];
+    const files = (await readLoras(this, signal, connect)) ?? [];
     return [...asked].map(([id, weight]) => {
       const file = fileOf(files, id);
       if (file) return { file, weight };
@@ -71,13 +72,16 @@ export class Server extends ImageServer<ComfyuiConfig, Inventory, Prompt> {
     });
   }
 
-  /** A websocket for the prompts of one client. */
-  open(client: string): Promise<Socket> {
+  /**
+   * A websocket for the prompts of one client.
+   * @param connect longest time to connect, milliseconds, where it is the call's own
+   */
+  open(client: string, connect = Number.POSITIVE_INFINITY): Promise<Socket> {
     const url = new URL(this.config.url);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     url.pathname = this.at("/ws");
     url.search = `?clientId=${client}`;
-    const { connect: timeout } = this.config.timeouts;
+    const timeout = Math.min(this.config.timeouts.connect, connect);
     return Socket.open({ url: url.href, headers: this.#headers, timeout });
   }
 

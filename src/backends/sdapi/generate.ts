@@ -48,7 +48,7 @@ export async function* generate(
 ): Events {
   const { request } = call;
   const { inventory, checkpoint } = server.find(request.modelId);
-  const loras = await unlessAborted(server.lorasFor(request.loras, signal), signal);
+  const loras = await unlessAborted(server.lorasFor(request.loras, signal, call.connectMs), signal);
   const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
   const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;
   yield* inTurn({ server, call, signal, inventory, checkpoint, loras, images, steps });
@@ -111,6 +111,7 @@ function runOf(
     watch: new Watch(server, dialect, task),
     body: writeTxt2img({ request, checkpoint, loras, seed, images, task }, dialect, config),
     headers: traceHeaders(call) ?? {},
+    connect: call.connectMs,
     images,
     poll: config.poll,
     previews: request.includePreviews,

@@ -96,14 +96,22 @@ export function readCheckpoints(entries: readonly unknown[]): Checkpoint[] {
 /** A file's name without folder and ending. */
 const stem = (file: string) => file.replace(/^.*[\\/]/, "").replace(/\.[^.]*$/, "");
 
-/** The LoRAs of a server; `undefined` where it knows none. */
-export async function readLoras(site: Site, signal: CallSignal): Promise<Lora[] | undefined> {
+/**
+ * The LoRAs of a server; `undefined` where it knows none.
+ * @param connect longest time to connect, milliseconds, where it is a call's own
+ */
+export async function readLoras(
+  site: Site,
+  signal: CallSignal,
+  connect?: number,
+): Promise<Lora[] | undefined> {
   try {
     const path = site.at("/sdapi/v1/loras");
     const list = await askJson(site.transport, {
       method: "GET",
       path,
       signal,
+      connect,
       timeout: listTimeout,
     });
     if (!Array.isArray(list)) return undefined;

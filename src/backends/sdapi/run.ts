@@ -15,6 +15,8 @@ export interface RunOptions {
   readonly body: string;
   /** Sent with the request; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Longest time to connect, milliseconds, where it is the call's own. */
+  readonly connect?: number | undefined;
   readonly images: number;
   /** Milliseconds between two looks. */
   readonly poll: number;
@@ -47,8 +49,8 @@ export class Run {
    * @throws the signal's reason; then `stop` ends what runs on
    */
   async *sights(signal: CallSignal): AsyncGenerator<Sight> {
-    const { watch, poll, previews } = this.#options;
-    await unlessAborted(watch.before(signal), signal);
+    const { watch, poll, previews, connect } = this.#options;
+    await unlessAborted(watch.before(signal, connect), signal);
     this.#send();
     while (!(await unlessAborted(this.#overWithin(poll), signal))) {
       const sight = await unlessAborted(watch.look(previews, signal), signal);
@@ -73,11 +75,12 @@ export class Run {
   }
 
   #send(): void {
-    const { site, body, headers, images } = this.#options;
+    const { site, body, headers, connect, images } = this.#options;
     const { signal } = this.#request;
     const path = site.at("/sdapi/v1/txt2img");
     // As long as the call: the first byte comes with the last image.
-    const request = { method: "POST", path, body, headers, signal, timeout: 0 } as const;
+    const sent = { method: "POST", path, body, headers, signal } as const;
+    const request = { ...sent, connect, timeout: 0 };
     const answer = askJson(site.transport, request, answerLimit(images));
     this.#over = false;
     this.#answer = answer;

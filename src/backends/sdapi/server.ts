@@ -40,11 +40,12 @@ export class Server extends ImageServer<SdapiConfig, Inventory, Run> {
 
   /**
    * The LoRAs that a request asks for, out of what the server has now.
+   * @param connect longest time to connect, milliseconds, where it is the call's own
    * @throws LintelError `invalid_value`; the signal's reason
    */
-  lorasFor(text: string, signal: CallSignal): Promise<readonly WeightedLora[]> {
+  lorasFor(text: string, signal: CallSignal, connect?: number): Promise<readonly WeightedLora[]> {
     const { dialect = "a1111", loras: listed = [] } = this.inventory ?? {};
-    const now = async () => (await readLoras(this, signal)) ?? listed;
+    const now = async () => (await readLoras(this, signal, connect)) ?? listed;
     return lorasFor(text, dialects[dialect], now);
   }
 

@@ -6,6 +6,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
 import { string } from "../http/json.js";
+import type { Request } from "../http/transport.js";
 import type { Site } from "../image-server.js";
 import type { Dialect } from "./dialect.js";
 
@@ -60,10 +61,13 @@ export class Watch {
     return this.#dialect.progress;
   }
 
-  /** To be called just before the request is sent. Never throws. */
-  async before(signal: CallSignal): Promise<void> {
+  /**
+   * To be called just before the request is sent. Never throws.
+   * @param connect longest time to connect, milliseconds, where it is the call's own
+   */
+  async before(signal: CallSignal, connect?: number): Promise<void> {
     if (!this.#dialect.progress) return;
-    const state = await this.#state(false, signal).catch(() => undefined);
+    const state = await this.#state(false, signal, connect).catch(() => undefined);
     this.#alone = state !== undefined && !state.busy;
   }
 
@@ -98,7 +102,7 @@ export class Watch {
     if (!this.#dialect.progress) return "unknown";
     if (!this.#task) return this.#alone ? "running" : "unknown";
     const body = JSON.stringify({ id_task: this.#task, live_preview: false });
-    const task = await this.#ask("POST", "/internal/progress", signal, body);
+    const task = await this.#ask("POST", "/internal/progress", signal, { body });
     const { active, queued, completed } = task;
     if (!active && !queued && !completed && ++this.#misses >= mostMisses) this.#task = undefined;
     if (active || queued) this.#misses = 0;
@@ -122,20 +126,20 @@ export class Watch {
     return this.#alone;
   }
 
-  async #state(previews: boolean, signal: CallSignal): Promise<State> {
+  async #state(previews: boolean, signal: CallSignal, connect?: number): Promise<State> {
     const path = `/sdapi/v1/progress?skip_current_image=${!previews}`;
-    return readState(await this.#ask("GET", path, signal));
+    return readState(await this.#ask("GET", path, signal, { connect }));
   }
 
   async #ask(
     method: "GET" | "POST",
     path: string,
     signal: CallSignal,
-    body?: string,
+    more: Pick<Request, "body" | "connect"> = {},
   ): Promise<JsonObject> {
     const { transport, at } = this.#site;
-    const request = { method, path: at(path), signal, timeout: lookTimeout };
-    const value = await askJson(transport, body === undefined ? request : { ...request, body });
+    const request = { method, path: at(path), signal, timeout: lookTimeout, ...more };
+    const value = await askJson(transport, request);
     return isObject(value) ? value : {};
   }
 }
