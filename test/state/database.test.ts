@@ -151,6 +151,24 @@ describe.each(subjects)("%s", (name, make, missing) => {
         expect(await countIn(other)).toEqual([{ calls: 3 }]);
       });
 
+      test("replaced: sums are those of the one that is there", async () => {
+        const { directory, sql } = await opened();
+        const usage = new DatabaseUsage(sql);
+        expect(await usage.totals([])).toMatchObject([{ calls: 1 }]);
+        rmSync(directory, { recursive: true });
+        await expect(usage.totals([])).rejects.toThrow(/file was removed/);
+        const other = new DatabaseUsage(open("sqlite", directory));
+        await other.insert(linesOf(record(), record()));
+        expect(await usage.totals([])).toMatchObject([{ calls: 2 }]);
+      });
+
+      test("closed after sums: all is in it, and nothing beside it", async () => {
+        const { directory, sql } = await opened();
+        await new DatabaseUsage(sql).totals([]);
+        await sql.close();
+        expect(readdirSync(directory)).toEqual(["lintel.db"]);
+      });
+
       test("replaced, with the log of the one before beside it: away, until that is gone", async () => {
         const { directory, sql } = await opened();
         const file = join(directory, "lintel.db");
@@ -169,6 +187,35 @@ describe.each(subjects)("%s", (name, make, missing) => {
         rmSync(`${file}-shm`);
         expect(await countIn(sql)).toEqual([{ calls: 2 }]);
       });
+    });
+
+    test("nobody waits for a statement that reads all there is", async () => {
+      const { again } = await make();
+      const sql = again();
+      const tokens = new DatabaseTokens(sql);
+      const made = await tokens.create({ name: "a" });
+      const counted = `SELECT COUNT(*) AS n FROM
+        (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT ?) SELECT x FROM c)`;
+      const count = (n: number) => sql.run([{ text: counted, values: [n], long: true }]);
+      await count(1);
+      const ended: string[] = [];
+      const long = count(10_000_000).then((rows) => {
+        ended.push("long");
+        return rows;
+      });
+      await new DatabaseUsage(sql).insert(linesOf(record()));
+      expect(await tokens.find([hashToken(made?.secret ?? "")])).toHaveLength(1);
+      ended.push("short");
+      expect(await long).toEqual([[{ n: 10_000_000 }]]);
+      expect(ended).toEqual(["short", "long"]);
+    });
+
+    test("a statement that reads all there is can't write", async () => {
+      const { again } = await make();
+      const sql = again();
+      const text = "UPDATE lintel_counters SET value = 7";
+      await expect(sql.run([{ text, long: true }])).rejects.toBeInstanceOf(DatabaseAway);
+      expect(await rowsOf(sql, "SELECT value FROM lintel_counters")).toEqual([{ value: 0 }]);
     });
 
     test("a full disk is said to be that", async () => {

@@ -15,7 +15,7 @@ export interface Statement {
   /** With `?` for each value. */
   readonly text: string;
   readonly values?: readonly Value[];
-  /** Reads as much as there is, and may take minutes. */
+  /** Reads as much as there is, and may take minutes: others don't wait for it. */
   readonly long?: boolean;
 }
 

@@ -7,6 +7,12 @@ export type SqliteDatabase = Pick<
   "exec" | "prepare" | "close"
 >;
 
+/** How a file is opened. */
+export interface OpenOptions {
+  /** Then it must be there. Default: it may be written to, and is made. */
+  readonly readOnly?: boolean;
+}
+
 /** What to say where there is no SQLite. */
 export const noSqlite =
   "this Node has no SQLite of its own: npm install @photostructure/sqlite, or use Node 22.13 or newer";
@@ -14,7 +20,7 @@ export const noSqlite =
 /** Node's own is there without a flag from 22.13 on. The types of Node 20 don't know it. */
 const builtin = () =>
   (process as { getBuiltinModule?: (name: string) => unknown }).getBuiltinModule?.("node:sqlite") as
-    | { DatabaseSync: new (path: string) => SqliteDatabase }
+    | { DatabaseSync: new (path: string, options: OpenOptions) => SqliteDatabase }
     | undefined;
 
 /** Whether there is a SQLite; loads nothing. */
@@ -27,16 +33,16 @@ export function hasSqlite(): boolean {
 }
 
 /**
- * Opens a database file, which is made if it is not there.
+ * Opens a database file.
  * @throws Error with `noSqlite` if there is no SQLite
  */
-export async function openSqlite(path: string): Promise<SqliteDatabase> {
+export async function openSqlite(path: string, options: OpenOptions = {}): Promise<SqliteDatabase> {
   const own = builtinQuietly();
-  if (own) return new own.DatabaseSync(path);
+  if (own) return new own.DatabaseSync(path, options);
   const { DatabaseSync } = await import("@photostructure/sqlite").catch((cause: unknown) => {
     throw new Error(noSqlite, { cause });
   });
-  return new DatabaseSync(path);
+  return new DatabaseSync(path, options);
 }
 
 /** Loads Node's own without its warning that the module is experimental: we know. */

@@ -1,5 +1,5 @@
 /**
- * The thread that SQLite runs in: its calls wait for the disk, and those of the
+ * A thread that SQLite runs in: its calls wait for the disk, and those of the
  * gateway must not. One message is one transaction.
  */
 import { chmodSync, type Stats, statSync } from "node:fs";
@@ -14,6 +14,14 @@ import {
   valuesOf,
 } from "./sql.js";
 import { openSqlite, type SqliteDatabase } from "./sqlite-library.js";
+
+/** What the thread begins with. */
+export interface ThreadData {
+  /** Of the database's file. */
+  readonly path: string;
+  /** Whether it only reads, beside another that made the tables and has them open. */
+  readonly reader: boolean;
+}
 
 /** What the thread is asked; nothing: to close the database and leave. */
 export interface Question {
@@ -34,7 +42,7 @@ const busyMs = 10_000;
 /** The same for rows that are tried again anyway: questions behind them wait as long. */
 const insertBusyMs = 500;
 
-const { path } = workerData as { path: string };
+const { path, reader } = workerData as ThreadData;
 let database: { readonly sqlite: SqliteDatabase; readonly files: Files } | undefined;
 /** The database's file, and the two that SQLite keeps beside it, as they were when it was opened. */
 type Files = readonly (Stats | undefined)[];
@@ -81,9 +89,14 @@ function letGo(): void {
 }
 
 async function open(): Promise<SqliteDatabase> {
-  const opened = await openSqlite(path);
+  const opened = await openSqlite(path, { readOnly: reader });
   try {
     opened.exec(`PRAGMA busy_timeout = ${busyMs}`);
+    if (reader) {
+      // What is beside the file is opened with the first row that is read.
+      opened.prepare(readVersion).get();
+      return opened;
+    }
     opened.exec("PRAGMA journal_mode = WAL");
     // What is committed outlives a power cut: journals are deleted after it.
     opened.exec("PRAGMA synchronous = FULL");
