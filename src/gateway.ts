@@ -68,6 +68,7 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
       running: () => core.readiness.running,
       routing: () => core.routing.snapshot(),
       limits: counting.limits,
+      answers: counting.answers,
       tokens: state.tokens,
       usage: state.usage,
     });

@@ -1,6 +1,6 @@
 /** Where replicas of a gateway count together. */
 import { z } from "zod";
-import type { RedisSettings } from "../state/redis/connection.js";
+import type { RedisSettings } from "../state/redis/client.js";
 import { usableCertificates } from "./certificates.js";
 import { path } from "./fields.js";
 import { wait } from "./quantities.js";

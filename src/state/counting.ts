@@ -9,7 +9,7 @@ import type { IdempotencyOptions } from "./idempotency/answers.js";
 import { MemoryIdempotency } from "./idempotency/memory.js";
 import { memoryLimits } from "./limits/memory.js";
 import { PastUsage } from "./limits/past.js";
-import type { RedisSettings } from "./redis/connection.js";
+import type { RedisSettings } from "./redis/client.js";
 
 /** What is opened. */
 export interface CountingSettings {
@@ -29,6 +29,8 @@ export interface CountingSettings {
 export interface Counting {
   readonly limits: LimitStore;
   readonly idempotency: IdempotencyStore | undefined;
+  /** How the answers' connection is, where they are kept in Redis. */
+  readonly answers: { readonly away: boolean; readonly outages: number } | undefined;
   /** Other gateways on the same store. */
   readonly peers: Peers | undefined;
   close(): Promise<void>;
@@ -55,6 +57,7 @@ export async function openCounting(
   return {
     limits,
     idempotency: kept,
+    answers: undefined,
     peers: undefined,
     async close() {
       past?.close();
@@ -79,16 +82,24 @@ async function openRedis(
   const { onFailure, replicas, ...address } = redis;
   const connection = new RedisConnection(address, log);
   const limits = new RedisLimits(connection, { onFailure, replicas });
-  const kept = idempotency && redisIdempotency(connection, { ...idempotency, onFailure });
-  await connection.settled(startMs);
+  // Megabytes that are on their way would hold up what is asked behind them.
+  const answers =
+    idempotency &&
+    new RedisConnection(
+      { ...address, largestBytes: idempotency.maxAnswerBytes },
+      log,
+      "the store of answers for Idempotency-Key",
+    );
+  const kept = answers && redisIdempotency(answers, { ...idempotency, onFailure });
+  await Promise.all([connection.settled(startMs), answers?.settled(startMs)]);
   return {
     limits,
     idempotency: kept,
+    answers,
     peers: redisPeers(connection),
     async close() {
-      await limits.close();
-      await kept?.close();
-      await connection.close();
+      await Promise.all([limits.close(), kept?.close()]);
+      await Promise.all([connection.close(), answers?.close()]);
     },
   };
 }

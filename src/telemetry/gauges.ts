@@ -10,6 +10,8 @@ export interface Sources {
   running(): number;
   routing(): RoutingSnapshot;
   readonly limits?: Pick<LimitStore, "state"> | undefined;
+  /** Where answers for `Idempotency-Key` are, if not in this process. */
+  readonly answers?: Outages | undefined;
   /** The database, as far as tokens are concerned. */
   readonly tokens?: Outages | undefined;
   /** The database, as far as usage is concerned. */
@@ -18,7 +20,7 @@ export interface Sources {
     | undefined;
 }
 
-/** How a database is. */
+/** How a store is. */
 interface Outages {
   readonly away: boolean;
   /** How often it went away. */
@@ -41,7 +43,7 @@ const counter = metric("counter");
 
 /** Everything that the sources tell now. */
 export function gauges(sources: Sources): Metric[] {
-  const { limits, tokens, usage } = sources;
+  const { limits, answers, tokens, usage } = sources;
   const { endpoints, retries } = sources.routing();
   const perTarget = (value: (endpoint: EndpointSnapshot) => number) =>
     endpoints.map((endpoint) => ({
@@ -51,7 +53,8 @@ export function gauges(sources: Sources): Metric[] {
       },
       value: value(endpoint),
     }));
-  const perDatabase = (value: (store: Outages) => number) => [
+  const perStore = (value: (store: Outages) => number) => [
+    ...(answers ? one(value(answers), { "lintel.store": "answers" }) : []),
     ...(tokens ? one(value(tokens), { "lintel.store": "tokens" }) : []),
     ...(usage ? one(value(usage), { "lintel.store": "usage" }) : []),
   ];
@@ -89,11 +92,11 @@ export function gauges(sources: Sources): Metric[] {
     ),
     gauge("lintel.store.available", "{store}", "1 while a store answers, 0 while it is away.", [
       ...(limits ? one(Number(limits.state.available), { "lintel.store": "limits" }) : []),
-      ...perDatabase(({ away }) => Number(!away)),
+      ...perStore(({ away }) => Number(!away)),
     ]),
     counter("lintel.store.outages", "{outage}", "How often a store went away.", [
       ...(limits ? one(limits.state.outages, { "lintel.store": "limits" }) : []),
-      ...perDatabase(({ outages }) => outages),
+      ...perStore(({ outages }) => outages),
     ]),
     counter(
       "lintel.store.decided_without",

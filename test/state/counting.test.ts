@@ -8,6 +8,7 @@ import { type Logger, silent } from "../../src/core/log.js";
 import type { UsageHistory } from "../../src/core/usage/history.js";
 import { type CountingSettings, openCounting } from "../../src/state/counting.js";
 import { redisBinary, startRedis } from "../support/redis.js";
+import { slowLink } from "../support/slow-link.js";
 
 const settings: CountingSettings = {
   limits: { models: [], caller: { imagesPerDay: 10 } },
@@ -133,6 +134,43 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     await counting.close();
   });
 
+  it("holds up no limit by a large answer, and waits for that as long as it may take", async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.close());
+    const link = await slowLink(server.port, 100_000);
+    onTestFinished(() => link.close());
+    const size = 4 * 1024 * 1024;
+    const counting = await openCounting(
+      {
+        ...settings,
+        idempotency: { ttlMs: 60_000, maxAnswerBytes: size, maxBytes: size },
+        redis: { ...redis, url: `redis://127.0.0.1:${link.port}` },
+      },
+      silent,
+    );
+    onTestFinished(() => counting.close());
+    const question = { name: "n", caller: "c", print: "p", signal };
+    const first = await counting.idempotency?.open(question);
+    if (first?.as !== "first") throw new Error("not the first");
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    first.recorder.append(Buffer.alloc(size, "a"));
+    first.recorder.finish();
+    await link.held;
+    expect((await counting.limits.reserve([images(1)])).granted).toBe(true);
+    // Within what a limit waits for, 250 ms, and 1 s for 4 MiB.
+    await vi.advanceTimersByTimeAsync(1000);
+    expect((await counting.limits.reserve([images(1)])).granted).toBe(true);
+    expect(counting.limits.state).toMatchObject({ available: true, outages: 0 });
+    expect(counting.answers).toMatchObject({ away: false, outages: 0 });
+    link.letGo();
+    const again = await counting.idempotency?.open(question);
+    if (again?.as !== "again") throw new Error("not again");
+    let bytes = 0;
+    for await (const part of again.parts) bytes += part.length;
+    expect(bytes).toBe(size);
+  });
+
   it("keeps its password out of logs", async () => {
     const server = await startRedis({ args: ["--requirepass", "right"] });
     onTestFinished(() => server.close());
@@ -140,7 +178,8 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     const log = { ...silent, warn: (...all: unknown[]) => said.push(all) } as Logger;
     const url = server.url.replace("//", "//:wrong-password@");
     const counting = await openCounting({ ...settings, redis: { ...redis, url } }, log);
-    expect(said).toHaveLength(1);
+    // Of limits, and of answers.
+    expect(said).toHaveLength(2);
     expect(JSON.stringify(said)).not.toContain("wrong-password");
     await expect(async () => counting.limits.reserve([images(1)])).rejects.toMatchObject({
       code: "unavailable",

@@ -118,8 +118,10 @@ export class RedisRecorder implements Recorder {
       const parts = this.#parts.splice(0).map((p) => Buffer.from(p.buffer, p.byteOffset, p.length));
       const state = this.#state;
       const life = state === "" ? leaseMs : ttlMs;
-      const kept = await connection.ask((client) =>
-        runScript(client, writeScript, keys, [owner, state, life, ...parts]),
+      const bytes = parts.reduce((sum, part) => sum + part.length, 0);
+      const kept = await connection.ask(
+        (client) => runScript(client, writeScript, keys, [owner, state, life, ...parts]),
+        bytes,
       );
       if (kept === 0) throw new Error("somebody else runs this call by now");
       this.#wanted = kept === 2;

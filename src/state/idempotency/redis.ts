@@ -77,7 +77,7 @@ export function redisIdempotency(
         case "large":
           return { as: "too large" };
         default:
-          return { as: "again", parts: follow(place, signal) };
+          return { as: "again", parts: follow(place, options.maxAnswerBytes, signal) };
       }
     },
     async close() {
@@ -90,6 +90,7 @@ export function redisIdempotency(
 /** Looks again and again: whoever asks again while the first still runs is rare. */
 async function* follow(
   { connection, keys }: Place,
+  maxBytes: number,
   signal: CallSignal,
 ): AsyncGenerator<Uint8Array> {
   let at = 0;
@@ -99,8 +100,9 @@ async function* follow(
     signal.throwIfAborted();
     let answer: Buffer[];
     try {
-      answer = (await connection.ask((client) =>
-        runScript(client, readScript, keys, [at], "bytes"),
+      answer = (await connection.ask(
+        (client) => runScript(client, readScript, keys, [at], "bytes"),
+        maxBytes,
       )) as Buffer[];
     } catch (cause) {
       throw new LintelError("unavailable", "the first answer can't be read now", { cause });

@@ -1,26 +1,13 @@
 /** The connection to Redis or Valkey, and whether it can be counted on. */
 import { performance } from "node:perf_hooks";
-import { Cluster, Redis, type RedisOptions } from "ioredis";
 import type { Logger } from "../../core/log.js";
-
-/** Where the store is, and how long anybody waits for it. */
-export interface RedisSettings {
-  /** `redis://` or `rediss://` address; several are nodes of one cluster. */
-  readonly url: string | readonly string[];
-  /** What all keys begin with. Default `lintel:`. */
-  readonly keyPrefix?: string | undefined;
-  /** Longest wait for one answer, milliseconds. Default 250. */
-  readonly timeoutMs?: number | undefined;
-  /** PEM, for `rediss://`. Default: the system's certificate authorities, no certificate of our own. */
-  readonly tls?: {
-    readonly ca?: string | undefined;
-    readonly cert?: string | undefined;
-    readonly key?: string | undefined;
-  };
-}
-
-/** What the stores ask: one server, or a cluster. */
-export type RedisClient = Redis | Cluster;
+import {
+  carriedMs,
+  connect,
+  longestProbeMs,
+  type RedisClient,
+  type RedisSettings,
+} from "./client.js";
 
 /** The store did not answer in time. */
 class TooLate extends Error {
@@ -33,7 +20,6 @@ class StoreAway extends Error {
 }
 
 const firstProbeMs = 50;
-const longestProbeMs = 1000;
 /** So many late answers in a row mean that the store is as good as away. */
 const mostLate = 10;
 /** After this long without an outage the next one is probed for as quickly as the first. */
@@ -48,6 +34,7 @@ export class RedisConnection {
   readonly client: RedisClient;
   readonly keyPrefix: string;
   readonly #log: Logger;
+  readonly #name: string;
   readonly #timeoutMs: number;
   readonly #back: (() => void)[] = [];
   #decided: (() => void) | undefined;
@@ -60,11 +47,15 @@ export class RedisConnection {
   /** When something was answered last, by the clock of `performance`. */
   #answeredAt = 0;
   #late = 0;
+  /** Bytes of what is asked now: whatever is asked next comes after them. */
+  #carried = 0;
   #closed = false;
 
-  constructor(settings: RedisSettings, log: Logger) {
+  /** @param name of the store in the log */
+  constructor(settings: RedisSettings, log: Logger, name = "the store") {
     this.keyPrefix = settings.keyPrefix ?? "lintel:";
     this.#log = log;
+    this.#name = name;
     this.#timeoutMs = settings.timeoutMs ?? 250;
     this.client = connect(settings);
     // Without a listener the library writes to the console.
@@ -76,6 +67,11 @@ export class RedisConnection {
   /** Whether the store answered when it was asked last. */
   get available(): boolean {
     return this.#available;
+  }
+
+  /** Whether it did not. */
+  get away(): boolean {
+    return !this.#available;
   }
 
   /** How often it went away, a start without it included. */
@@ -101,12 +97,17 @@ export class RedisConnection {
 
   /**
    * Asks the store.
+   * @param bytes that the question has, or its answer may have, where that is many
    * @throws StoreAway at once if it is away, and what the client threw if it just went
    */
-  async ask<T>(command: (client: RedisClient) => Promise<T>): Promise<T> {
+  async ask<T>(command: (client: RedisClient) => Promise<T>, bytes = 0): Promise<T> {
     if (!this.#available) throw new StoreAway("the store is away");
+    this.#carried += bytes;
     try {
-      const answer = await this.#inTime(command(this.client));
+      const asked = command(this.client).finally(() => {
+        this.#carried -= bytes;
+      });
+      const answer = await this.#inTime(asked);
       this.#late = 0;
       return answer;
     } catch (error) {
@@ -120,11 +121,12 @@ export class RedisConnection {
 
   /** The answer, or `TooLate`. What came while this process was busy is in time. */
   #inTime<T>(answer: Promise<T>): Promise<T> {
+    const ms = this.#timeoutMs + carriedMs(this.#carried);
     return new Promise<T>((resolve, reject) => {
       const timer = setTimeout(() => {
         // Sockets are read between timers and immediates.
-        setImmediate(() => reject(new TooLate(`no answer within ${this.#timeoutMs} ms`)));
-      }, this.#timeoutMs);
+        setImmediate(() => reject(new TooLate(`no answer within ${ms} ms`)));
+      }, ms);
       answer.then(
         (value) => {
           clearTimeout(timer);
@@ -155,7 +157,7 @@ export class RedisConnection {
       this.#said = true;
       this.#log.warn(
         { store: "redis", reason: error.message },
-        "the store is away: deciding without it until it is back",
+        `${this.#name} is away: deciding without it until it is back`,
       );
     }
     if (this.#available && performance.now() - this.#cameBackAt > calmMs)
@@ -187,44 +189,8 @@ export class RedisConnection {
     this.#available = true;
     this.#late = 0;
     this.#cameBackAt = performance.now();
-    if (this.#said) this.#log.info({ store: "redis" }, "the store is back");
+    if (this.#said) this.#log.info({ store: "redis" }, `${this.#name} is back`);
     for (const listener of this.#back) listener();
     this.#decided?.();
   }
-}
-
-function connect(settings: RedisSettings): RedisClient {
-  const { url, timeoutMs = 250, tls } = settings;
-  const options: RedisOptions = {
-    connectTimeout: Math.max(timeoutMs, 1000),
-    // A peer that is gone without a word: the connection is given up.
-    socketTimeout: 20 * timeoutMs,
-    // Nobody waits for a connection: a command fails at once where there is none.
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    retryStrategy: (times) => Math.min(50 * times, longestProbeMs),
-    // A primary that became a replica.
-    reconnectOnError: (error) => error.message.startsWith("READONLY"),
-    ...(tls && { tls }),
-  };
-  if (typeof url === "string") return new Redis(url, options);
-  const { retryStrategy: clusterRetryStrategy, enableOfflineQueue, ...redisOptions } = options;
-  return new Cluster([...url], {
-    // What is said of TLS stands behind the address's word that it is spoken at all.
-    redisOptions: { ...credentialsOf(url[0] ?? ""), ...redisOptions },
-    enableOfflineQueue: enableOfflineQueue ?? false,
-    clusterRetryStrategy,
-    slotsRefreshTimeout: Math.max(timeoutMs, 1000),
-  });
-}
-
-/** Further nodes of a cluster are found without an address, so they need these apart. */
-function credentialsOf(address: string): Partial<RedisOptions> {
-  const { protocol, username, password } = new URL(address);
-  return {
-    ...(username && { username: decodeURIComponent(username) }),
-    ...(password && { password: decodeURIComponent(password) }),
-    ...(protocol === "rediss:" && { tls: {} }),
-  };
 }

@@ -1,6 +1,7 @@
 /** Lua scripts: what happens in one step at the store. */
 import { createHash } from "node:crypto";
-import type { RedisClient, RedisConnection } from "./connection.js";
+import type { RedisClient } from "./client.js";
+import type { RedisConnection } from "./connection.js";
 
 /** A script with the name under which the store keeps it. */
 export interface Script {

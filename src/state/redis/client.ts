@@ -1,0 +1,69 @@
+/** What speaks to Redis or Valkey, and where they are. */
+import { Cluster, Redis, type RedisOptions } from "ioredis";
+
+/** Where the store is, and how long anybody waits for it. */
+export interface RedisSettings {
+  /** `redis://` or `rediss://` address; several are nodes of one cluster. */
+  readonly url: string | readonly string[];
+  /** What all keys begin with. Default `lintel:`. */
+  readonly keyPrefix?: string | undefined;
+  /** Longest wait for one answer, milliseconds. Default 250. */
+  readonly timeoutMs?: number | undefined;
+  /** Most bytes of one question or one answer, where that is many. Default 0. */
+  readonly largestBytes?: number | undefined;
+  /** PEM, for `rediss://`. Default: the system's certificate authorities, no certificate of our own. */
+  readonly tls?: {
+    readonly ca?: string | undefined;
+    readonly cert?: string | undefined;
+    readonly key?: string | undefined;
+  };
+}
+
+/** What the stores ask: one server, or a cluster. */
+export type RedisClient = Redis | Cluster;
+
+/** Longest pause between two attempts to connect, or to find out whether the store is back, milliseconds. */
+export const longestProbeMs = 1000;
+
+/** What a slow link carries in a millisecond. */
+const bytesPerMs = (4 * 1024 * 1024) / 1000;
+
+/** How much longer an answer may take for what has to be carried with it, or before it. */
+export const carriedMs = (bytes: number) => Math.ceil(bytes / bytesPerMs);
+
+/** Connects, in the background and again and again. */
+export function connect(settings: RedisSettings): RedisClient {
+  const { url, timeoutMs = 250, largestBytes = 0, tls } = settings;
+  const options: RedisOptions = {
+    connectTimeout: Math.max(timeoutMs, 1000),
+    // A peer that is gone without a word: the connection is given up.
+    socketTimeout: 20 * timeoutMs + carriedMs(largestBytes),
+    // Nobody waits for a connection: a command fails at once where there is none.
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: (times) => Math.min(50 * times, longestProbeMs),
+    // A primary that became a replica.
+    reconnectOnError: (error) => error.message.startsWith("READONLY"),
+    ...(tls && { tls }),
+  };
+  if (typeof url === "string") return new Redis(url, options);
+  const { retryStrategy: clusterRetryStrategy, enableOfflineQueue, ...redisOptions } = options;
+  return new Cluster([...url], {
+    // What is said of TLS stands behind the address's word that it is spoken at all.
+    redisOptions: { ...credentialsOf(url[0] ?? ""), ...redisOptions },
+    enableOfflineQueue: enableOfflineQueue ?? false,
+    clusterRetryStrategy,
+    slotsRefreshTimeout: Math.max(timeoutMs, 1000),
+  });
+}
+
+/** Further nodes of a cluster are found without an address, so they need these apart. */
+function credentialsOf(address: string): Partial<RedisOptions> {
+  const { protocol, username, password } = new URL(address);
+  return {
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+    ...(protocol === "rediss:" && { tls: {} }),
+  };
+}
