@@ -1,6 +1,7 @@
 /** What a gateway serves now, and how another configuration takes its place while calls run. */
 import { isDeepStrictEqual } from "node:util";
 import { changeOf } from "./config/changes.js";
+import { pastLimits } from "./config/limits.js";
 import type { Config } from "./config/schema.js";
 import { doorSettings, listenOptions } from "./config/settings.js";
 import { CurrentCore } from "./core/current.js";
@@ -32,6 +33,8 @@ export class Reloading {
   #tls: TlsSettings | undefined;
   #listeners: readonly Listener[] = [];
   #turn: Promise<unknown> = Promise.resolve();
+  /** Ends when no call runs any more that began before the last reload. */
+  #former: Promise<unknown> = Promise.resolve();
   #stopped = false;
 
   /**
@@ -98,9 +101,12 @@ export class Reloading {
     this.#live.add(after);
     this.#setup = after;
     for (const part of after.made) part.start?.();
-    const { log } = this.#stores;
-    this.core
-      .replace(after.core)
+    const { log, counting } = this.#stores;
+    const used = counting.change(pastLimits(next));
+    const idle = this.core.replace(after.core);
+    this.#former = Promise.allSettled([this.#former, idle]);
+    void this.#former.then(used.ended);
+    idle
       .then(() => this.#retire(before))
       .catch((err) => log.error({ err }, "a part of the configuration before can't be closed"));
     const { bodyLimit: _atStart, ...times } = doorSettings(next);
@@ -110,6 +116,7 @@ export class Reloading {
       for (const listener of this.#listeners) listener.renew(renewed);
       this.#tls = renewed;
     }
+    await used.added;
     return {
       changed: [...changed, ...(certificate ? ["tls (certificate)"] : [])],
       restart,

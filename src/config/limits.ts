@@ -1,5 +1,6 @@
 /** How much may be asked of a gateway, and what it costs. */
 import { z } from "zod";
+import type { PastLimits } from "../core/limits/history.js";
 import type { LimitSettings } from "../core/limits/settings.js";
 import type { LimitParts } from "../core/limits/step.js";
 import type { LimitStore } from "../core/limits/store.js";
@@ -84,9 +85,15 @@ export function countingSettings(config: Config): CountingSettings {
     idempotency: enabled
       ? { ttlMs: ttl, maxAnswerBytes: max_answer, maxBytes: max_bytes }
       : undefined,
-    limits: limitSettings(config),
-    callersOwn: callersOwn(config),
+    ...pastLimits(config),
   };
+}
+
+/** What counts what was used before, too. */
+export function pastLimits(config: Config): PastLimits {
+  const { tokens, oidc } = config.auth;
+  const own = JSON.stringify([tokens.map(({ name, limits }) => [name, limits]), oidc]);
+  return { limits: limitSettings(config), callersOwn: callersOwn(config), own };
 }
 
 /** Whether callers may bring limits of their own, with their tokens. */

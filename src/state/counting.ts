@@ -1,6 +1,6 @@
 /** Where calls are counted, first answers kept, and targets told of: in this process, or in Redis for all replicas. */
 import type { IdempotencyStore } from "../core/idempotency/store.js";
-import type { LimitSettings } from "../core/limits/settings.js";
+import type { PastLimits } from "../core/limits/history.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { Logger } from "../core/log.js";
 import type { Peers } from "../core/routing/peers.js";
@@ -12,7 +12,7 @@ import { PastUsage } from "./limits/past.js";
 import type { RedisSettings } from "./redis/client.js";
 
 /** What is opened. */
-export interface CountingSettings {
+export interface CountingSettings extends PastLimits {
   /** Absent: in memory. */
   readonly redis?: RedisSettings & {
     readonly onFailure: "open" | "closed";
@@ -20,9 +20,6 @@ export interface CountingSettings {
   };
   /** Absent: answers are not kept. */
   readonly idempotency?: IdempotencyOptions | undefined;
-  readonly limits: LimitSettings;
-  /** Whether callers may bring limits of their own. */
-  readonly callersOwn: boolean;
 }
 
 /** The stores, opened. */
@@ -33,11 +30,20 @@ export interface Counting {
   readonly answers: { readonly away: boolean; readonly outages: number } | undefined;
   /** Other gateways on the same store. */
   readonly peers: Peers | undefined;
+  /**
+   * Calls that begin from here on come under these limits. Where counters go on from what was used,
+   * those of new limits do, too.
+   * @returns `added`, when that is done or takes too long; and what to call when those have ended
+   *   that began before
+   */
+  change(limits: PastLimits): { readonly added: Promise<void>; ended(): void };
   close(): Promise<void>;
 }
 
-/** Longest that a start waits for Redis, which may also come later, or for the database. Milliseconds. */
+/** Longest that a start, or a reload, waits for Redis, which may also come later, or for the database. Milliseconds. */
 const startMs = 2000;
+
+const unchanged = { added: Promise.resolve(), ended() {} };
 
 /**
  * Opens the stores. Resolves also if Redis is away: then it is as if it went away later.
@@ -48,17 +54,18 @@ export async function openCounting(
   log: Logger,
   history?: UsageHistory,
 ): Promise<Counting> {
-  const { redis, idempotency, callersOwn } = settings;
+  const { redis, idempotency } = settings;
   if (redis) return openRedis(redis, idempotency, log);
   const limits = memoryLimits();
   const kept = idempotency && new MemoryIdempotency(idempotency);
   const past = history && new PastUsage(history, limits, log);
-  await past?.restore({ limits: settings.limits, callersOwn }, startMs);
+  await past?.restore(settings, startMs);
   return {
     limits,
     idempotency: kept,
     answers: undefined,
     peers: undefined,
+    change: (changed) => past?.change(changed, startMs) ?? unchanged,
     async close() {
       past?.close();
       await limits.close();
@@ -97,6 +104,7 @@ async function openRedis(
     idempotency: kept,
     answers,
     peers: redisPeers(connection),
+    change: () => unchanged,
     async close() {
       await Promise.all([limits.close(), kept?.close()]);
       await Promise.all([connection.close(), answers?.close()]);

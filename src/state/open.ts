@@ -120,7 +120,7 @@ function openUsage(
   return {
     keep: journal.keep.bind(journal),
     async between(since: number, until: number) {
-      await shipper.ship();
+      await shipper.flush();
       const sums = await usage.totals(["token", "model"], { since, until });
       return sums.map(({ group: { token = "", model = "" }, ...rest }) => {
         return { caller: token, model, ...rest };

@@ -1,7 +1,7 @@
 /** What limits are made of: periods, prices, what was used before, and how waits are written. */
 import { expect, it } from "vitest";
 import { durationText } from "../../src/core/limits/headers.js";
-import { usedCounters } from "../../src/core/limits/history.js";
+import { pastScopes, usedCounters } from "../../src/core/limits/history.js";
 import { periodAt } from "../../src/core/limits/period.js";
 import { costOf, priceOf } from "../../src/core/limits/prices.js";
 import type { LimitSettings } from "../../src/core/limits/settings.js";
@@ -61,13 +61,17 @@ it("goes on with what usage says was used before", async () => {
     global: { budget: { amount: 1, period: "month" } },
     models: [{ model: "image-*", imagesPerDay: 10, requestsPerMinute: 1 }],
   };
-  expect(await usedCounters(history, settings, false, noon)).toEqual([
+  expect(
+    await usedCounters(history, pastScopes({ limits: settings, callersOwn: false }), noon),
+  ).toEqual([
     { key: "caller:a:images", period: "day", start: day, used: 3 },
     { key: "model:image-*:images", period: "day", start: day, used: 3 },
     { key: "global:spend-month", period: "month", start: month, used: 14 },
   ]);
+  const budget = { amount: Number.POSITIVE_INFINITY, period: "month" } as const;
+  const limits = { caller: { imagesPerDay: 5 }, global: { budget }, models: [] };
   // Callers with limits of their own may have a budget of any period.
-  const all = await usedCounters(history, { models: [] }, true, noon);
+  const all = await usedCounters(history, pastScopes({ limits, callersOwn: true }), noon);
   expect(all.map(({ key }) => key)).toEqual([
     "caller:a:spend-hour",
     "caller:a:images",
@@ -77,4 +81,6 @@ it("goes on with what usage says was used before", async () => {
     "caller:a:spend-month",
     "caller:b:spend-month",
   ]);
+  // By two entries, and once.
+  expect(all).toContainEqual({ key: "caller:a:images", period: "day", start: day, used: 3 });
 });

@@ -257,6 +257,28 @@ test("limits apply where there were none before", async () => {
   expect([await statusOf(it.chat("a")), await statusOf(it.chat("a"))]).toEqual([200, 429]);
 });
 
+test("a budget that is new counts what was used before, also by calls that still ran", async () => {
+  const a = await modelServer("a");
+  const rest = `prices: [{ model: a, input: 1000 }]\nbackends:\n${backend("a", a.url)}`;
+  const budget = (amount: number) =>
+    `limits: { global: { budget: { amount: ${amount}, period: month } } }\n${rest}`;
+  const unit = "x".repeat(4000);
+  const it = await gateway(rest);
+  await (await it.chat("a", unit)).text();
+  const running = await it.chat("a", `wait${unit}`);
+  it.write(budget(1));
+  await it.reload();
+  expect(await statusOf(it.chat("a"))).toBe(429);
+  it.write(rest);
+  await it.reload();
+  it.write(budget(2).replace("month", "week"));
+  await it.reload();
+  expect(await statusOf(it.chat("a"))).toBe(200);
+  a.release();
+  await running.text();
+  await vi.waitFor(async () => expect(await statusOf(it.chat("a"))).toBe(429));
+});
+
 test("times of the doors apply at once", async () => {
   const silent = createServer((request) => request.resume()).listen(0, "127.0.0.1");
   onTestFinished(() => silent.close().closeAllConnections());

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Claim } from "../../src/core/limits/store.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import type { UsageHistory } from "../../src/core/usage/history.js";
-import { type CountingSettings, openCounting } from "../../src/state/counting.js";
+import { type Counting, type CountingSettings, openCounting } from "../../src/state/counting.js";
 import { redisBinary, startRedis } from "../support/redis.js";
 import { slowLink } from "../support/slow-link.js";
 
@@ -99,6 +99,81 @@ describe("in memory", () => {
       "what was used before counts in budgets and images per day now",
     ]);
     await counting.close();
+  });
+
+  describe("with other limits", () => {
+    const used = (caller: string, images: number) => ({ ...row, caller, images, spend: 0 });
+    const of = (caller: string, amount: number): Claim => {
+      const claim = images(amount);
+      return { ...claim, counter: { ...claim.counter, key: `caller:${caller}:images` } };
+    };
+    const left = async ({ limits }: Counting, caller: string) =>
+      (await limits.reserve([of(caller, 0)])).standings[0]?.remaining;
+    const none = { limits: { models: [] }, callersOwn: false };
+    const everyone = { limits: settings.limits, callersOwn: false };
+
+    it("goes on with what was used under those before, each call once", async () => {
+      let rows = [used("alice", 3)];
+      const between = vi.fn(async () => rows);
+      const tokens = { ...settings, limits: { models: [] }, callersOwn: true };
+      const counting = await openCounting(tokens, silent, { between });
+      // Alice has a limit of her own, and was counted by it; a call of hers still runs.
+      await counting.limits.reserve([of("alice", 2)]);
+      await counting.limits.reserve([of("alice", 1)]);
+      rows = [used("alice", 5), used("bob", 4)];
+      const changed = counting.change({ ...tokens, limits: settings.limits });
+      await counting.limits.reserve([of("bob", 1)]);
+      await changed.added;
+      expect([await left(counting, "alice"), await left(counting, "bob")]).toEqual([4, 5]);
+      // What ran at the change has ended.
+      rows = [used("alice", 6), used("bob", 6)];
+      changed.ended();
+      await vi.waitFor(async () => expect(await left(counting, "bob")).toBe(3));
+      expect(await left(counting, "alice")).toBe(4);
+      between.mockClear();
+      const same = counting.change({
+        ...tokens,
+        limits: { models: [], caller: { imagesPerDay: 2 } },
+      });
+      await same.added;
+      same.ended();
+      expect(between).not.toHaveBeenCalled();
+      await counting.close();
+    });
+
+    it("goes on with it where a limit was gone for a time", async () => {
+      let rows = [used("alice", 1)];
+      const counting = await openCounting(settings, silent, { between: async () => rows });
+      await counting.limits.reserve([of("alice", 1)]);
+      await counting.change(none).added;
+      rows = [used("alice", 5)];
+      await counting.change(everyone).added;
+      expect(await left(counting, "alice")).toBe(5);
+      await counting.close();
+    });
+
+    it("adds nothing twice where what was used before the start comes late", async () => {
+      const answers: ((rows: ReturnType<typeof used>[]) => void)[] = [];
+      const between = () =>
+        new Promise<ReturnType<typeof used>[]>((resolve) => {
+          answers.push(resolve);
+        });
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      onTestFinished(() => void vi.useRealTimers());
+      const opening = openCounting(settings, silent, { between });
+      await vi.advanceTimersByTimeAsync(2000);
+      const counting = await opening;
+      await counting.limits.reserve([of("alice", 2)]);
+      await counting.change(none).added;
+      const { added } = counting.change(everyone);
+      answers[1]?.([used("alice", 5)]);
+      await added;
+      expect(await left(counting, "alice")).toBe(5);
+      answers[0]?.([used("alice", 3)]);
+      await vi.advanceTimersByTimeAsync(0);
+      expect(await left(counting, "alice")).toBe(5);
+      await counting.close();
+    });
   });
 
   it("is not asked again once it is closed", async () => {

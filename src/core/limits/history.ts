@@ -20,62 +20,89 @@ export interface UsedCounter {
   readonly used: number;
 }
 
+/** What is counted in periods of the calendar by one entry of the configuration. */
+export interface PastScope {
+  /** The entry, and what it counts: those of one name have counted the same calls. */
+  readonly name: string;
+  readonly quantity: "images" | "spend";
+  readonly period: BudgetPeriod;
+  /** Whose counter a row belongs to, if to any. */
+  of(row: UsedSoFar): string | undefined;
+}
+
+/** Limits, and who may have others. */
+export interface PastLimits {
+  readonly limits: LimitSettings;
+  /** Whether callers may bring limits of their own, of any period. */
+  readonly callersOwn: boolean;
+  /** What the configuration says of those, in any words: where that changes, they may be new. */
+  readonly own?: string | undefined;
+}
+
+/** All that counts by these limits. */
+export function pastScopes({ limits, callersOwn, own = "" }: PastLimits): PastScope[] {
+  const { global, caller, models } = limits;
+  const ofCaller = (row: UsedSoFar) => scopes.caller(row.caller);
+  return [
+    ...scopesOf("global", global, () => scopes.gateway),
+    ...scopesOf("caller", caller, ofCaller),
+    ...(callersOwn ? ofAll.flatMap((any) => scopesOf(`own ${own}`, any, ofCaller)) : []),
+    ...models.flatMap((entry) => {
+      const name = scopes.model(entry.model);
+      return scopesOf(name, entry, ({ model }) => (fits(entry.model, model) ? name : undefined));
+    }),
+  ];
+}
+
+/** Each limit that there can be. */
+const ofAll: readonly CallerLimits[] = [
+  { imagesPerDay: 0 },
+  ...budgetPeriods.map((period) => ({ budget: { amount: 0, period } })),
+];
+
+function scopesOf(
+  entry: string,
+  { imagesPerDay, budget }: CallerLimits = {},
+  of: PastScope["of"],
+): PastScope[] {
+  const counted = (quantity: PastScope["quantity"], period: BudgetPeriod) => {
+    return { name: `${entry} ${quantity} ${period}`, quantity, period, of };
+  };
+  return [
+    ...(Number.isFinite(imagesPerDay) ? [counted("images", "day")] : []),
+    ...(budget && Number.isFinite(budget.amount) ? [counted("spend", budget.period)] : []),
+  ];
+}
+
 /**
  * Reads what the current periods' counters would stand at.
  * @param now of calls that begin later nothing is in it
- * @param callersOwn whether callers may bring limits of their own, of any period
  * @throws Error while the history can't be read
  */
 export async function usedCounters(
   history: UsageHistory,
-  settings: LimitSettings,
-  callersOwn: boolean,
+  counting: readonly PastScope[],
   now: number,
 ): Promise<UsedCounter[]> {
   const used: UsedCounter[] = [];
   for (const period of budgetPeriods) {
-    const counting = scopesOf(settings, callersOwn, period);
-    if (counting.length === 0) continue;
+    const due = counting.filter((scope) => scope.period === period);
+    if (due.length === 0) continue;
+    const span = { type: "calendar", period } as const;
     const { start } = periodAt(period, now);
     const sums = new Map<string, number>();
     for (const row of await history.between(start, now)) {
-      for (const scope of counting)
-        scope(row, (key, more) => sums.set(key, (sums.get(key) ?? 0) + more));
+      // Several entries may count in one counter.
+      const counters = new Map<string, number>();
+      for (const { quantity, of } of due) {
+        const whose = of(row);
+        if (whose !== undefined) counters.set(counterKey(whose, quantity, span), row[quantity]);
+      }
+      for (const [key, more] of counters) {
+        if (more > 0) sums.set(key, (sums.get(key) ?? 0) + more);
+      }
     }
     for (const [key, sum] of sums) used.push({ key, period, start, used: sum });
   }
   return used;
-}
-
-/** Adds a row to the counters of one scope. */
-type Scope = (row: UsedSoFar, add: (key: string, more: number) => void) => void;
-
-function scopesOf(settings: LimitSettings, callersOwn: boolean, period: BudgetPeriod): Scope[] {
-  const span = { type: "calendar", period } as const;
-  const counted = (
-    limits: CallerLimits | undefined,
-    scopeOf: (row: UsedSoFar) => string | undefined,
-    any = false,
-  ): Scope[] => {
-    const images = period === "day" && (any || limits?.imagesPerDay !== undefined);
-    const spend = any || limits?.budget?.period === period;
-    if (!images && !spend) return [];
-    return [
-      (row, add) => {
-        const scope = scopeOf(row);
-        if (scope === undefined) return;
-        if (images && row.images > 0) add(counterKey(scope, "images", span), row.images);
-        if (spend && row.spend > 0) add(counterKey(scope, "spend", span), row.spend);
-      },
-    ];
-  };
-  return [
-    ...counted(settings.global, () => scopes.gateway),
-    ...counted(settings.caller, ({ caller }) => scopes.caller(caller), callersOwn),
-    ...settings.models.flatMap((entry) =>
-      counted(entry, ({ model }) =>
-        fits(entry.model, model) ? scopes.model(entry.model) : undefined,
-      ),
-    ),
-  ];
 }

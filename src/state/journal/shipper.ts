@@ -115,6 +115,13 @@ export class Shipper {
     return this.#running;
   }
 
+  /** Sends all that was written before. Never rejects. */
+  async flush(): Promise<void> {
+    // The round that runs may not know of what was written last.
+    await this.#running;
+    await this.ship();
+  }
+
   /** Sends what it can and stops. What is left is for the next start. */
   async close(): Promise<void> {
     this.#closed = true;

@@ -40,6 +40,8 @@ export interface MemoryLimitStore extends LimitStore {
   reserve(claims: readonly Claim[]): Verdict;
   /** Adds what was counted before. What belongs to another period is passed over. */
   restore(counter: Claim["counter"], entry: CalendarEntry): void;
+  /** How the calendar counters stand, by key; what running calls claim is in it. */
+  calendar(): Map<string, CalendarEntry>;
   /** How many counters are in memory. */
   readonly size: number;
 }
@@ -126,6 +128,13 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
     restore(counter, { start, used }) {
       const { all: count } = countOf(counter, moment());
       if (count instanceof CalendarCount && count.start === start) count.add(used);
+    },
+    calendar() {
+      const entries = new Map<string, CalendarEntry>();
+      for (const [key, { all }] of counts) {
+        if (all instanceof CalendarCount) entries.set(key, { start: all.start, used: all.total });
+      }
+      return entries;
     },
     get size() {
       return counts.size;

@@ -1,30 +1,41 @@
-/** What was used before this process began, on its way into counters in memory. */
+/** What was used before it was counted, on its way into counters in memory. */
 import { atMost } from "../../core/abort.js";
-import { usedCounters } from "../../core/limits/history.js";
-import type { LimitSettings } from "../../core/limits/settings.js";
+import {
+  type PastLimits,
+  type PastScope,
+  pastScopes,
+  usedCounters,
+} from "../../core/limits/history.js";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { systemClock, type Timer } from "../../core/routing/clock.js";
 import type { UsageHistory } from "../../core/usage/history.js";
-import type { MemoryLimitStore } from "./memory.js";
-
-/** What is counted. */
-interface Counted {
-  readonly limits: LimitSettings;
-  /** Whether callers may bring limits of their own. */
-  readonly callersOwn: boolean;
-}
+import type { CalendarEntry, MemoryLimitStore } from "./memory.js";
 
 /** After which time a history that can't be read is asked again, milliseconds. */
 const againMs = 10_000;
+
+/** Counters on their way to what the history says. */
+interface Restoring {
+  readonly scopes: readonly PastScope[];
+  /** Of calls that began later nothing is in the history that is added: they are counted. */
+  readonly until: number;
+  /** What of the calls before is in the counters already. */
+  readonly known: Map<string, CalendarEntry>;
+  /** Whether all those calls have ended: the history knows of a call when it has. */
+  ended: boolean;
+  /** Whether the log has to say when it is there. */
+  late: boolean;
+  again?: Timer;
+}
 
 /** Reads the history, and adds it whenever it is there. */
 export class PastUsage {
   readonly #history: UsageHistory;
   readonly #store: MemoryLimitStore;
   readonly #log: Logger;
-  #late = false;
+  readonly #running = new Set<Restoring>();
+  #names: ReadonlySet<string> = new Set();
   #closed = false;
-  #again: Timer | undefined;
 
   constructor(history: UsageHistory, store: MemoryLimitStore, log: Logger) {
     this.#history = history;
@@ -36,50 +47,111 @@ export class PastUsage {
    * Begins. Resolves when all is added, or takes too long; never rejects: the log says what is missing.
    * @param longestMs after which calls are let in meanwhile
    */
-  async restore(counted: Counted, longestMs: number): Promise<void> {
+  async restore(counted: PastLimits, longestMs: number): Promise<void> {
+    await this.#addWithin(longestMs, this.#begin(counted, true));
+  }
+
+  /**
+   * Goes on with other limits. Those that are new count what was used before, too.
+   * @param longestMs as of `restore`
+   * @returns `added`, which is like `restore`; and what is to be called when the calls that began
+   *   under the limits before have ended: only then all that they used is in the history
+   */
+  change(counted: PastLimits, longestMs: number): { added: Promise<void>; ended(): void } {
+    const restoring = this.#begin(counted, false);
+    if (restoring.scopes.length === 0) {
+      this.#running.delete(restoring);
+      return { added: Promise.resolve(), ended() {} };
+    }
+    return {
+      added: this.#addWithin(longestMs, restoring),
+      ended: () => {
+        restoring.ended = true;
+        void this.#add(restoring);
+      },
+    };
+  }
+
+  /** A failure from here on is that of a database that is being closed. */
+  close(): void {
+    this.#closed = true;
+    for (const { again } of this.#running) again?.cancel();
+  }
+
+  #begin(counted: PastLimits, ended: boolean): Restoring {
+    const scopes = pastScopes(counted);
+    const before = this.#names;
+    this.#names = new Set(scopes.map(({ name }) => name));
+    const restoring = {
+      scopes: scopes.filter(({ name }) => !before.has(name)),
+      until: Date.now(),
+      known: this.#store.calendar(),
+      ended,
+      late: false,
+    };
+    this.#running.add(restoring);
+    return restoring;
+  }
+
+  async #addWithin(longestMs: number, restoring: Restoring): Promise<void> {
     let added = false;
-    const adding = this.#add(counted, Date.now()).then(() => {
+    const adding = this.#add(restoring).then(() => {
       added = true;
     });
     await atMost(longestMs, adding);
     if (added) return;
-    this.#late = true;
+    restoring.late = true;
     this.#log.warn(
       {},
       "what was used before takes long to read: budgets and images per day begin at 0 until it is there",
     );
   }
 
-  /** A failure from here on is that of a database that is being closed. */
-  close(): void {
-    this.#closed = true;
-    this.#again?.cancel();
-  }
-
-  /** @param now of calls that began later nothing is in the history that is added */
-  async #add(counted: Counted, now: number): Promise<void> {
-    const { limits, callersOwn } = counted;
+  /** Adds what the history says beyond what is known: as often as it likes. */
+  async #add(restoring: Restoring): Promise<void> {
+    if (this.#closed) return;
+    restoring.again?.cancel();
+    const { ended } = restoring;
     try {
-      const used = await usedCounters(this.#history, limits, callersOwn, now);
-      if (this.#closed) return;
+      const used = await usedCounters(this.#history, restoring.scopes, restoring.until);
+      if (this.#closed || !this.#running.has(restoring)) return;
       for (const { key, period, ...entry } of used) {
+        const more = entry.used - usedOf(restoring, key, entry.start);
+        if (more <= 0) continue;
         const span = { type: "calendar", period } as const;
-        this.#store.restore({ key, span, limit: 0, estimated: true }, entry);
+        this.#store.restore(
+          { key, span, limit: 0, estimated: true },
+          { start: entry.start, used: more },
+        );
+        for (const each of this.#running) {
+          each.known.set(key, {
+            start: entry.start,
+            used: usedOf(each, key, entry.start) + more,
+          });
+        }
       }
-      if (this.#late) {
+      if (restoring.late) {
+        restoring.late = false;
         this.#log.info({}, "what was used before counts in budgets and images per day now");
       }
+      if (ended) this.#running.delete(restoring);
     } catch (error) {
       if (this.#closed) return;
       // Once is enough to know.
-      if (!this.#again) {
+      if (!restoring.again) {
         this.#log.warn(
           { reason: reasonOf(error) },
           "what was used before can't be read: budgets and images per day begin at 0 until it can",
         );
       }
-      this.#late = true;
-      this.#again = systemClock.after(againMs, () => void this.#add(counted, now));
+      restoring.late = true;
+      restoring.again = systemClock.after(againMs, () => void this.#add(restoring));
     }
   }
+}
+
+/** What a counter has of a period that began then. */
+function usedOf({ known }: Restoring, key: string, start: number): number {
+  const entry = known.get(key);
+  return entry?.start === start ? entry.used : 0;
 }
