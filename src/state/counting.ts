@@ -92,11 +92,7 @@ async function openRedis(
   // Megabytes that are on their way would hold up what is asked behind them.
   const answers =
     idempotency &&
-    new RedisConnection(
-      { ...address, largestBytes: idempotency.maxAnswerBytes },
-      log,
-      "the store of answers for Idempotency-Key",
-    );
+    new RedisConnection({ ...address, largestBytes: idempotency.maxAnswerBytes }, log, "answers");
   const kept = answers && redisIdempotency(answers, { ...idempotency, onFailure });
   await Promise.all([connection.settled(startMs), answers?.settled(startMs)]);
   return {

@@ -34,7 +34,7 @@ export class RedisConnection {
   readonly client: RedisClient;
   readonly keyPrefix: string;
   readonly #log: Logger;
-  readonly #name: string;
+  readonly #keeps: string;
   readonly #timeoutMs: number;
   readonly #back: (() => void)[] = [];
   #decided: (() => void) | undefined;
@@ -51,11 +51,11 @@ export class RedisConnection {
   #carried = 0;
   #closed = false;
 
-  /** @param name of the store in the log */
-  constructor(settings: RedisSettings, log: Logger, name = "the store") {
+  /** @param keeps what the store is for, in the log */
+  constructor(settings: RedisSettings, log: Logger, keeps: "limits" | "answers" = "limits") {
     this.keyPrefix = settings.keyPrefix ?? "lintel:";
     this.#log = log;
-    this.#name = name;
+    this.#keeps = keeps;
     this.#timeoutMs = settings.timeoutMs ?? 250;
     this.client = connect(settings);
     // Without a listener the library writes to the console.
@@ -156,8 +156,8 @@ export class RedisConnection {
       this.#outages++;
       this.#said = true;
       this.#log.warn(
-        { store: "redis", reason: error.message },
-        `${this.#name} is away: deciding without it until it is back`,
+        { store: "redis", keeps: this.#keeps, reason: error.message },
+        "the store is away: deciding without it until it is back",
       );
     }
     if (this.#available && performance.now() - this.#cameBackAt > calmMs)
@@ -189,7 +189,7 @@ export class RedisConnection {
     this.#available = true;
     this.#late = 0;
     this.#cameBackAt = performance.now();
-    if (this.#said) this.#log.info({ store: "redis" }, `${this.#name} is back`);
+    if (this.#said) this.#log.info({ store: "redis", keeps: this.#keeps }, "the store is back");
     for (const listener of this.#back) listener();
     this.#decided?.();
   }
