@@ -21,6 +21,7 @@ const wanted = {
   metal: ["webgpu"],
 } as const satisfies Record<Exclude<Gpu, false>, readonly Provider[]>;
 
+/** What the graphs of a model run on. */
 export class Device {
   readonly provider: Provider;
   /** Why no GPU is used where one was wanted. */
@@ -86,9 +87,9 @@ export class Device {
 }
 
 /**
- * Channels last is the faster layout in half precision (H100: a UNet of SD 1.5 takes
- * 0.29 s instead of 0.37), and gives wrong numbers for convolutions of 6, 9, 15, …
- * channels, as ONNX Runtime 1.30 has it: https://github.com/microsoft/onnxruntime/issues/29651
+ * Whether channels last, which is the faster layout in half precision, gives wrong numbers:
+ * with ONNX Runtime 1.30 convolutions of 6, 9, 15, … channels do, and weights that the graph
+ * computes tell nothing of theirs. https://github.com/microsoft/onnxruntime/issues/29651
  */
 function misreadsChannelsLast({ nodes, initializers }: OnnxFile): boolean {
   const weights = new Map(initializers.map(({ name, dims }) => [name, dims]));
