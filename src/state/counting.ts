@@ -8,7 +8,7 @@ import type { UsageHistory } from "../core/usage/history.js";
 import type { IdempotencyOptions } from "./idempotency/answers.js";
 import { MemoryIdempotency } from "./idempotency/memory.js";
 import { memoryLimits } from "./limits/memory.js";
-import { PastUsage } from "./limits/past.js";
+import { type LimitChange, PastUsage, unchanged } from "./limits/past.js";
 import type { RedisSettings } from "./redis/client.js";
 
 /** What is opened. */
@@ -33,17 +33,13 @@ export interface Counting {
   /**
    * Calls that begin from here on come under these limits. Where counters go on from what was used,
    * those of new limits do, too.
-   * @returns `added`, when that is done or takes too long; and what to call when those have ended
-   *   that began before
    */
-  change(limits: PastLimits): { readonly added: Promise<void>; ended(): void };
+  change(limits: PastLimits): LimitChange;
   close(): Promise<void>;
 }
 
 /** Longest that a start, or a reload, waits for Redis, which may also come later, or for the database. Milliseconds. */
 const startMs = 2000;
-
-const unchanged = { added: Promise.resolve(), ended() {} };
 
 /**
  * Opens the stores. Resolves also if Redis is away: then it is as if it went away later.

@@ -14,6 +14,17 @@ import type { CalendarEntry, MemoryLimitStore } from "./memory.js";
 /** After which time a history that can't be read is asked again, milliseconds. */
 const againMs = 10_000;
 
+/** What becomes of counters when the limits change. */
+export interface LimitChange {
+  /** Resolves when those of new limits have what was used before, or that takes too long; never rejects. */
+  readonly added: Promise<void>;
+  /** To be called when the calls that began before have ended: only then the history has all that they used. */
+  ended(): void;
+}
+
+/** Where nothing has to be added. */
+export const unchanged: LimitChange = { added: Promise.resolve(), ended() {} };
+
 /** Counters on their way to what the history says. */
 interface Restoring {
   readonly scopes: readonly PastScope[];
@@ -54,14 +65,12 @@ export class PastUsage {
   /**
    * Goes on with other limits. Those that are new count what was used before, too.
    * @param longestMs as of `restore`
-   * @returns `added`, which is like `restore`; and what is to be called when the calls that began
-   *   under the limits before have ended: only then all that they used is in the history
    */
-  change(counted: PastLimits, longestMs: number): { added: Promise<void>; ended(): void } {
+  change(counted: PastLimits, longestMs: number): LimitChange {
     const restoring = this.#begin(counted, false);
     if (restoring.scopes.length === 0) {
       this.#running.delete(restoring);
-      return { added: Promise.resolve(), ended() {} };
+      return unchanged;
     }
     return {
       added: this.#addWithin(longestMs, restoring),
