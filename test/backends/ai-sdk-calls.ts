@@ -45,3 +45,15 @@ export const played =
   (name: string): Script =>
   (exchange) =>
     exchange.play(fixture(name), 7);
+
+/** Plays a fixture up to a text in it, and ends there. */
+export const playedUpTo =
+  (name: string, end: string): Script =>
+  async (exchange) => {
+    const { status, headers, body } = fixture(name);
+    const at = body.indexOf(end);
+    if (at < 0) throw new Error(`${name} has no ${end}`);
+    await exchange.head(status, headers);
+    await exchange.chunk(body.subarray(0, at));
+    await exchange.end();
+  };

@@ -3,7 +3,7 @@ import type { LanguageModelV3 } from "@ai-sdk/provider";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { chat } from "../../src/backends/ai-sdk/chat.js";
 import { gate, never } from "../support/calls.js";
-import { chatted, played, thrownBy } from "./ai-sdk-calls.js";
+import { chatted, played, playedUpTo, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, anthropicAt } from "./ai-sdk-subject.js";
 import { text } from "./contract-chat.js";
 import { fixture } from "./fixture.js";
@@ -157,12 +157,7 @@ describe("Anthropic", () => {
   });
 
   it("may break off: that is no end", async () => {
-    const server = await serve(async (exchange) => {
-      const { status, headers, body } = fixture("anthropic/events");
-      await exchange.head(status, headers);
-      await exchange.chunk(body.subarray(0, body.indexOf("event: message_delta")));
-      await exchange.end();
-    });
+    const server = await serve(playedUpTo("anthropic/events", "event: message_delta"));
     expect(await thrownBy(chatted(opened(anthropicAt(server.url))))).toMatchObject({
       code: "upstream_failed",
     });
@@ -213,12 +208,7 @@ describe("OpenAI by its provider", () => {
   });
 
   it("may break off without a reason: that is no end", async () => {
-    const server = await serve(async (exchange) => {
-      const { status, headers, body } = fixture("openai/responses-stream");
-      await exchange.head(status, headers);
-      await exchange.chunk(body.subarray(0, body.indexOf("event: response.incomplete")));
-      await exchange.end();
-    });
+    const server = await serve(playedUpTo("openai/responses-stream", "event: response.incomplete"));
     const backend = openaiAt(server.url);
     const stream = backend.handlers.chat?.(callOf("chat", chatRequest({ model: "gpt-4o-mini" })));
     let said = "";
