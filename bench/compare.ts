@@ -1,7 +1,7 @@
 /**
  * Two builds or two settings, told apart on a machine whose seconds differ: both run at
  * once on the same core and are measured in turns, a second each. Run by
- *   npx tsx bench/compare.ts [json|sse|image|unary|stream|paced] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20]
+ *   npx tsx bench/compare.ts [json|sse|apart|image|unary|stream|paced] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20]
  * as in `compare.ts json lintel-full,main=../before/dist/src/main.js lintel-full`.
  * Prints CPU µs of an answer of each (of paced streams: of an event), and the first's share
  * of the second's, medians of all turns, for each start and over all: code is laid out and

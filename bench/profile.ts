@@ -1,7 +1,7 @@
 /**
  * Where Lintel's CPU time goes under a load: functions and files by their own
  * time, and Lintel's functions with what they call. Run by
- *   npx tsx bench/profile.ts [json|sse|image|unary|stream|paced] [lintel|lintel-full] [--seconds 5] [--connections 32] [--plain]
+ *   npx tsx bench/profile.ts [json|sse|apart|image|unary|stream|paced] [lintel|lintel-full] [--seconds 5] [--connections 32] [--plain]
  * `paced`: so many streams open, an event each 20 ms; times are those of an event.
  * `--plain`: without the profiler, only the CPU time of an answer.
  */
@@ -45,7 +45,8 @@ try {
   const { perSecond, failures, said } = measured;
   each = measured.each;
   const what = kind === "paced" ? "an event" : "an answer";
-  const events = kind === "sse" ? `${Math.round(65e6 / each)} events per core-second` : said;
+  const events =
+    kind === "sse" || kind === "apart" ? `${Math.round(65e6 / each)} events per core-second` : said;
   console.log(
     `${kind} ${name}: ${each.toFixed(1)} CPU µs ${what}, ${perSecond.toFixed(0)}/s, ${failures} failures${events ? `, ${events}` : ""}`,
   );

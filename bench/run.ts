@@ -22,7 +22,7 @@ import { install } from "./scenarios/install.js";
 import { paced } from "./scenarios/paced.js";
 import type { Scenario, Stage } from "./scenarios/scenario.js";
 import { start } from "./scenarios/start.js";
-import { image, json, sse } from "./scenarios/whole.js";
+import { image, json, sse, sseApart } from "./scenarios/whole.js";
 import { startUpstream } from "./upstream/upstream.js";
 
 const { values } = parseArgs({
@@ -38,6 +38,7 @@ const contestants: readonly Contestant[] = [nginx, bare, lintelPlain, lintelFull
 const scenarios: readonly Scenario[] = [
   json(contestants),
   sse(contestants),
+  sseApart(contestants),
   paced(64, contestants),
   paced(1000, [nginx, bare, lintelPlain, lintelFull]),
   grpcAlone,

@@ -75,6 +75,27 @@ export const targets: readonly Target[] = [
     (ours, theirs) => ours >= 5 * theirs,
   ),
   bound(
+    "the same, each event in a write of the server's own",
+    "at least 200,000 events/s per core",
+    (r) => [r("sse-apart", "lintel", "core@64"), r("sse-apart", "lintel", "events@64")],
+    (core, wall) => `${n(core)} per core-second, ${n(wall)} by the clock`,
+    (core) => core >= 200_000,
+  ),
+  bound(
+    "these, beside nginx",
+    "at least 0.85 of its events per core-second",
+    (r) => [r("sse-apart", "lintel", "core@64"), r("sse-apart", "nginx", "core@64")],
+    (ours, theirs) => n(ours / theirs, 2),
+    (ours, theirs) => ours >= 0.85 * theirs,
+  ),
+  bound(
+    "these, beside Portkey",
+    "at least 5 times its events/s",
+    (r) => [r("sse-apart", "lintel", "core@64"), r("sse-apart", "portkey", "core@64")],
+    (ours, theirs) => `${n(ours / theirs, 1)} times, per core-second`,
+    (ours, theirs) => ours >= 5 * theirs,
+  ),
+  bound(
     "paced streams, 64 open: time to first token over direct",
     "under 0.8 ms at p50, 3 ms at p99",
     (r) => [

@@ -34,7 +34,7 @@ function lintel({ name, about, config }: Extra): Contestant {
               type: "openai",
               name: "upstream",
               url: `http://127.0.0.1:${upstream}`,
-              models: ["bench", "hundred", "paced", "picture"],
+              models: ["bench", "hundred", "apart", "paced", "picture"],
               image_models: ["picture"],
               dialect: "vllm",
               connections: 2048,

@@ -51,7 +51,7 @@ export const litellm: Contestant = {
     writeFileSync(
       file,
       JSON.stringify({
-        model_list: [entry("bench"), entry("paced")],
+        model_list: [entry("bench"), entry("apart"), entry("paced")],
         general_settings: { master_key: this.token },
       }),
     );

@@ -9,8 +9,11 @@ import { h2load } from "./h2load.js";
 import { opening, streams } from "./streams.js";
 import { wrk } from "./wrk.js";
 
-/** Whole answers, streams, images of 2 MB, both over gRPC, and streams with an event each 20 ms. */
-export type Kind = "json" | "sse" | "image" | "unary" | "stream" | "paced";
+/**
+ * Whole answers, streams, streams whose events are written one by one, images of 2 MB, both over
+ * gRPC, and streams with an event each 20 ms.
+ */
+export type Kind = "json" | "sse" | "apart" | "image" | "unary" | "stream" | "paced";
 
 /** What some seconds of load brought. */
 export interface Loaded {
@@ -55,7 +58,10 @@ export function loadOf(
   const { path, body } =
     kind === "image"
       ? imageRequest
-      : { path: pathOf(contestant), body: chatBody("bench", kind === "sse") };
+      : {
+          path: pathOf(contestant),
+          body: chatBody(kind === "apart" ? kind : "bench", kind !== "json"),
+        };
   return async (seconds) => {
     const { requests, ...rest } = await wrk({
       folder,

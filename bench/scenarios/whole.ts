@@ -93,6 +93,19 @@ export const sse = (contestants: readonly Contestant[]): Scenario =>
     contestants,
   );
 
+/** The same from a server that writes each chunk by itself, as those do that batch. */
+export const sseApart = (contestants: readonly Contestant[]): Scenario =>
+  scenario(
+    {
+      name: "sse-apart",
+      about: "streams of 64 chunks, not paced, each written by itself as model servers do",
+      body: chatBody("apart", true),
+      connections: [64],
+      events: eventsPerStream,
+    },
+    contestants,
+  );
+
 /** What asks for an image of 2 MB. */
 export const imageRequest = {
   path: "/v1/images/generations",

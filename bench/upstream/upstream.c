@@ -5,7 +5,9 @@
  *   "stream":true and a model that begins with "paced": 64 events, one each 20 ms
  *   "stream":true and the model "hundred": 99 events in one write, each its own HTTP
  *   chunk, with the last message a hundred of the gateway's
- *   "stream":true otherwise: 64 events in the same way
+ *   "stream":true and the model "apart": 64 events as fast as they are taken, each in a
+ *   write of its own, one of each open stream in turn: so do servers that batch
+ *   "stream":true otherwise: 64 events in one write
  *   path ending in /images/generations: 2 MB of base64 in JSON
  *   GET: a list of the models
  *   everything else: one completion
@@ -39,10 +41,13 @@ typedef struct {
   int sent;      /* paced: events so far */
   uint64_t next; /* paced: when the next one is due */
   int paced, open;
+  int apart; /* which event of the stream is next, 0: none */
 } Conn;
 
 static Conn conns[FDS];
 static int paced[FDS], pacedCount; /* descriptors with a paced stream */
+static int apart[FDS], apartCount; /* descriptors with a stream in writes of their own */
+static const char *cut[EVENTS + 1]; /* where the fixed stream's events end, its end with the last */
 static char *whole, *stream, *hundred, *image, *models;
 static size_t wholeLength, streamLength, hundredLength, imageLength, modelsLength;
 static int poll_;
@@ -87,11 +92,16 @@ static size_t streamEnd(char *to) {
   return n + (size_t)sprintf(to + n, "0\r\n\r\n");
 }
 
-static size_t fixed(char **to, int events) {
+static size_t fixed(char **to, int events, const char **ends) {
   *to = malloc(ROOM);
   size_t n = (size_t)sprintf(*to, SSE_HEAD);
-  for (int i = 0; i < events; i++) n += event(*to + n, " token", "null");
-  return n + streamEnd(*to + n);
+  for (int i = 0; i < events; i++) {
+    n += event(*to + n, " token", "null");
+    if (ends) ends[i] = *to + n;
+  }
+  n += streamEnd(*to + n);
+  if (ends) ends[events] = *to + n;
+  return n;
 }
 
 static void prepare(void) {
@@ -103,10 +113,11 @@ static void prepare(void) {
   wholeLength = json(&whole, completion, strlen(completion));
   const char *list =
       "{\"object\":\"list\",\"data\":[{\"id\":\"bench\",\"object\":\"model\"},"
-      "{\"id\":\"hundred\",\"object\":\"model\"},{\"id\":\"paced\",\"object\":\"model\"}]}";
+      "{\"id\":\"hundred\",\"object\":\"model\"},{\"id\":\"apart\",\"object\":\"model\"},"
+      "{\"id\":\"paced\",\"object\":\"model\"}]}";
   modelsLength = json(&models, list, strlen(list));
-  streamLength = fixed(&stream, EVENTS);
-  hundredLength = fixed(&hundred, 99);
+  streamLength = fixed(&stream, EVENTS, cut);
+  hundredLength = fixed(&hundred, 99, NULL);
   /* One PNG of 1x1 does not fill 2 MB; what follows its end are bytes that viewers skip. */
   char *body = malloc(IMAGE + 256);
   int head = sprintf(body, "{\"created\":1,\"data\":[{\"b64_json\":\"");
@@ -119,13 +130,17 @@ static void prepare(void) {
   free(body);
 }
 
+static void leave(int *list, int *count, int fd) {
+  for (int i = 0; i < *count; i++)
+    if (list[i] == fd) list[i--] = list[--*count];
+}
+
 static void drop(int fd) {
   close(fd);
   Conn *c = &conns[fd];
   free(c->in);
-  if (c->paced)
-    for (int i = 0; i < pacedCount; i++)
-      if (paced[i] == fd) paced[i--] = paced[--pacedCount];
+  if (c->paced) leave(paced, &pacedCount, fd);
+  if (c->apart) leave(apart, &apartCount, fd);
   memset(c, 0, sizeof *c);
 }
 
@@ -163,10 +178,21 @@ static void pace(int fd, uint64_t at) {
   c->next = at + PACE_NS;
   if (over) {
     c->paced = 0;
-    for (int i = 0; i < pacedCount; i++)
-      if (paced[i] == fd) paced[i--] = paced[--pacedCount];
+    leave(paced, &pacedCount, fd);
   }
   if (send(fd, out, n, MSG_NOSIGNAL) < 0) drop(fd);
+}
+
+/* The next event, unless the last one is not yet taken. */
+static void next(int fd) {
+  Conn *c = &conns[fd];
+  if (c->left > 0) return;
+  const char *from = c->apart == 1 ? stream : cut[c->apart - 2], *to = cut[c->apart - 1];
+  if (c->apart++ == EVENTS + 1) {
+    c->apart = 0;
+    leave(apart, &apartCount, fd);
+  }
+  answer(fd, from, (size_t)(to - from));
 }
 
 static void request(int fd) {
@@ -184,6 +210,11 @@ static void request(int fd) {
   if (!streams) streams = strstr(end, "\"stream\": true");
   if (!streams) return answer(fd, whole, wholeLength);
   if (strstr(end, "\"hundred\"")) return answer(fd, hundred, hundredLength);
+  if (strstr(end, "\"apart\"")) {
+    c->apart = 1;
+    apart[apartCount++] = fd;
+    return;
+  }
   if (!strstr(end, "paced")) return answer(fd, stream, streamLength);
   c->sent = 0;
   c->paced = 1;
@@ -212,7 +243,7 @@ int main(int argc, char **argv) {
   puts("listening");
   fflush(stdout);
   for (;;) {
-    int n = epoll_wait(poll_, events, 256, -1);
+    int n = epoll_wait(poll_, events, 256, apartCount > 0 ? 0 : -1);
     for (int i = 0; i < n; i++) {
       int fd = events[i].data.fd;
       if (fd == clock) {
@@ -255,5 +286,7 @@ int main(int argc, char **argv) {
         }
       }
     }
+    for (int k = apartCount - 1; k >= 0; k--)
+      if (k < apartCount) next(apart[k]);
   }
 }
