@@ -15,6 +15,7 @@ import { estimatePrompt, estimateTokens } from "./estimate.js";
 import { iterable } from "./iterate.js";
 import { isChat } from "./methods.js";
 import { randomId } from "./random-id.js";
+import { wellFormed } from "./well-formed.js";
 
 type Batch = readonly LLMResponse[];
 type Step = IteratorResult<Batch>;
@@ -61,7 +62,7 @@ class Whole implements AsyncIterator<Batch> {
     this.#done = true;
     // Nobody asks for more: the answer is complete.
     this.#source.return?.().catch(() => {});
-    const content = choice.message?.content ?? "";
+    const content = wellFormed(choice.message?.content ?? "");
     const { usage, estimated } = settle(
       this.#call,
       message.usage,
@@ -129,7 +130,8 @@ class Stream implements AsyncIterator<Batch> {
     if (choice.finishReason) this.#finishReason = choice.finishReason;
   }
 
-  #say(text: string, out: LLMResponse[]): void {
+  #say(said: string, out: LLMResponse[]): void {
+    const text = wellFormed(said);
     this.#bytes += Buffer.byteLength(text);
     out.push(response(this.#stamp, noUsage, deltaChoice(text, "")));
   }

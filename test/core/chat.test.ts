@@ -47,12 +47,21 @@ describe("decisions 1: completions", () => {
     expect(all.map((m) => m.choices[0]?.delta?.content)).toEqual(["all at once", ""]);
   });
 
-  it("characters that a model server cuts in two are put together, a half is not lost", async () => {
+  it("characters that a model server cuts in two are put together, a half that is left is U+FFFD", async () => {
     const cut = says("a\ud83d", "\ude00", "b", "\ud83d", "\ude00\ud83d");
     const all = await run(coreOf([scripted({ chat: cut }, models)]), "chat", hello);
     const texts = all.map((m) => m.choices[0]?.delta?.content);
-    expect(texts).toEqual(["a", "\u{1f600}", "b", "\u{1f600}", "\ud83d", ""]);
+    expect(texts).toEqual(["a", "\u{1f600}", "b", "\u{1f600}", "\ufffd", ""]);
     expect(all.at(-1)?.choices[0]?.finishReason).toBe("stop");
+  });
+
+  it("halves of characters inside of a text are U+FFFD, streamed and whole: UTF-8 has none", async () => {
+    const core = coreOf([scripted({ chat: says("a\udc00b", "\ud83dc", "\ud83d", "d") }, models)]);
+    const pieces = await run(core, "chat", hello);
+    const texts = pieces.map((m) => m.choices[0]?.delta?.content);
+    expect(texts).toEqual(["a\ufffdb", "\ufffdc", "\ufffdd", ""]);
+    const [whole] = await run(core, "complete", hello);
+    expect(whole?.choices[0]?.message?.content).toBe(texts.join(""));
   });
 
   it("a stream that ends upstream without a finish reason is an upstream failure", async () => {

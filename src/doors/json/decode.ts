@@ -15,6 +15,7 @@ import { isObject, type JsonObject } from "../../core/json.js";
 import { describeRange } from "../../core/range.js";
 import { rangeOf } from "../../core/rules.js";
 import { isHopeless } from "../../core/violations.js";
+import { wellFormed } from "../../core/well-formed.js";
 import { tooManyItems } from "../items.js";
 
 /** What became of a JSON object. */
@@ -186,12 +187,3 @@ const readEmbedded: Read = (value) => {
     return "{";
   }
 };
-
-/**
- * Text without lone surrogates, which JSON allows by escapes, UTF-8 does not,
- * and some model servers crash on. Protobuf's encoder replaces them likewise.
- */
-function wellFormed(text: string): string {
-  const known = text as string & { isWellFormed(): boolean; toWellFormed(): string };
-  return known.isWellFormed() ? text : known.toWellFormed();
-}
