@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { LintelError } from "../../src/core/errors.js";
 import { type Logger, silent } from "../../src/core/log.js";
+import { verdictOf } from "../../src/core/routing/blame.js";
 import { fixture } from "./fixture.js";
 import { backendFor, chatRequest } from "./openai-subject.js";
 import { callOf } from "./subject.js";
@@ -191,6 +192,50 @@ describe("a prompt that OpenRouter's moderation flagged", () => {
     const error = await failure(answering(403, routed(403, "key disabled")));
     expect(error).toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
   });
+});
+
+describe("a prompt that a server's filter blocked", () => {
+  const message = "Input data may contain inappropriate content.";
+
+  it.each([
+    ["OpenAI's images", { type: "image_generation_user_error", code: "moderation_blocked" }],
+    ["OpenAI and LiteLLM", { type: "invalid_request_error", code: "content_policy_violation" }],
+    ["Azure", { code: "content_filter", status: 400 }],
+    ["Moonshot", { type: "content_filter" }],
+    ["DashScope", { code: "data_inspection_failed", type: "data_inspection_failed" }],
+    ["DashScope's own form", { code: "DataInspectionFailed" }],
+    ["Ark", { code: "InputTextSensitiveContentDetected", type: "BadRequest" }],
+    ["Gemini", { code: "PROHIBITED_CONTENT" }],
+  ])("is the caller's, in an event as in an answer: %s", async (_, said) => {
+    const error = { ...said, message };
+    const event = `event: error\ndata: ${JSON.stringify(error)}\n\n`;
+    for (const script of [
+      answering(400, { error }),
+      answering(400, error),
+      answering(400, routed(400, JSON.stringify({ error }))),
+      (exchange) => exchange.stream({ error }),
+      (exchange) => exchange.stream(event),
+    ] satisfies Script[]) {
+      const thrown = await failure(script);
+      expect(thrown).toMatchObject({ code: "content_blocked", retry: "never" });
+      expect(thrown.message).toContain(message);
+      expect(verdictOf(thrown.code)).toBe("ok");
+    }
+  });
+
+  it.each([
+    ["its limit was reached", { code: "moderation_rate_limit" }, "rate_limited"],
+    ["the filter is away", { code: "moderation_unavailable" }, "unavailable"],
+    ["the server failed", { code: 500, type: "safety" }, "upstream_failed"],
+  ])("is none where %s", async (_, error, code) => {
+    expect(await failure((exchange) => exchange.stream({ error }))).toMatchObject({ code });
+  });
+});
+
+it("what a server calls the user's error in a stream is about the request", async () => {
+  const error = { type: "image_generation_user_error", code: null, message: "no such mask" };
+  const thrown = await failure((exchange) => exchange.stream({ error }));
+  expect(thrown).toMatchObject({ code: "invalid_value" });
 });
 
 describe("an error in a stream without a number, a code or a type", () => {

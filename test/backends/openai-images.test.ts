@@ -113,7 +113,7 @@ describe("OpenAI", () => {
     const script: Script = (exchange) => exchange.play(fixture("openai/image-blocked"));
     const { backend } = await against("vllm/models", script, openai);
     const error = await failure(generate(backend, { modelId: "gpt-image-2" }));
-    expect(error).toMatchObject({ code: "invalid_value" });
+    expect(error).toMatchObject({ code: "content_blocked" });
     expect(error.message).toContain("safety system");
   });
 

@@ -26,9 +26,7 @@ const codeWord = /^(?=.*[a-z])[\w.-]{1,64}$/i;
  */
 export function saidIn(body: unknown): string {
   const said = messageIn(body);
-  const codes = errorBodies(body).map((one) =>
-    string((isObject(one.error) ? one.error : one).code),
-  );
+  const codes = errorsIn(body).map((error) => string(error.code));
   const code = codes.find((found) => codeWord.test(found));
   if (code === undefined || said.includes(code)) return said;
   if (said === "") return code;
@@ -45,6 +43,10 @@ export function errorBodies(body: unknown): JsonObject[] {
   const inner = isObject(outer.error) ? providers(outer.error) : undefined;
   return inner ? [inner, outer] : [outer];
 }
+
+/** The errors themselves, as `errorBodies`; some are in no object of their own. */
+export const errorsIn = (body: unknown): JsonObject[] =>
+  errorBodies(body).map((one) => (isObject(one.error) ? one.error : one));
 
 function only(body: unknown): JsonObject | undefined {
   const value = Array.isArray(body) && body.length === 1 ? body[0] : body;
@@ -99,13 +101,27 @@ export function fieldOf(loc: unknown): string {
     .replace(/^\./, "");
 }
 
+/**
+ * What a filter of prompts or answers is told in: OpenAI's `moderation_blocked` and
+ * `content_policy_violation`, `content_filter` of Azure and Moonshot, DashScope's
+ * `data_inspection_failed`, Ark's `SensitiveContentDetected`, Gemini's `SAFETY` and `PROHIBITED_CONTENT`.
+ */
+const filter =
+  /moderation|content_?(?:filter|policy)|data_?inspection|sensitive_?content|prohibited_?content|safety/i;
+
+/** Whether an error's code or type names a filter of what was asked or answered. */
+export const namesFilter = (error: JsonObject): boolean => filter.test(nameOf(error));
+
+const nameOf = ({ code, type }: JsonObject): string => `${string(code)} ${string(type)}`;
+
 /** Statuses by words in `code` and `type`, for errors without a number. */
 const words: readonly (readonly [RegExp, number])[] = [
   [/rate_?limit|quota|too_?many/i, 429],
   [/overload|unavailable|capacity/i, 503],
   [/time_?out/i, 504],
+  [filter, 400],
   [/authent|permission|api_key/i, 401],
-  [/invalid|bad_?request|context|unsupported/i, 400],
+  [/invalid|bad_?request|user_?error|context|unsupported/i, 400],
 ];
 
 /** Text Generation Inference says 422 of all that goes wrong in a stream: its words tell. */
@@ -135,6 +151,6 @@ function statusIn(error: unknown, said: string): number | undefined {
     const number = typeof value === "string" ? Number(value) : value;
     if (typeof number === "number" && number >= 400 && number <= 599) return number;
   }
-  const named = `${string(error.code)} ${string(error.type)}`;
-  return words.find(([pattern]) => pattern.test(named))?.[1];
+  const name = nameOf(error);
+  return words.find(([pattern]) => pattern.test(name))?.[1];
 }

@@ -2,7 +2,7 @@
 import { fromUpstreamStatus, LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
-import { errorBodies, saidIn, statusOf } from "./error-body.js";
+import { errorsIn, namesFilter, saidIn, statusOf } from "./error-body.js";
 import { string } from "./json.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 
@@ -43,17 +43,19 @@ export function failureOf(
   return ofRequest(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
 }
 
-/** The error for a status that as a rule tells of the server, where the body says that it is the request. */
+/** The error for a status that as a rule tells of something else, where the body says what of the request it is. */
 function ofRequest(
   status: number,
   body: unknown,
   said: string,
   retryAfter: number | undefined,
 ): LintelError | undefined {
-  const errors = errorBodies(body).map(({ error }) => (isObject(error) ? error : {}));
+  const errors = errorsIn(body);
   const refused = "the model server refused the request";
   const message = said ? `${refused}: ${withoutAddresses(said)}` : refused;
-  if (status === 403 && errors.some(isFlagged)) return new LintelError("content_blocked", message);
+  if (refusals.has(status) && errors.some(isFlagged)) {
+    return new LintelError("content_blocked", message);
+  }
   if (status !== 429) return undefined;
   // Another Lintel's, on its OpenAI paths.
   const own = errors.find(({ code, param }) => code === "rate_limited" && string(param) !== "");
@@ -62,9 +64,16 @@ function ofRequest(
   return new LintelError("rate_limited", message, options);
 }
 
-/** OpenRouter's moderation: other 403 are about the key. */
-const isFlagged = ({ metadata }: JsonObject): boolean =>
-  isObject(metadata) && (Array.isArray(metadata.reasons) || "flagged_input" in metadata);
+/** What filters answer with; 403 is else about the key. */
+const refusals: ReadonlySet<number> = new Set([400, 403, 422]);
+
+/** OpenRouter's moderation has nothing but `metadata` to tell it by. */
+function isFlagged(error: JsonObject): boolean {
+  const { metadata } = error;
+  const moderated =
+    isObject(metadata) && (Array.isArray(metadata.reasons) || "flagged_input" in metadata);
+  return moderated || namesFilter(error);
+}
 
 function failed(status: number, said: string, retryAfter: number | undefined): LintelError {
   const error = fromUpstreamStatus(status, said, retryAfter);
