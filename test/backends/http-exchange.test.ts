@@ -1,6 +1,7 @@
 /** The clocks of an exchange and its transport, and how a fast server is held back. */
 import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
 import { Exchange } from "../../src/backends/http/exchange.js";
+import { errorBodyOf } from "../../src/backends/http/refused.js";
 import { Transport } from "../../src/backends/http/transport.js";
 import { LintelError } from "../../src/core/errors.js";
 import { verdictOf } from "../../src/core/routing/blame.js";
@@ -196,6 +197,34 @@ describe("reading", () => {
     caller.abort(reason);
     await expect(exchange.read()).rejects.toBe(reason);
     expect(controller.reason).toBe(reason);
+  });
+});
+
+describe("the body of a refusal", () => {
+  function refused() {
+    const begin = begun();
+    begin.exchange.onResponseStart(begin.controller, 503, {});
+    begin.exchange.onResponseData(begin.controller, some);
+    return { ...begin, body: errorBodyOf(begin.exchange, begin.caller.signal) };
+  }
+
+  it("is what came of it in two seconds", async () => {
+    const { exchange, controller, body } = refused();
+    for (let ms = 0; ms < 2000; ms += 50) {
+      expect(controller.aborted).toBe(false);
+      exchange.onResponseData(controller, some);
+      await vi.advanceTimersByTimeAsync(50);
+    }
+    expect(await body).toBe("x".repeat(41));
+    expect(controller.aborted).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is for nobody who has left", async () => {
+    const { caller, body } = refused();
+    const reason = new LintelError("cancelled", "left");
+    caller.abort(reason);
+    await expect(body).rejects.toBe(reason);
   });
 });
 

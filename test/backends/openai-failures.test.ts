@@ -1,4 +1,5 @@
 /** What is made of a server's errors: the caller's words, the log's, and when to come again. */
+import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { LintelError } from "../../src/core/errors.js";
 import { type Logger, silent } from "../../src/core/log.js";
@@ -6,7 +7,7 @@ import { verdictOf } from "../../src/core/routing/blame.js";
 import { fixture } from "./fixture.js";
 import { backendFor, chatRequest } from "./openai-subject.js";
 import { callOf } from "./subject.js";
-import { type Script, Upstream } from "./upstream.js";
+import { type Exchange, type Script, Upstream } from "./upstream.js";
 
 /** What a completion fails with. */
 async function failure(
@@ -172,6 +173,48 @@ describe("where another server may do it, it is asked:", () => {
     const error = await failure(answering(status, { error: { message: "no" } }));
     expect(error).toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
   });
+});
+
+describe("the status of a refusal counts, and when to come again, where its body", () => {
+  const cut = '{"error":{"message":"busy"';
+
+  it.each([
+    [
+      "breaks off",
+      async (exchange, status) => {
+        await exchange.head(status, { "content-length": "200", "retry-after": "7" });
+        await exchange.raw(cut);
+        exchange.destroy();
+      },
+    ],
+    [
+      "is packed",
+      (exchange, status) =>
+        exchange.send(
+          status,
+          { "content-encoding": "gzip", "retry-after": "7" },
+          gzipSync(`${cut}}}`),
+        ),
+    ],
+    [
+      "is larger than anyone reads",
+      (exchange, status) =>
+        exchange.send(status, { "retry-after": "7" }, "<".repeat(2 * 1024 * 1024)),
+    ],
+  ] satisfies [string, (exchange: Exchange, status: number) => Promise<void>][])(
+    "%s",
+    async (_, refuse) => {
+      for (const [status, expected] of [
+        [503, { code: "unavailable", askedDelay: 7 }],
+        [429, { code: "rate_limited", askedDelay: 7 }],
+        [401, { code: "upstream_failed", retry: "elsewhere" }],
+        [400, { code: "invalid_value" }],
+      ] as const) {
+        const script: Script = (exchange) => refuse(exchange, status);
+        expect(await failure(script)).toMatchObject(expected);
+      }
+    },
+  );
 });
 
 describe("a prompt that OpenRouter's moderation flagged", () => {

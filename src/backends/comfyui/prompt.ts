@@ -9,6 +9,7 @@ import { failureOf, nonsense } from "../http/failure.js";
 import { asPng, imageLimit } from "../http/image.js";
 import { string } from "../http/json.js";
 import type { LargeAnswer } from "../http/large.js";
+import { errorBodyOf } from "../http/refused.js";
 import type { Site } from "../image-server.js";
 import { executionFailure, interrupted, lost, refusalOf } from "./failure.js";
 import { imageIn, outputsIn } from "./history.js";
@@ -141,13 +142,14 @@ export class Prompt {
     const path = site.at("/prompt");
     const request = { method: "POST", path, body, headers, signal, connect } as const;
     const answer = await site.transport.send({ ...request, timeout: 0 });
-    const text = await answer.text(imageLimit);
+    const made = answer.status === 200;
+    const text = await (made ? answer.text(imageLimit) : errorBodyOf(answer, signal));
     if (answer.status >= 400 && answer.status < 500) this.#id = undefined;
     if (answer.status === 400) {
       const refusal = refusalOf(text, map);
       if (refusal) throw refusal;
     }
-    if (answer.status !== 200) throw failureOf(answer.status, text, answer.headers);
+    if (!made) throw failureOf(answer.status, text, answer.headers);
     // Older servers give it an id of their own.
     const id = idOf(text);
     if (id === "") throw nonsense("answered without the id of the prompt");

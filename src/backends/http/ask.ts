@@ -1,9 +1,11 @@
 /** Requests with one whole answer. */
 
+import type { CallSignal } from "../../core/cancellation.js";
 import { parseJson } from "../../core/json.js";
 import type { Answer } from "./answer.js";
 import { failureOf, nonsense } from "./failure.js";
 import type { LargeAnswer } from "./large.js";
+import { errorBodyOf } from "./refused.js";
 import type { Request, Transport } from "./transport.js";
 
 /** Most bytes of an answer that is not an image, unless said otherwise. */
@@ -41,7 +43,7 @@ export async function ask(
 ): Promise<Buffer> {
   const answer = await transport.send(request);
   await large?.enter(request.signal);
-  return bodyOf(answer, limit);
+  return bodyOf(answer, request.signal, limit);
 }
 
 /**
@@ -49,11 +51,14 @@ export async function ask(
  * @param limit most bytes of the answer
  * @throws LintelError as `Answer.bytes`, and as the server refuses
  */
-export async function bodyOf(answer: Answer, limit = usualLimit): Promise<Buffer> {
-  const body = await answer.bytes(limit);
+export async function bodyOf(
+  answer: Answer,
+  signal: CallSignal,
+  limit = usualLimit,
+): Promise<Buffer> {
   const { status, headers } = answer;
-  if (status >= 200 && status < 300) return body;
-  throw failureOf(status, body.toString("utf8"), headers);
+  if (status >= 200 && status < 300) return answer.bytes(limit);
+  throw failureOf(status, await errorBodyOf(answer, signal), headers);
 }
 
 /** Whether a server that may stream its answer has sent all of it at once, as JSON. */

@@ -108,7 +108,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     if (status < 200) return;
     this.status = status;
     this.headers = headers;
-    if (codings.test(String(headers["content-encoding"] ?? ""))) {
+    // A refusal has its status, whatever is in it.
+    if (status < 300 && codings.test(String(headers["content-encoding"] ?? ""))) {
       this.fail(nonsense("answered in an encoding that was not asked for"));
       return;
     }

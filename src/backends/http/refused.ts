@@ -1,13 +1,15 @@
 /** What a model server says when it refuses a request. */
 import type { Call } from "../../core/call.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import type { LintelError } from "../../core/errors.js";
 import type { BackendMethod } from "../../core/methods.js";
 import type { Answer } from "./answer.js";
 import { messageOf } from "./error-body.js";
 import { failureOf as usualFailure } from "./failure.js";
 
-/** Most bytes that are read of an answer that reports an error. */
+/** Most bytes that are read of an answer that reports an error, and how long they are waited for, milliseconds. */
 const errorLimit = 1024 * 1024;
+const errorMs = 2000;
 
 /** A request that was refused. */
 export interface Refused {
@@ -20,16 +22,16 @@ export interface Refused {
 /**
  * Reads an answer whose status is not 2xx; `undefined` for one that is.
  * @param failureOf how errors are read. Default: as those of any model server
- * @throws LintelError as `Answer.text`
+ * @throws the signal's reason
  */
 export async function readRefused(
   answer: Answer,
-  { id, log }: Call<BackendMethod>,
+  { id, log, signal }: Call<BackendMethod>,
   failureOf = usualFailure,
 ): Promise<Refused | undefined> {
   const { status, headers } = answer;
   if (status >= 200 && status < 300) return undefined;
-  const body = await answer.text(errorLimit);
+  const body = await errorBodyOf(answer, signal);
   return {
     status,
     body,
@@ -38,4 +40,27 @@ export async function readRefused(
       return failureOf(status, body, headers);
     },
   };
+}
+
+/**
+ * What comes of the body of an answer that reports an error. Its status counts, whatever
+ * becomes of the rest: it may break off, hang, be endless, or packed and no text at all.
+ * @throws the signal's reason
+ */
+export async function errorBodyOf(answer: Answer, signal: CallSignal): Promise<string> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  const timer = setTimeout(() => answer.abort(), errorMs);
+  try {
+    for (let came = await answer.read(); came; came = await answer.read()) {
+      for (const part of came) length += part.length;
+      parts.push(...came);
+      if (length > errorLimit) answer.abort();
+    }
+  } catch {
+    if (signal.aborted) throw signal.reason;
+  } finally {
+    clearTimeout(timer);
+  }
+  return Buffer.concat(parts).toString("utf8");
 }

@@ -73,7 +73,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
       const path = address.at("/models");
       const answer = await transport.send({ method: "GET", path, signal, timeout: listTimeout });
       if (config.models && lacksList.has(answer.status)) return answer.drain();
-      const body = await bodyOf(answer);
+      const body = await bodyOf(answer, signal);
       // Nobody needs to understand a list that is not served.
       if (!config.models) readModels(body.toString("utf8"));
     },
