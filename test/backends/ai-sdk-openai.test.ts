@@ -148,6 +148,22 @@ describe("an error that the provider does not understand", () => {
     expect((cause as Error).message).toBe("CUDA out of memory");
   });
 
+  it.each([
+    [
+      { message: "too long", code: 400 },
+      "invalid_value",
+      "the model server refused the request: too long",
+    ],
+    [{ message: "slow down", code: 429 }, "rate_limited", "the model server is at its limit"],
+    [{ message: "CUDA", code: 500 }, "upstream_failed", "the model server failed (status 500)"],
+  ])(
+    "has its own meaning also in a whole answer with status 200: %j",
+    async (error, code, message) => {
+      const backend = at(await serve((exchange) => exchange.sendJson(200, { error })));
+      expect(await thrownBy(whole(backend))).toMatchObject({ code, message });
+    },
+  );
+
   it("says when to come again", async () => {
     const backend = at(await serve((exchange) => exchange.play(fixture("google/rate-limited"))));
     expect(await thrownBy(chatted(backend))).toMatchObject({

@@ -1,6 +1,7 @@
 /** What went wrong at a provider, in Lintel's terms. */
 import type { APICallError } from "@ai-sdk/provider";
 import { LintelError } from "../../core/errors.js";
+import { isObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import { failureIn, failureOf as failureOfAnswer, nonsense } from "../http/failure.js";
 
@@ -61,7 +62,11 @@ const isApiCall = (thrown: unknown): thrown is APICallError =>
 function ofApiCall(error: APICallError): LintelError {
   const { statusCode, message, responseHeaders = {}, responseBody = "" } = error;
   if (statusCode === undefined) return unreachable(error);
-  if (statusCode < 300) return nonsense("answered with something that can't be read", error);
+  if (statusCode < 300) {
+    const answer = parseJson(responseBody);
+    const failure = isObject(answer) ? failureIn(answer) : undefined;
+    return failure ?? nonsense("answered with something that can't be read", error);
+  }
   // A provider knows one form of its vendor's errors, and its own words are for no other.
   return failureOfAnswer(statusCode, responseBody, responseHeaders, message);
 }
