@@ -1,6 +1,9 @@
 /** Vendors that speak OpenAI's form, by the provider for any of them. */
-import { describe, expect, it } from "vitest";
+import { text as textOf } from "node:stream/consumers";
+import { ReadableStream } from "node:stream/web";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { untilDone } from "../../src/backends/ai-sdk/until-done.js";
 import type { Backend } from "../../src/core/backend.js";
 import { chatted, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, echo as anthropic, anthropicAt } from "./ai-sdk-subject.js";
@@ -8,7 +11,7 @@ import { fixture } from "./fixture.js";
 import { chatRequest, chunk, echo } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
-import type { Script, Upstream } from "./upstream.js";
+import { cut, type Script, type Upstream } from "./upstream.js";
 
 const at = ({ url }: Upstream): Backend =>
   opened(
@@ -116,6 +119,74 @@ describe("a finish reason that the provider does not know", () => {
       }
     },
   );
+});
+
+describe("the marker of a stream's end", () => {
+  const events = [chunk({ content: "a" }), chunk({}, "stop"), "data: [DONE]\n\n"];
+
+  it("ends it where the server leaves the connection open, and that one is let go of", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let gone: Promise<void> | undefined;
+    const backend = at(
+      await serve((exchange) => {
+        gone = exchange.gone;
+        return exchange.stream(...events);
+      }),
+    );
+    const { text, last } = await chatted(backend);
+    expect([text, last?.choices[0]?.finishReason]).toEqual(["a", "stop"]);
+    vi.advanceTimersByTime(1000);
+    await gone;
+  });
+
+  it("leaves the connection to a server that is about to end the answer", async () => {
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const server = await serve(async (exchange) => {
+      await exchange.stream(...events);
+      await ended;
+      await exchange.end();
+    });
+    const backend = at(server);
+    await chatted(backend);
+    await chatted(backend);
+    expect([server.open, server.connections]).toEqual([2, 2]);
+    end();
+  });
+
+  it("is followed by nothing that counts", async () => {
+    const backend = at(
+      await serve(async (exchange) => {
+        await exchange.stream(...events, chunk({ content: "b" }));
+        await exchange.end();
+      }),
+    );
+    expect((await chatted(backend)).text).toBe("a");
+  });
+
+  const passed = (pieces: Iterable<Uint8Array>) =>
+    textOf(untilDone(ReadableStream.from(pieces) as ReadableStream<Uint8Array>));
+
+  it.each(["data: [DONE]\n", "data:[DONE]\n", "data: [DONE]\r\n", "data: [DONE]\r"])(
+    "is found wherever the bytes are cut: %j",
+    async (line) => {
+      const before = `data: {"text":"[DONE]"}\n\n`;
+      const bytes = Buffer.from(`${before}${line}\ndata: {}\n\n`);
+      for (let at = 1; at < bytes.length; at++) {
+        const text = await passed(cut(bytes, [at]));
+        expect(text.replace(/[\r\n]+$/, "")).toBe(before + line.trimEnd());
+      }
+      expect(await passed(cut(bytes, 1))).toMatch(/\[DONE\][\r\n]+$/);
+    },
+  );
+
+  it("is none inside of a line, and a stream without it is as it was", async () => {
+    const text = 'event: x\ndata: {"text":"data: [DONE]"}\n\ndata: [DONE] or not\n\n';
+    expect(await passed(cut(Buffer.from(text), 5))).toBe(text);
+  });
 });
 
 it("counts what only the total has", async () => {

@@ -5,6 +5,7 @@ import { nonsense } from "../http/failure.js";
 import type { Guard } from "../http/guard.js";
 import { imageLimit, tooLarge } from "../http/image.js";
 import type { Fetch } from "./load.js";
+import { untilDone } from "./until-done.js";
 
 /** What is needed to send. */
 export interface FetchOptions {
@@ -66,7 +67,7 @@ export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch
 /**
  * The response, that fails where it grows too large.
  * @param limit most bytes
- * @param events whether these are of one event; else of all
+ * @param events whether it is a stream of events: the limit is for one of them, and the marker of its end is heeded
  */
 function limited(
   response: Response,
@@ -78,7 +79,7 @@ function limited(
   if (!events && Number(headers.get("content-length") ?? 0) > limit) throw failure();
   if (!body) return response;
   let length = 0;
-  const counted = body.pipeThrough(
+  const counted = (events ? untilDone(body) : body).pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({
       transform(part, controller) {
         const begun = events ? lastEvent(part) : -1;
