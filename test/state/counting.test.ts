@@ -109,6 +109,12 @@ describe("in memory", () => {
     };
     const left = async ({ limits }: Counting, caller: string) =>
       (await limits.reserve([of(caller, 0)])).standings[0]?.remaining;
+    /** A call that begins, by an estimate; ends with what it is given. */
+    const begin = async ({ limits }: Counting, caller: string, estimate: number) => {
+      const verdict = await limits.reserve([of(caller, estimate)]);
+      if (!verdict.granted) throw new Error("refused");
+      return (took: number) => limits.settle(verdict.reservation, [took]);
+    };
     const none = { limits: { models: [] }, callersOwn: false };
     const everyone = { limits: settings.limits, callersOwn: false };
 
@@ -118,18 +124,19 @@ describe("in memory", () => {
       const tokens = { ...settings, limits: { models: [] }, callersOwn: true };
       const counting = await openCounting(tokens, silent, { between });
       // Alice has a limit of her own, and was counted by it; a call of hers still runs.
-      await counting.limits.reserve([of("alice", 2)]);
-      await counting.limits.reserve([of("alice", 1)]);
+      (await begin(counting, "alice", 1))(2);
+      const runs = await begin(counting, "alice", 1);
       rows = [used("alice", 5), used("bob", 4)];
       const changed = counting.change({ ...tokens, limits: settings.limits });
       await counting.limits.reserve([of("bob", 1)]);
       await changed.added;
       expect([await left(counting, "alice"), await left(counting, "bob")]).toEqual([4, 5]);
-      // What ran at the change has ended.
-      rows = [used("alice", 6), used("bob", 6)];
+      // What ran at the change has ended, with more than its estimate.
+      runs(3);
+      rows = [used("alice", 8), used("bob", 6)];
       changed.ended();
       await vi.waitFor(async () => expect(await left(counting, "bob")).toBe(3));
-      expect(await left(counting, "alice")).toBe(4);
+      expect(await left(counting, "alice")).toBe(2);
       between.mockClear();
       const same = counting.change({
         ...tokens,
@@ -144,10 +151,16 @@ describe("in memory", () => {
     it("goes on with it where a limit was gone for a time", async () => {
       let rows = [used("alice", 1)];
       const counting = await openCounting(settings, silent, { between: async () => rows });
-      await counting.limits.reserve([of("alice", 1)]);
+      (await begin(counting, "alice", 1))(0);
+      // What it claims is used by nobody yet.
+      const runs = await begin(counting, "alice", 3);
       await counting.change(none).added;
       rows = [used("alice", 5)];
-      await counting.change(everyone).added;
+      const { added, ended } = counting.change(everyone);
+      await added;
+      expect(await left(counting, "alice")).toBe(2);
+      runs(0);
+      ended();
       expect(await left(counting, "alice")).toBe(5);
       await counting.close();
     });
@@ -163,7 +176,7 @@ describe("in memory", () => {
       const opening = openCounting(settings, silent, { between });
       await vi.advanceTimersByTimeAsync(2000);
       const counting = await opening;
-      await counting.limits.reserve([of("alice", 2)]);
+      (await begin(counting, "alice", 2))(2);
       await counting.change(none).added;
       const { added } = counting.change(everyone);
       answers[1]?.([used("alice", 5)]);

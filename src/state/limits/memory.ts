@@ -34,14 +34,22 @@ export interface CalendarEntry {
   readonly used: number;
 }
 
+/** What calendar counters have of calls that have ended, of those alone that began before it was made. */
+export interface CalendarSnapshot {
+  /** By key; goes along as those calls end. */
+  readonly entries: Map<string, CalendarEntry>;
+  /** Lets go of it: it stays as it is. */
+  end(): void;
+}
+
 /** A store without anything around it: exact in one process, forgotten with it. */
 export interface MemoryLimitStore extends LimitStore {
   // Nothing has to be asked, and all is known at once.
   reserve(claims: readonly Claim[]): Verdict;
   /** Adds what was counted before. What belongs to another period is passed over. */
   restore(counter: Claim["counter"], entry: CalendarEntry): void;
-  /** How the calendar counters stand, by key; what running calls claim is in it. */
-  calendar(): Map<string, CalendarEntry>;
+  /** What the calendar counters have without the estimates of calls that run. */
+  snapshot(): CalendarSnapshot;
   /** How many counters are in memory. */
   readonly size: number;
 }
@@ -54,6 +62,8 @@ interface Counted {
 
 interface MemoryReservation extends Reservation {
   readonly at: Moment;
+  /** Counts up. */
+  readonly number: number;
   settled: boolean;
 }
 
@@ -65,6 +75,9 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
   const { clock = Date.now, steady = options.clock ?? steadyNow, replicas = 1 } = options;
   const moment = (): Moment => ({ wall: clock(), steady: steady() });
   const counts = new Map<string, Counted>();
+  /** Each with the number of the first reservation that it does not follow. */
+  const snapshots = new Map<CalendarSnapshot, number>();
+  let reservations = 0;
 
   const countOf = ({ key, span, estimated }: Claim["counter"], now: Moment): Counted => {
     let count = counts.get(key);
@@ -109,7 +122,8 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
       // Not before the new ones have counted something: they would be forgotten as idle.
       for (let made = counts.size - known; made > 0; made--) tidy(counts, now);
       if (refused >= 0) return { granted: false, standings, refused, waitMs };
-      const reservation: MemoryReservation = { claims, at: now, settled: false };
+      const number = reservations++;
+      const reservation: MemoryReservation = { claims, at: now, number, settled: false };
       return { granted: true, standings, reservation };
     },
     settle(given, amounts) {
@@ -123,18 +137,26 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
         const { all, claimed } = countOf(counter, now);
         all.correct(took - amount, reservation.at, now);
         claimed?.correct(-amount, reservation.at, now);
+        for (const [{ entries }, end] of snapshots) {
+          const start = all instanceof CalendarCount ? all.start : Number.POSITIVE_INFINITY;
+          if (reservation.number >= end || reservation.at.wall < start) continue;
+          entries.set(counter.key, { start, used: usedOf(entries, counter.key, start) + took });
+        }
       }
     },
     restore(counter, { start, used }) {
       const { all: count } = countOf(counter, moment());
       if (count instanceof CalendarCount && count.start === start) count.add(used);
     },
-    calendar() {
+    snapshot() {
       const entries = new Map<string, CalendarEntry>();
-      for (const [key, { all }] of counts) {
-        if (all instanceof CalendarCount) entries.set(key, { start: all.start, used: all.total });
+      for (const [key, { all, claimed }] of counts) {
+        if (!(all instanceof CalendarCount)) continue;
+        entries.set(key, { start: all.start, used: all.total - (claimed?.total ?? 0) });
       }
-      return entries;
+      const snapshot = { entries, end: () => void snapshots.delete(snapshot) };
+      snapshots.set(snapshot, reservations);
+      return snapshot;
     },
     get size() {
       return counts.size;
@@ -144,6 +166,16 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
     },
     async close() {},
   };
+}
+
+/** What a counter has of a period that began then. */
+export function usedOf(
+  entries: ReadonlyMap<string, CalendarEntry>,
+  key: string,
+  start: number,
+): number {
+  const entry = entries.get(key);
+  return entry?.start === start ? entry.used : 0;
 }
 
 /**

@@ -9,7 +9,7 @@ import {
 import { type Logger, reasonOf } from "../../core/log.js";
 import { systemClock, type Timer } from "../../core/routing/clock.js";
 import type { UsageHistory } from "../../core/usage/history.js";
-import type { CalendarEntry, MemoryLimitStore } from "./memory.js";
+import { type CalendarSnapshot, type MemoryLimitStore, usedOf } from "./memory.js";
 
 /** After which time a history that can't be read is asked again, milliseconds. */
 const againMs = 10_000;
@@ -30,8 +30,8 @@ interface Restoring {
   readonly scopes: readonly PastScope[];
   /** Of calls that began later nothing is in the history that is added: they are counted. */
   readonly until: number;
-  /** What of the calls before is in the counters already. */
-  readonly known: Map<string, CalendarEntry>;
+  /** What of the calls before is in the counters already: of those that ended, as in the history. */
+  readonly known: CalendarSnapshot;
   /** Whether all those calls have ended: the history knows of a call when it has. */
   ended: boolean;
   /** Whether the log has to say when it is there. */
@@ -69,7 +69,7 @@ export class PastUsage {
   change(counted: PastLimits, longestMs: number): LimitChange {
     const restoring = this.#begin(counted, false);
     if (restoring.scopes.length === 0) {
-      this.#running.delete(restoring);
+      this.#forget(restoring);
       return unchanged;
     }
     return {
@@ -84,7 +84,15 @@ export class PastUsage {
   /** A failure from here on is that of a database that is being closed. */
   close(): void {
     this.#closed = true;
-    for (const { again } of this.#running) again?.cancel();
+    for (const restoring of this.#running) {
+      restoring.again?.cancel();
+      this.#forget(restoring);
+    }
+  }
+
+  #forget(restoring: Restoring): void {
+    restoring.known.end();
+    this.#running.delete(restoring);
   }
 
   #begin(counted: PastLimits, ended: boolean): Restoring {
@@ -94,7 +102,7 @@ export class PastUsage {
     const restoring = {
       scopes: scopes.filter(({ name }) => !before.has(name)),
       until: Date.now(),
-      known: this.#store.calendar(),
+      known: this.#store.snapshot(),
       ended,
       late: false,
     };
@@ -125,25 +133,23 @@ export class PastUsage {
       const used = await usedCounters(this.#history, restoring.scopes, restoring.until);
       if (this.#closed || !this.#running.has(restoring)) return;
       for (const { key, period, ...entry } of used) {
-        const more = entry.used - usedOf(restoring, key, entry.start);
+        const more = entry.used - usedOf(restoring.known.entries, key, entry.start);
         if (more <= 0) continue;
         const span = { type: "calendar", period } as const;
         this.#store.restore(
           { key, span, limit: 0, estimated: true },
           { start: entry.start, used: more },
         );
-        for (const each of this.#running) {
-          each.known.set(key, {
-            start: entry.start,
-            used: usedOf(each, key, entry.start) + more,
-          });
+        for (const { known } of this.#running) {
+          const used = usedOf(known.entries, key, entry.start) + more;
+          known.entries.set(key, { start: entry.start, used });
         }
       }
       if (restoring.late) {
         restoring.late = false;
         this.#log.info({}, "what was used before counts in budgets and images per day now");
       }
-      if (ended) this.#running.delete(restoring);
+      if (ended) this.#forget(restoring);
     } catch (error) {
       if (this.#closed) return;
       // Once is enough to know.
@@ -157,10 +163,4 @@ export class PastUsage {
       restoring.again = systemClock.after(againMs, () => void this.#add(restoring));
     }
   }
-}
-
-/** What a counter has of a period that began then. */
-function usedOf({ known }: Restoring, key: string, start: number): number {
-  const entry = known.get(key);
-  return entry?.start === start ? entry.used : 0;
 }
