@@ -1,16 +1,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { constants, createServer, type Http2Server, type Http2Session } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { constants, createServer } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { ChatService, type LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
 import { ModelsService, State, Task } from "../../gen/lintel/v1/models_pb.js";
-import { createNodeBackend } from "../../src/backends/node/index.js";
-import { nodeSchema } from "../../src/backends/node/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { toConnectError } from "../../src/core/connect-error.js";
 import { LintelError } from "../../src/core/errors.js";
@@ -18,59 +14,8 @@ import { silent } from "../../src/core/log.js";
 import { startNode } from "../../src/node.js";
 import { never } from "../support/calls.js";
 import { answer, chatRequest, start, tiny } from "./llama-subject.js";
+import { chatting, connectTo, piece, serve } from "./node-peer.js";
 import { callOf } from "./subject.js";
-
-/** A gRPC server of the given services. */
-async function serve(routes: (router: ConnectRouter) => void): Promise<Peer> {
-  const server = createServer(connectNodeAdapter({ routes }));
-  const sessions = new Set<Http2Session>();
-  server.on("session", (session) => {
-    sessions.add(session);
-    session.on("close", () => sessions.delete(session));
-  });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as AddressInfo;
-  const cut = () => {
-    for (const session of sessions) session.destroy();
-  };
-  const peer = { server, port, address: `http://127.0.0.1:${port}`, cut };
-  onTestFinished(() => {
-    cut();
-    server.close();
-  });
-  return peer;
-}
-
-interface Peer {
-  readonly server: Http2Server;
-  readonly port: number;
-  readonly address: string;
-  /** Ends every connection. */
-  cut(): void;
-}
-
-function connectTo(address: string, config: object = {}): Backend {
-  const entry = nodeSchema.parse({ type: "node", name: "peer", address, ...config });
-  const backend = createNodeBackend(entry, { log: silent });
-  onTestFinished(() => backend.close());
-  return backend;
-}
-
-const model = { id: "m", task: Task.CHAT, state: State.READY, supports: ["temperature"] };
-const piece = (content: string, finishReason = "") => ({
-  choices: [{ finishReason, delta: { role: "assistant", content } }],
-});
-
-/** The two services that most tests want. */
-function chatting(chat: (request: LLMRequest, signal: AbortSignal) => AsyncIterable<object>) {
-  return (router: ConnectRouter) => {
-    router.service(ModelsService, { listModels: () => ({ models: [model] }) });
-    router.service(ChatService, {
-      chat: (request, context) => chat(request, context.signal) as never,
-      complete: () => ({ choices: [{ message: { role: "assistant", content: "whole" } }] }),
-    });
-  };
-}
 
 const listed = (backend: Backend) =>
   vi.waitFor(() => expect(backend.models()[0]?.state).toBe(State.READY), 10_000);

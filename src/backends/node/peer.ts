@@ -2,7 +2,6 @@
 
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { ListModelsRequest, ListModelsResponse } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
@@ -20,11 +19,8 @@ import { traceHeaders } from "../../core/telemetry.js";
 import { timeLeft } from "../deadline.js";
 import { notConnected } from "../http/transport-error.js";
 import { Running } from "../running.js";
-import { connectionTo } from "./address.js";
 import { failureOf, isLost } from "./failure.js";
-
-/** Eight images of the largest size are below this. */
-const largestMessage = 256 * 1024 * 1024;
+import { type Link, Links } from "./links.js";
 
 /** How a node is reached. */
 export interface PeerSettings {
@@ -39,8 +35,7 @@ export interface PeerSettings {
 /** A node, as a client sees it. */
 export class Peer {
   readonly handlers: Backend["handlers"];
-  readonly #session: Http2SessionManager;
-  readonly #transport: Transport;
+  readonly #links: Links;
   readonly #token: string | undefined;
   readonly #checksSafety: PeerSettings["checksSafety"];
   readonly #running = new Running();
@@ -48,18 +43,7 @@ export class Peer {
 
   /** @param lost called when a call found nobody there, or lost the connection */
   constructor(settings: PeerSettings, lost: () => void = () => {}) {
-    const { baseUrl, nodeOptions } = connectionTo(settings.address);
-    this.#session = new Http2SessionManager(
-      baseUrl,
-      { pingIntervalMs: settings.pingIntervalMs },
-      { settings: { initialWindowSize: 1024 * 1024 }, ...nodeOptions },
-    );
-    this.#transport = createGrpcTransport({
-      baseUrl,
-      sessionManager: this.#session,
-      readMaxBytes: largestMessage,
-      acceptCompression: [],
-    });
+    this.#links = new Links(settings.address, settings.pingIntervalMs);
     this.#token = settings.token;
     this.#checksSafety = settings.checksSafety;
     this.#lost = lost;
@@ -86,43 +70,40 @@ export class Peer {
   /** Ends the connection and what runs on it. */
   close(): void {
     this.#running.endAll(new LintelError("shutting_down", "the connection is being closed"));
-    this.#session.abort();
+    this.#links.close();
   }
 
   async *#handle(method: DescMethod, call: Call): AsyncGenerator<readonly Output<MethodName>[]> {
     const followed = this.#running.follow(call.signal);
     const { signal } = followed;
+    const link = this.#links.take();
+    // Who iterates may stop at any message.
+    let givenUp = true;
     try {
-      if (call.connectMs !== undefined) await this.#connected(call.connectMs);
-      if (method.methodKind === "unary") yield [await this.#unary(method, call, signal)];
-      else for await (const message of this.#stream(method, call, signal)) yield [message];
+      if (call.connectMs !== undefined) await connected(link, call.connectMs);
+      const { transport } = link;
+      if (method.methodKind === "unary") yield [await this.#unary(transport, method, call, signal)];
+      else for await (const one of this.#stream(transport, method, call, signal)) yield [one];
+      givenUp = false;
     } catch (thrown) {
       if (signal.aborted) throw signal.reason;
+      givenUp = false;
       const error = failureOf(thrown);
       if (isLost(error, thrown)) this.#lost();
       throw error;
     } finally {
       followed.end();
+      link.end(givenUp);
     }
   }
 
-  /** Waits for a connection; that one can't be made is for the request to say. */
-  async #connected(ms: number): Promise<void> {
-    const state = this.#session.state();
-    if (state !== "closed" && state !== "connecting" && state !== "error") return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(notConnected()), ms);
-    });
-    try {
-      await Promise.race([this.#session.connect(), late]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  async #unary(method: DescMethod, call: Call, signal: AbortSignal): Promise<Output<MethodName>> {
-    const { message } = await this.#transport.unary(
+  async #unary(
+    transport: Transport,
+    method: DescMethod,
+    call: Call,
+    signal: AbortSignal,
+  ): Promise<Output<MethodName>> {
+    const { message } = await transport.unary(
       method as DescMethod & { methodKind: "unary" },
       signal,
       timeLeft(call),
@@ -133,11 +114,12 @@ export class Peer {
   }
 
   async *#stream(
+    transport: Transport,
     method: DescMethod,
     call: Call,
     signal: AbortSignal,
   ): AsyncGenerator<Output<MethodName>> {
-    const { message } = await this.#transport.stream(
+    const { message } = await transport.stream(
       method as DescMethod & { methodKind: "server_streaming" },
       signal,
       timeLeft(call),
@@ -168,6 +150,21 @@ export class Peer {
       ...(reading && { [readingHeader]: reading }),
       ...(this.#token && { authorization: `Bearer ${this.#token}` }),
     };
+  }
+}
+
+/** Waits for a connection; that one can't be made is for the request to say. */
+async function connected({ session }: Link, ms: number): Promise<void> {
+  const state = session.state();
+  if (state !== "closed" && state !== "connecting" && state !== "error") return;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(notConnected()), ms);
+  });
+  try {
+    await Promise.race([session.connect(), late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -1,0 +1,93 @@
+/** The connections to a node. A server ends one on which too many calls were given up, with all that runs there. */
+import type { Transport } from "@connectrpc/connect";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { connectionTo } from "./address.js";
+
+/** Eight images of the largest size are below this. */
+const largestMessage = 256 * 1024 * 1024;
+
+/**
+ * Calls given up on one connection after which new ones go to another, and how many are
+ * forgotten each second. Servers on nghttp2, Node's among them, take 1000 at once and 33 a
+ * second for long; those that still run there may be given up, too.
+ */
+const most = 500;
+const forgotten = 20;
+
+/** What a call runs on. */
+export class Link {
+  readonly session: Http2SessionManager;
+  readonly transport: Transport;
+  #running = 0;
+  #retired = false;
+  #level = 0;
+  #then = performance.now();
+
+  constructor(session: Http2SessionManager, baseUrl: string) {
+    this.session = session;
+    this.transport = createGrpcTransport({
+      baseUrl,
+      sessionManager: session,
+      readMaxBytes: largestMessage,
+      acceptCompression: [],
+    });
+  }
+
+  get worn(): boolean {
+    return this.#level > most;
+  }
+
+  begin(): void {
+    this.#running += 1;
+  }
+
+  /** @param givenUp whether the call was ended from here, before its answer was complete */
+  end(givenUp: boolean): void {
+    const now = performance.now();
+    const level = this.#level - ((now - this.#then) / 1000) * forgotten;
+    this.#then = now;
+    this.#level = Math.max(0, level) + (givenUp ? 1 : 0);
+    this.#running -= 1;
+    this.#closeIfOver();
+  }
+
+  /** Closes it with its last call. */
+  retire(): void {
+    this.#retired = true;
+    this.#closeIfOver();
+  }
+
+  #closeIfOver(): void {
+    if (this.#retired && this.#running === 0) this.session.abort();
+  }
+}
+
+/** The one that takes calls, and those before it. */
+export class Links {
+  readonly #connect: () => Link;
+  #current: Link;
+
+  /** @param pingIntervalMs silence after which a connection is probed, milliseconds */
+  constructor(address: string, pingIntervalMs: number) {
+    const { baseUrl, nodeOptions } = connectionTo(address);
+    const options = { settings: { initialWindowSize: 1024 * 1024 }, ...nodeOptions };
+    this.#connect = () =>
+      new Link(new Http2SessionManager(baseUrl, { pingIntervalMs }, options), baseUrl);
+    this.#current = this.#connect();
+  }
+
+  /** For one call, which says when it ends. */
+  take(): Link {
+    if (this.#current.worn) {
+      this.#current.retire();
+      this.#current = this.#connect();
+    }
+    this.#current.begin();
+    return this.#current;
+  }
+
+  /** Ends the connection that takes calls; those before it end with their calls. */
+  close(): void {
+    this.#current.session.abort();
+  }
+}

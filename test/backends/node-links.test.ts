@@ -1,0 +1,48 @@
+import { expect, it } from "vitest";
+import { chatRequest, start } from "./llama-subject.js";
+import { chatting, connectTo, piece, serve } from "./node-peer.js";
+
+// Node's server takes 1000 resets at once on a connection, and ends it with all its streams then.
+it("callers who leave don't break what others read from the same node", async () => {
+  let go = () => {};
+  const peer = await serve(
+    chatting(async function* ({ messages }, signal) {
+      yield piece("one");
+      if (messages[0]?.content === "patient") {
+        await new Promise<void>((resolve) => {
+          go = resolve;
+        });
+        yield piece("two", "stop");
+      } else {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      }
+    }),
+  );
+  const sessions = new Set<object>();
+  const open = new Set<object>();
+  peer.server.on("stream", ({ session }) => {
+    if (!session || sessions.has(session)) return;
+    sessions.add(session);
+    open.add(session);
+    session.on("close", () => open.delete(session));
+  });
+  const backend = connectTo(peer.address);
+  const patient = start(backend, chatRequest("patient"));
+  await patient.next();
+  for (let i = 0; i < 40; i++) {
+    const leaving = Array.from({ length: 50 }, async () => {
+      const caller = new AbortController();
+      const stream = start(backend, chatRequest("hello"), caller.signal);
+      await stream.next();
+      caller.abort();
+      await expect(stream.next()).rejects.toThrow();
+    });
+    await Promise.all(leaving);
+  }
+  go();
+  const { value } = await patient.next();
+  expect(value?.[0]?.choices[0]?.delta?.content).toBe("two");
+  await patient.next();
+  expect(sessions.size).toBeGreaterThan(1);
+  await expect.poll(() => open.size).toBe(1);
+});
