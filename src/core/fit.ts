@@ -2,111 +2,14 @@
  * Makes a request fit one model: what the model does not support is dropped or
  * refused, and every default is filled in.
  */
-import type { DescField } from "@bufbuild/protobuf";
-import { type LLMRequest, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
-import { type TextToImageRequest, TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import { asksForSize, chatDefaults, impliedBy, isSide } from "./defaults.js";
+import { asksForSize, chatDefaults } from "./defaults.js";
 import { invalidFields, LintelError } from "./errors.js";
-import { multipleOf } from "./rules.js";
-import type { Bound, Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
+import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
+import type { Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
 import type { Warnings } from "./warnings.js";
-
-type Values = Record<string, unknown>;
-
-/** A field that a model may or may not support. */
-interface Parameter {
-  /** Name in the contract. */
-  readonly name: string;
-  /** Name of the property in the message. */
-  readonly key: string;
-  /** The contract's default; `undefined` where not set means just that. */
-  readonly fallback: unknown;
-  /** Whether it is a side of the image, which counts as set with the other one. */
-  readonly isSide: boolean;
-  /** Whether it changes what the caller gets; else it only tunes. */
-  readonly changes: boolean;
-  /** What its values are multiples of; absent: of nothing. */
-  readonly multipleOf: number | undefined;
-}
-
-const changing = new Set(["loras", "seed", "height", "width", "stop"]);
-/** Not a model's affair: what carries the request, and what the core does itself. */
-const always = new Set([
-  "messages",
-  "model",
-  "model_id",
-  "prompt",
-  "safety_check",
-  "num_images_per_prompt",
-  "include_data",
-]);
-
-function parametersOf(fields: readonly DescField[]): Parameter[] {
-  return fields
-    .filter((field) => !always.has(field.name))
-    .map((field) => ({
-      name: field.name,
-      key: field.localName,
-      fallback: impliedBy(field),
-      isSide: isSide(field),
-      // A chat's seed is a wish everywhere; a picture's seed is the picture.
-      changes:
-        changing.has(field.name) && !(field.name === "seed" && field.parent === LLMRequestSchema),
-      multipleOf: multipleOf(field),
-    }));
-}
-
-const parameters = {
-  chat: parametersOf(LLMRequestSchema.fields),
-  image: parametersOf(TextToImageRequestSchema.fields),
-};
-
-/** What fitting needs to know of one model, looked up once. */
-interface Plan {
-  readonly parameters: readonly (Parameter & { readonly supported: boolean })[];
-  /** Values of parameters that are not set. */
-  readonly unset: Values;
-}
-
-/** Of models by their settings, or by the bounds where they have none; none of it outlives a reload. */
-const plans = new WeakMap<Model, WeakMap<object, Plan>>();
-
-function planOf(
-  model: Model,
-  settings: ModelSettings | undefined,
-  bounds: Bounds,
-  chat: boolean,
-): Plan {
-  const known = plans.get(model)?.get(settings ?? bounds);
-  if (known) return known;
-  const all = chat ? parameters.chat : parameters.image;
-  const supported = new Set(model.supports);
-  const plan: Plan = {
-    parameters: all.map((one) => ({ ...one, supported: supported.has(one.name) })),
-    unset: Object.fromEntries(
-      all.map(({ name, key, fallback, multipleOf }) => {
-        const own = settings?.defaults?.[name] ?? model.defaults[name] ?? fallback;
-        if (name === "seed") return [key, undefined];
-        // Less than 1 means all, which is no small number but the greatest.
-        const all = name === "top_k" && (own as number) < 1;
-        return [key, all ? (bounds[name]?.max ?? own) : within(own, bounds[name], multipleOf)];
-      }),
-    ),
-  };
-  const ofModel = plans.get(model) ?? new WeakMap<object, Plan>();
-  plans.set(model, ofModel.set(settings ?? bounds, plan));
-  return plan;
-}
-
-/** A default, or what comes next to it within the operator's bound. */
-function within(value: unknown, bound: Bound | undefined, multipleOf = 0): unknown {
-  if (typeof value !== "number" || !bound) return value;
-  const { min = value, max = value } = bound;
-  const beyond = multipleOf && (value > max ? max % multipleOf : -min % multipleOf);
-  if (value > max) return max - beyond;
-  return value < min ? min - beyond : value;
-}
 
 /** A request of either operation. */
 type Request = LLMRequest | TextToImageRequest;
@@ -179,7 +82,7 @@ export function fitRequest<R extends Request>(
     const instead = unsetValue(unset[key], value);
     if (value !== instead) fitted[key] = instead;
   }
-  if (chat) capTokens(fitted, (request as LLMRequest).maxTokens, model, settings);
+  if (chat) checkCap(fitted, model, settings);
   // Also where that is the model's default, which differs from target to target.
   else if ((fitted.guidanceScale as number) < 1) fitted.negativePrompt = "";
   return fitted as unknown as R;
@@ -195,11 +98,6 @@ export function completionTokens(
   const own = isSet(maxTokens, chatDefaults.maxTokens) && model.supports.includes("max_tokens");
   const asked = (own ? maxTokens : planOf(model, settings, bounds, true).unset.maxTokens) as number;
   return Math.min(asked, capOf(model, settings));
-}
-
-/** The operator's cap of a completion, else the backend's. */
-function capOf(model: Model, settings: ModelSettings | undefined): number {
-  return settings?.maxTokens ?? (model.maxTokens || Number.POSITIVE_INFINITY);
 }
 
 /** A value equal to its default counts as not set: real clients send every default. */
@@ -223,20 +121,12 @@ function refuseOrWarn(parameter: Parameter, policy: UnsupportedPolicy, warnings:
   warnings.add(`${name}: not supported by this model, ignored`);
 }
 
-/** @param asked what the caller sent */
-function capTokens(
-  fitted: Values,
-  asked: number | undefined,
-  model: Model,
-  settings: ModelSettings | undefined,
-): void {
+/** Defaults are under the cap already: what is above it is the caller's own. */
+function checkCap(fitted: Values, model: Model, settings: ModelSettings | undefined): void {
   const cap = capOf(model, settings);
   if ((fitted.maxTokens as number) <= cap) return;
-  if (isSet(asked, chatDefaults.maxTokens) && asked === fitted.maxTokens) {
-    const message = `must be from 1 to ${cap} for this model`;
-    // The operator's cap is the same at every target.
-    const retry = settings?.maxTokens === undefined ? "elsewhere" : "never";
-    throw invalidFields([{ field: "max_tokens", message }], retry);
-  }
-  fitted.maxTokens = cap;
+  const message = `must be from 1 to ${cap} for this model`;
+  // The operator's cap is the same at every target.
+  const retry = settings?.maxTokens === undefined ? "elsewhere" : "never";
+  throw invalidFields([{ field: "max_tokens", message }], retry);
 }

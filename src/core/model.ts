@@ -1,7 +1,8 @@
 /** How models are described: by their backends, and as the operator has them. */
-import { type Model, PromptBar, State, type Task } from "../../gen/lintel/v1/models_pb.js";
+import { type Model, PromptBar, State, Task } from "../../gen/lintel/v1/models_pb.js";
+import { capOf, planOf } from "./parameters.js";
 import { barOf } from "./prompts.js";
-import type { ModelSettings } from "./settings.js";
+import type { Bounds, CoreSettings, ModelSettings } from "./settings.js";
 
 /** Unix seconds of this process's begin: nothing was served before. */
 const begun = Math.floor(performance.timeOrigin / 1000);
@@ -27,10 +28,45 @@ export function modelOf(id: string, task: Task, known: Partial<Model> = {}): Mod
   };
 }
 
-/** A model as calls meet it: with what the operator configured for it. */
-export const configured = (model: Model, settings: ModelSettings | undefined): Model => ({
-  ...model,
-  maxTokens: settings?.maxTokens ?? model.maxTokens,
-  promptBar: barOf(settings?.prompt) ?? model.promptBar,
-  defaults: { ...model.defaults, ...settings?.defaults },
-});
+/** A model as calls meet it: with what the operator configured for it and for all, and shows of it. */
+export function configured(
+  model: Model,
+  settings: ModelSettings | undefined,
+  { bounds, exposeSources }: Pick<CoreSettings, "bounds" | "exposeSources">,
+): Model {
+  return {
+    ...model,
+    maxTokens: mostTokens(model, settings, bounds),
+    promptBar: barOf(settings?.prompt) ?? model.promptBar,
+    defaults: defaultsOf(model, settings, bounds),
+    source: exposeSources ? model.source : "",
+  };
+}
+
+/** Most tokens of one completion; 0: not known, or more than can be told. */
+function mostTokens(
+  model: Model,
+  settings: ModelSettings | undefined,
+  { max_tokens: bound }: Bounds,
+): number {
+  if (model.task !== Task.CHAT) return 0;
+  const most = Math.min(capOf(model, settings), bound?.max ?? Number.POSITIVE_INFINITY);
+  return most < 2 ** 32 ? Math.floor(most) : 0;
+}
+
+/** What the model is asked for where a request says nothing, as far as that is not the contract's default. */
+function defaultsOf(
+  model: Model,
+  settings: ModelSettings | undefined,
+  bounds: Bounds,
+): Model["defaults"] {
+  const defaults = { ...model.defaults, ...settings?.defaults };
+  const { parameters, unset } = planOf(model, settings, bounds, model.task === Task.CHAT);
+  for (const { name, key, fallback, supported } of parameters) {
+    const value = unset[key];
+    // One that was set is told in any case, as it is after all.
+    const told = name in defaults || (supported && value !== fallback);
+    if (told && typeof value === "number") defaults[name] = value;
+  }
+  return defaults;
+}

@@ -1,13 +1,14 @@
 /** Where names of models lead, and sessions. */
 import { describe, expect, it } from "vitest";
-import { PromptBar, Task } from "../../gen/lintel/v1/models_pb.js";
+import { type Model, PromptBar, Task } from "../../gen/lintel/v1/models_pb.js";
 import type { Core } from "../../src/core/core.js";
+import type { CoreSettings } from "../../src/core/settings.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { coreOf, run } from "../support/core.js";
-import { chatModel } from "../support/models.js";
+import { chatModel, imageModel } from "../support/models.js";
 import { backend, bench, equals, failure, hello, textOf } from "../support/routing.js";
-import { says, scripted } from "../support/scripted.js";
+import { paints, says, scripted } from "../support/scripted.js";
 
 describe("names and targets", () => {
   const ids = (core: Core, token?: string) =>
@@ -223,6 +224,46 @@ describe("names and targets", () => {
       { id: "m", maxTokens: 100, defaults: {}, promptBar: PromptBar.UNSPECIFIED },
       { id: "set", maxTokens: 50, defaults: { temperature: 0.2 }, promptBar: PromptBar.LITERAL },
     ]);
+  });
+  describe("what a model is told to do without values is what it is asked for then", () => {
+    const bounds = {
+      temperature: { min: 0.1, max: 0.5 },
+      top_k: { max: 40 },
+      max_tokens: { max: 200 },
+      num_inference_steps: { max: 10 },
+      width: { max: 500 },
+    };
+    const told = async (model: Model, settings: Partial<CoreSettings>) => {
+      const chat = says("x");
+      const core = coreOf([scripted({ chat, streamTextToImage: paints() }, [model])], settings);
+      const [list] = await run(core, "listModels", {});
+      return list?.models[0];
+    };
+    it("defaults are told as bounds move them, the cap as they have it", async () => {
+      expect(await told(chatModel("m"), { bounds })).toMatchObject({
+        maxTokens: 200,
+        defaults: { temperature: 0.5, top_k: 40, max_tokens: 200 },
+      });
+      expect((await told(imageModel("m"), { bounds }))?.defaults).toEqual({
+        num_inference_steps: 10,
+        width: 496,
+      });
+    });
+    it("the operator's default, too, and the smaller of two caps", async () => {
+      const models = [{ name: "m", maxTokens: 100, defaults: { temperature: 2, top_p: 0.9 } }];
+      const model = await told(chatModel("m", { maxTokens: 300 }), { bounds, models });
+      expect(model?.maxTokens).toBe(100);
+      expect(model?.defaults).toEqual({
+        temperature: 0.5,
+        top_p: 0.9,
+        top_k: 40,
+        max_tokens: 100,
+      });
+    });
+    it("nothing is told of what the model does not support", async () => {
+      const model = await told(chatModel("m", { supports: ["top_k"] }), { bounds });
+      expect(model?.defaults).toEqual({ top_k: 40 });
+    });
   });
   it("where a model came from is told only where the operator wants it", async () => {
     const told = async (settings: { exposeSources?: boolean }) => {

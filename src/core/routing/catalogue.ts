@@ -148,8 +148,7 @@ export class Catalogue {
     if (!best || name.includes("*")) return undefined;
     const isDefault =
       name === this.#defaultOrNone(Task.CHAT) || name === this.#defaultOrNone(Task.TEXT_TO_IMAGE);
-    const source = this.#settings.exposeSources ? best.model.source : "";
-    return { ...configured(best.model, settings), id: name, isDefault, source };
+    return { ...configured(best.model, settings, this.#settings), id: name, isDefault };
   }
 
   /** Names under which something is served: of a wildcard, those that its backends have something for. */
