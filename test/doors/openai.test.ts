@@ -361,6 +361,16 @@ describe("decisions 6: POST /v1/images/generations", () => {
     expect((await json(response)).error.param).toBe(param);
   });
 
+  test("a side of the contract's default is named as it was sent, also out of bounds", async () => {
+    const server = await serve(images(), { core: { bounds: { width: { min: 128, max: 500 } } } });
+    const sides = { width: 1024, height: 512 };
+    const response = await server.post(generations, { prompt: "a cat", ...sides });
+    expect(response.status).toBe(422);
+    const { error, detail } = await json(response);
+    expect(error.param).toBe("width");
+    expect(detail).toMatchObject([{ loc: ["body", "width"] }]);
+  });
+
   test("an error that is renamed says when to come again, too", async () => {
     // biome-ignore lint/correctness/useYield: it fails before it has something
     const full = async function* () {

@@ -80,13 +80,14 @@ function merge(json: JsonObject, said: JsonObject) {
   const clashes: Violation[] = [];
   for (const [field, name] of Object.entries(openaiNames)) {
     const value = said[field] ?? undefined;
-    const own = isDefault(field, json[field]) ? undefined : json[field];
+    const own = json[field];
     if (value === undefined) {
-      if (own !== undefined) delete names[field];
+      // Also a default, which is asked for where the other side of a size is.
+      if (own != null) delete names[field];
       continue;
     }
     changed[field] = value;
-    if (own !== undefined && own !== value) {
+    if (!isDefault(field, own) && own !== value) {
       clashes.push({ field: name, message: `must say the same as ${field}, or be left out` });
     }
   }
