@@ -282,7 +282,9 @@ describe("decisions 6: POST /v1/images/generations", () => {
       return Object.keys((await json(answer)).data[0]);
     };
     for (const model of ["gpt-image-1", "gpt-image-1.5", "chatgpt-image-latest"]) {
-      expect(await answered({ model })).toEqual(["b64_json", "seed", "nsfw"]);
+      for (const asked of [{ model }, { model_id: model }, { model: "", model_id: model }]) {
+        expect(await answered(asked)).toEqual(["b64_json", "seed", "nsfw"]);
+      }
       expect(await answered({ model, response_format: "url" })).toEqual(["url", "seed", "nsfw"]);
     }
     expect(await answered({ model: "image-1" })).toEqual(["url", "seed", "nsfw"]);

@@ -42,10 +42,10 @@ export function readImage(json: JsonObject): ImageRequest {
     width: size?.width,
     height: size?.height,
   });
-  const form = json.response_format ?? (answersInline(json.model) ? "b64_json" : "url");
+  const asked: JsonObject = { ...json, ...changed };
+  const form = json.response_format ?? (answersInline(asked.model_id) ? "b64_json" : "url");
   const { message, violations } = decode({
-    ...json,
-    ...changed,
+    ...asked,
     include_data: form === "b64_json",
     include_previews: false,
   });
