@@ -81,6 +81,9 @@ export interface Attributes {
   images?: number | undefined;
 }
 
+/** What is known of a call's tokens. */
+export type TokenCounts = Pick<Attributes, "promptTokens" | "completionTokens" | "estimated">;
+
 /** Of a call that begins. All fields are there: an object that grows is copied with every other one. */
 export const newAttributes = (door: string): Attributes => ({
   door,

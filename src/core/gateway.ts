@@ -1,5 +1,5 @@
 /** What a door gets of Lintel. */
-import type { Admission } from "./call.js";
+import type { Admission, TokenCounts } from "./call.js";
 import type { CallSignal } from "./cancellation.js";
 import type { LintelError } from "./errors.js";
 import type { Logger } from "./log.js";
@@ -43,6 +43,8 @@ export interface Running<M extends MethodName> {
   readonly warnings: Iterable<string>;
   /** For headers or RPC metadata; complete once the first message is there, or the call failed. */
   readonly metadata: ReadonlyMap<string, string>;
+  /** Of what was delivered so far; grow while the call runs. */
+  readonly counts: Readonly<TokenCounts>;
   /** The answer, to be iterated once. Failures are thrown as `LintelError`. */
   readonly messages: AsyncIterable<readonly Output<M>[]>;
 }

@@ -1,5 +1,5 @@
 /** A call that was started, as doors see it. */
-import type { Call } from "./call.js";
+import type { Call, TokenCounts } from "./call.js";
 import type { Running } from "./gateway.js";
 import type { MethodName, Output } from "./methods.js";
 
@@ -9,6 +9,7 @@ export class Started<M extends MethodName> implements Running<M> {
   readonly warnings: Iterable<string>;
   readonly metadata: ReadonlyMap<string, string>;
   readonly messages: AsyncIterable<readonly Output<M>[]>;
+  readonly counts: Readonly<TokenCounts>;
   readonly #attributes: Call["attributes"];
 
   constructor(call: Call, messages: AsyncIterable<readonly Output<M>[]>) {
@@ -16,6 +17,7 @@ export class Started<M extends MethodName> implements Running<M> {
     this.warnings = call.warnings;
     this.metadata = call.metadata;
     this.messages = messages;
+    this.counts = call.attributes;
     this.#attributes = call.attributes;
   }
 

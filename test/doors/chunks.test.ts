@@ -15,14 +15,14 @@ describe.each(forms)("decisions 1: chunks in the form: %s", (_name, form) => {
   const encode = (text: string) => eventsOf(text).map((event) => JSON.parse(event));
 
   test("content that comes with the reason is a chunk of its own, the last one is empty", () => {
-    const encoder = chunkEncoder(form, () => model);
+    const encoder = chunkEncoder(form, { model, counts: {} }, "");
     const all = encode(encoder.messages([piece("Hi"), piece(" there", "length", [1, 2])]));
     expect(all.map((c) => c.choices[0].delta.content ?? "")).toEqual(["Hi", " there", ""]);
     expect(all.map((c) => c.choices[0].finish_reason)).toEqual([null, null, "length"]);
   });
 
   test("without text the last chunk is the first one, which says the role", () => {
-    const encoder = chunkEncoder(form, () => model);
+    const encoder = chunkEncoder(form, { model, counts: {} }, "");
     const [chunk, ...more] = encode(encoder.messages([piece("", "stop", [1, 0])]));
     expect(more).toEqual([]);
     expect(chunk.choices[0].delta).toEqual({ role: "assistant", content: "" });
@@ -30,13 +30,13 @@ describe.each(forms)("decisions 1: chunks in the form: %s", (_name, form) => {
 
   test("any text survives", () => {
     const text = '"\\\u0000\u0085\u2028\u2029\n\n data: x\r\n😀\ud800';
-    const encoder = chunkEncoder(form, () => model);
+    const encoder = chunkEncoder(form, { model, counts: {} }, "");
     const [chunk] = encode(encoder.messages([piece(text)]));
     expect(chunk.choices[0].delta.content).toBe(text);
   });
 
   test("no chunk has a `message`, every one has exactly one choice", () => {
-    const encoder = chunkEncoder(form, () => model);
+    const encoder = chunkEncoder(form, { model, counts: {} }, "");
     const all = encode(encoder.messages([piece("Hi"), piece("", "stop", [1, 2])]));
     for (const { choices } of all) {
       expect(choices).toHaveLength(1);
@@ -45,12 +45,12 @@ describe.each(forms)("decisions 1: chunks in the form: %s", (_name, form) => {
   });
 
   test("messages without a choice make no chunk", () => {
-    const encoder = chunkEncoder(form, () => model);
+    const encoder = chunkEncoder(form, { model, counts: {} }, "");
     expect(encoder.messages([{ ...piece("Hi"), choices: [] }])).toBe("");
   });
 
   test("a failure before any message is whole", () => {
-    const encoder = chunkEncoder(form, () => model);
+    const encoder = chunkEncoder(form, { model, counts: {} }, "");
     const [chunk] = encode(encoder.failure(new LintelError("timeout", 'too "slow"')));
     const error = { message: 'too "slow"', type: "timeout_error", param: null, code: "timeout" };
     if (!form.fullDelta) return expect(chunk).toEqual({ error });

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
+import type { UsageRecord } from "../../src/core/usage/record.js";
 import { chatModel } from "../support/models.js";
 import {
   breaksAfter,
@@ -188,6 +190,26 @@ describe("decisions 1: streams", () => {
       choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: "error" }],
       error: { message: "it broke", type: "upstream_error", param: null, code: "upstream_failed" },
     });
+  });
+
+  test("a failure after the first chunk tells the tokens that count", async () => {
+    const records: UsageRecord[] = [];
+    const logged: object[] = [];
+    const server = await serveChat(breaksAfter(new LintelError("timeout", "too slow"), "a", "b"), {
+      parts: {
+        usage: { sink: { keep: async (record) => void records.push(record) }, prices: [] },
+        log: { ...silent, warn: (fields) => void logged.push(fields) },
+      },
+    });
+    const all = await chunks(await server.post("/llm", hello({ stream: true })));
+    const { usage, usage_estimated: estimated } = all[2];
+    expect(usage.completion_tokens).toBeGreaterThan(0);
+    const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = usage;
+    expect(usage.total_tokens).toBe(promptTokens + completionTokens);
+    expect(estimated).toBe(true);
+    const counts = { promptTokens, completionTokens, estimated };
+    expect(records).toMatchObject([counts]);
+    expect(logged).toMatchObject([counts]);
   });
 
   test("a stream that ends without a finish reason is a failure", async () => {

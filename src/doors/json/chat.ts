@@ -1,7 +1,10 @@
 /** Chat completions as JSON: whole, and in chunks. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import type { TokenCounts } from "../../core/call.js";
+import { tokenUsage } from "../../core/chat-messages.js";
 import { newCompletionId } from "../../core/completion.js";
 import type { LintelError } from "../../core/errors.js";
+import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { Warnings } from "../../core/warnings.js";
 import { errorObject } from "./error.js";
@@ -32,12 +35,14 @@ export interface ChunkForm {
 /**
  * Writes the messages of one stream as chunks. What is the same in all of them
  * is made into text once.
- * @param model names the model of a stream that fails before its first message
+ * @param running says what a stream that fails has no message for: the counts, and the model
+ * @param asked names the model of one that fails before its model is found
  * @param notes warnings of the door itself
  */
 export function chunkEncoder(
   form: ChunkForm,
-  model: () => string,
+  running: Pick<Running<"chat">, "model" | "counts">,
+  asked: string,
   notes: readonly string[] = [],
 ): EventEncoder<"chat"> {
   let open: string | undefined;
@@ -108,8 +113,10 @@ export function chunkEncoder(
       const said = `"error":${toJsonLine(errorObject(error))}`;
       // Clients that check events against schemas take one with choices for a chunk, and drop its error.
       if (!form.fullDelta) return event(`{${said}}`);
-      open ??= opening(newCompletionId(), Math.floor(Date.now() / 1000), model());
-      return event(open + last("error", `${middle},${said}`));
+      const model = running.model ?? asked;
+      open ??= opening(newCompletionId(), Math.floor(Date.now() / 1000), model);
+      const counts = form.usage === "every" ? delivered(running.counts) : middle;
+      return event(open + last("error", `${counts},${said}`));
     },
   };
 }
@@ -129,6 +136,11 @@ function middleUsage(form: ChunkForm): string {
 function usageText(usage: LLMTokenUsage | undefined): string {
   const { promptTokens = 0, completionTokens = 0, totalTokens = 0 } = usage ?? {};
   return `{"prompt_tokens":${promptTokens},"completion_tokens":${completionTokens},"total_tokens":${totalTokens}}`;
+}
+
+/** `usage` of an answer that broke off, as it follows other members. */
+function delivered({ promptTokens = 0, completionTokens = 0, estimated = false }: TokenCounts) {
+  return `,"usage":${usageText(tokenUsage(promptTokens, completionTokens))}${extras(estimated, [])}`;
 }
 
 /** Members that only stand where there is something to say, as they follow others. */

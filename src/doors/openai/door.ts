@@ -37,7 +37,8 @@ export const openai: Door = async (app, options) => {
     const running = renamed(gateway.call("chat", message, origin), names);
     const encoder = chunkEncoder(
       { fullDelta: false, usage: form.includeUsage ? "extra" : "none" },
-      () => running.model ?? message.model,
+      running,
+      message.model,
       warnings,
     );
     await sendEvents(reply, running, encoder, settings, origin.signal, warnings);

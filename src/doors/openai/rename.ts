@@ -17,6 +17,7 @@ export function renamed<M extends MethodName>(running: Running<M>, names: Names)
     },
     warnings: running.warnings,
     metadata: running.metadata,
+    counts: running.counts,
     messages: iterable(() => {
       const iterator = running.messages[Symbol.asyncIterator]();
       return {

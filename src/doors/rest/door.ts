@@ -32,7 +32,8 @@ export const rest: Door = async (app, options) => {
     const running = gateway.call("chat", message, origin);
     const encoder = chunkEncoder(
       { fullDelta: true, usage: form.includeUsage ? "extra" : "every" },
-      () => running.model ?? message.model,
+      running,
+      message.model,
     );
     await sendEvents(reply, running, encoder, settings, origin.signal);
     return reply;
