@@ -91,7 +91,9 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
       ? before.checker
       : own(await openChecker(config.safety.checker, stores.log));
     const sameIssuers = before && isDeepStrictEqual(oidcOf(before.config), oidcOf(config));
-    const issuers = sameIssuers ? before.issuers : own(await openIssuers(config, stores.log));
+    const issuers = sameIssuers
+      ? before.issuers
+      : own(await openIssuers(config, stores.log, before?.issuers));
     const parts = [...backends.map(({ backend }) => backend), checker, issuers];
     return {
       config,
@@ -145,9 +147,18 @@ function withLoad(entry: BackendConfig, { memory_budget }: Config): BackendConfi
 
 const oidcOf = ({ auth }: Config) => (auth.mode === "token" ? auth.oidc : []);
 
-/** Whoever vouches for callers with JWTs, where somebody does. */
-async function openIssuers(config: Config, log: Logger): Promise<OidcCallers | undefined> {
+/**
+ * Whoever vouches for callers with JWTs, where somebody does.
+ * @param before whose place they take
+ */
+async function openIssuers(
+  config: Config,
+  log: Logger,
+  before: OidcCallers | undefined,
+): Promise<OidcCallers | undefined> {
   if (oidcOf(config).length === 0) return undefined;
   const { OidcCallers } = await import("./oidc/callers.js");
-  return new OidcCallers(issuerSettings(config.auth), log);
+  const callers = new OidcCallers(issuerSettings(config.auth), log);
+  if (before) callers.takeOver(before);
+  return callers;
 }

@@ -42,6 +42,12 @@ export class OidcCallers implements CallerSource {
     );
   }
 
+  /** Knows the keys that are known there: while an issuer is away they can't be read. */
+  takeOver(before: OidcCallers): void {
+    for (const [issuer, { keys }] of before.#issuers)
+      this.#issuers.get(issuer)?.keys.takeOver(keys);
+  }
+
   /** Begins to read the issuers' keys. */
   start(): void {
     for (const { keys } of this.#issuers.values()) keys.start();

@@ -61,6 +61,15 @@ export class IssuerKeys {
     return this.#generation;
   }
 
+  /** Knows from the start what another reader of the same keys knows. */
+  takeOver(other: IssuerKeys): void {
+    const { issuer, jwksUrl } = this.#issuer;
+    if (other.#issuer.issuer !== issuer || other.#issuer.jwksUrl !== jwksUrl) return;
+    this.#set = other.#set;
+    this.#text = other.#text;
+    this.#away = other.#away;
+  }
+
   /** Begins to read the keys. */
   start(): void {
     void this.#readOnce().catch(() => {});

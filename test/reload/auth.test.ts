@@ -1,8 +1,9 @@
 /** Who may call, as the configuration changes. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { hashToken } from "../../src/core/tokens.js";
+import { Issuer } from "../oidc/issuer.js";
 import { gateway } from "../support/gateway.js";
 import { backend, modelServer, statusOf } from "./model-server.js";
 
@@ -77,4 +78,29 @@ test("tokens of the database apply or need a restart by the mode at the start", 
   expect(await restart("token", "public", "token")).toEqual([]);
   const tokens = ["auth.mode (tokens in the database)"];
   expect(await restart("public", "token", "token")).toEqual([tokens, tokens]);
+});
+
+test("another rule for callers of an issuer that is away: its known keys go on counting, at the same address", async () => {
+  const a = await modelServer("a");
+  const issuer = new Issuer();
+  await issuer.start();
+  onTestFinished(() => issuer.stop());
+  const auth = (more: string) => `auth:
+  mode: token
+  oidc: [{ name: corp, issuer: "${issuer.url}", audience: lintel, ${more} }]
+backends:\n${backend("a", a.url)}`;
+  const it = await gateway(auth("models: [a]"));
+  const token = await issuer.sign();
+  const status = () => statusOf(it.chat("a", "Hello", token));
+  expect(await status()).toBe(200);
+  issuer.status = 503;
+  for (const [more, expected] of [
+    ["models: [a, b]", 200],
+    ["models: [b], refresh: 1h", 403],
+    [`models: [a], jwks_url: "${issuer.url}/other"`, 503],
+  ] as const) {
+    it.write(auth(more));
+    await it.reload();
+    expect([more, await status()]).toEqual([more, expected]);
+  }
 });
