@@ -4,9 +4,12 @@ import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import type { Logger } from "../../src/core/log.js";
+import { hashToken } from "../../src/core/tokens.js";
+import type { UsageRecord } from "../../src/core/usage/record.js";
 import { readBytes } from "../../src/doors/json/bytes.js";
 import { piece } from "../support/scripted.js";
-import { hello, http, serveChat } from "./serve.js";
+import { hello, http, json, serveChat } from "./serve.js";
 
 /** Says what it was told. */
 const echo: Handle<"chat"> = async function* ({ request }) {
@@ -117,6 +120,42 @@ test("exactly as long as is allowed, and one byte longer", async () => {
   const [longer] = await answersOf(server.socket(http("/llm", `${body} `)))(1);
   expect(longer).toEqual({ status: 413, said: "too_large" });
 });
+
+test.each(["/llm", "/text-to-image", "/v1/chat/completions", "/v1/images/generations"])(
+  "%s: what is refused for its size or type is in the log and in the usage of who sent it",
+  async (path) => {
+    const calls: unknown[] = [];
+    const records: Partial<UsageRecord>[] = [];
+    const note = ({ id, caller, code }: Record<string, unknown>) =>
+      calls.push({ id, caller, code });
+    const log = { debug: note, info: note, warn: note, error: note } as unknown as Logger;
+    const sink = { keep: async (record: UsageRecord) => void records.push(record) };
+    const tokens = [{ name: "alice", hash: hashToken("me") }];
+    const server = await serveChat(echo, {
+      core: { auth: { mode: "token", tokens } },
+      doors: { bodyLimit: 100 },
+      parts: { log, usage: { sink, prices: [] } },
+    });
+    const told = async (code: string, type: string | undefined, body?: string) => {
+      calls.length = records.length = 0;
+      const answer = await fetch(server.url + path, {
+        method: "POST",
+        headers: {
+          authorization: "Bearer me",
+          ...(type !== undefined && { "content-type": type }),
+        },
+        ...(body !== undefined && { body: Buffer.from(body) }),
+      });
+      expect((await json(answer)).error.code).toBe(code);
+      expect(calls).toEqual([{ id: answer.headers.get("x-request-id"), caller: "alice", code }]);
+      expect(records).toMatchObject([{ caller: "alice", outcome: code }]);
+    };
+    await told("too_large", "application/json", " ".repeat(101));
+    for (const type of ["text/plain", "json", "application/json; charset=latin1", undefined])
+      await told("unsupported_media_type", type, "{}");
+    await told("unsupported_media_type", undefined);
+  },
+);
 
 test("who leaves before its turn's end is told of as one whose body is incomplete", async () => {
   const payload = new Readable({ read() {} });

@@ -37,10 +37,8 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
         return;
       }
       readBytes(request, payload, limit, (error, bytes = Buffer.alloc(0)) => {
-        if (error) return done(error, undefined);
-        if (!isPlainUtf8(request)) return done(unsupportedMediaType(), undefined);
         // Written out: V8 spreads an object with one more key slowly.
-        const { json, defect } = parseBody(bytes);
+        const { json, defect } = error ? { defect: error } : parsed(request, bytes);
         done(null, { json, defect, admission } satisfies JsonBody);
       });
     };
@@ -51,9 +49,9 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
   app.setErrorHandler(async (thrown, request, reply) => {
     const error = fromFastify(thrown);
     if (error.code === "unsupported_media_type") {
-      // What no parser takes comes here before anybody was asked for.
-      const admission = await gateway.admit(credentialOf(request.headers.authorization));
-      if (admission instanceof LintelError) return sendError(reply, admission);
+      // What no parser takes comes here: refused like all else, by a call that is told of.
+      request.body = { defect: error } satisfies JsonBody;
+      return request.routeOptions.handler.call(app, request, reply);
     }
     if (error.code === "internal") {
       gateway.log.error({ err: thrown, id: request.id }, "a request could not be answered");
@@ -62,15 +60,17 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
   });
 }
 
-/**
- * The body of a request.
- * @throws LintelError `unsupported_media_type` if none came, and no type either
- */
-export function bodyOf(request: FastifyRequest): JsonBody {
+/** The body of a request. */
+export function bodyOf({ body, headers }: FastifyRequest): JsonBody {
   // Fastify reads no body where neither a length nor a type is given.
-  if (request.body !== undefined) return request.body as JsonBody;
-  if (request.headers["content-type"] === undefined) throw unsupportedMediaType();
-  return broken("the body is empty");
+  if (body !== undefined) return body as JsonBody;
+  return headers["content-type"] === undefined
+    ? { defect: unsupportedMediaType() }
+    : broken("the body is empty");
+}
+
+function parsed(request: FastifyRequest, bytes: Uint8Array): Parsed {
+  return isPlainUtf8(request) ? parseBody(bytes) : { defect: unsupportedMediaType() };
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
