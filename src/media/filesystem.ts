@@ -3,6 +3,7 @@ import { open, readdir, rename, rm, stat, unlink, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { LintelError } from "../core/errors.js";
 import type { MediaStore, StoredMedia } from "../core/media.js";
+import { makeFolder } from "../state/directory.js";
 import { openDirectory } from "./directory.js";
 import { isName, newName, storedType } from "./name.js";
 import { type Listed, Retention, type RetentionSettings } from "./retention.js";
@@ -57,11 +58,19 @@ class FilesystemStore implements FilesystemMedia {
   async put(data: Uint8Array, baseUrl = this.#baseUrl()): Promise<string> {
     const name = newName();
     const draft = join(this.directory, `.${name}.tmp`);
+    const write = async () => {
+      await this.#write(draft, data);
+      await rename(draft, join(this.directory, name));
+    };
     try {
-      await this.#retention.store(data.byteLength, async () => {
-        await this.#write(draft, data);
-        await rename(draft, join(this.directory, name));
-      });
+      await this.#retention.store(data.byteLength, () =>
+        write().catch((error) => {
+          ifMissing(error);
+          // The folder is gone, as temporary ones go that somebody tidies away.
+          makeFolder(this.directory);
+          return write();
+        }),
+      );
     } catch (cause) {
       await rm(draft, { force: true }).catch(() => {});
       throw new LintelError("internal", "the image could not be stored", { cause });
@@ -127,7 +136,7 @@ class FilesystemStore implements FilesystemMedia {
   /** The images; what a process that died left half written is one that is too old. */
   async #list(): Promise<Listed[]> {
     const images: Listed[] = [];
-    for (const name of await readdir(this.directory)) {
+    for (const name of (await readdir(this.directory).catch(ifMissing)) ?? []) {
       const draft = draftPattern.test(name);
       if (!draft && !isName(name)) continue;
       const found = await stat(join(this.directory, name)).catch(ifMissing);
@@ -141,7 +150,7 @@ class FilesystemStore implements FilesystemMedia {
   }
 }
 
-/** Nothing, for a file that is not there. */
+/** Nothing, for what is not there. */
 function ifMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== "ENOENT") throw error;
 }

@@ -4,13 +4,14 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { PNG } from "pngjs";
 import { afterEach, describe, expect, test } from "vitest";
 import { silent } from "../../src/core/log.js";
@@ -205,13 +206,23 @@ describe("the folder", () => {
     expect(readFileSync(join(directory, secret), "utf8")).toBe("secret");
   });
 
-  test("a folder that vanished is an error without its path", async () => {
-    const { store } = await storeOf();
-    const broken = await storeOf({ directory: join(store.directory, "sub") });
-    const { rm } = await import("node:fs/promises");
-    await rm(broken.store.directory, { recursive: true });
-    const put = broken.store.put(bytes(3));
-    await expect(put).rejects.toMatchObject({
+  test("one that vanished has no images, and is made again for the next", async () => {
+    const errors: object[] = [];
+    const log = { ...silent, error: (fields: object) => errors.push(fields) };
+    const { store } = await storeOf({ directory: join(folder(), "sub"), log });
+    rmSync(dirname(store.directory), { recursive: true });
+    await store.sweep();
+    expect(errors).toEqual([]);
+    const name = nameIn(await store.put(bytes(3)));
+    expect(await bytesOf(store, name)).toEqual(bytes(3));
+    expect(statSync(store.directory).mode & 0o777).toBe(0o700);
+  });
+
+  test("one that can't be written to is an error without its path", async () => {
+    const { store } = await storeOf({ directory: join(folder(), "sub") });
+    rmSync(store.directory, { recursive: true });
+    writeFileSync(store.directory, "not a folder");
+    await expect(store.put(bytes(3))).rejects.toMatchObject({
       code: "internal",
       message: "the image could not be stored",
     });
