@@ -12,6 +12,7 @@ import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";
 import type { Logger } from "./core/log.js";
 import type { MediaStore } from "./core/media.js";
+import { addressMs } from "./media/address.js";
 import type { Blurring } from "./media/blurring.js";
 import { mostPixels, sanitizePng } from "./media/png.js";
 import type { OidcCallers } from "./oidc/callers.js";
@@ -127,6 +128,7 @@ function coreFor(
     idempotency: counting.idempotency && {
       store: counting.idempotency,
       lingerMs: config.idempotency.linger,
+      imageTtlMs: addressMs(config.media),
     },
     media,
     peers: counting.peers,

@@ -43,7 +43,9 @@ export const pricesSchema = z.array(
 
 export const idempotencySchema = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether Idempotency-Key is looked at."),
-  ttl: period().prefault("24h").describe("How long answers are kept."),
+  ttl: period()
+    .prefault("24h")
+    .describe("How long answers are kept; those with addresses of images at most media.ttl."),
   max_answer: size()
     .prefault("16MiB")
     .describe("Largest answer that is kept. Who asks again for a larger one is refused."),

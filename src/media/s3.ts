@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
 import { LintelError } from "../core/errors.js";
 import type { MediaStore, StoredMedia } from "../core/media.js";
+import { signedMs } from "./address.js";
 import { isName, newName, storedType } from "./name.js";
 import { type Listed, Retention, type RetentionSettings } from "./retention.js";
 
@@ -35,9 +36,6 @@ export interface S3Media extends MediaStore {
   /** Removes what is too old, and then the oldest until the rest fits. */
   sweep(): Promise<void>;
 }
-
-/** The longest that S3 lets a signed address live, seconds. */
-const longestSigned = 7 * 24 * 3600;
 
 /** How long a connection, and an answer or silence within one, may take, milliseconds. */
 const patience = { connectMs: 5000, answerMs: 20_000 };
@@ -135,7 +133,7 @@ class S3Store implements S3Media {
     const { address, prefix, ttlMs } = this.#settings;
     if (address.by === "public") return `${address.baseUrl}/${prefix}${name}`;
     if (address.by === "gateway") return `${baseUrl ?? address.baseUrl()}/media/${name}`;
-    const expiresIn = Math.max(1, Math.min(longestSigned, Math.floor(ttlMs / 1000)));
+    const expiresIn = Math.max(1, Math.floor(signedMs(ttlMs) / 1000));
     const get = new this.#sdk.GetObjectCommand(this.#object(name));
     return this.#sdk.getSignedUrl(this.#client, get, { expiresIn });
   }

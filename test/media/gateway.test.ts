@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { PNG } from "pngjs";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { folderOf } from "../backends/onnx/support.js";
 import { gateway } from "../support/gateway.js";
 
@@ -64,6 +64,24 @@ describe("the address of an image", () => {
     expect(PNG.sync.read(Buffer.from(base64, "base64")).width).toBe(64);
     expect(readdirSync(join(cwd, "state"))).not.toContain("media");
   });
+});
+
+test("who repeats a call after its images are gone gets new ones", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { url } = await gateway(`${backends}media: { ttl: 1h }\n`);
+  const found = async () => {
+    const { body } = await ask(url, { safety_check: false }, { "idempotency-key": "k" });
+    const { url: address } = body.images[0];
+    return { address, status: (await fetch(address)).status };
+  };
+  const first = await found();
+  vi.advanceTimersByTime(3_599_000);
+  expect(await found()).toEqual(first);
+  vi.advanceTimersByTime(1_000);
+  const { address, status } = await found();
+  expect(address).not.toBe(first.address);
+  expect(status).toBe(200);
 });
 
 describe("an image that the checker finds harmful", () => {

@@ -2,7 +2,7 @@
 import type { Call, Handle, Middleware } from "../call.js";
 import { invalidValue, LintelError, shuttingDown } from "../errors.js";
 import { deferred } from "../iterate.js";
-import type { MethodName, Output } from "../methods.js";
+import { isChat, type MethodName, type Output } from "../methods.js";
 import { decodeAbout, decodeStep, nameOf, printOf } from "./parts.js";
 import { Run } from "./run.js";
 import { FirstFailed, type IdempotencyStore } from "./store.js";
@@ -12,6 +12,8 @@ export interface IdempotencyParts {
   readonly store: IdempotencyStore;
   /** How long a call with a key goes on after its caller left, milliseconds. */
   readonly lingerMs: number;
+  /** How long addresses in answers lead to their images, milliseconds; absent: there are none. */
+  readonly imageTtlMs?: number | undefined;
 }
 
 /** The step, and its end. */
@@ -38,7 +40,7 @@ type Batch = readonly Output<MethodName>[];
  * of all that a repetition does not go through: usage, models, limits. Calls
  * without a key pass.
  */
-export function idempotency({ store, lingerMs }: IdempotencyParts): Idempotency {
+export function idempotency({ store, lingerMs, imageTtlMs }: IdempotencyParts): Idempotency {
   const runs = new Set<Run>();
   let leaving = false;
 
@@ -47,6 +49,7 @@ export function idempotency({ store, lingerMs }: IdempotencyParts): Idempotency 
       name: nameOf(call, key),
       caller: call.caller?.id ?? "",
       print: printOf(call),
+      ttlMs: isChat(call.method) ? undefined : imageTtlMs,
       signal: call.signal,
     };
     for (;;) {

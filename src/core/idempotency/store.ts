@@ -9,6 +9,8 @@ export interface Question {
   readonly caller: string;
   /** Names the request: two requests with the same print are the same. */
   readonly print: string;
+  /** Longest that its answer is worth being kept, milliseconds; absent: as long as the store keeps any. */
+  readonly ttlMs?: number | undefined;
   /** Aborted when nobody waits for an answer any more. */
   readonly signal: CallSignal;
 }

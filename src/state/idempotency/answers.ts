@@ -25,6 +25,8 @@ export interface Answer {
   state: "running" | "done" | "too large" | "failed";
   parts: Uint8Array[];
   bytes: number;
+  /** How long it is kept once it is whole, milliseconds. */
+  readonly ttlMs: number;
   expiresAt: number;
   /** Those who asked again, and wait. */
   readonly followers: Set<() => void>;
@@ -50,11 +52,14 @@ export class Answers {
   /** The answer of this name, if there is one. */
   find(name: string): Answer | undefined {
     this.#expire();
-    return this.#answers.get(name);
+    const answer = this.#answers.get(name);
+    if (!answer || answer.expiresAt > this.#clock()) return answer;
+    this.#drop(answer);
+    return undefined;
   }
 
   /** A call runs from now on; there is no answer of its name. */
-  begin({ name, caller, print }: Question): Answer {
+  begin({ name, caller, print, ttlMs = Number.POSITIVE_INFINITY }: Question): Answer {
     const answer: Answer = {
       name,
       print,
@@ -62,6 +67,7 @@ export class Answers {
       state: "running",
       parts: [],
       bytes: overhead,
+      ttlMs: Math.min(ttlMs, this.#options.ttlMs),
       expiresAt: Number.POSITIVE_INFINITY,
       followers: new Set(),
       following: 0,
@@ -88,7 +94,7 @@ export class Answers {
   /** The call ended with a whole answer. */
   finish(answer: Answer): void {
     if (answer.state === "running") answer.state = "done";
-    answer.expiresAt = this.#clock() + this.#options.ttlMs;
+    answer.expiresAt = this.#clock() + answer.ttlMs;
     const { holder } = answer;
     holder.growing.delete(answer);
     holder.finished.add(answer);
@@ -122,6 +128,7 @@ export class Answers {
     answer.bytes = 0;
   }
 
+  /** Those whose time is shorter than that of others wait behind these for who asks for them. */
   #expire(): void {
     const now = this.#clock();
     for (const answer of this.#ended) {

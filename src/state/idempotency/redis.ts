@@ -52,7 +52,7 @@ export function redisIdempotency(
       const known = local.recall(question);
       if (known) return known;
       if (!connection.available) return without(question);
-      const { name, print, signal } = question;
+      const { name, print, signal, ttlMs = options.ttlMs } = question;
       const tagged = `${connection.keyPrefix}{answer:${name}}`;
       const owner = randomBytes(12).toString("base64url");
       const place: Place = { connection, keys: [tagged, `${tagged}:parts`], owner };
@@ -66,9 +66,8 @@ export function redisIdempotency(
       }
       switch (said) {
         case "first": {
-          const recorder = new RedisRecorder(place, { ...options, leaseMs }, () =>
-            recorders.delete(recorder),
-          );
+          const kept = { ...options, leaseMs, ttlMs: Math.min(ttlMs, options.ttlMs) };
+          const recorder = new RedisRecorder(place, kept, () => recorders.delete(recorder));
           recorders.add(recorder);
           return { as: "first", recorder };
         }

@@ -5,7 +5,7 @@ import { outcome } from "../../support/calls.js";
 import { settled } from "../../support/clock.js";
 import { coreOf } from "../../support/core.js";
 import { gate } from "../../support/routing.js";
-import { scripted } from "../../support/scripted.js";
+import { paints, says, scripted } from "../../support/scripted.js";
 import { idempotencyContract } from "./contract.js";
 
 idempotencyContract("first answers in memory", async (options) => {
@@ -34,6 +34,33 @@ it("forgets answers after their time", () => {
   expect(ask()).toMatchObject({ as: "again" });
   now = 1000;
   expect(ask()).toMatchObject({ as: "first" });
+});
+
+it("forgets answers with addresses of images before others, as the images are", async () => {
+  let now = 0;
+  const clock = () => now;
+  const store = new MemoryIdempotency({
+    ttlMs: 1000,
+    maxAnswerBytes: 9000,
+    maxBytes: 90_000,
+    clock,
+  });
+  const backend = scripted({ chat: says("a"), streamTextToImage: paints(1) });
+  const core = coreOf([backend], {}, { idempotency: { store, lingerMs: 0, imageTtlMs: 100 } });
+  const replayed = async () => {
+    const calls = [
+      await outcome(core, "complete", { messages: [{ role: "user", content: "x" }] }, key("chat")),
+      await outcome(core, "textToImage", { prompt: "x" }, key("image")),
+      await outcome(core, "streamTextToImage", { prompt: "x" }, key("images")),
+    ];
+    return calls.map(({ metadata }) => metadata.has("idempotent-replayed"));
+  };
+  const key = (idempotencyKey: string) => ({ idempotencyKey });
+  expect(await replayed()).toEqual([false, false, false]);
+  now = 99;
+  expect(await replayed()).toEqual([true, true, true]);
+  now = 100;
+  expect(await replayed()).toEqual([true, false, false]);
 });
 
 it("keeps the newest answers where there is no room for all", () => {

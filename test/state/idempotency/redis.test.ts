@@ -221,4 +221,23 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
     });
     await close();
   });
+
+  it.each([
+    ["shorter", 30_000, 30_000],
+    ["longer", 90_000, 60_000],
+  ])("keeps one no longer than itself, or the store, says: %s", async (name, ttlMs, expected) => {
+    const { store, close } = await open({ ttlMs: 60_000 });
+    const first = await store.open({ name, caller: "c", print: "p", signal: never, ttlMs });
+    if (first.as !== "first") throw new Error("not the first");
+    first.recorder.append(Buffer.from("a"));
+    first.recorder.finish();
+    await close();
+    const { connection: later, close: end } = await open();
+    for (const key of [`lintel:{answer:${name}}`, `lintel:{answer:${name}}:parts`]) {
+      const left = await later.client.pttl(key);
+      expect(left).toBeGreaterThan(expected - 10_000);
+      expect(left).toBeLessThanOrEqual(expected);
+    }
+    await end();
+  });
 });
