@@ -131,7 +131,10 @@ class S3Store implements S3Media {
 
   async #url(name: string, baseUrl: string | undefined): Promise<string> {
     const { address, prefix, ttlMs } = this.#settings;
-    if (address.by === "public") return `${address.baseUrl}/${prefix}${name}`;
+    if (address.by === "public") {
+      const path = prefix.split("/").map(encodeURIComponent).join("/");
+      return `${address.baseUrl}/${path}${name}`;
+    }
     if (address.by === "gateway") return `${baseUrl ?? address.baseUrl()}/media/${name}`;
     const expiresIn = Math.max(1, Math.floor(signedMs(ttlMs) / 1000));
     const get = new this.#sdk.GetObjectCommand(this.#object(name));

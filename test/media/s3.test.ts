@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { silent } from "../../src/core/log.js";
 import { type S3Media, type S3Settings, s3Media } from "../../src/media/s3.js";
 import { bytesOf, nameIn, storeContract } from "./contract.js";
+import { scriptedS3 } from "./s3-scripted.js";
 import { type S3Server, startS3, versitygw } from "./s3-server.js";
 
 const hour = 3_600_000;
@@ -44,6 +45,25 @@ test("an S3 store that does not answer is an error at the start that says so", a
   await expect(opening).rejects.toThrow("media.s3.bucket: pictures can't be reached (ETIMEDOUT)");
   expect(held.length).toBeGreaterThan(0);
 });
+
+test.each(["a#b/", "a?b/", "a%20b/", "a b/ü/", "plain/"])(
+  "a public address leads to what was put under the prefix %s",
+  async (prefix) => {
+    const { endpoint } = await scriptedS3(new Map());
+    const store = await s3Media({
+      ...{ bucket: "pictures", prefix, endpoint, region: "us-east-1", pathStyle: true },
+      credentials: { accessKeyId: "a", secretAccessKey: "b" },
+      address: { by: "public", baseUrl: "https://cdn.example.com" },
+      ...{ ttlMs: hour, maxBytes: 1000, log: silent },
+    });
+    onTestFinished(() => store.close());
+    const address = new URL(await store.put(Buffer.from("x")));
+    expect(address.search + address.hash).toBe("");
+    const name = address.href.slice(-36);
+    expect(name).toMatch(/^[0-9a-f]{32}\.png$/);
+    expect(decodeURIComponent(address.pathname)).toBe(`/${prefix}${name}`);
+  },
+);
 
 describe.runIf(versitygw)("S3", () => {
   let server: S3Server;
