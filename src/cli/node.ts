@@ -2,8 +2,11 @@
 import { resolve } from "node:path";
 import { isEmbedded } from "../backends/embedded/mark.js";
 import { gpuKinds } from "../backends/gpu.js";
+import { otlpProblems, otlpWarnings } from "../config/otlp-environment.js";
+import { ConfigError } from "../config/problems.js";
 import { listenMessage, parseListen, size } from "../config/quantities.js";
-import { logLevels } from "../core/log.js";
+import { otlpSettings } from "../config/telemetry.js";
+import { type Logger, logLevels } from "../core/log.js";
 import type { Classifier } from "../node.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { type Command, type Given, UsageError } from "./command.js";
@@ -94,6 +97,8 @@ port callers need a bearer token, and any will do.`,
       exposeSources: given.has("expose-sources") || undefined,
     };
     const log = createLogger(oneOf(given, "log-level", logLevels) ?? "info");
+    // A gateway has looked at them before.
+    if (!isEmbedded()) checkTelemetry(log);
     // What a gateway has admitted it still sends: the gateway says when to leave.
     const signalled = isEmbedded() ? ignoreSignals() : untilSignal();
     const { attachToParent, startNode } = await import("../node.js");
@@ -111,6 +116,13 @@ port callers need a bearer token, and any will do.`,
     process.exit(0);
   },
 };
+
+/** @throws ConfigError if OpenTelemetry's variables, which stand for a configuration here, are wrong */
+function checkTelemetry(log: Logger): void {
+  const problems = otlpProblems(process.env);
+  if (problems.length > 0) throw new ConfigError(problems);
+  for (const warning of otlpWarnings(otlpSettings(), process.env)) log.warn({}, warning);
+}
 
 function count(given: Given, name: string): number | undefined {
   const text = given.text(name);

@@ -5,6 +5,7 @@ import { keepSecret } from "../core/secrets.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { budgetWarnings } from "./budget-warnings.js";
 import { mediaWarnings } from "./media-warnings.js";
+import { otlpProblems, otlpWarnings } from "./otlp-environment.js";
 import type { Parsed } from "./parse.js";
 import { ConfigError, type Problem } from "./problems.js";
 import {
@@ -16,6 +17,7 @@ import {
 } from "./quantities.js";
 import { type BackendConfig, type Config, configSchema, defaultListen } from "./schema.js";
 import { secretsOf } from "./secrets.js";
+import { otlpSettings } from "./telemetry.js";
 import { timeoutWarnings } from "./timeout-warnings.js";
 
 /** Name of the file that is looked for in the working directory. */
@@ -63,6 +65,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
     sources.listen && sources.listen.length > 0
       ? sources.listen.map((text) => listenOption(text, cwd, overrides))
       : listenFromEnvironment(config?.listen ?? [], env, overrides);
+  overrides.push(...otlpProblems(env));
   if (config === undefined || problems.length > 0 || overrides.length > 0) {
     throw new ConfigError([...problems, ...overrides]);
   }
@@ -74,7 +77,9 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
   const taken = addressOfMetrics(effective);
   if (taken) throw new ConfigError([{ source: file ?? "--listen", ...taken }]);
   keepSecret(secretsOf(effective));
-  return { config: effective, file, text, warnings: [...unheard, ...warningsOf(effective)] };
+  const untold = otlpWarnings(otlpSettings(effective.telemetry.otlp, env), env);
+  const warnings = [...unheard, ...warningsOf(effective), ...untold];
+  return { config: effective, file, text, warnings };
 }
 
 /** An address cannot be listened on for calls and for metrics. */

@@ -5,6 +5,7 @@ import type { OperatorSettings } from "../operator.js";
 import { defaultStateDirectory } from "../state/directory.js";
 import type { OtlpSettings, TelemetrySettings } from "../telemetry/settings.js";
 import { headers, httpUrl } from "./http-fields.js";
+import { otelDisabled, otlpVariable } from "./otlp-environment.js";
 import { listenAddress, wait } from "./quantities.js";
 import type { BackendConfig, Config } from "./schema.js";
 
@@ -102,9 +103,9 @@ export function otlpSettings(
   otlp?: Config["telemetry"]["otlp"],
   env: Env = process.env,
 ): OtlpSettings | undefined {
-  const of = (signal: string) => env[`OTEL_EXPORTER_OTLP_${signal}ENDPOINT`];
+  const of = (signal: string) => otlpVariable(env, `${signal}ENDPOINT`);
   const told = Boolean(of("") || of("TRACES_") || of("METRICS_"));
-  if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || (!otlp && !told)) return undefined;
+  if (otelDisabled(env) || (!otlp && !told)) return undefined;
   // With an address for one signal alone, the other one has nowhere to go.
   const wanted = (signal: "TRACES" | "METRICS") =>
     env[`OTEL_${signal}_EXPORTER`] !== "none" && Boolean(otlp || of("") || of(`${signal}_`));

@@ -1,0 +1,55 @@
+/** OpenTelemetry's variables, where they can't count as they are. */
+import type { OtlpSettings } from "../telemetry/settings.js";
+import { httpAddress, httpUrl, withoutFragment } from "./http-fields.js";
+import type { Problem } from "./problems.js";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The value of a variable of the exporters; blanks are none. */
+export const otlpVariable = (env: Env, name: string): string | undefined =>
+  env[`OTEL_EXPORTER_OTLP_${name}`]?.trim() || undefined;
+
+/** Whether OpenTelemetry is switched off by its own variable. */
+export const otelDisabled = (env: Env): boolean => env.OTEL_SDK_DISABLED?.toLowerCase() === "true";
+
+/** A path is added to the first; the others are asked as they stand. */
+const addresses = {
+  ENDPOINT: httpUrl,
+  TRACES_ENDPOINT: httpAddress().check(withoutFragment),
+  METRICS_ENDPOINT: httpAddress().check(withoutFragment),
+};
+
+/** Addresses that are none: the exporters would go to this machine instead, without a word. */
+export function otlpProblems(env: Env): Problem[] {
+  if (otelDisabled(env)) return [];
+  return Object.entries(addresses).flatMap(([name, schema]) => {
+    const value = otlpVariable(env, name);
+    if (value === undefined) return [];
+    const issues = schema.safeParse(value, { jitless: true }).error?.issues ?? [];
+    const field = `OTEL_EXPORTER_OTLP_${name}`;
+    return issues.map(({ message }) => ({ source: "environment", field, message }));
+  });
+}
+
+/** What is asked for and not done, one line each. */
+export function otlpWarnings(otlp: OtlpSettings | undefined, env: Env): string[] {
+  const warnings = new Set<string>();
+  const protocol = (signal: "TRACES" | "METRICS") => {
+    const name = [`${signal}_PROTOCOL`, "PROTOCOL"].find((one) => otlpVariable(env, one));
+    const value = name && otlpVariable(env, name);
+    if (value === undefined || value === "http/json") return;
+    warnings.add(
+      `OTEL_EXPORTER_OTLP_${name} is ${value}, which is not spoken: what goes out is http/json`,
+    );
+  };
+  if (otlp?.traces) protocol("TRACES");
+  if (otlp?.metrics) {
+    protocol("METRICS");
+    const name = "METRICS_TEMPORALITY_PREFERENCE";
+    const value = otlpVariable(env, name);
+    if (value !== undefined && value.toLowerCase() !== "cumulative") {
+      warnings.add(`OTEL_EXPORTER_OTLP_${name} is ${value}, but metrics are always cumulative`);
+    }
+  }
+  return [...warnings];
+}

@@ -1,0 +1,70 @@
+/** OpenTelemetry's variables, which stand for what the file does not say. */
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { loadConfig } from "../../src/config/load.js";
+import { runHere } from "../cli/here.js";
+
+const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+/** What is said of the variables, as mistakes or as warnings. */
+async function said(env: Record<string, string>, file = "") {
+  const cwd = mkdtempSync(join(tmpdir(), "lintel-otlp-"));
+  writeFileSync(join(cwd, "lintel.yaml"), `${file}\n`);
+  return loadConfig({ cwd, env }).then(
+    ({ warnings }) => warnings,
+    (error: Error) => error.message,
+  );
+}
+
+test.each([
+  [endpoint, "collector:4318", "must be an http:// or https:// address"],
+  [endpoint, "localhost", "must be an http:// or https:// address"],
+  [endpoint, "http://collector:4318?key=a", "must have no query and no fragment"],
+  ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "grpc://a:4317", "must be an http:// or https:// address"],
+  ["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://a/#b", "must have no fragment"],
+])("%s: %s is a mistake", async (name, value, message) => {
+  expect(await said({ [name]: value })).toBe(`environment: ${name}: ${message}`);
+});
+
+test("addresses, none, and those of what is switched off are no mistakes", async () => {
+  expect(await said({ [endpoint]: " http://collector:4318/ " })).toEqual([]);
+  expect(await said({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "https://a/v1/traces?key=b" })).toEqual(
+    [],
+  );
+  expect(await said({ [endpoint]: " " })).toEqual([]);
+  expect(await said({ [endpoint]: "collector:4318", OTEL_SDK_DISABLED: "true" })).toEqual([]);
+});
+
+test("a node, which has no file, does not start with one either", async () => {
+  vi.stubEnv(endpoint, "collector:4318");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(await runHere(["node", "-m", "none"])).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: `environment: ${endpoint}: must be an http:// or https:// address\n`,
+  });
+});
+
+test("a protocol and a temporality that are not spoken are warned of", async () => {
+  const asked = {
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf",
+    OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: "delta",
+  };
+  const protocol =
+    "OTEL_EXPORTER_OTLP_PROTOCOL is http/protobuf, which is not spoken: what goes out is http/json";
+  const temporality =
+    "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE is delta, but metrics are always cumulative";
+  expect(await said({ ...asked, [endpoint]: "http://a" })).toEqual([protocol, temporality]);
+  expect(await said(asked, "telemetry: { otlp: { metrics: false } }")).toEqual([protocol]);
+  // Nothing goes out.
+  expect(await said(asked)).toEqual([]);
+  const fine = {
+    OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
+    OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: "http/json",
+    OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: "http/json",
+    OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: "Cumulative",
+  };
+  expect(await said({ ...fine, [endpoint]: "http://a" })).toEqual([]);
+});
