@@ -203,8 +203,8 @@ const merged = (own: Iterable<string>, other: readonly string[]) => [
 ];
 
 /**
- * Notes the counts down; estimates them where the model server gave none. A prompt has some tokens:
- * 0 of them beside a completion is no count.
+ * Notes the counts down; estimates them where the model server gave none. A prompt has some tokens,
+ * and so has a text: 0 of them is no count.
  * @param bytes of the text so far, UTF-8
  * @param theirs whether what is reported is an estimate itself
  */
@@ -214,16 +214,16 @@ function settle(
   bytes: number,
   theirs = false,
 ): { usage: LLMTokenUsage; estimated: boolean } {
-  const missing = !reported || reported.promptTokens + reported.completionTokens === 0;
   const { attributes, request } = call;
-  const promptMissing = missing || reported.promptTokens === 0;
+  const promptMissing = !reported || reported.promptTokens === 0;
+  const completionMissing = !reported || (reported.completionTokens === 0 && bytes > 0);
   const promptTokens = promptMissing
     ? (attributes.promptTokens ?? estimatePrompt(request as LLMRequest))
     : reported.promptTokens;
-  const completionTokens = missing ? estimateTokens(bytes) : reported.completionTokens;
+  const completionTokens = completionMissing ? estimateTokens(bytes) : reported.completionTokens;
   attributes.promptTokens = promptTokens;
   attributes.completionTokens = completionTokens;
-  const estimated = promptMissing || theirs;
+  const estimated = promptMissing || completionMissing || theirs;
   attributes.estimated = estimated;
   return { usage: tokenUsage(promptTokens, completionTokens), estimated };
 }

@@ -138,6 +138,22 @@ describe("decisions 1: completions", () => {
     },
   );
 
+  it.each(["chat", "complete"] as const)(
+    "a text that is counted as nothing is estimated, and says so; no text is nothing: %s",
+    async (method) => {
+      const lastOf = async (text: string) => {
+        const chat = async function* () {
+          yield [piece(text), piece("", "stop", [7, 0])];
+        };
+        return (await run(coreOf([scripted({ chat }, models)]), method, hello)).at(-1);
+      };
+      const usage = { promptTokens: 7, completionTokens: 3, totalTokens: 10 };
+      expect(await lastOf("some words")).toMatchObject({ usageEstimated: true, usage });
+      const none = { promptTokens: 7, completionTokens: 0, totalTokens: 7 };
+      expect(await lastOf("")).toMatchObject({ usageEstimated: false, usage: none });
+    },
+  );
+
   it("backends get every default filled in; values equal to a default count as not set", async () => {
     const backend = scripted({ chat: says("x") }, [
       chatModel("chat-1", { supports: ["max_tokens"], defaults: { temperature: 0.2 } }),
