@@ -153,6 +153,8 @@ describe("OpenAI", () => {
       gone = exchange.gone;
       await exchange.head(200, { "content-type": "application/json" });
       await exchange.chunk('{"data":[{"b64_json":"abc\\q0000000"}');
+      // A little is not looked at before it is complete.
+      await exchange.chunk(" ".repeat(512 * 1024));
       await exchange.gone;
     };
     const { backend } = await against("vllm/models", script, openai);

@@ -68,7 +68,7 @@ async function* make(job: Job, index: number, seed: number): Events {
   const progress = new Progress(index, 1, steps);
   let preview: Buffer | undefined;
   let ahead: number | undefined;
-  const large = new LargeAnswer();
+  const large = new LargeAnswer(server.transport, signal);
   try {
     for await (const sight of prompt.sights(signal)) {
       if ("preview" in sight) preview = sight.preview;

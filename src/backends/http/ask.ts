@@ -14,7 +14,6 @@ const usualLimit = 16 * 1024 * 1024;
 /**
  * Asks for JSON.
  * @param limit most bytes of the answer
- * @param large where the answer has to find its place before it is read
  * @throws LintelError as `Transport.send`, as the server refuses, and
  *   `upstream_failed` if the answer is not JSON
  */
@@ -22,9 +21,8 @@ export async function askJson(
   transport: Transport,
   request: Request,
   limit = usualLimit,
-  large?: LargeAnswer,
 ): Promise<unknown> {
-  const value = parseJson((await ask(transport, request, limit, large)).toString("utf8"));
+  const value = parseJson((await ask(transport, request, limit)).toString("utf8"));
   if (value === undefined) throw nonsense("answered with something that is not JSON");
   return value;
 }
@@ -32,7 +30,7 @@ export async function askJson(
 /**
  * Asks for bytes.
  * @param limit most bytes of the answer
- * @param large where the answer has to find its place before it is read
+ * @param large where the answer finds its place
  * @throws LintelError as `Transport.send`, and as the server refuses
  */
 export async function ask(
@@ -42,22 +40,30 @@ export async function ask(
   large?: LargeAnswer,
 ): Promise<Buffer> {
   const answer = await transport.send(request);
-  await large?.enter(request.signal);
-  return bodyOf(answer, request.signal, limit);
+  try {
+    return await bodyOf(answer, request.signal, limit, large);
+  } finally {
+    answer.abort();
+  }
 }
 
 /**
  * The bytes of an answer that has begun.
  * @param limit most bytes of the answer
+ * @param large where the answer finds its place
+ * @param signal of the request
  * @throws LintelError as `Answer.bytes`, and as the server refuses
  */
 export async function bodyOf(
   answer: Answer,
   signal: CallSignal,
   limit = usualLimit,
+  large?: LargeAnswer,
 ): Promise<Buffer> {
   const { status, headers } = answer;
-  if (status >= 200 && status < 300) return answer.bytes(limit);
+  if (status >= 200 && status < 300) {
+    return large ? large.bytes(answer, limit) : answer.bytes(limit);
+  }
   throw failureOf(status, await errorBodyOf(answer, signal), headers);
 }
 

@@ -4,6 +4,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Guard } from "./guard.js";
 import { asPng, imageLimit, imageOfBase64, tooLarge } from "./image.js";
+import type { LargeAnswer } from "./large.js";
 
 /** How images are fetched. */
 export interface FetchImageOptions {
@@ -25,6 +26,7 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 /**
  * The image at an address, as PNG: absolute, relative to the server, or a
  * `data:` URL.
+ * @param large the place of the answer that had the address
  * @throws LintelError `upstream_failed` where the guard does not let it through,
  *   it can't be fetched, is too large or no image; `timeout`; the signal's reason
  */
@@ -32,6 +34,7 @@ export async function fetchImage(
   address: string,
   options: FetchImageOptions,
   signal: CallSignal,
+  large?: LargeAnswer,
 ): Promise<Uint8Array> {
   if (/^data:image\/[\w.+-]+;base64,/i.test(address)) return imageOfBase64(address);
   if (!URL.canParse(address, options.base)) throw failed();
@@ -43,7 +46,8 @@ export async function fetchImage(
   signal.addEventListener("abort", leave, { once: true });
   if (signal.aborted) leave();
   try {
-    return await asPng(await download(new URL(address, options.base), options, within.signal));
+    const url = new URL(address, options.base);
+    return await asPng(await download(url, options, within.signal, large));
   } catch (thrown) {
     throw within.signal.aborted ? within.signal.reason : errorOf(thrown);
   } finally {
@@ -56,6 +60,7 @@ async function download(
   first: URL,
   { guard, headers, limit = imageLimit }: FetchImageOptions,
   signal: CallSignal,
+  large: LargeAnswer | undefined,
 ): Promise<Buffer> {
   const { request } = await import("undici");
   let url = first;
@@ -79,7 +84,8 @@ async function download(
       if (Number(received["content-length"] ?? 0) > limit) throw tooLarge();
       const parts: Buffer[] = [];
       let length = 0;
-      for await (const part of body as AsyncIterable<Buffer>) {
+      const pieces: AsyncIterable<Buffer> = body;
+      for await (const part of large?.pieces(pieces) ?? pieces) {
         length += part.length;
         if (length > limit) throw tooLarge();
         parts.push(part);

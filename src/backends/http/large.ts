@@ -1,5 +1,8 @@
 /** Keeps many large answers that come at once from filling the memory. */
 import type { CallSignal } from "../../core/cancellation.js";
+import { LintelError } from "../../core/errors.js";
+import type { Answer } from "./answer.js";
+import { nonsense } from "./failure.js";
 
 /**
  * Answers with images that are taken apart at the same time, of all servers
@@ -8,57 +11,128 @@ import type { CallSignal } from "../../core/cancellation.js";
  */
 const most = 8;
 
-let inside = 0;
-const waiting = new Set<() => void>();
+/** Of one server: however slow it is, answers of others find a place beside its own. */
+const mostOfOne = most / 2;
 
-/** A place goes from hand to hand: whoever comes before the next one runs would take a free one. */
+/**
+ * Bytes of an answer that come without a place. So none is held for a server that sends
+ * white space while it draws, nor, while images are fetched, for the addresses of them.
+ */
+const small = 256 * 1024;
+
+/** Bytes in a millisecond, beyond a minute: a server that is slower keeps no place. */
+const slowest = 16;
+const grace = 60_000;
+
+interface Waiter {
+  resolve(): void;
+  reject(reason: unknown): void;
+}
+
+const inside = new Set<LargeAnswer>();
+const waiting = new Map<LargeAnswer, Waiter>();
+
+const hasRoom = ({ server }: LargeAnswer): boolean =>
+  inside.size < most && [...inside].filter((other) => other.server === server).length < mostOfOne;
+
+/** Places go from hand to hand: whoever comes before the next one runs would take a free one. */
 function handOn(): void {
-  const [next] = waiting;
-  if (!next) {
-    inside--;
-    return;
+  for (const [answer, { resolve }] of waiting) {
+    if (!hasRoom(answer)) continue;
+    waiting.delete(answer);
+    inside.add(answer);
+    resolve();
   }
-  waiting.delete(next);
-  next();
 }
 
 /**
- * One large answer's place. It is entered when the answer has begun, since an
- * image may be minutes in the making; until then the answer waits in the
- * server. It is left when it has been taken apart, before what came of it is handed
- * on: whoever reads that may be slow, and holds nobody else up.
+ * One large answer's place, which also the images are read in whose addresses it has. It is
+ * entered when some of it is there, since an image may be minutes in the making; until then
+ * the answer waits in the server. It is left when it has been taken apart, before what came of
+ * it is handed on: whoever reads that may be slow, and holds nobody else up.
  */
 export class LargeAnswer {
-  #inside = false;
+  /** Whose it is. */
+  readonly server: object;
+  readonly #signal: CallSignal;
+  #entered: Promise<void> | undefined;
+  #since = 0;
+  #came = 0;
+  #left = false;
 
   /**
-   * Waits for a place; first come, first served.
-   * @throws the signal's reason
+   * @param server the same for all answers of one server
+   * @param signal ends the waiting
    */
-  async enter(signal: CallSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (this.#inside) return;
-    if (inside >= most) {
-      await new Promise<void>((resolve, reject) => {
-        const go = () => {
-          signal.removeEventListener("abort", leave);
-          resolve();
-        };
-        const leave = () => {
-          waiting.delete(go);
-          reject(signal.reason);
-        };
-        waiting.add(go);
-        signal.addEventListener("abort", leave, { once: true });
-      });
-    } else inside++;
-    this.#inside = true;
+  constructor(server: object, signal: CallSignal) {
+    this.server = server;
+    this.#signal = signal;
   }
 
-  /** Makes room for the next; nothing happens if it was not entered. */
+  /**
+   * What comes; once that is much, in the place. Places are for who comes first.
+   * @throws LintelError `timeout` for a server that is too slow; the signal's reason
+   */
+  async *pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    const first: Buffer[] = [];
+    let came = 0;
+    for await (const piece of source) {
+      came += piece.length;
+      this.#came += piece.length;
+      // Nothing is made of them before: decoding takes room for all at once.
+      first.push(piece);
+      if (came <= small) continue;
+      this.#entered ??= this.#enter();
+      await this.#entered;
+      // One of several images failed, and the call with it.
+      if (this.#left) throw unread();
+      if (performance.now() - this.#since > grace + this.#came / slowest) throw tooSlow();
+      yield* first.splice(0);
+    }
+    yield* first;
+  }
+
+  /** The whole body of an answer, as `Answer.bytes`. What is left of it after an error is the caller's to abort. */
+  async bytes(answer: Answer, limit: number): Promise<Buffer> {
+    const whole: Buffer[] = [];
+    let length = 0;
+    for await (const piece of this.pieces(piecesOf(answer))) {
+      length += piece.length;
+      if (length > limit) throw nonsense("sent an answer that is too large");
+      whole.push(piece);
+    }
+    return Buffer.concat(whole, length);
+  }
+
+  /** Makes room for the next; nothing happens if it was not entered. It is not entered again. */
   leave(): void {
-    if (!this.#inside) return;
-    this.#inside = false;
-    handOn();
+    this.#left = true;
+    waiting.get(this)?.reject(unread());
+    if (inside.delete(this)) handOn();
+  }
+
+  async #enter(): Promise<void> {
+    const signal = this.#signal;
+    signal.throwIfAborted();
+    if (hasRoom(this)) inside.add(this);
+    else {
+      const leave = () => waiting.get(this)?.reject(signal.reason);
+      signal.addEventListener("abort", leave, { once: true });
+      try {
+        await new Promise<void>((resolve, reject) => waiting.set(this, { resolve, reject }));
+      } finally {
+        waiting.delete(this);
+        signal.removeEventListener("abort", leave);
+      }
+    }
+    this.#since = performance.now();
   }
 }
+
+/** What comes of an answer. */
+export async function* piecesOf(answer: Answer): AsyncGenerator<Buffer> {
+  for (let parts = await answer.read(); parts; parts = await answer.read()) yield* parts;
+}
+
+const tooSlow = () => new LintelError("timeout", "the model server took too long to send images");
+const unread = () => nonsense("was not listened to any more");

@@ -44,6 +44,14 @@ interface Job {
   readonly steps: number;
 }
 
+/** What images are fetched for. */
+interface Source {
+  readonly gateway: Gateway;
+  readonly call: ImageCall;
+  /** The place of the answer, where all of them come in one. */
+  readonly large?: LargeAnswer;
+}
+
 /** The images of a request, with progress where the gateway tells it; each is fetched. */
 export async function* generateImages(gateway: Gateway, call: ImageCall): Events {
   const { request } = call;
@@ -59,12 +67,11 @@ export async function* generateImages(gateway: Gateway, call: ImageCall): Events
 }
 
 async function* whole({ gateway, call, images, steps }: Job, answer: Answer): Events {
-  const large = new LargeAnswer();
+  const large = new LargeAnswer(gateway.transport, call.signal);
   try {
-    await large.enter(call.signal);
-    const value = readAnswer(await answer.text(answerLimit));
+    const value = readAnswer((await large.bytes(answer, answerLimit)).toString("utf8"));
     handOnWarnings(call, value);
-    const made = await allOf(gateway, call, value, images);
+    const made = await allOf({ gateway, call, large }, value, images);
     large.leave();
     yield made.flatMap((media, index) => madeEvents({ index, images, steps }, media));
     yield [doneEvent([])];
@@ -89,14 +96,14 @@ async function* streamed({ gateway, call, images, steps }: Job, answer: Answer):
       if (value.type === "progress") yield [await progressOf(value, images, steps)];
       if (value.type === "image") {
         const index = uint32(value.index);
-        yield [imageEvent(index, await mediaOf(gateway, call, value.image, index))];
+        yield [imageEvent(index, await mediaOf({ gateway, call }, value.image, index))];
         made += 1;
       }
       if (value.type === "done") {
         handOnWarnings(call, value);
         // Whoever sends no event for each image has them all in the last one.
         if (made === 0) {
-          const all = await allOf(gateway, call, value, images);
+          const all = await allOf({ gateway, call }, value, images);
           yield all.map((media, index) => imageEvent(index, media));
         }
         yield [doneEvent([])];
@@ -122,22 +129,21 @@ function repeatable(thrown: unknown): unknown {
   return new LintelError(thrown.code, thrown.message, { retry: "anywhere", cause: thrown });
 }
 
-async function allOf(gateway: Gateway, call: ImageCall, { images }: JsonObject, count: number) {
+async function allOf(source: Source, { images }: JsonObject, count: number) {
   if (!Array.isArray(images) || images.length !== count) {
     throw nonsense("answered with another number of images than was asked for");
   }
-  return Promise.all(images.map((image, i) => mediaOf(gateway, call, image, i)));
+  return Promise.all(images.map((image, i) => mediaOf(source, image, i)));
 }
 
 async function mediaOf(
-  gateway: Gateway,
-  call: ImageCall,
+  { gateway, call, large }: Source,
   image: unknown,
   index: number,
 ): Promise<Media> {
   const url = isObject(image) ? string(image.url) : "";
   if (!isObject(image) || url === "") throw nonsense("answered without an image");
-  const data = await fetchImage(url, gateway.fetching, call.signal);
+  const data = await fetchImage(url, gateway.fetching, call.signal, large);
   const { seed: asked } = call.request;
   // A gateway that says no seed is taken to have used the one that it was given.
   const unsaid = asked === undefined ? noSeed : nthSeed(Number(asked), index);

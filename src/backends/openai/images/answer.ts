@@ -8,11 +8,21 @@ import type { Answer } from "../../http/answer.js";
 import { failureIn, nonsense } from "../../http/failure.js";
 import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
 import { asPng, imageOfBase64 } from "../../http/image.js";
+import { type LargeAnswer, piecesOf } from "../../http/large.js";
 import { previewOf } from "../../http/preview.js";
 import { ImageBody } from "./body.js";
 
 /** Most bytes of an answer with images. */
 const answerLimit = 256 * 1024 * 1024;
+
+/** What the images of an answer are read with. */
+export interface Reading {
+  /** The way to those that are not inline. */
+  readonly fetching: FetchImageOptions;
+  readonly signal: CallSignal;
+  /** The answer's place; the caller leaves it. */
+  readonly large: LargeAnswer;
+}
 
 /**
  * Reads a whole answer; what is left of it after an error is the caller's to abort.
@@ -23,28 +33,25 @@ const answerLimit = 256 * 1024 * 1024;
 export async function readImages(
   answer: Answer,
   n: number,
-  fetching: FetchImageOptions,
-  signal: CallSignal,
+  reading: Reading,
 ): Promise<Uint8Array[]> {
-  const { images, text } = await readBody(answer, n);
+  const { images, text } = await readBody(answer, n, reading.large);
   const value = readObject(text);
   const failure = failureIn(value);
   if (failure) throw failure;
   const data = Array.isArray(value.data) ? value.data : [];
   if (data.length !== n) throw nonsense(`made ${data.length} images instead of ${n}`);
-  return Promise.all(data.map((entry) => readImage(entry, images, fetching, signal)));
+  return Promise.all(data.map((entry) => readImage(entry, images, reading)));
 }
 
-async function readBody(answer: Answer, n: number) {
+async function readBody(answer: Answer, n: number, large: LargeAnswer) {
   const length = Number(answer.headers["content-length"]);
   const body = new ImageBody(n, length > 0 ? Math.ceil((length * 0.75) / n) : undefined);
   let came = 0;
-  for (let parts = await answer.read(); parts; parts = await answer.read()) {
-    for (const part of parts) {
-      came += part.length;
-      if (came > answerLimit) throw nonsense("sent an answer that is too large");
-      body.push(part);
-    }
+  for await (const piece of large.pieces(piecesOf(answer))) {
+    came += piece.length;
+    if (came > answerLimit) throw nonsense("sent an answer that is too large");
+    body.push(piece);
   }
   return { images: body.images, text: body.text() };
 }
@@ -53,14 +60,13 @@ async function readBody(answer: Answer, n: number) {
 async function readImage(
   entry: unknown,
   images: readonly Buffer[],
-  fetching: FetchImageOptions,
-  signal: CallSignal,
+  { fetching, signal, large }: Reading,
 ): Promise<Uint8Array> {
   if (isObject(entry)) {
     const inline = images[Number(entry.b64_json ?? Number.NaN)];
     if (inline && inline.length > 0) return asPng(inline);
     if (typeof entry.url === "string" && entry.url !== "") {
-      return fetchImage(entry.url, fetching, signal);
+      return fetchImage(entry.url, fetching, signal, large);
     }
   }
   throw nonsense("answered without an image");

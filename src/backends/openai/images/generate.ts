@@ -74,18 +74,29 @@ export async function* generateImages(server: ImageServerParts, call: ImageCall)
     const n = Math.min(most, images - first);
     const seed = seeded ? nthSeed(start, first) : undefined;
     const part = { profile, first, n, seed, images };
-    yield* previews ? streamed(server, call, part) : whole(server, call, part);
+    const answer = await ask(server, call, part, previews ? partials : undefined);
+    try {
+      yield begun(call, part);
+      const streams = previews && !isWhole(answer);
+      yield* streams ? streamed(call, part, answer) : whole(server, call, part, answer);
+    } finally {
+      answer.abort();
+    }
   }
   yield [doneEvent([])];
 }
 
-async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Events {
-  const answer = await ask(server, call, part);
-  const large = new LargeAnswer();
+async function* whole(
+  server: ImageServerParts,
+  call: ImageCall,
+  part: Part,
+  answer: Answer,
+): Events {
+  const { signal } = call;
+  const large = new LargeAnswer(server.transport, signal);
   try {
-    yield begun(call, part);
-    await large.enter(call.signal);
-    const images = await readImages(answer, part.n, server.fetching, call.signal);
+    const { fetching } = server;
+    const images = await readImages(answer, part.n, { fetching, signal, large });
     // The server may have refused the seed just now.
     const seedless = server.models.refusedFor(call.request.modelId).has("seed");
     const seed = seedless ? noSeed : (part.seed ?? noSeed);
@@ -96,38 +107,26 @@ async function* whole(server: ImageServerParts, call: ImageCall, part: Part): Ev
     large.leave();
     yield events;
   } finally {
-    answer.abort();
     large.leave();
   }
 }
 
 /** One image, and what it looks like on the way. */
-async function* streamed(server: ImageServerParts, call: ImageCall, part: Part): Events {
-  const answer = await ask(server, call, part, partials);
+async function* streamed(call: ImageCall, part: Part, answer: Answer): Events {
   const splitter = new EventSplitter(eventLimit);
-  try {
-    if (isWhole(answer)) {
-      const [png] = await readImages(answer, 1, server.fetching, call.signal);
-      if (png) yield [imageEvent(part.first, inlineImage(png, part.seed ?? noSeed))];
-      return;
-    }
-    yield begun(call, part);
-    for (;;) {
-      const bytes = await answer.read();
-      const events = bytes ? splitter.push(...bytes) : splitter.end();
-      for (const event of events) {
-        const said = await readImageEvent(event);
-        if (said?.kind === "partial") yield [preview(call, part, said.index, said.png)];
-        if (said?.kind === "completed") {
-          yield [imageEvent(part.first, inlineImage(said.png, part.seed ?? noSeed))];
-          answer.drain();
-          return;
-        }
+  for (;;) {
+    const bytes = await answer.read();
+    const events = bytes ? splitter.push(...bytes) : splitter.end();
+    for (const event of events) {
+      const said = await readImageEvent(event);
+      if (said?.kind === "partial") yield [preview(call, part, said.index, said.png)];
+      if (said?.kind === "completed") {
+        yield [imageEvent(part.first, inlineImage(said.png, part.seed ?? noSeed))];
+        answer.drain();
+        return;
       }
-      if (!bytes) throw nonsense("broke off its answer: no image");
     }
-  } finally {
-    answer.abort();
+    if (!bytes) throw nonsense("broke off its answer: no image");
   }
 }
 
@@ -136,7 +135,7 @@ function ask(
   server: ImageServerParts,
   call: ImageCall,
   { profile, n, seed }: Part,
-  partial?: number,
+  partial: number | undefined,
 ): Promise<Answer> {
   const { address, models, patience } = server;
   const { request, signal, connectMs } = call;
