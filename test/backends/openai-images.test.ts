@@ -76,6 +76,32 @@ describe("OpenAI", () => {
     expect([images.length, previews.length]).toEqual([1, 1]);
   });
 
+  it.each([
+    // As OpenAI says it to organizations that it does not know.
+    ["stream", "unsupported_value", "Your organization must be verified to stream this model."],
+    ["stream", null, "Your organization must be verified to use `stream`."],
+    ["partial_images", "unknown_parameter", "Unknown parameter: 'partial_images'."],
+    ["partial_images", null, "The value of 'partial_images' must be 0."],
+  ])("goes without previews where %s is refused (%s: %s)", async (param, code, message) => {
+    const refusing: Script = (exchange) =>
+      exchange.json()[param] === undefined
+        ? gptImage(exchange)
+        : exchange.sendJson(400, { error: { message, param, code } });
+    const { backend, sent } = await against("vllm/models", refusing, openai);
+    const request = { modelId: "gpt-image-2", includePreviews: true, numImagesPerPrompt: 2 };
+    const { images, previews, warnings } = await generate(backend, request);
+    expect([images.length, previews.length]).toEqual([2, 0]);
+    expect(warnings).toEqual(["include_previews: not supported by this model, ignored"]);
+    const asked = sent().map((body) => [body.stream, body.partial_images]);
+    expect(asked).toEqual([
+      [true, 3],
+      [undefined, undefined],
+      [undefined, undefined],
+    ]);
+    const model = backend.models().find(({ id }) => id === "gpt-image-2");
+    expect(model?.supports).not.toContain("include_previews");
+  });
+
   it("may fail in the middle of a stream, or break it off", async () => {
     const partial = picture(8, 8, 0).toString("base64");
     const broken = filled("openai/image-events-error", { "partial-0": partial });

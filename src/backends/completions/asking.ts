@@ -71,7 +71,7 @@ export async function askWithout<T, F extends string>(question: Question<T, F>):
     const { status, body } = attempt;
     const field = refusedField(status, body, fields, ours());
     if (!field || refused.has(field)) throw attempt.failure();
-    dropped.set(field, aboutValue(body));
+    dropped.set(field, aboutValue(body, field));
   }
 }
 

@@ -11,6 +11,15 @@ const refuses =
 /** One of two has to go: newer Claude models take no `top_p` beside `temperature`. */
 const eitherOr = /(?:not|n't) both|only one/i;
 
+/** Fields that say how to answer: whatever is said of them, the request can go without. */
+const ofForm: ReadonlySet<string> = new Set(["stream_options", "include_previews"]);
+
+/** What servers call fields, where that is not their one name. */
+const names: Readonly<Record<string, string>> = {
+  max_tokens: "max_(?:completion_)?tokens",
+  include_previews: "(?:stream|partial_images)",
+};
+
 /** Messages without words, in those of Mistral, Moonshot and Anthropic. */
 const refusesBlank =
   /(?:must not|cannot) be empty|either content or tool_calls|must (?:be|have) non-empty/i;
@@ -29,13 +38,13 @@ export function refusedField<F extends string>(
 ): F | undefined {
   if (status !== 400 && status !== 422) return undefined;
   const text = wordsOf(body);
-  const names = (field: string) => field !== blankMessages && named(field).test(text);
-  if (eitherOr.test(text) && names("temperature")) {
-    return fields.find((field) => field === "top_p" && names(field));
+  const isNamed = (field: string) => field !== blankMessages && named(field).test(text);
+  if (eitherOr.test(text) && isNamed("temperature")) {
+    return fields.find((field) => field === "top_p" && isNamed(field));
   }
-  const unwanted = (field: F) => field === "stream_options" || ours.includes(field);
+  const unwanted = (field: F) => ofForm.has(field) || ours.includes(field);
   return (
-    fields.find((field) => names(field) && (unwanted(field) || refuses.test(text))) ??
+    fields.find((field) => isNamed(field) && (unwanted(field) || refuses.test(text))) ??
     fields.find((field) => field === blankMessages && refusesBlank.test(text))
   );
 }
@@ -47,20 +56,16 @@ const ofValue =
 const fixed = /only (?:the default|\S+ is allowed)/i;
 
 /** Whether an error is about what a field holds: another value may do. */
-export function aboutValue(body: string): boolean {
+export function aboutValue(body: string, field: string): boolean {
   const text = wordsOf(body);
-  return ofValue.test(text) && !fixed.test(text);
+  return !ofForm.has(field) && ofValue.test(text) && !fixed.test(text);
 }
 
 /** Whether an error names a field, whatever it says of it. */
 export const namesField = (body: string, field: string): boolean =>
   named(field).test(wordsOf(body));
 
-const named = (field: string) =>
-  new RegExp(
-    `(?<![\\w.])${field === "max_tokens" ? "max_(?:completion_)?tokens" : field}(?!\\w)`,
-    "i",
-  );
+const named = (field: string) => new RegExp(`(?<![\\w.])${names[field] ?? field}(?!\\w)`, "i");
 
 function wordsOf(text: string): string {
   const body = parseJson(text);

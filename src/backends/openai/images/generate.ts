@@ -13,7 +13,7 @@ import {
 } from "../../../core/image-events.js";
 import { firstSeed, nthSeed } from "../../../core/seeds.js";
 import { traceHeaders } from "../../../core/telemetry.js";
-import { askWithout } from "../../completions/asking.js";
+import { type Attempt, askWithout } from "../../completions/asking.js";
 import { EventSplitter } from "../../completions/events.js";
 import { namesField } from "../../completions/refusal.js";
 import type { Answer } from "../../http/answer.js";
@@ -74,11 +74,12 @@ export async function* generateImages(server: ImageServerParts, call: ImageCall)
     const n = Math.min(most, images - first);
     const seed = seeded ? nthSeed(start, first) : undefined;
     const part = { profile, first, n, seed, images };
-    const answer = await ask(server, call, part, previews ? partials : undefined);
+    const { answer, streams } = await ask(server, call, part, previews);
     try {
       yield begun(call, part);
-      const streams = previews && !isWhole(answer);
-      yield* streams ? streamed(call, part, answer) : whole(server, call, part, answer);
+      yield* streams && !isWhole(answer)
+        ? streamed(call, part, answer)
+        : whole(server, call, part, answer);
     } finally {
       answer.abort();
     }
@@ -130,22 +131,31 @@ async function* streamed(call: ImageCall, part: Part, answer: Answer): Events {
   }
 }
 
+/** An answer, and whether a stream was asked for. */
+interface Asked {
+  readonly answer: Answer;
+  readonly streams: boolean;
+}
+
 /** Sends the request, without what the server refuses. */
 function ask(
   server: ImageServerParts,
   call: ImageCall,
   { profile, n, seed }: Part,
-  partial: number | undefined,
-): Promise<Answer> {
+  previews: boolean,
+): Promise<Asked> {
   const { address, models, patience } = server;
   const { request, signal, connectMs } = call;
   const path = address.at("/images/generations");
   const headers = traceHeaders(call);
   return askWithout({
-    fields: optionalFields,
+    // Partial images, and the stream that they come in.
+    fields: previews ? [...optionalFields, "include_previews"] : optionalFields,
     known: () => models.refusedFor(request.modelId),
-    ask: async (refused) => {
-      const body = writeImageRequest(request, { profile, n, seed, partials: partial, refused });
+    ask: async (refused): Promise<Attempt<Asked>> => {
+      const streams = previews && !refused.has("include_previews");
+      const more = streams ? { partials } : {};
+      const body = writeImageRequest(request, { profile, n, seed, refused, ...more });
       const asked = await attempt(server, call, {
         method: "POST",
         path,
@@ -157,7 +167,7 @@ function ask(
         idle: patience,
       });
       return "answer" in asked
-        ? asked
+        ? { answer: { answer: asked.answer, streams } }
         : { ...asked, failure: () => sized(asked.failure(), asked.body) };
     },
     chosen: (field) => chosen(call, field),
@@ -180,6 +190,7 @@ function chosen({ request, modelSettings }: ImageCall, field: string): boolean {
     negative_prompt: request.negativePrompt !== "",
     num_inference_steps: request.numInferenceSteps !== (own.num_inference_steps ?? steps),
     guidance_scale: request.guidanceScale !== (own.guidance_scale ?? guidance),
+    include_previews: request.includePreviews,
   };
   return values[field] ?? false;
 }
