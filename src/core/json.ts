@@ -8,10 +8,15 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The JSON value of a text, `undefined` if it is none. */
+const byteOrderMark = 0xfeff;
+
+/**
+ * The JSON value of a text, `undefined` if it is none. Some servers write a byte order mark
+ * before it, which JSON lets readers pass over.
+ */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text);
   } catch {
     return undefined;
   }

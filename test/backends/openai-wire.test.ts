@@ -199,6 +199,13 @@ describe("the end", () => {
 });
 
 describe("answers that are not what was asked for", () => {
+  it("reads a whole answer behind a byte order mark", async () => {
+    const { status, headers, body } = fixture("vllm/whole");
+    const marked = Buffer.concat([Buffer.from("\uFEFF"), body]);
+    const { backend } = await against((exchange) => exchange.send(status, headers, marked));
+    expect((await whole(backend)).choices[0]?.message?.content).toBe("Grüße 👋");
+  });
+
   it("takes a whole answer for a stream", async () => {
     const { backend } = await against((exchange) => exchange.play(fixture("vllm/whole")));
     const { steps, text } = await stream(backend);
