@@ -1,4 +1,5 @@
 /** Where a call comes from, the same for every door. */
+import type { IncomingHttpHeaders } from "node:http";
 import type { Admission } from "../core/call.js";
 import type { CallSignal } from "../core/cancellation.js";
 import { invalidValue, LintelError } from "../core/errors.js";
@@ -25,6 +26,17 @@ export interface Asked {
   readonly admission: Admission | undefined;
   /** What was wrong while decoding. */
   readonly defect: LintelError | undefined;
+}
+
+/**
+ * What the headers of a request say, `:authority` among them over HTTP/2. Node joins those that
+ * come twice, of names that it does not know, with a comma.
+ */
+export function headerIn(headers: IncomingHttpHeaders): Asked["header"] {
+  return (name) => {
+    const said = headers[name];
+    return Array.isArray(said) ? said.join(", ") : said;
+  };
 }
 
 /**

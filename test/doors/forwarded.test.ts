@@ -70,6 +70,14 @@ describe("where a trusted proxy says how callers reach the gateway, images are t
       if (event.case === "image") expect(event.value.media?.url).toMatch(there);
     }
   });
+
+  test.each(wires)("under the host of the request where none is said, over %s", async (wire) => {
+    const client = createClient(TextToImageService, transportOf(wire, lintel.url));
+    const headers = { authorization: "Bearer me", "x-forwarded-proto": "https" };
+    const { images } = await client.textToImage({ prompt: "a cat" }, { headers });
+    const { host } = new URL(lintel.url);
+    expect(images[0]?.url).toMatch(`https://${host}/media/`);
+  });
 });
 
 describe("nobody else is believed", () => {

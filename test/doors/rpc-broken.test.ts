@@ -9,9 +9,11 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { afterAll, describe, expect, it } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { silent } from "../../src/core/log.js";
 import { http1 } from "../server/serve.js";
 import { says, scripted } from "../support/scripted.js";
 import { hello, serveRpc } from "./rpc-server.js";
+import { serve } from "./serve.js";
 import { textType } from "./web-text-client.js";
 
 const { url, port } = await serveRpc([scripted({ chat: says("x") })], {}, afterAll);
@@ -225,6 +227,23 @@ describe("what is no RPC", () => {
       usage_estimated: false,
       choices: [{ index: 0, finish_reason: "stop", message: { content: "x" } }],
     });
+  });
+
+  it("a fault of the door's own is in the log", async () => {
+    const errors: object[] = [];
+    const fault = new Error("secret");
+    const { post } = await serve(scripted({ chat: says("x") }), {
+      parts: { log: { ...silent, error: (fields) => errors.push(fields) } },
+      doors: {
+        baseUrlOf() {
+          throw fault;
+        },
+      },
+    });
+    const answer = await post(complete, hello);
+    expect(answer.status).toBe(500);
+    expect(await answer.text()).not.toContain("secret");
+    expect(errors).toEqual([{ err: fault, requestId: answer.headers.get("x-request-id") }]);
   });
 
   it("a host that can't be one is refused", async () => {

@@ -5,7 +5,7 @@ import { type CallSignal, Cancellation } from "../../core/cancellation.js";
 import { callerLeft } from "../../core/errors.js";
 import type { Origin } from "../../core/gateway.js";
 import type { DoorSettings } from "../door.js";
-import { originFrom } from "../origin.js";
+import { headerIn, originFrom } from "../origin.js";
 
 /**
  * The origin of a call. Its signal is aborted when the client leaves before the
@@ -21,7 +21,7 @@ export function originOf(
 ): Origin {
   const asked = {
     door,
-    header: (name: string) => textOf(request.headers[name]),
+    header: headerIn(request.headers),
     connection: request.raw.socket,
     signal: leaving(request, reply),
     requestId: request.id,
@@ -41,7 +41,3 @@ function leaving(request: FastifyRequest, reply: FastifyReply): CallSignal {
   });
   return cancellation;
 }
-
-/** Node joins headers that come twice, of names that it does not know, with a comma. */
-const textOf = (header: string | string[] | undefined) =>
-  Array.isArray(header) ? header.join(", ") : header;

@@ -8,7 +8,7 @@ import { type Input, type MethodName, type Output, services } from "../../core/m
 import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
 import { headersOf } from "../json/reply.js";
-import { originFrom } from "../origin.js";
+import { type Asked, headerIn, originFrom } from "../origin.js";
 import { arrivalKey, requestKey } from "./context.js";
 import type { Admit, EdgeMethod } from "./edge/edge.js";
 
@@ -28,7 +28,7 @@ export const admitGrpc =
 
 function edgeMethod(method: MethodName, { gateway, settings }: DoorOptions): EdgeMethod {
   return ({ request, headers, connection, admission, defect, timeoutMs, signal }) => {
-    const header = (name: string) => headers[name] as string | undefined;
+    const header = headerIn(headers);
     const origin = originFrom(
       {
         door: "grpc",
@@ -114,21 +114,29 @@ function start<M extends MethodName>(
   const arrival = context.values.get(arrivalKey);
   arrival.reached = true;
   arrival.body.length = 0;
-  const origin = originFrom(
-    {
-      door: context.protocolName,
-      header: (name) => context.requestHeader.get(name) ?? undefined,
-      connection: context.values.get(requestKey)?.raw.socket,
-      signal: arrival.signal,
-      requestId: arrival.requestId,
-      timeoutMs: context.timeoutMs(),
-      admission: arrival.admission,
-      defect: arrival.defect,
-    },
-    settings,
-  );
-  const message = (arrival.message ?? request) as Input<M>;
-  return gateway.call(method, message, origin);
+  const incoming = context.values.get(requestKey);
+  const asked: Asked = {
+    door: context.protocolName,
+    // Not the library's own: they have no `:authority`, and throw where one asks for it.
+    header: headerIn(incoming?.headers ?? {}),
+    connection: incoming?.raw.socket,
+    signal: arrival.signal,
+    requestId: arrival.requestId,
+    timeoutMs: context.timeoutMs(),
+    admission: arrival.admission,
+    defect: arrival.defect,
+  };
+  try {
+    return gateway.call(
+      method,
+      (arrival.message ?? request) as Input<M>,
+      originFrom(asked, settings),
+    );
+  } catch (err) {
+    // The library would answer it without a word to anybody else.
+    gateway.log.error({ err, requestId: arrival.requestId }, "an RPC could not be started");
+    throw toConnectError(toLintelError(err));
+  }
 }
 
 function setHeaders(context: HandlerContext, running: Running<MethodName>): void {
