@@ -1,5 +1,6 @@
 /** The HTTP/1 side. */
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { serveUnexpected } from "./expectation.js";
 import { refuse } from "./failure.js";
 import { closeWaiting } from "./pipeline.js";
@@ -8,7 +9,10 @@ import type { ConnectionLimits, Timeouts } from "./settings.js";
 /** The HTTP/1 server behind a listener; it never listens itself. */
 export interface Http1Side {
   readonly server: Server;
-  /** Lets every connection end with the next answer, and says so. */
+  /**
+   * Lets every connection end with its last answer under way, or where there is none with the
+   * next, and says so in all that have not begun.
+   */
   drain(): void;
 }
 
@@ -35,8 +39,14 @@ export function createHttp1Side(
   serveUnexpected(server);
   closeWaiting(server);
   let draining = false;
-  server.prependListener("request", (_request, response) => {
+  /** The newest open response of each connection: those before it in a pipeline leave it open. */
+  const newest = new Map<Socket, ServerResponse>();
+  server.prependListener("request", ({ socket }, response) => {
     if (draining) response.shouldKeepAlive = false;
+    newest.set(socket, response);
+    response.on("close", () => {
+      if (newest.get(socket) === response) newest.delete(socket);
+    });
   });
   // Node enforces these timeouts only on a server that it takes to be listening.
   server.emit("listening");
@@ -44,6 +54,15 @@ export function createHttp1Side(
     server,
     drain() {
       draining = true;
+      for (const [socket, response] of newest) {
+        if (!response.headersSent) {
+          response.shouldKeepAlive = false;
+          continue;
+        }
+        response.once("finish", () => {
+          if (newest.get(socket) === response) socket.destroySoon();
+        });
+      }
     },
   };
 }

@@ -45,8 +45,8 @@ export interface Listener {
   renew(tls: TlsSettings): void;
   /**
    * Tells clients that what they ask next belongs on another connection: sessions of HTTP/2 get
-   * a GOAWAY and end with their last stream, answers over HTTP/1 say `Connection: close`. New
-   * connections are still accepted.
+   * a GOAWAY and end with their last stream, answers over HTTP/1 say `Connection: close`, and one
+   * that has begun is the last of its connection. New connections are still accepted.
    */
   drain(): void;
   /**

@@ -37,6 +37,40 @@ describe("drain", () => {
     expect(await ended(used)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n.*hello$/is);
     expect(await http1(kept)).toMatchObject({ status: 200, headers: { connection: "close" } });
   });
+
+  it("ends HTTP/1 connections with an answer that is still to begin, which says so", async () => {
+    const { port, drain } = await serve({ timeouts: { keepAlive: never } });
+    const socket = tcp(port);
+    const head = "host: a\r\ncontent-type: text/plain\r\ncontent-length: 2\r\nexpect: 100-continue";
+    socket.write(`POST /echo HTTP/1.1\r\n${head}\r\n\r\n`);
+    expect(`${(await once(socket, "data"))[0]}`).toMatch(/^HTTP\/1\.1 100 /);
+    drain();
+    socket.write("hi");
+    expect(await ended(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n.*hi$/is);
+  });
+
+  it("ends HTTP/1 connections with the last answer that has begun", async () => {
+    const { port, drain, holding, held } = await serve({ timeouts: { keepAlive: never } });
+    const socket = tcp(port);
+    socket.write("GET /hold HTTP/1.1\r\nhost: a\r\n\r\n".repeat(3));
+    await holding(3);
+    drain();
+    for (const release of held) release();
+    expect((await ended(socket)).match(/last\r\n0\r\n\r\n/g)).toHaveLength(3);
+  });
+
+  it("answers what comes behind an answer that has begun", async () => {
+    const { port, drain, holding, held } = await serve();
+    const socket = tcp(port);
+    const request = "GET /hold HTTP/1.1\r\nhost: a\r\n\r\n";
+    socket.write(request);
+    await holding(1);
+    drain();
+    socket.write(request);
+    await holding(2);
+    for (const release of held) release();
+    expect(await ended(socket)).toMatch(/last\r\n0\r\n\r\n.*connection: close\r\n.*last\r\n/is);
+  });
 });
 
 describe("close", () => {
