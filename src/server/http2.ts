@@ -1,6 +1,5 @@
-/** The HTTP/2 side: sessions, and what keeps a client from wearing them out. */
+/** The HTTP/2 side. */
 import {
-  constants,
   createServer,
   type Http2Server,
   type Http2ServerRequest,
@@ -11,6 +10,8 @@ import {
 } from "node:http2";
 import type { StreamHandler } from "../doors/door.js";
 import { serveUnexpected } from "./expectation.js";
+import { closeAnswered, limitBody } from "./requests.js";
+import { closeWhenIdle, destroyBroken, limitControlFrames } from "./sessions.js";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
 import { endStalledStreams } from "./stalled.js";
 
@@ -24,9 +25,6 @@ export interface Http2Side {
   /** Ends every session now. */
   destroy(): void;
 }
-
-/** What a stream that its client resets weighs against a ping: a request was begun for it. */
-const resetCost = 10;
 
 /**
  * Most memory of one connection, megabytes, before it takes no new streams. Answers that wait
@@ -68,6 +66,7 @@ export function createHttp2Side(
     closeWhenIdle(session, timeouts.idleSession);
     limitControlFrames(session, limits);
     endStalledStreams(session, timeouts.stalled);
+    destroyBroken(session, timeouts.ping);
     if (closing) session.close();
   });
   server.on("request", handler);
@@ -101,71 +100,4 @@ export function createHttp2Side(
       for (const session of sessions) session.destroy();
     },
   };
-}
-
-/** Node's own timeout does not ask whether a stream is only waiting for its answer. */
-function closeWhenIdle(session: ServerHttp2Session, timeout: number): void {
-  let open = 0;
-  let timer: NodeJS.Timeout | undefined;
-  const arm = () => {
-    timer = setTimeout(() => {
-      session.close();
-      // A client that does not answer the goodbye has no say in it.
-      timer = setTimeout(() => session.destroy(), timeout);
-    }, timeout);
-  };
-  session.on("stream", (stream) => {
-    open++;
-    clearTimeout(timer);
-    stream.on("close", () => {
-      if (--open === 0 && !session.destroyed) arm();
-    });
-  });
-  session.on("close", () => clearTimeout(timer));
-  arm();
-}
-
-/** Every ping, settings frame and reset costs work; a leaking bucket says how many are too many. */
-function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimits): void {
-  let level = 0;
-  let then = performance.now();
-  const count = (cost: number) => {
-    const now = performance.now();
-    level = Math.max(0, level - ((now - then) / 1000) * limits.controlFrameRate) + cost;
-    then = now;
-    if (level > limits.controlFrameBurst && !session.destroyed) {
-      // `destroy` says a code only with an error, which would be every stream's.
-      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      session.destroy();
-    }
-  };
-  session.on("ping", () => count(1)).on("remoteSettings", () => count(1));
-  session.on("stream", (stream) => {
-    stream.on("close", () => {
-      if (stream.rstCode === constants.NGHTTP2_CANCEL) count(resetCost);
-    });
-  });
-}
-
-/**
- * A body that does not come to its end ends the stream.
- * @param sending has the stream until then
- */
-function limitBody(stream: ServerHttp2Stream, timeout: number, sending: Set<ServerHttp2Stream>) {
-  if (stream.readableEnded || stream.endAfterHeaders) return;
-  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
-  const over = () => {
-    clearTimeout(timer);
-    sending.delete(stream);
-  };
-  sending.add(stream);
-  stream.once("end", over).once("close", over);
-}
-
-/** Closes a stream once its answer is complete: its client may have left its own half open. */
-function closeAnswered(stream: ServerHttp2Stream): void {
-  const close = () => setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
-  // All answers have trailers, if only empty ones, and they are the last of it.
-  if (stream.sentTrailers) close();
-  else stream.once("wantTrailers", close);
 }

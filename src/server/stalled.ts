@@ -2,6 +2,7 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
+import { every } from "./every.js";
 
 /** Looks within one timeout: a process that was held up itself must not blame its clients. */
 const looks = 4;
@@ -26,6 +27,10 @@ const handleOf = (socket: Socket): Handle | undefined => {
 /** Bytes that the system took. Unlike what a socket tells, it moves within a single write. */
 const takenOf = (handle: Handle): number => handle.bytesWritten - handle.writeQueueSize;
 
+/** Bytes that wait to be sent on a connection. */
+export const waitingIn = (socket: Socket): number =>
+  socket.writableLength + (handleOf(socket)?.writeQueueSize ?? 0);
+
 /**
  * Destroys connections whose client has taken nothing of what waits for it.
  * @param timeout milliseconds; a quarter more may pass
@@ -38,7 +43,7 @@ export function destroyStalled(sockets: Iterable<Socket>, timeout: number): () =
       // The connection beneath is among them as well.
       if (socket instanceof TLSSocket) continue;
       const handle = handleOf(socket);
-      if (!handle || socket.writableLength + handle.writeQueueSize === 0) {
+      if (!handle || waitingIn(socket) === 0) {
         seen.delete(socket);
         continue;
       }
@@ -97,11 +102,4 @@ export function endStalledStreams(session: ServerHttp2Session, timeout: number):
     }
   });
   session.on("close", stop);
-}
-
-/** Does something again and again without keeping the process. @returns ends it */
-function every(ms: number, look: () => void): () => void {
-  const timer = setInterval(look, ms);
-  timer.unref();
-  return () => clearInterval(timer);
 }

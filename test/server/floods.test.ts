@@ -1,30 +1,11 @@
 /** HTTP/2 clients that ask for more than they should: the server lives, and serves others. */
 import { afterEach, describe, expect, it, vi } from "vitest";
-
+import { frame, open, preface, requestHeaders, settings } from "./frames.js";
 import { http1, http2, serve, session, tcp } from "./serve.js";
 
 afterEach(() => vi.restoreAllMocks());
 
-const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-
-function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-const settings = frame(4, 0, 0);
 const ping = frame(6, 0, 0, Buffer.alloc(8));
-// :method GET, :scheme http, :path /hold without indexing, :authority a
-const requestHeaders = Buffer.concat([
-  Buffer.from([0x82, 0x86, 0x04, 5]),
-  Buffer.from("/hold"),
-  Buffer.from([0x01, 1, 0x61]),
-]);
-const open = (stream: number) => frame(1, 0x5, stream, requestHeaders);
 const reset = (stream: number) => frame(3, 0, stream, Buffer.from([0, 0, 0, 8]));
 
 /** Sends a flood for as long as the server takes it, reading what it answers or not. */

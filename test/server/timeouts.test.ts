@@ -1,17 +1,15 @@
 /** Clients that say nothing, too little, or go away without a word. */
 import { describe, expect, it } from "vitest";
 import type { timeoutDefaults } from "../../src/server/settings.js";
+import { preface, settings } from "./frames.js";
 import { ended, http1, serve, session, tcp } from "./serve.js";
-
-const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const emptySettings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
 
 /** What clients say before they say nothing more. */
 const begun = {
   headers: "GET /hello HTTP/1.1\r\nhost",
   body: "POST /echo HTTP/1.1\r\nhost: a\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nabc",
   request: "GET /hello HTTP/1.1\r\nhost: a\r\n\r\n",
-  http2: Buffer.concat([Buffer.from(preface), emptySettings]),
+  http2: Buffer.concat([preface, settings]),
 };
 
 /** All of them far away, but for those of a test: so that each shows its own effect. */
@@ -22,6 +20,7 @@ const timeouts = (different: Partial<typeof timeoutDefaults>) => ({
     request: 60_000,
     keepAlive: 60_000,
     idleSession: 60_000,
+    ping: 60_000,
     stalled: 60_000,
     ...different,
   },
@@ -43,7 +42,7 @@ describe("a connection is closed", () => {
     });
     // A byte at a time keeps it alive for no longer.
     for (let i = 0; !closed; i = Math.min(i + 1, 10)) {
-      if (i < 10) socket.write(preface[i] ?? "");
+      if (i < 10) socket.write(preface.subarray(i, i + 1));
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     expect(await over).toBe("");

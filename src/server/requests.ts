@@ -1,0 +1,29 @@
+/** What keeps requests over HTTP/2 within their limits. */
+import { constants, type ServerHttp2Stream } from "node:http2";
+
+/**
+ * A body that does not come to its end ends the stream.
+ * @param sending has the stream until then
+ */
+export function limitBody(
+  stream: ServerHttp2Stream,
+  timeout: number,
+  sending: Set<ServerHttp2Stream>,
+): void {
+  if (stream.readableEnded || stream.endAfterHeaders) return;
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
+  const over = () => {
+    clearTimeout(timer);
+    sending.delete(stream);
+  };
+  sending.add(stream);
+  stream.once("end", over).once("close", over);
+}
+
+/** Closes a stream once its answer is complete: its client may have left its own half open. */
+export function closeAnswered(stream: ServerHttp2Stream): void {
+  const close = () => setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
+  // All answers have trailers, if only empty ones, and they are the last of it.
+  if (stream.sentTrailers) close();
+  else stream.once("wantTrailers", close);
+}

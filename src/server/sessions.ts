@@ -1,0 +1,76 @@
+/** What ends sessions of HTTP/2, and keeps a client from wearing them out. */
+import { constants, type ServerHttp2Session } from "node:http2";
+import { every } from "./every.js";
+import type { ConnectionLimits } from "./settings.js";
+import { waitingIn } from "./stalled.js";
+
+/** What a stream that its client resets weighs against a ping: a request was begun for it. */
+const resetCost = 10;
+
+/** Closes a session without streams. Node's own timeout does not ask whether a stream is only waiting for its answer. */
+export function closeWhenIdle(session: ServerHttp2Session, timeout: number): void {
+  let open = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const arm = () => {
+    timer = setTimeout(() => {
+      session.close();
+      // A client that does not answer the goodbye has no say in it.
+      timer = setTimeout(() => session.destroy(), timeout);
+    }, timeout);
+  };
+  session.on("stream", (stream) => {
+    open++;
+    clearTimeout(timer);
+    stream.on("close", () => {
+      if (--open === 0 && !session.destroyed) arm();
+    });
+  });
+  session.on("close", () => clearTimeout(timer));
+  arm();
+}
+
+/** Every ping, settings frame and reset costs work; a leaking bucket says how many are too many. */
+export function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimits): void {
+  let level = 0;
+  let then = performance.now();
+  const count = (cost: number) => {
+    const now = performance.now();
+    level = Math.max(0, level - ((now - then) / 1000) * limits.controlFrameRate) + cost;
+    then = now;
+    if (level > limits.controlFrameBurst && !session.destroyed) {
+      // `destroy` says a code only with an error, which would be every stream's.
+      session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      session.destroy();
+    }
+  };
+  session.on("ping", () => count(1)).on("remoteSettings", () => count(1));
+  session.on("stream", (stream) => {
+    stream.on("close", () => {
+      if (stream.rstCode === constants.NGHTTP2_CANCEL) count(resetCost);
+    });
+  });
+}
+
+/**
+ * Destroys a session that Node has given up. After a frame that breaks the protocol, such as one
+ * that is too large, Node 20 says goodbye and from then on neither reads nor writes: it emits
+ * nothing, does not notice that the client leaves, and lets streams wait for ever. What shows it
+ * is a ping that stays in the queue of frames although the connection takes bytes; one that is
+ * only not answered does not, for a client may read slowly.
+ * @param interval milliseconds; a broken session lives for at most two of them
+ */
+export function destroyBroken(session: ServerHttp2Session, interval: number): void {
+  const { socket } = session;
+  let asked = false;
+  const stop = every(interval, () => {
+    if (session.destroyed) return;
+    if (!asked) {
+      asked = session.ping(() => {
+        asked = false;
+      });
+    } else if ((session.state.outboundQueueSize ?? 0) > 0 && waitingIn(socket) === 0) {
+      session.destroy();
+    }
+  });
+  session.on("close", stop);
+}

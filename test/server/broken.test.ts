@@ -1,0 +1,48 @@
+/** HTTP/2 connections that Node gives up, and tells nobody. */
+import { once } from "node:events";
+import { describe, expect, it } from "vitest";
+import { frame, open, preface, settings } from "./frames.js";
+import { ended, serve, session, tcp } from "./serve.js";
+
+const broken: [string, Buffer][] = [
+  ["a frame that is too large", Buffer.alloc(30, 0xff)],
+  ["a ping of another length", frame(6, 0, 0, Buffer.alloc(3))],
+  ["headers that can't be unpacked", frame(1, 5, 3, Buffer.alloc(7, 0xff))],
+  ["data for no stream", frame(0, 0, 0, Buffer.alloc(1))],
+  ["data for a stream that was not opened", frame(0, 0, 5, Buffer.alloc(1))],
+];
+
+describe.each(broken)("after %s", (_, bytes) => {
+  it("calls and connection end", async () => {
+    const { port, holding, held } = await serve({ timeouts: { ping: 20 } });
+    const socket = tcp(port);
+    socket.write(Buffer.concat([preface, settings, open(1)]));
+    await holding(1);
+    socket.write(bytes);
+    await ended(socket);
+    await expect.poll(() => held.size).toBe(0);
+  });
+
+  it("a client that left is noticed", async () => {
+    const { port, holding, held } = await serve({ timeouts: { ping: 20 } });
+    const socket = tcp(port);
+    socket.write(Buffer.concat([preface, settings, open(1)]));
+    await holding(1);
+    socket.end(bytes);
+    await expect.poll(() => held.size).toBe(0);
+  });
+});
+
+it("a connection whose client does not answer pings goes on", async () => {
+  const { port, url, holding, held } = await serve({ timeouts: { ping: 20 } });
+  const silent = tcp(port);
+  silent.write(Buffer.concat([preface, settings, open(1)]));
+  await holding(1);
+  const answering = session(url);
+  for (let pings = 0; pings < 5; pings++) await once(answering, "ping");
+  for (const release of held) release();
+  const told = ended(silent);
+  await expect.poll(() => held.size).toBe(0);
+  silent.end();
+  expect(await told).toContain("last");
+});
