@@ -1,5 +1,6 @@
 /** Failures outside of any door: unknown paths, wrong methods, requests that can't be read. */
 import type { OutgoingHttpHeaders } from "node:http";
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { FastifyReply } from "fastify";
@@ -9,13 +10,17 @@ import { requestIdOf } from "../core/request-id.js";
 import { errorBody, sendError } from "../doors/json/error.js";
 import { readable } from "../doors/rpc/trailers.js";
 
+const isGrpc = (type: string) => /^application\/grpc(?:[-+;]|$)/i.test(type);
+
+/** The status of gRPC that an error is. */
+const statusOf = (error: LintelError): Record<string, string> =>
+  Object.fromEntries(readable(setTrailerStatus(new Headers(), toConnectError(error))));
+
 /** Sends an error in the caller's protocol: what gRPC clients want is a status in the trailers. */
 export function sendFailure(reply: FastifyReply, error: LintelError): FastifyReply {
   const type = reply.request.headers["content-type"] ?? "";
-  if (!/^application\/grpc(?:[-+;]|$)/i.test(type)) return sendError(reply, error);
-  const status = Object.fromEntries(
-    readable(setTrailerStatus(new Headers(), toConnectError(error))),
-  );
+  if (!isGrpc(type)) return sendError(reply, error);
+  const status = statusOf(error);
   const headers = { ...reply.getHeaders(), "x-request-id": reply.request.id, "content-type": type };
   reply.hijack();
   // gRPC-Web has no trailers; without a message they stand in the headers.
@@ -28,6 +33,37 @@ export function sendFailure(reply: FastifyReply, error: LintelError): FastifyRep
   reply.raw.end();
   return reply;
 }
+
+/**
+ * Answers a request over HTTP/2 on its stream, whoever else has it, and closes that: the rest
+ * of the body is not waited for.
+ */
+export function refuseStream(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  error: LintelError,
+  status = error.http,
+): void {
+  const type = headers["content-type"] ?? "";
+  const id = { "x-request-id": requestIdOf(headers["x-request-id"]) };
+  if (isGrpc(type)) {
+    const answer = { ":status": 200, "content-type": type, ...id, ...statusOf(error) };
+    stream.respond(answer, { endStream: true });
+  } else {
+    const json = "application/json; charset=utf-8";
+    stream.respond({ ":status": status, "content-type": json, ...id });
+    // It is ended already where the request was HEAD.
+    if (!stream.writableEnded) stream.end(JSON.stringify(errorBody(error)));
+  }
+  stream.close(constants.NGHTTP2_NO_ERROR);
+}
+
+/** Why a request is refused whose headers are too large, with the status 431. */
+export const headersTooLarge = () => new LintelError("too_large", "the headers are too large");
+
+/** Why a request is refused that does not come to its end. */
+export const tooSlow = () =>
+  new LintelError("request_timeout", "the request took too long to arrive");
 
 /**
  * Answers bytes on an HTTP/1 connection that are no request, or came too
@@ -56,15 +92,9 @@ export function refuse(
 function refusalOf(code: string | undefined): [string, LintelError] {
   switch (code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
-      return [
-        "408 Request Timeout",
-        new LintelError("request_timeout", "the request took too long to arrive"),
-      ];
+      return ["408 Request Timeout", tooSlow()];
     case "HPE_HEADER_OVERFLOW":
-      return [
-        "431 Request Header Fields Too Large",
-        new LintelError("too_large", "the headers are too large"),
-      ];
+      return ["431 Request Header Fields Too Large", headersTooLarge()];
     default:
       return ["400 Bad Request", new LintelError("invalid_value", "this is no HTTP request")];
   }

@@ -77,7 +77,7 @@ export function createHttp2Side(
   server.emit = (name: string, ...args: unknown[]) => {
     if (name === "stream") {
       const [stream, headers] = args as [ServerHttp2Stream, IncomingHttpHeaders];
-      limitBody(stream, timeouts.request, sending);
+      limitBody(stream, headers, timeouts.request, sending);
       if (takes(stream, headers)) return true;
     }
     return emit(name, ...args);

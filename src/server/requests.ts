@@ -1,17 +1,22 @@
 /** What keeps requests over HTTP/2 within their limits. */
-import { constants, type ServerHttp2Stream } from "node:http2";
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { refuseStream, tooSlow } from "./failure.js";
 
 /**
- * A body that does not come to its end ends the stream.
+ * A body that does not come to its end ends the stream, with 408 if nothing was answered yet.
  * @param sending has the stream until then
  */
 export function limitBody(
   stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
   timeout: number,
   sending: Set<ServerHttp2Stream>,
 ): void {
   if (stream.readableEnded || stream.endAfterHeaders) return;
-  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
+  const timer = setTimeout(() => {
+    if (stream.headersSent) stream.close(constants.NGHTTP2_CANCEL);
+    else refuseStream(stream, headers, tooSlow());
+  }, timeout);
   const over = () => {
     clearTimeout(timer);
     sending.delete(stream);

@@ -1,4 +1,5 @@
 /** Clients that say nothing, too little, or go away without a word. */
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import type { timeoutDefaults } from "../../src/server/settings.js";
 import { preface, settings } from "./frames.js";
@@ -118,12 +119,28 @@ describe("an HTTP/2 stream is ended", () => {
     });
     slow.on("error", () => {});
     slow.write("abc");
+    let body = "";
+    slow.setEncoding("utf8").on("data", (part) => {
+      body += part;
+    });
+    const answer = once(slow, "response");
     const held = client.request({ ":path": "/hold" }).resume();
     await new Promise((resolve) => slow.once("close", resolve));
     // A client of Node 20 that is destroyed in the same tick never returns from it.
     await new Promise((resolve) => setImmediate(resolve));
-    expect(slow.rstCode).toBe(8);
+    expect((await answer)[0]).toMatchObject({ ":status": 408, "x-request-id": expect.any(String) });
+    expect(JSON.parse(body).error.code).toBe("request_timeout");
+    expect(slow.rstCode).toBe(0);
     expect([held.closed, client.closed]).toEqual([false, false]);
+  });
+
+  it("whose body comes too slowly after its answer has begun", async () => {
+    const { url } = await serve(timeouts({ request: 80 }));
+    const slow = session(url).request({ ":path": "/hold" }, { endStream: false });
+    slow.resume().on("error", () => {});
+    await new Promise((resolve) => slow.once("close", resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(slow.rstCode).toBe(8);
   });
 
   it("whose client opens no window", async () => {

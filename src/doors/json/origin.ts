@@ -35,7 +35,8 @@ export function originOf(
 function leaving(request: FastifyRequest, reply: FastifyReply): CallSignal {
   const cancellation = new Cancellation();
   const leave = () => cancellation.abort(callerLeft());
-  if (request.raw.aborted) leave();
+  // Who sends too slowly over HTTP/2 was answered while the body was read.
+  if (request.raw.aborted || reply.raw.headersSent) leave();
   reply.raw.once("close", () => {
     if (!reply.raw.writableEnded) leave();
   });

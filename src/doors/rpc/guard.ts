@@ -70,6 +70,7 @@ export function guarded(
       const response = await inWebForm(readTwice, (binary) =>
         ours ? ours(binary, arrival) : handler(binary),
       );
+      if (left()) throw gone();
       const told =
         response.status === 415
           ? plainRefusal(admission instanceof LintelError ? admission : otherType)
