@@ -35,6 +35,8 @@ export function createHttp1Side(
     },
     handler,
   );
+  // How many headers there are is no matter, only their bytes: Node would drop what it leaves out.
+  server.maxHeadersCount = 0;
   server.on("clientError", refuse);
   serveUnexpected(server);
   closeWaiting(server);

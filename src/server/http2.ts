@@ -10,7 +10,8 @@ import {
 } from "node:http2";
 import type { StreamHandler } from "../doors/door.js";
 import { serveUnexpected } from "./expectation.js";
-import { closeAnswered, limitBody } from "./requests.js";
+import { headersTooLarge, refuseStream } from "./failure.js";
+import { closeAnswered, headerBytes, limitBody } from "./requests.js";
 import { closeWhenIdle, destroyBroken, limitControlFrames } from "./sessions.js";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
 import { endStalledStreams } from "./stalled.js";
@@ -32,6 +33,13 @@ export interface Http2Side {
  */
 const sessionMemory = 128;
 
+/**
+ * Most bytes of headers that are read, to be answered where they are more than allowed: what Node
+ * reads before a client knows the settings. Of more it says nothing but ENHANCE_YOUR_CALM.
+ */
+const mostHeaderBytes = 65_535;
+
+type StreamEvent = [ServerHttp2Stream, IncomingHttpHeaders, flags: number, raw: readonly string[]];
 type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 
 /**
@@ -51,8 +59,9 @@ export function createHttp2Side(
   const server = createServer({
     settings: {
       maxConcurrentStreams: limits.maxConcurrentStreams,
-      maxHeaderListSize: limits.maxHeaderBytes,
+      maxHeaderListSize: mostHeaderBytes,
     },
+    maxHeaderListPairs: mostHeaderBytes,
     maxSessionMemory: sessionMemory,
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
@@ -76,7 +85,11 @@ export function createHttp2Side(
   const emit = server.emit.bind(server) as (...args: unknown[]) => boolean;
   server.emit = (name: string, ...args: unknown[]) => {
     if (name === "stream") {
-      const [stream, headers] = args as [ServerHttp2Stream, IncomingHttpHeaders];
+      const [stream, headers, , raw] = args as StreamEvent;
+      if (headerBytes(raw) > limits.maxHeaderBytes) {
+        refuseStream(stream, headers, headersTooLarge(), 431);
+        return true;
+      }
       limitBody(stream, headers, timeouts.request, sending);
       if (takes(stream, headers)) return true;
     }

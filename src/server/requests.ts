@@ -3,6 +3,16 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "nod
 import { refuseStream, tooSlow } from "./failure.js";
 
 /**
+ * How large headers are, as HTTP/1 counts them: with `: ` and a line's end for each.
+ * @param raw names and values in turn
+ */
+export function headerBytes(raw: readonly string[]): number {
+  let bytes = raw.length * 2;
+  for (const part of raw) bytes += part.length;
+  return bytes;
+}
+
+/**
  * A body that does not come to its end ends the stream, with 408 if nothing was answered yet.
  * @param sending has the stream until then
  */

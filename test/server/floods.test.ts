@@ -1,7 +1,8 @@
 /** HTTP/2 clients that ask for more than they should: the server lives, and serves others. */
+import { once } from "node:events";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { frame, open, preface, requestHeaders, settings } from "./frames.js";
-import { http1, http2, serve, session, tcp } from "./serve.js";
+import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -106,11 +107,49 @@ it("more connections than allowed are closed at once", async () => {
   expect(first.destroyed).toBe(false);
 });
 
-it("headers that are too large are refused with 431", async () => {
-  const { port } = await serve({ limits: { maxHeaderBytes: 4096 } });
-  const answer = await http1({ port, path: "/hello", headers: { "x-long": "x".repeat(6000) } });
-  expect(answer.status).toBe(431);
-  expect(JSON.parse(answer.body).error.code).toBe("too_large");
+describe("headers that are too large are refused with 431", () => {
+  const headers = { "x-long": "x".repeat(17_000) };
+
+  it("over HTTP/1", async () => {
+    const { port } = await serve();
+    const answer = await http1({ port, path: "/hello", headers });
+    expect(answer.status).toBe(431);
+    expect(JSON.parse(answer.body).error.code).toBe("too_large");
+  });
+
+  it("over HTTP/2, by a client's first request and the next", async () => {
+    const client = session((await serve()).url);
+    for (const known of [false, true]) {
+      const answer = await http2(client, headers);
+      expect([known, answer.status]).toEqual([known, 431]);
+      expect(answer.headers["x-request-id"]).toBeDefined();
+      expect(JSON.parse(answer.body).error.code).toBe("too_large");
+      expect((await http2(client, {})).status).toBe(200);
+    }
+  });
+
+  it("over gRPC with a status", async () => {
+    const client = session((await serve()).url);
+    const answer = await http2(client, { ...headers, "content-type": "application/grpc" });
+    expect(answer).toMatchObject({ status: 200, headers: { "grpc-status": "8" } });
+  });
+});
+
+describe("headers may be many as long as they are small", () => {
+  it("over HTTP/1", async () => {
+    const socket = tcp((await serve()).port);
+    const many = "a:\r\n".repeat(2100);
+    const own = "x-request-id: the-last\r\nconnection: close";
+    socket.write(`GET /hello HTTP/1.1\r\nhost: a\r\n${many}${own}\r\n\r\n`);
+    expect(await ended(socket)).toMatch(/ 200 OK\r\nx-request-id: the-last\r\n/);
+  });
+
+  it("over HTTP/2", async () => {
+    const client = session((await serve()).url);
+    await once(client, "remoteSettings");
+    const headers = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`x${i}`, ""]));
+    expect((await http2(client, headers)).status).toBe(200);
+  });
 });
 
 it("tells who floods why it is cut off", async () => {
