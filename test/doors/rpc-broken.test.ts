@@ -10,7 +10,7 @@ import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { afterAll, describe, expect, it } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { silent } from "../../src/core/log.js";
-import { http1 } from "../server/serve.js";
+import { ended, http1, tcp } from "../server/serve.js";
 import { says, scripted } from "../support/scripted.js";
 import { hello, serveRpc } from "./rpc-server.js";
 import { serve } from "./serve.js";
@@ -245,6 +245,17 @@ describe("what is no RPC", () => {
     expect(await answer.text()).not.toContain("secret");
     expect(errors).toEqual([{ err: fault, requestId: answer.headers.get("x-request-id") }]);
   });
+
+  it.each(["HTTP/1.0\r\n", "HTTP/1.1\r\nhost:\r\nconnection: close\r\n"])(
+    "no host need be said: %j",
+    async (head) => {
+      const body = JSON.stringify(hello);
+      const own = `content-type: application/json\r\ncontent-length: ${body.length}\r\n`;
+      const socket = tcp(port);
+      socket.write(`POST ${complete} ${head}authorization: Bearer me\r\n${own}\r\n${body}`);
+      expect(await ended(socket)).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
 
   it("a host that can't be one is refused", async () => {
     const answer = await http1({ port, path: complete, method: "POST", headers: { host: "a b[" } });

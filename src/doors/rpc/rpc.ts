@@ -76,8 +76,15 @@ export async function mountRpc(
   await app.register(async (scope) => fastifyConnectPlugin(scope, options, () => {}));
 }
 
-/** Whether the URL can be built that the plugin builds of every request; it hangs on others. */
+/** Stands for a host that was not said. It can be one in a URL, but in no address of ours. */
+const noHost = "!";
+
+/**
+ * Whether the URL can be built that the plugin builds of every request; it hangs on others. A
+ * request may say no host over HTTP/1.0, and an empty one always.
+ */
 function hasHost(raw: FastifyRequest["raw"]): boolean {
-  const authority = "authority" in raw ? raw.authority : raw.headers.host;
-  return authority !== undefined && URL.canParse(raw.url ?? "", `http://${authority}`);
+  const name = raw.headers[":authority"] === undefined ? "host" : ":authority";
+  raw.headers[name] ||= noHost;
+  return URL.canParse(raw.url ?? "", `http://${raw.headers[name]}`);
 }
