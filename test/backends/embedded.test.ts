@@ -1,13 +1,14 @@
 /** The supervisor with real child processes: the built command line's `node`. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { EmbeddedBackend, type EmbeddedOptions } from "../../src/backends/embedded/index.js";
+import { Supervisor, timeDefaults } from "../../src/backends/embedded/supervisor.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
@@ -98,6 +99,13 @@ describe("embedded models", () => {
     await expect(answer(embedded, chatRequest("hello"))).rejects.toMatchObject({
       code: "shutting_down",
     });
+  });
+
+  it("answer where the folder of temporary files has a blank in its path", async () => {
+    process.env.TMPDIR = join(folder, "x y");
+    await mkdir(process.env.TMPDIR);
+    const request = chatRequest("hello", { maxTokens: 3 });
+    expect((await answer(embed([tiny]), request)).completion).toBe(3);
   });
 
   it("are those that Lintel brings, if none are named", async () => {
@@ -196,6 +204,34 @@ describe("embedded models", () => {
     await expect(answer(embedded, chatRequest("hello"))).rejects.toMatchObject({
       code: "unavailable",
     });
+  });
+
+  it("have a process that is ended, with a word in the log, if it can't be called", async () => {
+    const listening = join(folder, "listening.mjs");
+    await writeFile(
+      listening,
+      `process.on("disconnect", () => {}); process.send({ lintel: "listening" });`,
+    );
+    const logged: object[] = [];
+    const pids: (number | undefined)[] = [];
+    const supervisor: Supervisor<never> = new Supervisor<never>(
+      { entry: listening, execArgv: [], models: [], options: [] },
+      {
+        started: async () => {
+          pids.push(supervisor.pid);
+          throw new Error("no such address");
+        },
+        ended: async () => {},
+        failed: () => {},
+      },
+      { ...silent, error: (fields) => void logged.push(fields) },
+      { ...timeDefaults, firstPause: 60_000 },
+    );
+    await expect(supervisor.up()).rejects.toMatchObject({ code: "unavailable" });
+    await vi.waitFor(() => expect(logged).toHaveLength(1), 20_000);
+    expect(logged).toMatchObject([{ ending: "can't be called: no such address" }]);
+    expect(pids.map((pid) => isAlive(pid ?? 0))).toEqual([false]);
+    await supervisor.close();
   });
 
   it("have a process that is killed if it does not leave", async () => {

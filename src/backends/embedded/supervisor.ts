@@ -1,7 +1,7 @@
 /** Keeps a child process alive: starts it, and again when it dies, with growing pauses. */
 import { setTimeout } from "node:timers/promises";
 import { LintelError } from "../../core/errors.js";
-import type { Logger } from "../../core/log.js";
+import { type Logger, reasonOf } from "../../core/log.js";
 import { Child, type ChildSettings } from "./child.js";
 
 /** Times of the supervisor, milliseconds. */
@@ -148,14 +148,22 @@ export class Supervisor<T> {
     const begin = performance.now();
     const child = new Child(this.#settings, this.#log);
     this.#child = child;
-    const starting = child.listening
-      .then((address) => this.#events.started(address))
-      .then((connection) => {
+    let unusable: string | undefined;
+    const use = async (address: string): Promise<T | undefined> => {
+      try {
+        const connection = await this.#events.started(address);
         if (this.#child === child) this.#connection = connection;
         attempt.resolve(connection);
         return connection;
-      })
-      .catch(() => undefined);
+      } catch (error) {
+        // It would live on, and calls would wait for it.
+        unusable = `can't be called: ${reasonOf(error)}`;
+        attempt.reject(this.unavailable(error));
+        void child.stop(this.#times.grace);
+        return undefined;
+      }
+    };
+    const starting = child.listening.then(use, () => undefined);
 
     const ending = await child.ended;
     this.#child = undefined;
@@ -166,7 +174,7 @@ export class Supervisor<T> {
     // For those who still wait for this child; nothing happens if it did answer.
     attempt.reject(this.unavailable());
     await this.#events.ended(await starting);
-    return ending;
+    return unusable ?? ending;
   }
 
   /** Exponential, and half of it is chance. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { GrpcTransportOptions } from "@connectrpc/connect-node";
 
 /** `http://host:port`, `https://host`, or `unix:/path/of.sock`. */
-export const addressPattern = /^(?:https?:\/\/[^\s/?#]+\/?|unix:\/\S+)$/;
+export const addressPattern = /^(?:https?:\/\/[^\s/?#]+\/?|unix:\/[\s\S]+)$/;
 
 type Connection = Pick<GrpcTransportOptions, "baseUrl" | "nodeOptions">;
 
