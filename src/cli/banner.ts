@@ -72,7 +72,7 @@ function curlLines({ addresses, models, auth }: BannerFacts): string[] {
   const address = addresses[0];
   if (address === undefined) return [];
   const base = address.startsWith("unix:")
-    ? `--unix-socket ${address.slice("unix:".length)} http://localhost`
+    ? `--unix-socket ${quoted(address.slice("unix:".length))} http://localhost`
     : localUrl(address);
   const token = auth === "token" ? "$TOKEN" : "me";
   const headers =
@@ -91,3 +91,7 @@ function curlLines({ addresses, models, auth }: BannerFacts): string[] {
   }
   return lines.length === 0 ? [] : ["Try:", ...lines];
 }
+
+/** A path as a shell takes it for one word. */
+const quoted = (path: string): string =>
+  /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;

@@ -6,7 +6,7 @@ import { loadConfig } from "../config/load.js";
 import { socketsFolder } from "../config/telemetry.js";
 import { parseJson } from "../core/json.js";
 import { socketsIn } from "../operator.js";
-import { isSocketPath, socketMessage } from "../socket-path.js";
+import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
 import type { Status } from "../telemetry/status.js";
 import { type Command, configOptions, type Given, UsageError } from "./command.js";
 import { out, say } from "./output.js";
@@ -49,7 +49,7 @@ and this user over a Unix socket in the state folder; telemetry.top: false close
 async function socketOf(given: Given): Promise<string | undefined> {
   const named = given.text("socket");
   if (named !== undefined) {
-    const path = named.replace(/^unix:/, "");
+    const path = named.startsWith("unix:") ? socketPathIn(named) : named;
     if (!isSocketPath(path)) throw new UsageError(`--socket ${socketMessage}`);
     return path;
   }

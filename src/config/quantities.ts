@@ -1,5 +1,6 @@
 /** Durations, sizes and addresses as people write them. */
 import { z } from "zod";
+import { socketPathIn } from "../socket-path.js";
 
 const durationUnits: Readonly<Record<string, number>> = {
   ms: 1,
@@ -109,7 +110,7 @@ export const listenMessage =
  */
 export function parseListen(text: string | number): ListenAddress | undefined {
   if (typeof text === "string" && text.startsWith("unix:")) {
-    const path = text.slice("unix:".length).replace(/^\/\/(?=\/)/, "");
+    const path = socketPathIn(text);
     return path === "" ? undefined : { path };
   }
   const match = /^(?:(\[[0-9A-Fa-f:.%\w]+\]|[^\s:[\]/]*):)?(\d{1,5})$/.exec(String(text));

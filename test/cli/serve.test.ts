@@ -176,6 +176,27 @@ test("an address that is in use is one line and 1", async () => {
   ]);
 });
 
+test("a socket's address is the same for who listens and who calls; a shell can take its path", async () => {
+  const { url } = await silentServer();
+  const cwd = folder();
+  const address = `unix://${cwd}/it's%20here/l.sock`;
+  writeFileSync(
+    join(cwd, "lintel.yaml"),
+    `listen: "${address}"\nbackends: [{ type: openai, name: remote, url: "${url}", models: [tiny] }]\n`,
+  );
+  mkdirSync(join(cwd, "it's here"));
+  const lintel = start([], cwd);
+  started.push(lintel);
+  const [, path] = await lintel.until(/curl --unix-socket (.*) http:/);
+  expect(path).toBe(`'${cwd}/it'\\''s here/l.sock'`);
+  for (const server of [address, `unix:${cwd}/it's here/l.sock`]) {
+    expect(await run(["models", "--server", server])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("tiny"),
+    });
+  }
+});
+
 test("a socket whose folder is missing is told so", async () => {
   const cwd = folder({ "lintel.yaml": "backends: []\n" });
   const { code, stderr } = await run(["--listen", "unix:none/a.sock"], cwd);

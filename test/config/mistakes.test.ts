@@ -171,11 +171,22 @@ backends:
     ],
     [
       "an address to listen on twice",
-      "listen: [8080, '127.0.0.1:8080', 'unix:a', 'unix:b', 'unix:a', ':0', ':0']\n",
+      "listen: [8080, '127.0.0.1:8080', 'unix:a', 'unix:/b', 'unix:a', ':0', ':0', 'unix:///%62']\n",
       [
         "lintel.yaml:1:16: listen[1]: is the same as listen[0]; must be unique",
         "listen[4]: is the same as listen[2]; must be unique",
+        "listen[7]: is the same as listen[3]; must be unique",
       ],
+    ],
+    [
+      "a socket of another machine",
+      "listen: unix://host/a.sock",
+      ["lintel.yaml:1:9: listen: must be host:port"],
+    ],
+    [
+      "a socket with half an escape",
+      "listen: unix:///a%2",
+      ["lintel.yaml:1:9: listen: must be host:port"],
     ],
     [
       "a body that is too large for a text",

@@ -59,6 +59,8 @@ describe("values", () => {
     ["9000", [{ host: "127.0.0.1", port: 9000 }]],
     ["localhost:0", [{ host: "localhost", port: 0 }]],
     ["unix:/run/lintel.sock", [{ path: "/run/lintel.sock" }]],
+    ["unix:/run/a%20b c.sock", [{ path: "/run/a%20b c.sock" }]],
+    ["unix:///run/a%20b?c.sock", [{ path: "/run/a b?c.sock" }]],
     ["[1234, 'unix:/a']", [{ host: "127.0.0.1", port: 1234 }, { path: "/a" }]],
   ])("listen: %s", (text, expected) => {
     expect(valid(`listen: ${text}`).listen).toEqual(expected);

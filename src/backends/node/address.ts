@@ -1,7 +1,7 @@
 /** Where a node listens: a URL, or a Unix socket. */
 import { connect } from "node:net";
-import { fileURLToPath } from "node:url";
 import type { GrpcTransportOptions } from "@connectrpc/connect-node";
+import { socketPathIn } from "../../socket-path.js";
 
 /** `http://host:port`, `https://host`, or `unix:/path/of.sock`. */
 export const addressPattern = /^(?:https?:\/\/[^\s/?#]+\/?|unix:\/[\s\S]+)$/;
@@ -10,22 +10,13 @@ type Connection = Pick<GrpcTransportOptions, "baseUrl" | "nodeOptions">;
 
 /** Whether this is an address that `connectionTo` takes: the pattern knows no ports and no hosts. */
 export function isAddress(text: string): boolean {
-  try {
-    return addressPattern.test(text) && URL.canParse(connectionTo(text).baseUrl);
-  } catch {
-    return false;
-  }
+  if (!addressPattern.test(text)) return false;
+  return text.startsWith("unix:") ? socketPathIn(text) !== "" : URL.canParse(text);
 }
 
 /** How the transport reaches an address. */
 export function connectionTo(address: string): Connection {
   if (!address.startsWith("unix:")) return { baseUrl: address.replace(/\/$/, "") };
-  const path = socketPathOf(address);
+  const path = socketPathIn(address);
   return { baseUrl: "http://localhost", nodeOptions: { createConnection: () => connect(path) } };
-}
-
-/** The path in a `unix:` address. */
-export function socketPathOf(address: string): string {
-  const path = address.slice("unix:".length);
-  return path.startsWith("//") ? fileURLToPath(`file:${path}`) : path;
 }

@@ -2,9 +2,9 @@
 import { z } from "zod";
 import { headerValue, withoutUser } from "../../config/http-fields.js";
 import { longestWait } from "../../config/quantities.js";
-import { isSocketPath, socketMessage } from "../../socket-path.js";
+import { isSocketPath, socketMessage, socketPathIn } from "../../socket-path.js";
 import { backendName, modelEntries } from "../fields.js";
-import { addressPattern, isAddress, socketPathOf } from "./address.js";
+import { addressPattern, isAddress } from "./address.js";
 
 const addressMessage = "must be http://host:port, https://host or unix:/path";
 
@@ -16,7 +16,7 @@ export const nodeSchema = z.strictObject({
     .string()
     .regex(addressPattern, { error: addressMessage, abort: true })
     .refine(isAddress, { error: addressMessage, abort: true })
-    .refine((text) => !text.startsWith("unix:") || isSocketPath(socketPathOf(text)), {
+    .refine((text) => !text.startsWith("unix:") || isSocketPath(socketPathIn(text)), {
       error: socketMessage,
     })
     .check(withoutUser("token"))
