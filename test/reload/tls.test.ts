@@ -1,5 +1,5 @@
 /** Certificates that are renewed while a gateway runs. */
-import { X509Certificate } from "node:crypto";
+import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { join } from "node:path";
@@ -65,9 +65,13 @@ test("who connects after a reload gets the new certificate; open connections go 
 
 test("a certificate that can't be used, or is another key's, is refused as a whole", async () => {
   const it = await opened();
+  const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 })
+    .privateKey.export({ type: "pkcs8", format: "pem" })
+    .toString();
   for (const [cert, key, why] of [
     ["no certificate", pem("renewed-key"), "tls.cert: the file cert.pem holds no certificate"],
     [pem("renewed-cert"), pem("key"), "tls.key: the key in key.pem is not the one of the"],
+    [pem("renewed-cert"), rsa, "tls.key: the key in key.pem is not the one of the"],
   ] as const) {
     it.lines.length = 0;
     it.put(cert, key);
