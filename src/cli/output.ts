@@ -14,15 +14,29 @@ export function say(text: string): void {
 /** Whether a process that nobody reads has anything left to do. */
 let outlivesReader = false;
 
-/** Ends the process without a word once nobody reads stdout any more, as `head` does. */
-export function endWithReader(): void {
+/** Ends the process once stdout can't be written; without a word where its reader left, as `head` does. */
+export function endWithOutput(): void {
   if (!process.stdout.listeners("error").includes(onError)) process.stdout.on("error", onError);
 }
 
 function onError(error: NodeJS.ErrnoException): void {
   if (outlivesReader) return;
-  if (error.code !== "EPIPE") throw error;
-  process.exit(0);
+  if (error.code === "EPIPE") process.exit(0);
+  endUnwritten(error);
+}
+
+function endUnwritten({ code, message }: NodeJS.ErrnoException, loss = ""): never {
+  say(`lintel: the output can't be written (${code ?? message})${loss}`);
+  process.exit(1);
+}
+
+/**
+ * Writes a line to stdout that has to arrive, also where the reader left.
+ * @param loss what to say besides where it does not
+ */
+export function deliver(text: string, loss: string): void {
+  // Comes before the event, which would end the process without a word.
+  process.stdout.write(`${text}\n`, (error) => error && endUnwritten(error, `; ${loss}`));
 }
 
 /** Writes a line to stdout that nobody has to see: that it can't be written ends nothing. */

@@ -4,7 +4,7 @@ import { didYouMean } from "../config/suggest.js";
 import { version } from "../version.js";
 import { type Command, type Group, readArguments, UsageError } from "./command.js";
 import { commandHelp, groupHelp, overview } from "./help.js";
-import { endWithReader, out, say } from "./output.js";
+import { endWithOutput, out, say } from "./output.js";
 
 /** Commands by name. Each loads when it is asked for. */
 const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
@@ -27,7 +27,7 @@ const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
  * @returns the exit code: 0, 1 if it failed, 2 if the arguments are wrong
  */
 export async function run(args: readonly string[]): Promise<number> {
-  endWithReader();
+  endWithOutput();
   try {
     return await dispatch(args);
   } catch (error) {

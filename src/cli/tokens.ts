@@ -4,7 +4,7 @@ import type { StoredToken } from "../core/callers/store.js";
 import { DatabaseTokens, type Rotated } from "../state/database/tokens.js";
 import { type Command, type Given, type Group, UsageError } from "./command.js";
 import { databaseOptions, withDatabase } from "./database.js";
-import { out, say } from "./output.js";
+import { deliver, out, say } from "./output.js";
 import { table } from "./table.js";
 import {
   durationOption,
@@ -139,7 +139,8 @@ function failed(message: string): number {
 
 /** The token alone on stdout, so that it can be taken from there. */
 function show(given: Given, made: { id: string; name: string; token: string }): void {
-  out(given.has("json") ? JSON.stringify(made) : made.token);
+  const loss = "the token counts, and was not shown: revoke or rotate it";
+  deliver(given.has("json") ? JSON.stringify(made) : made.token, loss);
   if (!given.has("json")) say(`${made.name} (${made.id}): the token is shown only now`);
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { run as runHere } from "../../src/cli/run.js";
 import { configJsonSchema } from "../../src/config/json-schema.js";
@@ -106,6 +106,20 @@ test("a reader that is gone ends a command without a word", async () => {
   expect(await lintel.ended).toEqual({ code: 0, signal: null });
   expect(lintel.stderr).toBe("");
 });
+
+test.runIf(existsSync("/dev/full")).each([[["schema"]], [["tokens", "create", "--name", "a"]]])(
+  "%j on a full disk is one line and 1",
+  async (args) => {
+    const stdout = openSync("/dev/full", "w");
+    const lintel = start(args, folder(), {}, { stdout });
+    closeSync(stdout);
+    expect(await lintel.ended).toEqual({ code: 1, signal: null });
+    const [line, ...more] = lintel.stderr.split("\n").filter((line) => line.startsWith("lintel: "));
+    expect(line).toContain("lintel: the output can't be written (ENOSPC)");
+    expect(more).toEqual([]);
+    expect(lintel.stderr).not.toContain("    at ");
+  },
+);
 
 describe("check", () => {
   test("says ok", async () => {

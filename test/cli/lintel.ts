@@ -26,6 +26,12 @@ export interface Ended {
   readonly signal: NodeJS.Signals | null;
 }
 
+/** Descriptors of files that its outputs are; absent: what it says is kept. */
+interface Files {
+  readonly stdout?: number | undefined;
+  readonly stderr?: number | undefined;
+}
+
 /** A process that runs. */
 export class Lintel {
   stdout = "";
@@ -34,17 +40,12 @@ export class Lintel {
   readonly #child: ChildProcess;
   #changed: () => void = () => {};
 
-  constructor(
-    args: readonly string[],
-    cwd: string,
-    env: NodeJS.ProcessEnv,
-    log: "pipe" | number = "pipe",
-  ) {
+  constructor(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv, files: Files) {
     const { HOST: _host, PORT: _port, LINTEL_CONFIG: _config, ...rest } = process.env;
     this.#child = spawn(process.execPath, [entry, ...args], {
       cwd,
       env: { ...rest, XDG_STATE_HOME: join(cwd, "state"), ...env },
-      stdio: ["ignore", "pipe", log],
+      stdio: ["ignore", files.stdout ?? "pipe", files.stderr ?? "pipe"],
     });
     const { stdout, stderr } = this.#child;
     stdout?.setEncoding("utf8").on("data", (text) => {
@@ -101,17 +102,14 @@ export class Lintel {
   }
 }
 
-/**
- * Starts `lintel`.
- * @param log descriptor of the file that stderr is; absent: what it says is kept
- */
+/** Starts `lintel`. */
 export function start(
   args: readonly string[],
   cwd: string = folder(),
   env: NodeJS.ProcessEnv = {},
-  log?: number,
+  files: Files = {},
 ): Lintel {
-  return new Lintel(args, cwd, env, log);
+  return new Lintel(args, cwd, env, files);
 }
 
 /** Runs `lintel` to its end. */

@@ -43,14 +43,14 @@ async function silentServer(): Promise<{ url: string; asked: Promise<void> }> {
 }
 
 /** A gateway in front of that server, once it listens. */
-async function gateway(more = "", log?: number) {
+async function gateway(more = "", stderr?: number) {
   const server = await silentServer();
   const cwd = folder({
     "lintel.yaml": `listen: 127.0.0.1:0
 backends: [{ type: openai, name: remote, url: "${server.url}", models: [tiny] }]
 ${more}`,
   });
-  const lintel = start([], cwd, {}, log);
+  const lintel = start([], cwd, {}, { stderr });
   started.push(lintel);
   const [, base = ""] = await lintel.until(/ on (http:\S+)\n[\s\S]*curl [\s\S]*\n.*-d .*\n/);
   return { lintel, base, server, cwd };

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { valid } from "../config/text.js";
 import { runHere } from "./here.js";
-import { build, folder, run } from "./lintel.js";
+import { build, folder, run, start } from "./lintel.js";
 
 beforeAll(build);
 
@@ -55,6 +55,18 @@ test("--yaml and --json together are refused, and nothing is stored", async () =
   expect(both).toMatchObject({ code: 2, stdout: "" });
   expect(both.stderr).toContain("--yaml and --json");
   expect(readdirSync(cwd)).toEqual([]);
+});
+
+test("a token that nobody reads is made all the same, and 1 says so", async () => {
+  const cwd = folder();
+  for (const args of [["create", "--name"], ["rotate"]]) {
+    const lintel = start(["tokens", ...args, "alice"], cwd);
+    lintel.unread();
+    expect(await lintel.ended).toEqual({ code: 1, signal: null });
+    expect(lintel.stderr).toContain(
+      "lintel: the output can't be written (EPIPE); the token counts, and was not shown: revoke or rotate it\n",
+    );
+  }
 });
 
 test("create, list, rotate and revoke; the token is in nothing that is kept", async () => {
