@@ -4,6 +4,16 @@ import { toLintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
 import type { RunningGateway } from "../gateway.js";
 
+/** How long servers may take to say which models they have, milliseconds. */
+const listMs = 1000;
+
+/** Waits for backends that don't know their models yet, in so far as they answer soon. */
+export async function listed({ backends }: Pick<RunningGateway, "backends">): Promise<void> {
+  const unknown = backends.filter(({ backend }) => backend.models().length === 0);
+  const signal = AbortSignal.timeout(listMs);
+  await Promise.allSettled(unknown.map(({ backend }) => backend.health(signal)));
+}
+
 /**
  * Warns of entries of `models` and of `default_models` that lead nowhere. Backends
  * that have not answered yet may have them: of what may be theirs nothing is said.

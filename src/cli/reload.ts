@@ -6,11 +6,12 @@ import { type ConfigSources, loadConfig } from "../config/load.js";
 import { ConfigError, formatProblem } from "../config/problems.js";
 import type { Logger } from "../core/log.js";
 import type { RunningGateway } from "../gateway.js";
+import { listed, warnOfModelsNowhere } from "./models-nowhere.js";
 
 /** What reloading needs. */
 export interface ReloadOptions {
   readonly sources: ConfigSources;
-  readonly running: Pick<RunningGateway, "reload">;
+  readonly running: Pick<RunningGateway, "reload" | "core" | "backends" | "config">;
   readonly log: Logger & { level: string };
   /** The file as it was loaded; absent: there was none, and there is nothing to watch. */
   readonly file?: string | undefined;
@@ -35,6 +36,8 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
     if (restart.length > 0) {
       log.warn({ fields: restart }, "these changes of the configuration apply after a restart");
     }
+    await listed(running);
+    warnOfModelsNowhere(running, log);
   } catch (error) {
     const problems =
       error instanceof ConfigError ? error.problems.map(formatProblem) : [messageOf(error)];

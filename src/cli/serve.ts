@@ -1,14 +1,13 @@
 /** `lintel serve`: runs the gateway. */
 import { loadConfig } from "../config/load.js";
 import type { BackendConfig } from "../config/schema.js";
-import type { Backend } from "../core/backend.js";
 import type { RunningGateway } from "../gateway.js";
 import { version } from "../version.js";
 import { banner, type ServedModel } from "./banner.js";
 import { type Command, configOptions } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger } from "./logger.js";
-import { warnOfModelsNowhere } from "./models-nowhere.js";
+import { listed, warnOfModelsNowhere } from "./models-nowhere.js";
 import { say, show } from "./output.js";
 import { reloadOnChange, reloadOnSignal } from "./reload.js";
 import { untilSignal } from "./signals.js";
@@ -38,7 +37,7 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     const reloading = { sources, running, log, file, text };
     onHangUp(reloading);
     const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
-    await listed(running.backends.map(({ backend }) => backend));
+    await listed(running);
     warnOfModelsNowhere(running, log);
     show(
       banner({
@@ -58,16 +57,6 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     process.exit(0);
   },
 };
-
-/** How long the banner waits for servers to say which models they have, milliseconds. */
-const listMs = 1000;
-
-/** Waits for backends that don't know their models yet, in so far as they answer soon. */
-async function listed(backends: readonly Backend[]): Promise<void> {
-  const unknown = backends.filter((backend) => backend.models().length === 0);
-  const signal = AbortSignal.timeout(listMs);
-  await Promise.allSettled(unknown.map((backend) => backend.health(signal)));
-}
 
 /** The models with their backends, and the backends that have none. */
 function served({ core, backends }: RunningGateway) {

@@ -174,6 +174,22 @@ test("what needs a restart is named, the rest applies", async () => {
   expect(await statusOf(it.chat("b"))).toBe(200);
 });
 
+test("models and defaults that lead nowhere are said, once their server listed its models", async () => {
+  const a = await modelServer("a");
+  const backends = `backends: [{ type: openai, name: a, url: "${a.url}" }]\n`;
+  const it = await gateway("backends: []\n");
+  it.write(
+    `default_models: { chat: big, image: a }\nmodels: [{ name: a }, { name: m, model: large }]\n${backends}`,
+  );
+  await it.reload();
+  const said = it.lines.filter(({ message }) => /leads nowhere|default model/.test(message));
+  expect(said.map(({ fields }) => fields.model ?? fields.problem)).toEqual([
+    "m",
+    'there is no model "big"',
+    'the model "a" does not make images',
+  ]);
+});
+
 test("a reload with nothing new, many at once, and one after the end", async () => {
   const a = await modelServer("a");
   const it = await gateway(`backends:\n${backend("a", a.url)}`);
