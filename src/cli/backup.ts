@@ -1,5 +1,6 @@
 /** `lintel backup`: a copy of SQLite's database, also while gateways use it. */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync } from "node:fs";
+import { resolve } from "node:path";
 import { isPostgres } from "../state/database/open.js";
 import { openSqlite } from "../state/database/sqlite-library.js";
 import type { Command } from "./command.js";
@@ -45,10 +46,11 @@ PostgreSQL is copied with its own pg_dump.`,
 
 /** As of one moment, with what is still in the log beside the database. */
 async function copy(from: string, to: string): Promise<void> {
-  const database = await openSqlite(from);
+  // Absolute paths: SQLite reads what begins with `file:` as a URI.
+  const database = await openSqlite(resolve(from));
   try {
     database.exec(`PRAGMA busy_timeout = ${busyMs}`);
-    database.prepare("VACUUM INTO ?").run(to);
+    database.prepare("VACUUM INTO ?").run(resolve(to));
   } finally {
     database.close();
   }

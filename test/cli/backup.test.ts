@@ -1,12 +1,14 @@
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { openDatabase, openNamed } from "../../src/state/database/open.js";
 import { rowsOf, type Sql } from "../../src/state/database/sql.js";
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { linesOf, record } from "../state/record.js";
 import { runHere } from "./here.js";
-import { folder } from "./lintel.js";
+import { build, folder, run } from "./lintel.js";
+
+beforeAll(build);
 
 const callsIn = (sql: Sql) => rowsOf(sql, "SELECT COUNT(*) AS calls FROM lintel_usage");
 
@@ -37,6 +39,19 @@ test("a backup made while a gateway writes has all that was committed, and can b
   const copy = openNamed(file);
   expect(await callsIn(copy)).toEqual([{ calls: 1 }]);
   await copy.close();
+});
+
+test("a backup whose name begins like a URI is a file of that name", async () => {
+  const { cwd, sql } = await running();
+  await sql.close();
+  const made = await run(["backup", "file:x.db", "--database", "lintel.db"], cwd);
+  expect(made).toMatchObject({ code: 0, stdout: "file:x.db\n" });
+  expect(readdirSync(cwd)).not.toContain("x.db");
+  const copy = openNamed(join(cwd, "file:x.db"));
+  expect(await callsIn(copy)).toEqual([{ calls: 1 }]);
+  await copy.close();
+  const again = await run(["backup", "again.db", "--database", "file:x.db"], cwd);
+  expect(again).toMatchObject({ code: 0, stdout: "again.db\n" });
 });
 
 test("what can't be copied is said, and nothing is left of it", async () => {
