@@ -8,7 +8,7 @@ import { isPostgres, openNamed, whereIs } from "../state/database/open.js";
 import { DatabaseAway, type Sql } from "../state/database/sql.js";
 import { defaultStateDirectory } from "../state/directory.js";
 import { journalFolder } from "../state/journal/segment.js";
-import { configOptions, type Given, type Option } from "./command.js";
+import { configOptions, type Given, type Option, UsageError } from "./command.js";
 import { say } from "./output.js";
 
 /** The options that choose a database. */
@@ -40,7 +40,7 @@ export async function withDatabase(
   { make = false },
   work: (database: OpenDatabase) => Promise<number>,
 ): Promise<number> {
-  const wanted = given.text("database");
+  const wanted = wantedDatabase(given);
   if (wanted !== undefined && !make && !isPostgres(wanted) && !existsSync(wanted)) {
     return noDatabase(wanted);
   }
@@ -57,6 +57,19 @@ export async function withDatabase(
   }
 }
 
+/**
+ * What `--database` says.
+ * @throws UsageError if it is neither a file nor PostgreSQL: a mistyped address would be a new file
+ */
+function wantedDatabase(given: Given): string | undefined {
+  const wanted = given.text("database");
+  if (wanted === undefined || isPostgres(wanted)) return wanted;
+  if (wanted !== "sqlite" && !/^[a-z][a-z\d+.-]*:\/\//i.test(wanted)) return wanted;
+  throw new UsageError(
+    "--database must be a file of SQLite (./sqlite for one of that name), or postgres://user@host/name",
+  );
+}
+
 /** Says that there is none at this place. @returns the exit code */
 export function noDatabase(where: string): number {
   say(`lintel: there is no database ${where}`);
@@ -70,7 +83,7 @@ export function noDatabase(where: string): number {
 export async function chooseDatabase(
   given: Given,
 ): Promise<Omit<OpenDatabase, "sql"> & { readonly where: string }> {
-  const wanted = given.text("database");
+  const wanted = wantedDatabase(given);
   if (wanted !== undefined) return { where: wanted };
   const { config } = await loadConfig({ file: given.text("config") });
   const directory = config.state.directory ?? defaultStateDirectory();

@@ -72,6 +72,13 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["tokens", "revoke", "a", "b"], 'unexpected argument "b"'],
     [["tokens", "rotate", "a", "--grace", "1"], "--grace must be a duration such as 30s"],
     [["tokens", "rotate", "a", "--grace", "999999999d"], "--grace must end before the year 10000"],
+    [
+      ["tokens", "create", "--name", "a", "--database", "POSTGRES://a"],
+      "--database must be a file",
+    ],
+    [["tokens", "create", "--name", "a", "--database", "sqlite"], "--database must be a file"],
+    [["usage", "--database", "mysql://x"], "--database must be a file"],
+    [["backup", "a.db", "--database", "postgress://a"], "--database must be a file"],
     [["usage", "--by", "tokn"], '--by: there is no group "tokn" (did you mean "token"?)'],
     [["usage", "--since", "yesterday"], "--since must be a duration, a date or a time"],
     [["usage", "--since", "2027-02-31"], "--since must be a duration, a date or a time"],
