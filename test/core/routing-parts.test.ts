@@ -315,7 +315,7 @@ describe("FairQueue", () => {
           // One caller has ten times as many calls as each of the others.
           const caller = random() < 0.7 ? "greedy" : `c${Math.floor(random() * 4)}`;
           const waiter = new Waiter(caller, []);
-          if (queue.enter(waiter, 1000)) waiting.push({ waiter, n: n++ });
+          if (queue.enter(waiter, 1000, 0)) waiting.push({ waiter, n: n++ });
         } else if (random() < 0.2 && waiting.length > 0) {
           const [left] = waiting.splice(Math.floor(random() * waiting.length), 1);
           left?.waiter.leave();
@@ -348,14 +348,14 @@ describe("FairQueue", () => {
   it("has each call once", () => {
     const queue = new FairQueue();
     const waiter = new Waiter("a", []);
-    for (let i = 0; i < 2; i++) expect(queue.enter(waiter, 1)).toBe(true);
+    for (let i = 0; i < 2; i++) expect(queue.enter(waiter, 1, 0)).toBe(true);
     expect([queue.size, queue.shift(), queue.size]).toEqual([1, waiter, 0]);
   });
   it("knows each one's place", () => {
     const queue = new FairQueue();
     const enter = (caller: string) => {
       const waiter = new Waiter(caller, []);
-      queue.enter(waiter, 100);
+      queue.enter(waiter, 100, 0);
       return waiter;
     };
     const all = ["a", "a", "a", "b", "c", "b"].map(enter);
@@ -368,11 +368,11 @@ describe("FairQueue", () => {
   it("is bounded; who has most waiting makes room for who has less", async () => {
     const queue = new FairQueue();
     const greedy = Array.from({ length: 3 }, () => new Waiter("greedy", []));
-    for (const waiter of greedy) expect(queue.enter(waiter, 3)).toBe(true);
-    expect(queue.enter(new Waiter("greedy", []), 3)).toBe(false);
-    expect(queue.enter(new Waiter("modest", []), 3)).toBe(true);
+    for (const waiter of greedy) expect(queue.enter(waiter, 3, 0)).toBe(true);
+    expect(queue.enter(new Waiter("greedy", []), 3, 0)).toBe(false);
+    expect(queue.enter(new Waiter("modest", []), 3, 0)).toBe(true);
     await expect(greedy[2]?.place).rejects.toMatchObject({ code: "rate_limited" });
-    expect(queue.enter(new Waiter("modest", []), 3)).toBe(false);
+    expect(queue.enter(new Waiter("modest", []), 3, 0)).toBe(false);
     expect(queue.size).toBe(3);
   });
 });

@@ -29,6 +29,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   readonly #attempts: Attempts;
   #pauses = 0;
   #waiting: Waiting | undefined;
+  /** While it waits: when it has waited long enough, though it chose anew meanwhile. */
+  #waitsUntil: number | undefined;
   /** Told that it has not begun. */
   #unbegun: Started | undefined;
   /** Nobody asks for more of the answer. */
@@ -105,7 +107,9 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
       } else {
         start = this.#attempts.begin(chosen, chosen.endpoint.take(this.#caller), now);
       }
-      const answer = start && (await this.#ask(start));
+      if (!start) continue;
+      this.#waitsUntil = undefined;
+      const answer = await this.#ask(start);
       if (answer) return answer;
     }
   }
@@ -195,7 +199,10 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #enter(): Waiting {
     const { settings, clock } = this.#tools;
     const endpoints = this.#candidates.fit().map(({ endpoint }) => endpoint);
-    return new Waiting(this.#call, endpoints, settings.queue, clock);
+    const { size, timeoutMs } = settings.queue;
+    const now = clock.now();
+    this.#waitsUntil ??= now + timeoutMs;
+    return new Waiting(this.#call, endpoints, { size, timeoutMs: this.#waitsUntil - now }, clock);
   }
 
   #targetOf({ endpoint }: Place): Target {

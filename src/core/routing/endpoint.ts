@@ -104,7 +104,7 @@ export class Endpoint {
 
   /** A call waits for it, where `FairQueue.enter` lets it in. */
   enter(waiter: Waiter, most: number, now: number): void {
-    this.queue.enter(waiter, most);
+    this.queue.enter(waiter, most, now);
     this.#watch(now);
   }
 
@@ -195,10 +195,10 @@ export class Endpoint {
     this.#wake(now);
   }
 
-  /** Calls that wait for nothing else choose anew, and hear so that there is nothing. */
+  /** Calls that wait for nothing else choose anew: another target may have room by now, or all are out. */
   #wake(now: number): void {
     if (this.queue.size === 0) return;
-    this.queue.sweep((waiter) => waiter.endpoints.every((endpoint) => !endpoint.usable(now)));
+    this.queue.sweep((waiter) => waiter.stuck(now));
     this.#watch(now);
   }
 

@@ -51,6 +51,13 @@ export class Waiter {
     for (const queue of this.queues) queue.remove(this);
   }
 
+  /** Whether none of the targets in whose queues it stands can take a call now. */
+  stuck(now: number): boolean {
+    return !this.endpoints.some(
+      (endpoint) => this.queues.has(endpoint.queue) && endpoint.usable(now),
+    );
+  }
+
   /** Calls that are served before it, by the order as it is now; the fewest of its queues. */
   position(): number {
     let least = Number.POSITIVE_INFINITY;
@@ -80,9 +87,10 @@ export class FairQueue {
    * Lets a call in; nothing happens if it is in.
    * @param most as many may wait. If they do, whoever has most calls waiting
    *   loses the last of them to a caller who would have fewer
+   * @param now as the clock says
    * @returns whether it was let in
    */
-  enter(waiter: Waiter, most: number): boolean {
+  enter(waiter: Waiter, most: number, now: number): boolean {
     if (waiter.queues.has(this)) return true;
     if (this.#size >= most) {
       const own = this.#callers.get(waiter.caller)?.size ?? 0;
@@ -90,7 +98,7 @@ export class FairQueue {
       if (!longest || longest.size <= own + 1) return false;
       const last = [...longest].at(-1) as Waiter;
       this.remove(last);
-      if (last.queues.size === 0) last.fail(crowded());
+      if (last.stuck(now)) last.fail(crowded());
     }
     const line = this.#callers.get(waiter.caller);
     if (line) line.add(waiter);

@@ -26,7 +26,7 @@ export class Waiting {
   #moved: boolean;
   #onMoved: (() => void) | undefined;
 
-  /** @throws LintelError `overloaded` if every queue is full */
+  /** @throws LintelError `overloaded` if every queue is full, or that of each target that takes calls now */
   constructor(
     call: Call,
     endpoints: readonly Endpoint[],
@@ -44,8 +44,12 @@ export class Waiting {
       this.#moved ? () => this.#move() : undefined,
     );
     this.#waiter = waiter;
-    for (const endpoint of endpoints) endpoint.enter(waiter, size, this.#since);
-    if (waiter.queues.size === 0) throw overloaded(endpoints);
+    // In queues of targets that are out alone, it would wait while later calls are served elsewhere.
+    const usable = endpoints.filter((endpoint) => endpoint.usable(this.#since));
+    for (const some of [usable, endpoints]) {
+      for (const endpoint of some) endpoint.enter(waiter, size, this.#since);
+      if (some.length > 0 && waiter.queues.size === 0) throw overloaded(some);
+    }
     call.signal.addEventListener("abort", this.#left, { once: true });
     this.#timer = clock.after(timeoutMs, () => waiter.fail(tooLate(endpoints)));
     const ended = () => this.#ended();

@@ -1,0 +1,114 @@
+/** Calls that wait for room while some of their targets are out. */
+import { describe, expect, it } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { settled } from "../support/clock.js";
+import { run } from "../support/core.js";
+import { backend, bench, failure, gate, hello, stateOf, textOf } from "../support/routing.js";
+
+const gone = () => new LintelError("upstream_unreachable", "the model server went away");
+
+/** `x` at `a`, and at `b` where that fails; `y` at `b` alone. One call at a time at each, one that waits. */
+function shared(size = 1) {
+  const doors = { a: gate("a"), b: gate("b") };
+  const all = [backend("a", doors.a.handle), backend("b", doors.b.handle)];
+  const { core, clock } = bench(
+    all,
+    {
+      maxInFlight: 1,
+      queue: { size, timeoutMs: 30_000 },
+      health: { failures: 1, firstPauseMs: 60_000 },
+    },
+    [
+      {
+        name: "x",
+        targets: [
+          { backend: "a", model: "m" },
+          { backend: "b", model: "m", priority: 1 },
+        ],
+      },
+      { name: "y", targets: [{ backend: "b", model: "m" }] },
+    ],
+  );
+  /** What came of a call. */
+  const ask = async (model: string, credential = model) => {
+    const answer = textOf(run(core, "chat", { ...hello, model }, { credential })).catch(
+      (error: unknown) => error,
+    );
+    await settled();
+    return { answer };
+  };
+  const outOfA = async () => {
+    doors.a.fail(gone());
+    await settled();
+    expect(stateOf(core, "a").state).toBe("out");
+  };
+  return { core, clock, ask, outOfA, ...doors };
+}
+
+const overloaded = failure("overloaded", { retryAfter: expect.any(Number) });
+
+describe("while a target is out", () => {
+  it("who finds the queues of all others full is told so at once, also after an attempt of his own", async () => {
+    const { core, clock, ask, outOfA, b } = shared();
+    const first = await ask("x");
+    const others = [await ask("y"), await ask("y")];
+    await outOfA();
+    expect(await first.answer).toEqual(overloaded);
+    const { answer } = await ask("x");
+    expect(await answer).toEqual(overloaded);
+    expect(stateOf(core, "a").waiting).toBe(0);
+    for (const other of others) {
+      b.open();
+      expect(await other.answer).toBe("b");
+      await settled();
+    }
+    expect(clock.timers).toBe(0);
+  });
+  it("who waits for it alone goes where there is room by now", async () => {
+    const { core, ask, outOfA, b } = shared();
+    const running = [await ask("x"), await ask("y")];
+    const full = await ask("y");
+    const waits = await ask("x");
+    expect(stateOf(core, "a").waiting).toBe(1);
+    for (const other of [running[1], full]) {
+      b.open();
+      expect(await other?.answer).toBe("b");
+      await settled();
+    }
+    await outOfA();
+    for (let i = 0; i < 2; i++) {
+      b.open();
+      await settled();
+    }
+    expect(await waits.answer).toBe("b");
+    expect(await running[0]?.answer).toBe("b");
+  });
+  it("who waited for it goes on to wait for another one for what remains of the time", async () => {
+    const { core, clock, ask, outOfA, b } = shared(3);
+    await ask("x");
+    for (let i = 0; i < 4; i++) await ask("y");
+    const waits = await ask("x", "y");
+    expect([stateOf(core, "a").waiting, stateOf(core, "b").waiting]).toEqual([1, 3]);
+    await clock.advance(20_000);
+    for (let i = 0; i < 2; i++) {
+      b.open();
+      await settled();
+    }
+    await outOfA();
+    await clock.advance(9_999);
+    expect(stateOf(core, "b").waiting).toBe(3);
+    await clock.advance(1);
+    expect(await waits.answer).toEqual(failure("unavailable"));
+  });
+  it("who loses his place at the only one that takes calls is told so at once", async () => {
+    const { core, ask, outOfA } = shared(3);
+    await ask("x", "first");
+    await ask("y", "first");
+    await outOfA();
+    await ask("x", "greedy");
+    const last = await ask("x", "greedy");
+    expect(stateOf(core, "b").waiting).toBe(3);
+    await ask("y", "modest");
+    expect(await last.answer).toEqual(failure("rate_limited"));
+  });
+});
