@@ -242,6 +242,31 @@ describe("health", () => {
     expect(asked.map((at) => at - began)).toEqual([0, 1000, 3000, 7000]);
     core.routing.close();
   });
+  it("checks that fail don't lengthen the pause: it doubles where a call that tried it failed", async () => {
+    let well = true;
+    const health = async () => {
+      if (!well) throw new LintelError("upstream_unreachable", "gone");
+    };
+    const chat = inTurn(fails("upstream_unreachable"), says("a"));
+    const a = scripted({ chat }, [chatModel("m")], "a", { health });
+    const { core, clock } = bench([a], {
+      health: { firstPauseMs: 5000, check: { intervalMs: 1000, timeoutMs: 500 } },
+      retry: { attempts: 1 },
+    });
+    core.routing.start();
+    well = false;
+    await clock.advance(30_000);
+    expect(stateOf(core, "a").state).toBe("out");
+    expect(stateOf(core, "a").outForMs).toBeLessThanOrEqual(5000);
+    well = true;
+    await clock.advance(1000);
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("upstream_unreachable"));
+    expect(stateOf(core, "a").outForMs).toBeGreaterThan(5000);
+    expect(stateOf(core, "a").outForMs).toBeLessThanOrEqual(10_000);
+    await clock.advance(10_000);
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+    core.routing.close();
+  });
   it("a check that hangs counts as failed", async () => {
     const health = () => new Promise<never>(() => {});
     const a = scripted({ chat: says("a") }, [chatModel("m")], "a", { health });

@@ -19,7 +19,8 @@ export class Circuit {
   #inARow = 0;
   #out = false;
   #until = 0;
-  #pauseMs: number;
+  /** How long it is left alone, or was the last time; 0: it was well since. */
+  #pauseMs = 0;
   #probing = false;
 
   /** @param random from 0 to below 1 */
@@ -27,7 +28,6 @@ export class Circuit {
     this.#settings = settings;
     this.#random = random;
     this.#recent = new RollingCounts(settings.windowMs);
-    this.#pauseMs = settings.firstPauseMs;
   }
 
   get out(): boolean {
@@ -79,7 +79,7 @@ export class Circuit {
       if (probe && this.answered()) return "back";
       if (this.#out) return undefined;
       this.#inARow = 0;
-      this.#pauseMs = this.#settings.firstPauseMs;
+      this.#pauseMs = 0;
       this.#recent.add(now, 1, 0);
       return undefined;
     }
@@ -88,16 +88,17 @@ export class Circuit {
     this.#inARow++;
     this.#recent.add(now, 1, 1);
     if (!probe && !this.#tooMany(now)) return undefined;
+    this.#pauseMs = Math.min(this.#pauseMs * 2, this.#settings.longestPauseMs);
     this.trip(now);
     return "out";
   }
 
-  /** Takes the target out; a call that tries it goes on as the only one. */
+  /** Takes the target out, as long as the last time; a call that tries it goes on as the only one. */
   trip(now: number): void {
     this.#out = true;
+    this.#pauseMs ||= this.#settings.firstPauseMs;
     // Replicas that lost a target together don't come back to it together.
     this.#until = now + this.#pauseMs * (1 - 0.2 * this.#random());
-    this.#pauseMs = Math.min(this.#pauseMs * 2, this.#settings.longestPauseMs);
   }
 
   /** Somebody else has taken it out: one more failure is enough, until an answer was complete. */
