@@ -76,7 +76,7 @@ const targetHeading = [
 const targetRow = (it: EndpointSnapshot): string[] => [
   it.backend,
   it.model,
-  it.state === "in" ? "in" : `${it.state} ${Math.ceil(it.outForMs / 1000)}s`,
+  it.outForMs === 0 ? it.state : `${it.state} ${Math.ceil(it.outForMs / 1000)}s`,
   it.maxInFlight === undefined ? String(it.inFlight) : `${it.inFlight}/${it.maxInFlight}`,
   String(it.waiting),
   String(it.attempts),

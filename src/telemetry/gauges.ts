@@ -63,8 +63,8 @@ export function gauges(sources: Sources): Metric[] {
     gauge(
       "lintel.target.available",
       "{target}",
-      "1 while a target takes calls, 0 while it is taken out, tried again, or rests.",
-      perTarget(({ state }) => Number(state === "in")),
+      "1 while a target takes calls or the next one would try it; 0 while it is out, being tried, or rests.",
+      perTarget(({ state }) => Number(state === "in" || state === "due")),
     ),
     gauge(
       "lintel.target.active",

@@ -182,7 +182,7 @@ describe("health", () => {
     await expect(run(core, "chat", { ...hello, stop: ["x"] })).rejects.toEqual(
       failure("unsupported_parameter"),
     );
-    expect(stateOf(core, "a")).toMatchObject({ state: "out", outForMs: 0, inFlight: 0 });
+    expect(stateOf(core, "a")).toMatchObject({ state: "due", outForMs: 0, inFlight: 0 });
     expect(await textOf(run(core, "chat", hello))).toBe("a");
   });
   it("is asked for where that is configured; a backend that is not well is taken out whole", async () => {
@@ -265,6 +265,33 @@ describe("health", () => {
     expect(stateOf(core, "a").outForMs).toBeLessThanOrEqual(10_000);
     await clock.advance(10_000);
     expect(await textOf(run(core, "chat", hello))).toBe("a");
+    core.routing.close();
+  });
+  it("is due, and not out, once the pause is over, for as long as no check fails", async () => {
+    let well = true;
+    const health = async () => {
+      if (!well) throw new LintelError("upstream_unreachable", "gone");
+    };
+    const standby = scripted({ chat: fails("unavailable") }, [chatModel("m")], "b", { health });
+    const a = backend("a", inTurn(fails("unavailable"), says("a")));
+    const { core, clock } = bench([a, standby], {
+      health: { failures: 1, check: { intervalMs: 5000, timeoutMs: 500 } },
+      retry: { attempts: 2 },
+    });
+    await run(core, "chat", hello).catch(() => {});
+    expect(stateOf(core, "b").state).toBe("out");
+    await clock.advance(1000);
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+    expect(stateOf(core, "b")).toMatchObject({ state: "due", outForMs: 0 });
+    core.routing.start();
+    well = false;
+    await clock.advance(30_000);
+    expect(stateOf(core, "b").state).toBe("out");
+    await clock.advance(4000);
+    expect(stateOf(core, "b").state).toBe("out");
+    well = true;
+    await clock.advance(5000);
+    expect(stateOf(core, "b").state).toBe("due");
     core.routing.close();
   });
   it("a check that hangs counts as failed", async () => {

@@ -176,7 +176,7 @@ describe("hedging", () => {
     second.fail(new LintelError("upstream_failed", "broken"));
     expect(await failed).toEqual(failure("upstream_failed"));
     await clock.advance(1000);
-    expect(stateOf(core, "b")).toMatchObject({ state: "out", outForMs: 0 });
+    expect(stateOf(core, "b")).toMatchObject({ state: "due", outForMs: 0 });
     const answer = run(core, "chat", hello).catch(() => {});
     await clock.advance(10_000);
     expect(stateOf(core, "a").inFlight).toBe(1);

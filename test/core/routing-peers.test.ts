@@ -75,7 +75,7 @@ describe("a target that another gateway has taken out", () => {
     await clock.advance(1000);
     expect(out()).toEqual(["a\nm"]);
     await clock.advance(3000);
-    expect(stateOfA(first)).toBe("out");
+    expect(stateOfA(first)).toBe("due");
     expect(out()).toEqual([]);
   });
   it("counts as usual once it is back there", async () => {

@@ -124,6 +124,6 @@ describe("a place in a target's queue", () => {
     expect(stateOf(core, "a", "i")).toMatchObject({ state: "probing", inFlight: 1 });
     controller.abort();
     expect((await probe).code).toBe("cancelled");
-    expect(stateOf(core, "a", "i")).toMatchObject({ state: "out", inFlight: 0 });
+    expect(stateOf(core, "a", "i")).toMatchObject({ state: "due", inFlight: 0 });
   });
 });

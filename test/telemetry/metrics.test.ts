@@ -4,7 +4,7 @@ import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
-import { backend, fails, hello } from "../support/routing.js";
+import { backend, bench, fails, hello } from "../support/routing.js";
 import { hangsAfter, paints, says, scripted } from "../support/scripted.js";
 import { Collector } from "./collector.js";
 import { otlpTo, samples, telemetryOf } from "./support.js";
@@ -98,6 +98,18 @@ describe("as Prometheus reads them", () => {
       "its-m",
       "its-m",
     ]);
+  });
+
+  test("a target that was out is available again once the next call may try it", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const routed = { health: { failures: 1, firstPauseMs: 5000 } };
+    const { core, clock } = bench([backend("a", fails("upstream_failed"))], routed);
+    open.observe({ running: () => 0, routing: () => core.routing.snapshot() });
+    const available = () => of(open.prometheus?.() ?? "", "lintel_target_available");
+    await run(core, "chat", hello).catch(() => {});
+    expect(available()).toEqual([0]);
+    await clock.advance(5000);
+    expect(available()).toEqual([1]);
   });
 
   test("targets are looked at once for all that is told of them", async () => {

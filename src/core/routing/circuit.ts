@@ -22,6 +22,8 @@ export class Circuit {
   /** How long it is left alone, or was the last time; 0: it was well since. */
   #pauseMs = 0;
   #probing = false;
+  /** Set while something besides calls says that it is away. */
+  #away = false;
 
   /** @param random from 0 to below 1 */
   constructor(settings: HealthSettings, random: () => number) {
@@ -46,6 +48,11 @@ export class Circuit {
   /** Whether a call may go there now. */
   usable(now: number): boolean {
     return !this.#out || (!this.#probing && now >= this.#until);
+  }
+
+  /** Whether it is out no longer than until the next call, and nothing says that it is away. */
+  due(now: number): boolean {
+    return this.#out && !this.#away && this.usable(now);
   }
 
   /** A call goes there. True: it is the one that tries whether the target is back. */
@@ -89,16 +96,14 @@ export class Circuit {
     this.#recent.add(now, 1, 1);
     if (!probe && !this.#tooMany(now)) return undefined;
     this.#pauseMs = Math.min(this.#pauseMs * 2, this.#settings.longestPauseMs);
-    this.trip(now);
+    this.#open(now);
     return "out";
   }
 
-  /** Takes the target out, as long as the last time; a call that tries it goes on as the only one. */
+  /** Something besides calls says that it is away; a call that tries it goes on as the only one. */
   trip(now: number): void {
-    this.#out = true;
-    this.#pauseMs ||= this.#settings.firstPauseMs;
-    // Replicas that lost a target together don't come back to it together.
-    this.#until = now + this.#pauseMs * (1 - 0.2 * this.#random());
+    this.#away = true;
+    this.#open(now);
   }
 
   /** Somebody else has taken it out: one more failure is enough, until an answer was complete. */
@@ -108,11 +113,21 @@ export class Circuit {
 
   /** A call may try it at once: something says that it is back. */
   hasten(now: number): void {
+    this.#away = false;
     if (this.#out) this.#until = Math.min(this.#until, now);
+  }
+
+  /** Takes the target out, as long as the last time. */
+  #open(now: number): void {
+    this.#out = true;
+    this.#pauseMs ||= this.#settings.firstPauseMs;
+    // Replicas that lost a target together don't come back to it together.
+    this.#until = now + this.#pauseMs * (1 - 0.2 * this.#random());
   }
 
   #restore(): void {
     this.#out = false;
+    this.#away = false;
     this.#probing = false;
     this.#recent.clear();
   }

@@ -169,9 +169,7 @@ export class Endpoint {
 
   /** @param now as the clock says */
   snapshot(now: number): EndpointSnapshot {
-    const { circuit } = this;
-    const resting = now < this.#restUntil;
-    const state = circuit.out ? (circuit.probing ? "probing" : "out") : resting ? "resting" : "in";
+    const state = this.#state(now);
     const firstMs = this.first.percentiles();
     const totalMs = this.whole.percentiles();
     return {
@@ -188,6 +186,14 @@ export class Endpoint {
       ...(firstMs && { firstMs }),
       ...(totalMs && { totalMs }),
     };
+  }
+
+  #state(now: number): EndpointSnapshot["state"] {
+    const { circuit } = this;
+    const resting = now < this.#restUntil;
+    if (!circuit.out) return resting ? "resting" : "in";
+    if (circuit.probing) return "probing";
+    return circuit.due(now) && !resting ? "due" : "out";
   }
 
   #left(now: number, wasOut: boolean): void {

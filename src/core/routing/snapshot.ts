@@ -7,11 +7,12 @@ export interface EndpointSnapshot {
   readonly backend: string;
   readonly model: string;
   /**
-   * `in`: it takes calls; `out`: it failed too often; `probing`: it did, and one
-   * call tries it; `resting`: it asked to be left alone for a while.
+   * `in`: it takes calls; `out`: it failed too often, or its health check fails;
+   * `due`: it was out, and the next call tries it; `probing`: one does;
+   * `resting`: it asked to be left alone for a while.
    */
-  readonly state: "in" | "out" | "probing" | "resting";
-  /** Until it is tried again; 0 while it is in. */
+  readonly state: "in" | "out" | "due" | "probing" | "resting";
+  /** Until it is tried again; 0 while it is in or due. */
   readonly outForMs: number;
   readonly inFlight: number;
   /** Absent: any number. */
