@@ -5,6 +5,7 @@ import { pastLimits } from "./config/limits.js";
 import type { Config } from "./config/schema.js";
 import { doorSettings, listenOptions } from "./config/settings.js";
 import { CurrentCore } from "./core/current.js";
+import { shuttingDown } from "./core/errors.js";
 import type { DoorSettings } from "./doors/door.js";
 import type { Listener } from "./server/listen.js";
 import type { TlsSettings } from "./server/settings.js";
@@ -67,7 +68,8 @@ export class Reloading {
 
   /**
    * Takes over another configuration, after those that are being taken over.
-   * @throws Error if it can't be used: the one before stays as it was
+   * @throws LintelError `shutting_down` once `stop` was called; Error if it can't be used: the one
+   *   before stays as it was
    */
   reload(wanted: Config): Promise<Reloaded> {
     const reloaded = this.#turn.then(() => this.#apply(wanted));
@@ -89,6 +91,7 @@ export class Reloading {
   }
 
   async #apply(wanted: Config): Promise<Reloaded> {
+    if (this.#stopped) throw shuttingDown();
     const before = this.#setup;
     const tokens = this.#stores.state.tokens !== undefined;
     const { config: next, changed, restart } = changeOf(before.config, wanted, tokens);
@@ -96,7 +99,7 @@ export class Reloading {
     const after = await setUp(next, this.#stores, before);
     if (this.#stopped) {
       await Promise.all(after.made.map(async (part) => part.close()));
-      throw new Error("the gateway is shutting down");
+      throw shuttingDown();
     }
     this.#live.add(after);
     this.#setup = after;

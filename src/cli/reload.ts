@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { type ConfigSources, loadConfig } from "../config/load.js";
 import { ConfigError, formatProblem } from "../config/problems.js";
+import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
 import type { RunningGateway } from "../gateway.js";
 import { listed, warnOfModelsNowhere } from "./models-nowhere.js";
@@ -39,6 +40,10 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
     await listed(running);
     warnOfModelsNowhere(running, log);
   } catch (error) {
+    if (error instanceof LintelError && error.code === "shutting_down") {
+      log.info({ why }, `configuration not reloaded: ${error.message}`);
+      return;
+    }
     const problems =
       error instanceof ConfigError ? error.problems.map(formatProblem) : [messageOf(error)];
     for (const problem of problems) log.error({ problem }, "mistake in the new configuration");

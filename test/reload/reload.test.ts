@@ -198,7 +198,8 @@ test("a reload with nothing new, many at once, and one after the end", async () 
   await it.running.close(0);
   it.lines.length = 0;
   await it.reload();
-  expect(it.lines.at(0)?.fields).toEqual({ problem: "the gateway is shutting down" });
+  const message = "configuration not reloaded: this gateway is shutting down";
+  expect(it.lines).toMatchObject([{ level: "info", message, fields: { why: "test" } }]);
 });
 
 test("a watched file applies when it is replaced", async () => {
