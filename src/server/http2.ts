@@ -12,7 +12,7 @@ import type { StreamHandler } from "../doors/door.js";
 import { serveUnexpected } from "./expectation.js";
 import { headersTooLarge, refuseStream } from "./failure.js";
 import { closeAnswered, headerBytes, limitBody } from "./requests.js";
-import { closeWhenIdle, destroyBroken, limitControlFrames } from "./sessions.js";
+import { closeWhenIdle, destroyBroken, limitControlFrames, resetBounds } from "./sessions.js";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
 import { endStalledStreams } from "./stalled.js";
 
@@ -66,6 +66,7 @@ export function createHttp2Side(
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
     maxSettings: 32,
+    ...resetBounds(limits),
   });
   server.on("session", (session) => {
     sessions.add(session);

@@ -7,6 +7,15 @@ import { waitingIn } from "./stalled.js";
 /** What a stream that its client resets weighs against a ping: a request was begun for it. */
 const resetCost = 10;
 
+/**
+ * The bound for resets by which Node ends a session without a word: beyond that of
+ * `limitControlFrames`. Node 20 has no such option, and its own are 1000 at once, 33 a second.
+ */
+export const resetBounds = (limits: ConnectionLimits) => ({
+  streamResetBurst: (2 * limits.controlFrameBurst) / resetCost,
+  streamResetRate: (2 * limits.controlFrameRate) / resetCost,
+});
+
 /** Closes a session without streams. Node's own timeout does not ask whether a stream is only waiting for its answer. */
 export function closeWhenIdle(session: ServerHttp2Session, timeout: number): void {
   let open = 0;

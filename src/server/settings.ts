@@ -40,7 +40,7 @@ export interface ConnectionLimits {
   readonly maxHeaderBytes: number;
   /** Pings, settings and (ten times dearer) resets on one HTTP/2 connection: this many at once, … */
   readonly controlFrameBurst: number;
-  /** … and this many per second for long. */
+  /** … and this many per second for long. On Node 20 only a third as many resets: see `resetBounds`. */
   readonly controlFrameRate: number;
 }
 

@@ -1,5 +1,6 @@
 /** HTTP/2 clients that ask for more than they should: the server lives, and serves others. */
 import { once } from "node:events";
+import { constants } from "node:http2";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { frame, open, preface, requestHeaders, settings } from "./frames.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
@@ -84,6 +85,18 @@ describe("a flood ends its connection and no other", () => {
     await flood(port, repeat(ping), false);
     expect((await http1({ port, path: "/hello" })).body).toBe("hello");
   });
+});
+
+it("as many resets as are allowed end no connection, where Node can be told how many", async () => {
+  const { url } = await serve({ limits: { controlFrameBurst: 100_000 } });
+  const client = session(url).on("error", () => {});
+  for (let i = 0; i < 1500 && !client.closed && !client.destroyed; i++) {
+    const stream = client.request({ ":path": "/hold" }).on("error", () => {});
+    await new Promise((resolve) => stream.once("response", resolve).once("close", resolve));
+    stream.close(constants.NGHTTP2_CANCEL);
+  }
+  const told = Number(process.versions.node.split(".")[0]) >= 22;
+  expect(client.closed || client.destroyed).toBe(!told);
 });
 
 it("more streams than allowed are refused, the others go on", async () => {
