@@ -3,12 +3,21 @@ import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
 import type { Admit, Resident } from "./resident.js";
 
+/** The time of a model in memory, from its admission on. */
+class Stay {
+  end = () => {};
+  /** Resolves when it is known to be over. */
+  readonly over = new Promise<void>((resolve) => {
+    this.end = resolve;
+  });
+}
+
 /** Which models are in memory. Models that run calls leave when those are over, and not before. */
 export class Residents {
   readonly #budget: number;
   readonly #log: Logger;
   /** Those that were admitted, until they are seen to have left. */
-  readonly #held = new Set<Resident>();
+  readonly #held = new Map<Resident, Stay>();
   /** Those that are in memory and want more. */
   readonly #growing = new Set<Resident>();
   #turn: Promise<unknown> = Promise.resolve();
@@ -25,9 +34,10 @@ export class Residents {
    * @throws LintelError `unavailable` if it is larger than the budget
    */
   readonly admit: Admit = (resident) => {
-    if (this.#held.has(resident) && resident.state === "ready") return this.#grow(resident);
-    // It is not in memory, whatever was known: until its turn comes nobody may wait for it.
-    this.#held.delete(resident);
+    if (resident.state === "ready") return this.#grow(resident);
+    // It is not in memory, whatever was known: until its turn comes nobody may wait for it,
+    // and who does so already, maybe with a turn, need not.
+    this.#forget(resident);
     const turn = this.#turn.then(() => this.#makeRoom(resident));
     this.#turn = turn.catch(() => {});
     return turn;
@@ -41,7 +51,7 @@ export class Residents {
       if (bytesOf(inMemory) + resident.bytes <= this.#budget || !next) break;
       await this.#leave(next, resident);
     }
-    this.#held.add(resident);
+    this.#held.set(resident, new Stay());
   }
 
   async #grow(resident: Resident): Promise<void> {
@@ -63,20 +73,24 @@ export class Residents {
 
   async #leave(next: Resident, { id }: Resident): Promise<void> {
     this.#log.info({ model: next.id, for: id, calls: next.calls }, "model leaves memory");
-    // One that can't be loaded takes no memory.
-    if (next.state === "loading") await next.load().catch(() => {});
-    await next.unload();
+    const stay = this.#held.get(next);
+    await Promise.race([left(next), stay?.over]);
     // Whoever wants it back asks again; and one that does not leave is not asked twice.
-    this.#held.delete(next);
+    if (this.#held.get(next) === stay) this.#forget(next);
+  }
+
+  #forget(resident: Resident): void {
+    this.#held.get(resident)?.end();
+    this.#held.delete(resident);
   }
 
   /** The models that take memory, those first that are to leave first. */
   #inMemory(): Resident[] {
-    for (const one of this.#held) {
-      if (one.state === "idle" || one.state === "failed") this.#held.delete(one);
+    for (const one of this.#held.keys()) {
+      if (one.state === "idle" || one.state === "failed") this.#forget(one);
     }
     const busy = ({ calls, state }: Resident) => Number(calls > 0 || state === "loading");
-    return [...this.#held].sort((a, b) => busy(a) - busy(b) || a.lastUsed - b.lastUsed);
+    return [...this.#held.keys()].sort((a, b) => busy(a) - busy(b) || a.lastUsed - b.lastUsed);
   }
 }
 
@@ -86,6 +100,12 @@ export class Residents {
  */
 export const admitWithin = (budget: number | undefined, log: Logger): Admit | undefined =>
   budget === undefined ? undefined : new Residents(budget, log).admit;
+
+async function left(next: Resident): Promise<void> {
+  // One that can't be loaded takes no memory.
+  if (next.state === "loading") await next.load().catch(() => {});
+  await next.unload();
+}
 
 const bytesOf = (residents: readonly Resident[]) =>
   residents.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -25,11 +25,13 @@ class Fake implements Resident {
   readonly id: string;
   bytes: number;
   readonly #residents: Residents;
+  #loaded: Promise<void> = Promise.resolve();
   state: ResidentState = "idle";
   lastUsed = 0;
   calls = 0;
   unloads = 0;
-  /** What a load, and an unload, wait for. */
+  /** What a load, before it asks and after, and an unload wait for. */
+  reading: Promise<void> = Promise.resolve();
   loading: Promise<void> = Promise.resolve();
   unloading: Promise<void> = Promise.resolve();
 
@@ -39,11 +41,15 @@ class Fake implements Resident {
     this.bytes = megabytes * MB;
   }
 
-  async load(): Promise<void> {
-    if (this.state === "ready") return;
-    if (this.state === "loading") return this.loading;
+  load(): Promise<void> {
+    if (this.state !== "ready" && this.state !== "loading") this.#loaded = this.#load();
+    return this.#loaded;
+  }
+
+  async #load(): Promise<void> {
     this.state = "loading";
     try {
+      await this.reading;
       await this.#residents.admit(this);
       await this.loading;
       this.state = "ready";
@@ -225,6 +231,23 @@ describe("residents", () => {
     fakes[1].state = "idle";
     await fakes[2].load();
     expect(fakes.map(({ unloads }) => unloads)).toEqual([0, 0, 0]);
+  });
+
+  it("does not wait for one that could not be loaded and is tried again behind it", async () => {
+    const fakes = stage(5, 4, 4);
+    fakes[0].loading = Promise.reject(new Error("broken"));
+    await expect(fakes[0].load()).rejects.toThrow("broken");
+    fakes[0].loading = Promise.resolve();
+    let read = () => {};
+    fakes[0].reading = new Promise((resolve) => {
+      read = resolve;
+    });
+    const both = [fakes[0].load(), fakes[1].load()];
+    await new Promise(setImmediate);
+    expect(states(fakes)).toBe("loading loading");
+    read();
+    await Promise.all(both);
+    expect(states(fakes)).toBe("ready idle");
   });
 
   it("two models that take turns both get theirs", async () => {

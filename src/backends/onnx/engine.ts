@@ -34,6 +34,7 @@ export class ImageEngine {
   /** When the model could not be loaded, the last time; milliseconds since the epoch. */
   #failedAt = Number.POSITIVE_INFINITY;
   readonly #line = new Line();
+  #leaving: Promise<void> | undefined;
   #closed = false;
   /** The jobs that run or wait. */
   readonly #running = new Set<RunningJob>();
@@ -69,16 +70,26 @@ export class ImageEngine {
    * Frees the model once the jobs that run or wait now are over. One that could
    * not be loaded is tried again with the next call, however soon.
    */
-  async unload(): Promise<void> {
+  unload(): Promise<void> {
+    // One more would stand behind calls that load the model again, which nobody wants to leave then.
+    this.#leaving ??= this.#leave().finally(() => {
+      this.#leaving = undefined;
+    });
+    return this.#leaving;
+  }
+
+  async #leave(): Promise<void> {
     const place = this.#line.join();
     try {
       await place.turn;
       const starting = this.#starting;
       const thread = await starting?.catch(() => undefined);
       if (this.#closed || !starting) return;
+      await thread?.close();
+      // Nobody loads it anew while it leaves: two would be in memory.
+      if (this.#starting !== starting) return;
       this.#thread = undefined;
       this.#starting = undefined;
-      await thread?.close();
       this.#options.onState({ name: "idle" });
     } finally {
       place.leave();
