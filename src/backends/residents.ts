@@ -31,7 +31,8 @@ export class Residents {
   /**
    * Makes room for a model, one model after the other; for one that is in memory, and
    * whose call may be what another waits for, at once.
-   * @throws LintelError `unavailable` if it is larger than the budget
+   * @throws LintelError `unavailable` if it is larger than the budget, `overloaded` if others
+   *   that are in memory want more at the same time
    */
   readonly admit: Admit = (resident) => {
     if (resident.state === "ready") return this.#grow(resident);
@@ -117,6 +118,6 @@ const tooLarge = ({ id, bytes }: Resident, budget: number) =>
   );
 
 const noRoom = ({ id }: Resident) =>
-  new LintelError("unavailable", `${id}: the memory budget has no room for more now`);
+  new LintelError("overloaded", `${id}: the memory budget has no room for more now`);
 
 const inMb = (bytes: number) => Math.ceil(bytes / 1e6);

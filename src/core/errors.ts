@@ -63,7 +63,7 @@ export const errorTable = {
   upstream_unreachable: row(502, Code.Unavailable, "upstream_error"),
   /** No model server can take the call now. */
   unavailable: row(503, Code.Unavailable, "unavailable_error"),
-  /** As many calls wait for the model as may, or the gateway can open no more connections. */
+  /** As many calls wait for the model as may, its LoRAs have no room now, or the gateway can open no more connections. */
   overloaded: row(503, Code.Unavailable, "unavailable_error"),
   /** This process is about to leave. */
   shutting_down: row(503, Code.Unavailable, "unavailable_error"),

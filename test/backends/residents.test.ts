@@ -202,6 +202,7 @@ describe("residents", () => {
     }
     const growing = first.grow(3);
     await expect(second.grow(1)).rejects.toMatchObject({
+      code: "overloaded",
       message: "model-1: the memory budget has no room for more now",
     });
     over();

@@ -137,7 +137,7 @@ export class ImageEngine {
    * Makes images. Ends with the last; a step carries all that happened since
    * the step before.
    * @param signal stops the job: while it waits at once, while it runs at the next step
-   * @throws the signal's reason; LintelError `overloaded` if too many wait, `unavailable`
+   * @throws the signal's reason; LintelError `overloaded` if too many wait or there is no room for its LoRAs now, `unavailable`
    *   if the model can't be loaded, `invalid_value` if the model can't do what the job
    *   wants, `upstream_failed` if the job fails, `shutting_down` once the engine closes
    */

@@ -23,6 +23,11 @@ export class JobProblem extends Error {
   }
 }
 
+/** What a job wants can be had, but not now. */
+export class PassingProblem extends Error {
+  override readonly name = "PassingProblem";
+}
+
 /** Why a file can't be read, without its full path. */
 export function whyUnreadable(error: unknown): string {
   if (error instanceof SyntaxError) return "is not valid JSON";
@@ -35,10 +40,12 @@ export function whyUnreadable(error: unknown): string {
 export function failureOf(thrown: unknown, otherwise: string): Failure {
   const cause = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   const inner = thrown instanceof Error && thrown.cause !== undefined ? `\n${thrown.cause}` : "";
-  const known = thrown instanceof ModelProblem || thrown instanceof JobProblem;
+  const passing = thrown instanceof PassingProblem;
+  const known = passing || thrown instanceof ModelProblem || thrown instanceof JobProblem;
   return {
     message: known ? thrown.message : otherwise,
     ...(thrown instanceof JobProblem && { param: thrown.param }),
+    ...(passing && { passing }),
     cause: cause + inner,
   };
 }

@@ -74,6 +74,8 @@ export interface Failure {
   readonly message: string;
   /** The request's field that is at fault; absent: the model is. */
   readonly param?: string | undefined;
+  /** Nothing is at fault: it may work soon. */
+  readonly passing?: boolean | undefined;
   /** For the log. */
   readonly cause?: string | undefined;
 }
@@ -82,8 +84,8 @@ export interface Failure {
 export type Order =
   /** `aborted` holds one 32-bit number: not 0 once the job is to stop at the next step. */
   | { readonly type: "run"; readonly job: ImageJob; readonly aborted: SharedArrayBuffer }
-  /** The answer to `room`; `refusal` says in words why it may not. */
-  | { readonly type: "room"; readonly refusal?: string | undefined }
+  /** The answer to `room`; `refusal` says why it may not. */
+  | { readonly type: "room"; readonly refusal?: Failure | undefined }
   /** Leave, after the job that runs. */
   | { readonly type: "close" };
 

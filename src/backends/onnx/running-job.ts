@@ -56,7 +56,7 @@ export class RunningJob {
    * Whoever stops reading stops the job.
    * @param reason why it was stopped
    * @throws the reason; LintelError `invalid_value` if the model can't do what the job
-   *   wants, `upstream_failed` if it fails; what `load` threw
+   *   wants, `overloaded` if it can't now, `upstream_failed` if it fails; what `load` threw
    */
   async *events(reason: () => unknown): AsyncGenerator<readonly EngineEvent[]> {
     try {
@@ -100,6 +100,7 @@ export class RunningJob {
 
 function asLintelError(failure: unknown): unknown {
   if (!(failure instanceof PipelineFailure)) return failure;
+  if (failure.passing) return new LintelError("overloaded", failure.message, { cause: failure });
   if (failure.param) return invalidValue(failure.param, failure.message);
   return new LintelError("upstream_failed", failure.message, { cause: failure });
 }

@@ -1,5 +1,6 @@
 /** The pipeline's thread, as the main thread sees it. */
 import type { Worker } from "node:worker_threads";
+import type { LintelError } from "../../core/errors.js";
 import { startThread } from "../../thread.js";
 import type {
   Failure,
@@ -18,10 +19,13 @@ export class PipelineFailure extends Error {
   override readonly name = "PipelineFailure";
   /** The request's field that is at fault; absent: the model is. */
   readonly param: string | undefined;
+  /** Whether nothing is: it may work soon. */
+  readonly passing: boolean;
 
-  constructor({ message, param, cause }: Failure) {
+  constructor({ message, param, passing = false, cause }: Failure) {
     super(message, { cause });
     this.param = param;
+    this.passing = passing;
   }
 }
 
@@ -44,7 +48,7 @@ export class PipelineThread {
   #isGone = false;
   #memory = 0;
 
-  /** @param admit called before a job takes more memory, which `memory` has then; rejects if it may not */
+  /** @param admit called before a job takes more memory, which `memory` has then; rejects with a LintelError if it may not, `overloaded` if not now */
   constructor(settings: ThreadSettings, admit: () => Promise<void> = async () => {}) {
     this.#admit = admit;
     silenceEngine();
@@ -121,7 +125,7 @@ export class PipelineThread {
   async #makeRoom(): Promise<void> {
     const refusal = await this.#admit().then(
       () => undefined,
-      (error: Error) => error.message,
+      ({ code, message }: LintelError): Failure => ({ message, passing: code === "overloaded" }),
     );
     this.#order({ type: "room", refusal });
   }

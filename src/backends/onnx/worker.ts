@@ -7,7 +7,7 @@
 import { on } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
 import { Pipeline } from "./pipeline.js";
-import { failureOf, JobProblem } from "./problem.js";
+import { failureOf, JobProblem, PassingProblem } from "./problem.js";
 import type { ImageEvent, Order, Report, ThreadSettings } from "./protocol.js";
 import { loadRuntime } from "./runtime.js";
 
@@ -27,7 +27,11 @@ async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSetti
     const [order] = (await orders.next()).value;
     if (order.type === "close") closed = true;
     if (order.type !== "room") throw stopped;
-    if (order.refusal) throw new JobProblem("loras", `with them fused: ${order.refusal}`);
+    if (!order.refusal) return;
+    const { message, passing } = order.refusal;
+    throw passing
+      ? new PassingProblem(message)
+      : new JobProblem("loras", `with them fused: ${message}`);
   };
 
   let pipeline: Pipeline;
