@@ -33,7 +33,7 @@ export interface Resident {
   readonly calls: number;
   /**
    * Loads it, or waits until it is loaded.
-   * @throws LintelError `unavailable` that says why it can't be loaded
+   * @throws LintelError `model_not_loaded` that says why it can't be loaded
    */
   load(): Promise<void>;
   /**

@@ -31,7 +31,7 @@ export class Residents {
   /**
    * Makes room for a model, one model after the other; for one that is in memory, and
    * whose call may be what another waits for, at once.
-   * @throws LintelError `unavailable` if it is larger than the budget, `overloaded` if others
+   * @throws LintelError `model_not_loaded` if it is larger than the budget, `overloaded` if others
    *   that are in memory want more at the same time
    */
   readonly admit: Admit = (resident) => {
@@ -113,7 +113,7 @@ const bytesOf = (residents: readonly Resident[]) =>
 
 const tooLarge = ({ id, bytes }: Resident, budget: number) =>
   new LintelError(
-    "unavailable",
+    "model_not_loaded",
     `${id}: the model needs about ${inMb(bytes)} MB of memory, more than the memory budget of ${inMb(budget)} MB`,
   );
 

@@ -63,6 +63,8 @@ export const errorTable = {
   upstream_unreachable: row(502, Code.Unavailable, "upstream_error"),
   /** No model server can take the call now. */
   unavailable: row(503, Code.Unavailable, "unavailable_error"),
+  /** The model can't be loaded where it is; the message says why. Its server is well. */
+  model_not_loaded: row(503, Code.Unavailable, "unavailable_error"),
   /** As many calls wait for the model as may, its LoRAs have no room now, or the gateway can open no more connections. */
   overloaded: row(503, Code.Unavailable, "unavailable_error"),
   /** This process is about to leave. */
@@ -90,6 +92,7 @@ const retryOf: { readonly [C in ErrorCode]?: Retry } = {
   timeout: "anywhere",
   overloaded: "elsewhere",
   unimplemented: "elsewhere",
+  model_not_loaded: "elsewhere",
   unsupported_parameter: "elsewhere",
   model_not_found: "elsewhere",
 };
@@ -173,6 +176,8 @@ const year = 31_536_000;
 const defaultRetryAfter: { readonly [C in ErrorCode]?: number } = {
   rate_limited: 1,
   unavailable: 1,
+  // A call that comes then loads it anew.
+  model_not_loaded: 10,
   overloaded: 1,
   shutting_down: 5,
 };

@@ -82,7 +82,7 @@ test.each(["hf:someone/Tiny-GGUF/tiny.gguf", "hf:someone/Tiny-GGUF:Q8_0"])(
 test("a name that nobody has is told, with what to do", async () => {
   const backend = backendFor("hf:someone/Tiny-GGUF/other.gguf");
   await expect(answer(backend, chatRequest("hello"))).rejects.toMatchObject({
-    code: "unavailable",
+    code: "model_not_loaded",
     message: expect.stringMatching(/^hf:someone\/Tiny-GGUF\/other\.gguf: .*other\.gguf elsewhere/),
   });
   await backend.close();

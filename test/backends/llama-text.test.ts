@@ -124,7 +124,7 @@ describe("a template that does too much", () => {
     const options = { log: silent, signal: new AbortController().signal };
     try {
       await expect(loadModel({ path, sequences: 1, gpu: false }, options)).rejects.toMatchObject({
-        code: "unavailable",
+        code: "model_not_loaded",
         message:
           "loops.gguf: its chat template does not work: it does too much for what it is given",
       });

@@ -233,7 +233,7 @@ describe("files", () => {
   async function failure(name: string): Promise<string> {
     const backend = backendFor(join(folder, name));
     const error = await answer(backend, chatRequest("hello")).catch((e) => e);
-    expect(error).toMatchObject({ code: "unavailable" });
+    expect(error).toMatchObject({ code: "model_not_loaded" });
     const [model] = backend.models();
     expect(model).toMatchObject({ state: State.FAILED, stateDetail: error.message });
     expect(error.message).toContain(name);
@@ -275,7 +275,7 @@ describe("files", () => {
     const settings = { path: trained, sequences: 4, gpu: false } as const;
     const options = { log: silent, signal: never, weigh: true, freeMemory: 2e6 };
     await expect(loadModel(settings, options)).rejects.toMatchObject({
-      code: "unavailable",
+      code: "model_not_loaded",
       message: expect.stringMatching(
         /^lintel-chat\.gguf: the model needs about \d+\.\d GB of memory, and 0\.0 GB are free$/,
       ),
@@ -291,7 +291,7 @@ describe("files", () => {
     const settings = { path: tiny, sequences: 1, gpu: false } as const;
     const options = { log: silent, signal: never };
     await expect(loadModel(settings, options)).rejects.toMatchObject({
-      code: "unavailable",
+      code: "model_not_loaded",
       message: expect.stringContaining("the device is lost"),
     });
     vi.restoreAllMocks();

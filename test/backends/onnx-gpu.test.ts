@@ -65,7 +65,7 @@ describe("without a GPU", () => {
     const said =
       "gpu: vulkan can't be used: webgpu: Failed to get a WebGPU adapter: No supported adapters";
     await expect(backend.ready?.("tiny", never)).rejects.toMatchObject({
-      code: "unavailable",
+      code: "model_not_loaded",
       message: said,
     });
     expect(backend.models()[0]).toMatchObject({ state: State.FAILED, stateDetail: said });

@@ -246,11 +246,11 @@ describe("a model's memory", () => {
     await rename(file, `${file}.away`);
     const backend = open(models.folder("turbo"));
     await expect(progressOf(backend, {})).rejects.toMatchObject({
-      code: "unavailable",
+      code: "model_not_loaded",
       message: "unet/model.onnx: is missing",
     });
     await rename(`${file}.away`, file);
-    await expect(progressOf(backend, {})).rejects.toMatchObject({ code: "unavailable" });
+    await expect(progressOf(backend, {})).rejects.toMatchObject({ code: "model_not_loaded" });
     await backend.residents[0]?.unload();
     expect(backend.models()).toMatchObject([{ state: State.IDLE, stateDetail: "" }]);
     expect(await progressOf(backend, { numInferenceSteps: 1 })).toHaveLength(1);
@@ -265,7 +265,7 @@ describe("a model's memory", () => {
       { log: silent, admit: async () => void asked++ },
     );
     opened.push(backend);
-    await expect(progressOf(backend, {})).rejects.toMatchObject({ code: "unavailable" });
+    await expect(progressOf(backend, {})).rejects.toMatchObject({ code: "model_not_loaded" });
     const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 60_000);
     onTestFinished(() => now.mockRestore());
     // The next call loads it: so it can take one.
@@ -289,10 +289,12 @@ describe("a model's memory", () => {
       const folder = models.folder(layout);
       await rename(folder, `${folder}.away`);
       const backend = open(folder);
-      await expect(backend.residents[0]?.load()).rejects.toMatchObject({ code: "unavailable" });
+      await expect(backend.residents[0]?.load()).rejects.toMatchObject({
+        code: "model_not_loaded",
+      });
       await rename(`${folder}.away`, folder);
       now.mockReturnValue(Date.now() + 9999);
-      await expect(wanted(backend)).rejects.toMatchObject({ code: "unavailable" });
+      await expect(wanted(backend)).rejects.toMatchObject({ code: "model_not_loaded" });
       now.mockReturnValue(Date.now() + 1);
       await wanted(backend);
       expect(backend.models()).toMatchObject([{ state: State.READY, stateDetail: "" }]);

@@ -305,7 +305,7 @@ describe("a model that can't be loaded", () => {
     const sound = open(folderOf("tiny"));
     const error = await errorOf(bad.ready?.("unet", never) ?? Promise.resolve());
     expect(error).toBeInstanceOf(LintelError);
-    const wanted = { code: "unavailable", message: "model_index.json: is missing" };
+    const wanted = { code: "model_not_loaded", message: "model_index.json: is missing" };
     expect(error).toMatchObject(wanted);
     expect(bad.models()).toMatchObject([{ state: State.FAILED, stateDetail: wanted.message }]);
     expect(await errorOf(generate(bad))).toMatchObject(wanted);
@@ -320,7 +320,7 @@ describe("a model that can't be loaded", () => {
   ])("says what to install without %s", async (_, packages) => {
     const backend = open(folderOf("tiny"), packages);
     expect(await errorOf(generate(backend))).toMatchObject({
-      code: "unavailable",
+      code: "model_not_loaded",
       message: installHint,
     });
     expect(backend.models()).toMatchObject([{ state: State.FAILED, stateDetail: installHint }]);

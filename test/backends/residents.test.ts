@@ -138,7 +138,7 @@ describe("residents", () => {
     const fakes = stage(5, 4, 6);
     await fakes[0].load();
     await expect(fakes[1].load()).rejects.toMatchObject({
-      code: "unavailable",
+      code: "model_not_loaded",
       message: "model-1: the model needs about 6 MB of memory, more than the memory budget of 5 MB",
     });
     expect(states(fakes)).toBe("ready failed");
@@ -160,7 +160,7 @@ describe("residents", () => {
     await fakes[0].load();
     await fakes[1].load();
     await expect(fakes[0].grow(7)).rejects.toMatchObject({
-      code: "unavailable",
+      code: "model_not_loaded",
       message:
         "model-0: the model needs about 11 MB of memory, more than the memory budget of 10 MB",
     });
@@ -450,7 +450,7 @@ describe("real models under a budget", () => {
   it("one that is larger than the budget says so", async () => {
     const [a, b] = pair(2 * MB, trained);
     await expect(answer(a as never, chatRequest("hello"))).rejects.toMatchObject({
-      code: "unavailable",
+      code: "model_not_loaded",
       message: expect.stringMatching(/^a: the model needs about \d+ MB .* budget of 2 MB$/),
     });
     expect(state(a)).toBe(State.FAILED);

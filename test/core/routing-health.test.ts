@@ -185,6 +185,22 @@ describe("health", () => {
     expect(stateOf(core, "a")).toMatchObject({ state: "due", outForMs: 0, inFlight: 0 });
     expect(await textOf(run(core, "chat", hello))).toBe("a");
   });
+  it("holds nothing against a target whose model can't be loaded: its calls are told why", async () => {
+    const broken = new LintelError("model_not_loaded", "it is broken");
+    const health = async () => {
+      throw broken;
+    };
+    const a = scripted({ chat: breaksAfter(broken) }, [chatModel("m")], "a", { health });
+    const check = { intervalMs: 1000, timeoutMs: 500 };
+    const { core, clock } = bench([a], { health: { check } });
+    core.routing.start();
+    for (let i = 0; i < 8; i++) {
+      await clock.advance(1000);
+      await expect(run(core, "chat", hello)).rejects.toBe(broken);
+    }
+    expect(stateOf(core, "a")).toMatchObject({ state: "in", failures: 0, attempts: 8 });
+    core.routing.close();
+  });
   it("is asked for where that is configured; a backend that is not well is taken out whole", async () => {
     let well = true;
     const asked: string[] = [];

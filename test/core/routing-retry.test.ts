@@ -35,6 +35,7 @@ describe("failover", () => {
     "unavailable",
     "shutting_down",
     "timeout",
+    "model_not_loaded",
     "overloaded",
     "unimplemented",
     "unsupported_parameter",

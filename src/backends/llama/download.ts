@@ -21,7 +21,7 @@ export interface DownloadOptions {
  * `hf:user/repository:Q4_K_M`. Fetches it if it is not in the folder; then it is
  * not asked for again, and needs no network. The endpoint is `HF_ENDPOINT`, or
  * Hugging Face; `HF_TOKEN` gives access to models that are not public.
- * @throws LintelError `unavailable` that names the model and says what to do
+ * @throws LintelError `model_not_loaded` that names the model and says what to do
  */
 export async function localFile(
   { resolveModelFile }: LlamaLibrary,
@@ -45,7 +45,7 @@ export async function localFile(
     });
   } catch (cause) {
     if (signal.aborted) throw unloading();
-    throw new LintelError("unavailable", `${path}: ${why(cause)}; ${remedy(path)}`, { cause });
+    throw new LintelError("model_not_loaded", `${path}: ${why(cause)}; ${remedy(path)}`, { cause });
   }
 }
 

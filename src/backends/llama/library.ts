@@ -12,14 +12,14 @@ export type LlamaLibrary = typeof import("node-llama-cpp") & { readonly jinja: J
 /** What to say where the engine is not installed. */
 const notInstalled = (cause: unknown) =>
   new LintelError(
-    "unavailable",
+    "model_not_loaded",
     "the engine for chat models is not installed; install it with: npm install node-llama-cpp@3.21.1 @huggingface/jinja@0.5.11",
     { cause },
   );
 
 /**
  * Imports the engine.
- * @throws LintelError `unavailable` that says what to install
+ * @throws LintelError `model_not_loaded` that says what to install
  */
 export async function importLlama(): Promise<LlamaLibrary> {
   try {
@@ -32,7 +32,7 @@ export async function importLlama(): Promise<LlamaLibrary> {
     if ((thrown as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND") {
       throw notInstalled(thrown);
     }
-    throw new LintelError("unavailable", "the engine for chat models does not start", {
+    throw new LintelError("model_not_loaded", "the engine for chat models does not start", {
       cause: thrown,
     });
   }
@@ -49,7 +49,7 @@ const runtimes = new Map<Gpu, Promise<Runtime>>();
 
 /**
  * The instance for a kind of GPU; started once.
- * @throws LintelError `unavailable` if there is no build for this machine
+ * @throws LintelError `model_not_loaded` if there is no build for this machine
  */
 export function runtime(library: LlamaLibrary, gpu: Gpu, log: Logger): Promise<Runtime> {
   const known = runtimes.get(gpu);
@@ -92,7 +92,7 @@ async function start(library: LlamaLibrary, gpu: Gpu, log: Logger): Promise<Runt
   } catch (cause) {
     const where = gpu === false ? "" : ` with gpu: ${gpu}`;
     throw new LintelError(
-      "unavailable",
+      "model_not_loaded",
       `node-llama-cpp has no build that runs on this machine${where}`,
       { cause },
     );

@@ -129,7 +129,7 @@ export class LoadedModel {
 
 /**
  * Loads a file.
- * @throws LintelError `unavailable` that names the file and what is wrong with it
+ * @throws LintelError `model_not_loaded` that names the file and what is wrong with it
  */
 export async function loadModel(
   settings: LlamaSettings,
@@ -141,7 +141,7 @@ export async function loadModel(
     ? await localFile(library, settings.path, { folder, log, signal })
     : settings.path;
   const fail = (why: string, cause?: unknown) =>
-    new LintelError("unavailable", `${basename(path)}: ${why}`, { cause });
+    new LintelError("model_not_loaded", `${basename(path)}: ${why}`, { cause });
   await checkFile(path).catch((cause: Error) => {
     throw fail(cause.message, cause);
   });

@@ -60,7 +60,7 @@ export class ImageEngine {
   /**
    * Loads the model, or waits until it is loaded. A model that can't be loaded is
    * tried again after `retryMs`; one whose thread died later is loaded anew.
-   * @throws LintelError `unavailable` that says why it can't be loaded
+   * @throws LintelError `model_not_loaded` that says why it can't be loaded
    */
   async load(): Promise<void> {
     await this.#loaded();
@@ -129,7 +129,7 @@ export class ImageEngine {
       const told = error instanceof PipelineFailure || error instanceof LintelError;
       const detail = told ? error.message : "the model can't be loaded";
       onState({ name: "failed", detail, error });
-      throw new LintelError("unavailable", detail, { cause: error });
+      throw new LintelError("model_not_loaded", detail, { cause: error });
     }
   }
 
@@ -137,7 +137,7 @@ export class ImageEngine {
    * Makes images. Ends with the last; a step carries all that happened since
    * the step before.
    * @param signal stops the job: while it waits at once, while it runs at the next step
-   * @throws the signal's reason; LintelError `overloaded` if too many wait or there is no room for its LoRAs now, `unavailable`
+   * @throws the signal's reason; LintelError `overloaded` if too many wait or there is no room for its LoRAs now, `model_not_loaded`
    *   if the model can't be loaded, `invalid_value` if the model can't do what the job
    *   wants, `upstream_failed` if the job fails, `shutting_down` once the engine closes
    */

@@ -69,7 +69,11 @@ export class HealthChecks {
       await unlessAborted(backend.health(controller.signal), controller.signal);
       this.#well(backend);
     } catch (thrown) {
-      if (!this.#closing.signal.aborted) this.#unwell(backend, toLintelError(thrown));
+      const error = toLintelError(thrown);
+      if (this.#closing.signal.aborted) return;
+      // It takes calls, and says why they fail.
+      if (error.code === "model_not_loaded") this.#well(backend);
+      else this.#unwell(backend, error);
     } finally {
       timer.cancel();
       this.#closing.signal.removeEventListener("abort", stop);
