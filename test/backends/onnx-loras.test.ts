@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 /** LoRAs: what their names mean, what becomes of broken files, and what stays in memory. */
 import { copyFile, mkdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { modulesOf } from "../../src/backends/onnx/lora/modules.js";
 import { flatten, fromStability, nameOf } from "../../src/backends/onnx/lora/names.js";
 import { noiseOf } from "../../src/backends/onnx/noise.js";
 import { Pipeline } from "../../src/backends/onnx/pipeline.js";
+import type { ImageEvent } from "../../src/backends/onnx/protocol.js";
 import { loadRuntime, type Runtime } from "../../src/backends/onnx/runtime.js";
 import { signatures } from "../../src/backends/onnx/weights.js";
 import type { ResidentBackend } from "../../src/backends/resident.js";
@@ -229,6 +231,20 @@ describe("pictures with LoRAs", () => {
     expect(await draw({ plain: 0.9 })).toBe(first);
     expect(made).toEqual(before);
     await rm(path);
+  });
+
+  it("are looked for once for all pictures of a job: a file may go meanwhile", async () => {
+    const path = join(models.folder("sd15"), "loras", "going.safetensors");
+    await copyFile(join(models.folder("sd15"), "loras", "plain.safetensors"), path);
+    const loras = [{ id: "going", path, weight: 1 }];
+    const job = jobOf({ width: 24, height: 16, steps: 1, images: 2, loras });
+    const told: string[] = [];
+    const note = ({ type }: ImageEvent) => {
+      if (type === "image") rmSync(path, { force: true });
+      told.push(type);
+    };
+    await pipeline.run(job, note, () => {});
+    expect(told).toEqual(["progress", "image", "progress", "image"]);
   });
 
   it("see a file that was replaced", async () => {

@@ -133,29 +133,27 @@ export class Pipeline {
    * @throws ModelProblem if the model fails, JobProblem if it can't do what the job wants
    */
   async run(job: ImageJob, emit: (event: ImageEvent) => void, checkpoint: () => void) {
+    const { weights, warnings } = await this.#variants.of(job.loras);
+    for (const text of warnings) emit({ type: "warning", text });
+    await this.#warnOfCuts(job, weights, emit);
     for (let index = 0; index < job.images; index++) {
       const seed = nthSeed(job.seed, index);
       const onStep = (step: number, preview?: Uint8Array<ArrayBuffer>) =>
         emit({ type: "progress", index, step, preview });
       const hooks = { checkpoint, onStep, previews: job.previews };
-      if (index === 0) await this.#warn(job, emit);
-      const latents = await this.denoise(job, noiseOf(seed), hooks);
+      const latents = await this.denoise(job, noiseOf(seed), hooks, weights);
       checkpoint();
       const rgb = await this.decode(latents, job);
       checkpoint();
       const { width, height } = job;
-      const { checker } = this.#parts;
-      const nsfw = job.safetyCheck
-        ? ((await checker?.isHarmful({ rgb, width, height })) ?? false)
-        : false;
+      const checker = job.safetyCheck ? this.#parts.checker : undefined;
+      const nsfw = (await checker?.isHarmful({ rgb, width, height })) ?? false;
       const data = await encodePng(rgb, width, height);
       emit({ type: "image", index, seed, data, nsfw });
     }
   }
 
-  async #warn(job: ImageJob, emit: (event: ImageEvent) => void): Promise<void> {
-    const { weights, warnings } = await this.#variants.of(job.loras);
-    for (const text of warnings) emit({ type: "warning", text });
+  async #warnOfCuts(job: ImageJob, weights: Weights, emit: (event: ImageEvent) => void) {
     const { prompt, negative } = await this.#encoded(job, weights);
     for (const [field, encoded] of Object.entries({ prompt, negative_prompt: negative })) {
       if (!encoded?.cut) continue;
@@ -188,9 +186,10 @@ export class Pipeline {
   /**
    * Makes the latents of one picture.
    * @param noise where its noise comes from
+   * @param fused the model with the job's LoRAs; absent: looked for
    */
-  async denoise(job: PictureJob, noise: Noise, hooks: RunHooks = never): Promise<Float32Array> {
-    const { weights } = await this.#variants.of(job.loras);
+  async denoise(job: PictureJob, noise: Noise, hooks: RunHooks = never, fused?: Weights) {
+    const weights = fused ?? (await this.#variants.of(job.loras)).weights;
     const size = this.latentSize(job);
     const scheduler = this.#startRun(job.steps);
     const model = guided(weights.unet, size, await this.#encoded(job, weights));
