@@ -268,7 +268,7 @@ describe("embedded models", () => {
     const register = `import { register } from "node:module"; register(${JSON.stringify(url(hooks))});`;
     const embedded = embed([tiny], { execArgv: ["--import", url(register)] });
     const error = await answer(embedded, chatRequest("hello")).catch((thrown) => thrown);
-    expect(error).toMatchObject({ code: "unavailable" });
+    expect(error).toMatchObject({ code: "model_not_loaded" });
     expect(error.message).toContain("npm install node-llama-cpp@3.21.1");
     await vi.waitFor(() => expect(embedded.models()[0]?.state).toBe(State.FAILED), 10_000);
   });
