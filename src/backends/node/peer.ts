@@ -67,7 +67,7 @@ export class Peer {
     throw new LintelError("upstream_failed", "the model server failed");
   }
 
-  /** Ends the connection and what runs on it. */
+  /** Ends what runs, and the connection; one that takes no calls any more ends with those it has. */
   close(): void {
     this.#running.endAll(new LintelError("shutting_down", "the connection is being closed"));
     this.#links.close();
@@ -77,23 +77,27 @@ export class Peer {
     const followed = this.#running.follow(call.signal);
     const { signal } = followed;
     const link = this.#links.take();
-    // Who iterates may stop at any message.
-    let givenUp = true;
+    let answered = false;
     try {
       if (call.connectMs !== undefined) await connected(link, call.connectMs);
       const { transport } = link;
-      if (method.methodKind === "unary") yield [await this.#unary(transport, method, call, signal)];
-      else for await (const one of this.#stream(transport, method, call, signal)) yield [one];
-      givenUp = false;
+      if (method.methodKind === "unary") {
+        const message = await this.#unary(transport, method, call, signal);
+        // Who has it asks for no more.
+        answered = true;
+        yield [message];
+      } else {
+        for await (const message of this.#stream(transport, method, call, signal)) yield [message];
+        answered = true;
+      }
     } catch (thrown) {
       if (signal.aborted) throw signal.reason;
-      givenUp = false;
       const error = failureOf(thrown);
       if (isLost(error, thrown)) this.#lost();
       throw error;
     } finally {
       followed.end();
-      link.end(givenUp);
+      link.end(!answered && signal.aborted);
     }
   }
 

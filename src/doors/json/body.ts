@@ -50,7 +50,8 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
     const error = fromFastify(thrown);
     if (error.code === "unsupported_media_type") {
       // What no parser takes comes here: refused like all else, by a call that is told of.
-      request.body = { defect: error } satisfies JsonBody;
+      // Without its cause, which would be a stack in the log for each.
+      request.body = { defect: unsupportedMediaType() } satisfies JsonBody;
       return request.routeOptions.handler.call(app, request, reply);
     }
     if (error.code === "internal") {
