@@ -5,7 +5,7 @@ const longestPath = 103;
 
 /** Whether a path is one that a socket can have. */
 export const isSocketPath = (path: string): boolean =>
-  path !== "" && Buffer.byteLength(path) <= longestPath;
+  path !== "" && !path.includes("\0") && Buffer.byteLength(path) <= longestPath;
 
 /** What to say of a path that is none. */
 export const socketMessage = `must lead to a socket whose whole path has at most ${longestPath} bytes`;

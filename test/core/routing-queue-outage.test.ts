@@ -112,3 +112,24 @@ describe("while a target is out", () => {
     expect(await last.answer).toEqual(failure("rate_limited"));
   });
 });
+
+describe("while a target wants to be left alone", () => {
+  it.each([
+    ["a moment, its queue waits", 1, "a"],
+    ["longer than they may wait, its queue is empty", 60, overloaded],
+  ])("for %s", async (_, retryAfter, expected) => {
+    const { clock, ask, a } = shared(3);
+    // All of one caller: nobody gives a place in the other's queue up to another.
+    await ask("x", "me");
+    for (let i = 0; i < 4; i++) await ask("y", "me");
+    const waiting = [await ask("x", "me"), await ask("x", "me")];
+    a.fail(new LintelError("rate_limited", "slow down", { retryAfter, retry: "anywhere" }));
+    await settled();
+    await clock.advance(1100);
+    for (let i = 0; i < 6; i++) {
+      a.open();
+      await settled();
+    }
+    expect(await Promise.all(waiting.map(({ answer }) => answer))).toEqual([expected, expected]);
+  });
+});

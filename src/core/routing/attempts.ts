@@ -98,12 +98,13 @@ export class Attempts {
     const failure = toLintelError(thrown);
     const { target, record } = attempt;
     this.#running = this.#running.filter((it) => it !== attempt);
-    attempt.end(failure.code, isDeadline(this.#call, failure.code));
-    attempt.giveUp(failure);
-    this.#candidates.failed(target, failure);
+    // Ahead of the end, which hands the place on.
     if (failure.askedDelay !== undefined && rests(failure)) {
       target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now());
     }
+    attempt.end(failure.code, isDeadline(this.#call, failure.code));
+    attempt.giveUp(failure);
+    this.#candidates.failed(target, failure);
     const { log, id } = this.#call;
     const { backend, model } = record;
     log.debug({ id, backend, model, code: failure.code }, "attempt failed");

@@ -77,6 +77,11 @@ export class Endpoint {
     return now >= this.#restUntil && this.circuit.usable(now);
   }
 
+  /** Whether it takes calls, or will when the time is over for which it asked to be left alone, unless that is too late. */
+  usableBy(until: number, now: number): boolean {
+    return this.#restUntil <= until && this.circuit.usable(now);
+  }
+
   /** Whether a call that comes now need not wait. Nobody overtakes those who do. */
   hasRoom(now: number): boolean {
     // It may have become usable since the last call left it.
@@ -201,10 +206,11 @@ export class Endpoint {
     this.#wake(now);
   }
 
-  /** Calls that wait for nothing else choose anew: another target may have room by now, or all are out. */
+  /** Calls that wait for nothing else choose anew: another target may have room by now, or none takes calls. */
   #wake(now: number): void {
     if (this.queue.size === 0) return;
-    this.queue.sweep((waiter) => waiter.stuck(now));
+    const nowhere = ({ endpoints }: Waiter) => endpoints.every((one) => !one.usable(now));
+    this.queue.sweep((waiter) => waiter.stuck(now) || nowhere(waiter));
     this.#watch(now);
   }
 

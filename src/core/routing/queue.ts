@@ -13,6 +13,8 @@ export interface Place {
 export class Waiter {
   readonly caller: string;
   readonly endpoints: readonly Endpoint[];
+  /** When it has waited long enough. */
+  readonly until: number;
   /** Called when its place may have changed. */
   readonly moved: (() => void) | undefined;
   /** Where there is room now, and a place is kept; `undefined`: nowhere any more, choose anew. */
@@ -22,9 +24,15 @@ export class Waiter {
   #resolve: (place: Place | undefined) => void = () => {};
   #reject: (reason: unknown) => void = () => {};
 
-  constructor(caller: string, endpoints: readonly Endpoint[], moved?: () => void) {
+  constructor(
+    caller: string,
+    endpoints: readonly Endpoint[],
+    until = Number.POSITIVE_INFINITY,
+    moved?: () => void,
+  ) {
     this.caller = caller;
     this.endpoints = endpoints;
+    this.until = until;
     this.moved = moved;
     this.place = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -51,10 +59,10 @@ export class Waiter {
     for (const queue of this.queues) queue.remove(this);
   }
 
-  /** Whether none of the targets in whose queues it stands can take a call now. */
+  /** Whether none of the targets in whose queues it stands will take a call in time, as far as is known. */
   stuck(now: number): boolean {
     return !this.endpoints.some(
-      (endpoint) => this.queues.has(endpoint.queue) && endpoint.usable(now),
+      (endpoint) => this.queues.has(endpoint.queue) && endpoint.usableBy(this.until, now),
     );
   }
 

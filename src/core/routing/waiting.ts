@@ -26,7 +26,7 @@ export class Waiting {
   #moved: boolean;
   #onMoved: (() => void) | undefined;
 
-  /** @throws LintelError `overloaded` if every queue is full, or that of each target that takes calls now */
+  /** @throws LintelError `overloaded` if every queue is full, or that of each target that takes calls, or will in time */
   constructor(
     call: Call,
     endpoints: readonly Endpoint[],
@@ -41,11 +41,12 @@ export class Waiting {
     const waiter = new Waiter(
       call.caller?.id ?? "",
       endpoints,
+      this.#since + timeoutMs,
       this.#moved ? () => this.#move() : undefined,
     );
     this.#waiter = waiter;
     // In queues of targets that are out alone, it would wait while later calls are served elsewhere.
-    const usable = endpoints.filter((endpoint) => endpoint.usable(this.#since));
+    const usable = endpoints.filter((one) => one.usableBy(waiter.until, this.#since));
     for (const some of [usable, endpoints]) {
       for (const endpoint of some) endpoint.enter(waiter, size, this.#since);
       if (some.length > 0 && waiter.queues.size === 0) throw overloaded(some);
