@@ -249,6 +249,7 @@ describe("a prompt that a server's filter blocked", () => {
     ["DashScope's own form", { code: "DataInspectionFailed" }],
     ["Ark", { code: "InputTextSensitiveContentDetected", type: "BadRequest" }],
     ["Gemini", { code: "PROHIBITED_CONTENT" }],
+    ["another Lintel", { code: "content_blocked", type: "invalid_request_error" }],
   ])("is the caller's, in an event as in an answer: %s", async (_, said) => {
     const error = { ...said, message };
     const event = `event: error\ndata: ${JSON.stringify(error)}\n\n`;
@@ -270,6 +271,17 @@ describe("a prompt that a server's filter blocked", () => {
     ["its limit was reached", { code: "moderation_rate_limit" }, "rate_limited"],
     ["the filter is away", { code: "moderation_unavailable" }, "unavailable"],
     ["the server failed", { code: 500, type: "safety" }, "upstream_failed"],
+    ["the filter failed", { type: "moderation_internal_error" }, "upstream_failed"],
+    [
+      "the key may not use it",
+      { type: "permission_error", code: "moderation_not_enabled" },
+      "upstream_failed",
+    ],
+    [
+      "it was given what it can't read",
+      { code: "InvalidParameter.DataInspection" },
+      "invalid_value",
+    ],
   ])("is none where %s", async (_, error, code) => {
     expect(await failure((exchange) => exchange.stream({ error }))).toMatchObject({ code });
   });

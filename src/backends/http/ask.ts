@@ -49,9 +49,9 @@ export async function ask(
 
 /**
  * The bytes of an answer that has begun.
+ * @param signal of the request
  * @param limit most bytes of the answer
  * @param large where the answer finds its place
- * @param signal of the request
  * @throws LintelError as `Answer.bytes`, and as the server refuses
  */
 export async function bodyOf(

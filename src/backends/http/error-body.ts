@@ -107,10 +107,17 @@ export function fieldOf(loc: unknown): string {
  * `data_inspection_failed`, Ark's `SensitiveContentDetected`, Gemini's `SAFETY` and `PROHIBITED_CONTENT`.
  */
 const filter =
-  /moderation|content_?(?:filter|policy)|data_?inspection|sensitive_?content|prohibited_?content|safety/i;
+  /moderation|content_?(?:filter|policy|blocked)|data_?inspection|sensitive_?content|prohibited_?content|safety/i;
 
-/** Whether an error's code or type names a filter of what was asked or answered. */
-export const namesFilter = (error: JsonObject): boolean => filter.test(nameOf(error));
+/** That the filter itself fails, or is not for this key, or was given what it can't read. */
+const unfiltered =
+  /internal|server_?error|unavailable|time_?out|rate_?limit|not_enabled|authent|permission|api_key|invalid_?parameter/i;
+
+/** Whether an error's code or type names a filter of what was asked or answered as its reason. */
+export function namesFilter(error: JsonObject): boolean {
+  const name = nameOf(error);
+  return filter.test(name) && !unfiltered.test(name);
+}
 
 const nameOf = ({ code, type }: JsonObject): string => `${string(code)} ${string(type)}`;
 
@@ -119,7 +126,6 @@ const words: readonly (readonly [RegExp, number])[] = [
   [/rate_?limit|quota|too_?many/i, 429],
   [/overload|unavailable|capacity/i, 503],
   [/time_?out/i, 504],
-  [filter, 400],
   [/authent|permission|api_key/i, 401],
   [/invalid|bad_?request|user_?error|context|unsupported/i, 400],
 ];
@@ -152,5 +158,7 @@ function statusIn(error: unknown, said: string): number | undefined {
     if (typeof number === "number" && number >= 400 && number <= 599) return number;
   }
   const name = nameOf(error);
-  return words.find(([pattern]) => pattern.test(name))?.[1];
+  return (
+    words.find(([pattern]) => pattern.test(name))?.[1] ?? (namesFilter(error) ? 400 : undefined)
+  );
 }

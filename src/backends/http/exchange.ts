@@ -7,7 +7,7 @@ import type { Enrolled } from "../../core/roster.js";
 import { longestTimerMs } from "../../core/timers.js";
 import { afterReads } from "../../core/turn.js";
 import type { Answer } from "./answer.js";
-import { nonsense } from "./failure.js";
+import { nonsense, unread } from "./failure.js";
 import type { Headers } from "./retry-after.js";
 import { notConnected, transportError } from "./transport-error.js";
 
@@ -243,8 +243,6 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     this.#over?.();
   }
 }
-
-const unread = () => nonsense("was not listened to any more");
 
 function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error("aborted", { cause: reason });

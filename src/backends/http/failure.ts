@@ -11,6 +11,9 @@ export function nonsense(what: string, cause?: unknown): LintelError {
   return new LintelError("upstream_failed", `the model server ${what}`, { cause });
 }
 
+/** Why an answer ends that nobody reads on. */
+export const unread = () => nonsense("was not listened to any more");
+
 /**
  * The error that a 200 answer or an event carries, if it carries one. Servers
  * write `{"error": {…}}` or `{"error": "…"}`; older vLLM and SGLang

@@ -42,16 +42,24 @@ export async function fetchImage(
   const within = new AbortController();
   const leave = () => within.abort(signal.reason);
   const late = () => within.abort(new LintelError("timeout", "the image took too long to fetch"));
-  const timer = setTimeout(late, options.timeout ?? 60_000);
+  let timeout: NodeJS.Timeout | undefined;
+  const timer = {
+    stop: () => clearTimeout(timeout),
+    start() {
+      timeout = setTimeout(late, options.timeout ?? 60_000);
+    },
+  };
+  timer.start();
   signal.addEventListener("abort", leave, { once: true });
   if (signal.aborted) leave();
   try {
     const url = new URL(address, options.base);
-    return await asPng(await download(url, options, within.signal, large));
+    const pieces = (body: AsyncIterable<Buffer>) => large?.pieces(body, timer) ?? body;
+    return await asPng(await download(url, options, within.signal, pieces));
   } catch (thrown) {
     throw within.signal.aborted ? within.signal.reason : errorOf(thrown);
   } finally {
-    clearTimeout(timer);
+    timer.stop();
     signal.removeEventListener("abort", leave);
   }
 }
@@ -60,7 +68,7 @@ async function download(
   first: URL,
   { guard, headers, limit = imageLimit }: FetchImageOptions,
   signal: CallSignal,
-  large: LargeAnswer | undefined,
+  pieces: (body: AsyncIterable<Buffer>) => AsyncIterable<Buffer>,
 ): Promise<Buffer> {
   const { request } = await import("undici");
   let url = first;
@@ -84,8 +92,7 @@ async function download(
       if (Number(received["content-length"] ?? 0) > limit) throw tooLarge();
       const parts: Buffer[] = [];
       let length = 0;
-      const pieces: AsyncIterable<Buffer> = body;
-      for await (const part of large?.pieces(pieces) ?? pieces) {
+      for await (const part of pieces(body)) {
         length += part.length;
         if (length > limit) throw tooLarge();
         parts.push(part);

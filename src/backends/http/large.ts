@@ -2,7 +2,7 @@
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Answer } from "./answer.js";
-import { nonsense } from "./failure.js";
+import { nonsense, unread } from "./failure.js";
 
 /**
  * Answers with images that are taken apart at the same time, of all servers
@@ -23,6 +23,13 @@ const small = 256 * 1024;
 /** Bytes in a millisecond, beyond a minute: a server that is slower keeps no place. */
 const slowest = 16;
 const grace = 60_000;
+
+/** A timer of who reads. */
+export interface Restartable {
+  stop(): void;
+  /** From the begin. */
+  start(): void;
+}
 
 interface Waiter {
   resolve(): void;
@@ -56,7 +63,8 @@ export class LargeAnswer {
   readonly server: object;
   readonly #signal: CallSignal;
   #entered: Promise<void> | undefined;
-  #since = 0;
+  /** When it was entered. */
+  #since: number | undefined;
   #came = 0;
   #left = false;
 
@@ -71,9 +79,10 @@ export class LargeAnswer {
 
   /**
    * What comes; once that is much, in the place. Places are for who comes first.
+   * @param timer stands still while it waits for its place
    * @throws LintelError `timeout` for a server that is too slow; the signal's reason
    */
-  async *pieces(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  async *pieces(source: AsyncIterable<Buffer>, timer?: Restartable): AsyncGenerator<Buffer> {
     const first: Buffer[] = [];
     let came = 0;
     for await (const piece of source) {
@@ -82,11 +91,16 @@ export class LargeAnswer {
       // Nothing is made of them before: decoding takes room for all at once.
       first.push(piece);
       if (came <= small) continue;
-      this.#entered ??= this.#enter();
-      await this.#entered;
       // One of several images failed, and the call with it.
       if (this.#left) throw unread();
-      if (performance.now() - this.#since > grace + this.#came / slowest) throw tooSlow();
+      if (this.#since === undefined) {
+        timer?.stop();
+        this.#entered ??= this.#enter();
+        await this.#entered;
+        timer?.start();
+      }
+      if (this.#left) throw unread();
+      if (performance.now() - (this.#since ?? 0) > grace + this.#came / slowest) throw tooSlow();
       yield* first.splice(0);
     }
     yield* first;
@@ -107,7 +121,10 @@ export class LargeAnswer {
   /** Makes room for the next; nothing happens if it was not entered. It is not entered again. */
   leave(): void {
     this.#left = true;
-    waiting.get(this)?.reject(unread());
+    const waiter = waiting.get(this);
+    // At once: the next place must not go to it.
+    waiting.delete(this);
+    waiter?.reject(unread());
     if (inside.delete(this)) handOn();
   }
 
@@ -135,4 +152,3 @@ export async function* piecesOf(answer: Answer): AsyncGenerator<Buffer> {
 }
 
 const tooSlow = () => new LintelError("timeout", "the model server took too long to send images");
-const unread = () => nonsense("was not listened to any more");
