@@ -82,6 +82,42 @@ describe("large answers", () => {
     for (const answer of [...inside, late]) answer.leave();
   });
 
+  test("who has left takes no place, neither late nor in the same moment", async () => {
+    const [own] = servers as [object, object];
+    for (let i = 0; i < 4; i++) {
+      const left = new LargeAnswer(own, never);
+      left.leave();
+      await expect(begin(left)).rejects.toThrow("not listened to");
+    }
+    const inside = Array.from({ length: 4 }, () => new LargeAnswer(own, never));
+    await Promise.all(inside.map((answer) => begin(answer)));
+    const waiting = new LargeAnswer(own, never);
+    const waited = begin(waiting);
+    await settled(waited);
+    waiting.leave();
+    for (const answer of inside) answer.leave();
+    await expect(waited).rejects.toThrow("not listened to");
+    const after = Array.from({ length: 4 }, () => new LargeAnswer(own, never));
+    await Promise.all(after.map((answer) => begin(answer)));
+    for (const answer of after) answer.leave();
+  });
+
+  test("a reader's timer stands still while it waits for its place", async () => {
+    const inside = answers(8);
+    await Promise.all(inside.map((answer) => begin(answer)));
+    const timer = { stop: vi.fn(), start: vi.fn() };
+    const [waiting] = answers(1) as [LargeAnswer];
+    const pieces = waiting.pieces(of(much, much), timer);
+    const first = pieces.next();
+    await settled(first);
+    expect([timer.stop, timer.start].map(({ mock }) => mock.calls.length)).toEqual([1, 0]);
+    inside[0]?.leave();
+    await first;
+    await pieces.next();
+    expect([timer.stop, timer.start].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+    for (const answer of [...inside, waiting]) answer.leave();
+  });
+
   test("four are of one server, and others pass those of it that wait", async () => {
     const [own, other] = servers as [object, object];
     const slow = Array.from({ length: 5 }, () => new LargeAnswer(own, never));
