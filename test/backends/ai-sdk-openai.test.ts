@@ -235,6 +235,23 @@ describe("an error that the provider does not understand", () => {
     },
   );
 
+  it("counts by its status, also where its body has no end", async () => {
+    const server = await serve(async (exchange) => {
+      await exchange.head(503, { "content-type": "text/html", "retry-after": "3" });
+      let gone = false;
+      void exchange.gone.then(() => {
+        gone = true;
+      });
+      while (!gone) {
+        await exchange.chunk(Buffer.alloc(64 * 1024, "<p>"));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    });
+    const expected = { code: "unavailable", retryAfter: 3 };
+    expect(await thrownBy(whole(at(server)))).toMatchObject(expected);
+    expect(await thrownBy(chatted(at(server)))).toMatchObject(expected);
+  });
+
   it("says when to come again", async () => {
     const backend = at(await serve((exchange) => exchange.play(fixture("google/rate-limited"))));
     expect(await thrownBy(chatted(backend))).toMatchObject({

@@ -1,9 +1,10 @@
 /** The `fetch` of providers: undici's, and no further than the guard lets it. */
-import { type Dispatcher, type RequestInit, type Response, fetch as send } from "undici";
+import { type Dispatcher, type RequestInit, Response, fetch as send } from "undici";
 import { answerLimit } from "../completions/reading.js";
 import { nonsense } from "../http/failure.js";
 import type { Guard } from "../http/guard.js";
 import { imageLimit, tooLarge } from "../http/image.js";
+import { whatComes } from "../http/refused.js";
 import type { Fetch } from "./load.js";
 import { untilDone } from "./until-done.js";
 
@@ -37,6 +38,7 @@ export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch
     if (method !== "GET" && method !== "HEAD") {
       guard.trust(url.origin);
       const response = await send(url, { ...init, dispatcher, redirect: "manual" });
+      if (!response.ok) return refused(response, init.signal);
       const type = response.headers.get("content-type") ?? "";
       if (/\btext\/event-stream\b/i.test(type)) return limited(response, eventLimit, true);
       return limited(response, /\bjson\b/i.test(type) && !images ? answerLimit : largest);
@@ -65,6 +67,22 @@ export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch
 }
 
 /**
+ * The response, with as much of its body as came in time.
+ * @throws the signal's reason
+ */
+async function refused(response: Response, signal: RequestInit["signal"]): Promise<Response> {
+  const { body, headers, status, statusText } = response;
+  if (!body) return response;
+  const reader = body.getReader();
+  const pieces = async function* () {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+  };
+  const came = await whatComes(pieces(), () => void reader.cancel().catch(() => {}));
+  signal?.throwIfAborted();
+  return new Response(came, { headers, status, statusText });
+}
+
+/**
  * The response, that fails where it grows too large.
  * @param limit most bytes
  * @param events whether it is a stream of events: the limit is for one of them, and the marker of its end is heeded
@@ -89,7 +107,7 @@ function limited(
       },
     }),
   );
-  return new (response.constructor as typeof Response)(counted, { status, statusText, headers });
+  return new Response(counted, { status, statusText, headers });
 }
 
 /** Where the last event begins; -1: none does. Of a blank line that is cut in two the next one tells. */

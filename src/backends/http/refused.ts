@@ -6,6 +6,7 @@ import type { BackendMethod } from "../../core/methods.js";
 import type { Answer } from "./answer.js";
 import { messageOf } from "./error-body.js";
 import { failureOf as usualFailure } from "./failure.js";
+import { piecesOf } from "./large.js";
 
 /** Most bytes that are read of an answer that reports an error, and how long they are waited for, milliseconds. */
 const errorLimit = 1024 * 1024;
@@ -48,19 +49,32 @@ export async function readRefused(
  * @throws the signal's reason
  */
 export async function errorBodyOf(answer: Answer, signal: CallSignal): Promise<string> {
-  const parts: Buffer[] = [];
+  const came = await whatComes(piecesOf(answer), () => answer.abort());
+  if (signal.aborted) throw signal.reason;
+  return came.toString("utf8");
+}
+
+/**
+ * The same of a body in pieces.
+ * @param abort ends them where they are too many or too late
+ */
+export async function whatComes(
+  pieces: AsyncIterable<Uint8Array>,
+  abort: () => void,
+): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
   let length = 0;
-  const timer = setTimeout(() => answer.abort(), errorMs);
+  const timer = setTimeout(abort, errorMs);
   try {
-    for (let came = await answer.read(); came; came = await answer.read()) {
-      for (const part of came) length += part.length;
-      parts.push(...came);
-      if (length > errorLimit) answer.abort();
+    for await (const part of pieces) {
+      parts.push(part);
+      length += part.length;
+      if (length > errorLimit) abort();
     }
   } catch {
-    if (signal.aborted) throw signal.reason;
+    // What came is all there is.
   } finally {
     clearTimeout(timer);
   }
-  return Buffer.concat(parts).toString("utf8");
+  return Buffer.concat(parts);
 }
