@@ -12,32 +12,32 @@ const broken: [string, Buffer][] = [
   ["data for a stream that was not opened", frame(0, 0, 5, Buffer.alloc(1))],
 ];
 
+/** A connection on which a call waits for its answer. */
+async function waiting() {
+  const { port, url, holding, held } = await serve({ timeouts: { ping: 20 } });
+  const socket = tcp(port);
+  socket.write(Buffer.concat([preface, settings, open(1)]));
+  await holding(1);
+  return { socket, url, held };
+}
+
 describe.each(broken)("after %s", (_, bytes) => {
   it("calls and connection end", async () => {
-    const { port, holding, held } = await serve({ timeouts: { ping: 20 } });
-    const socket = tcp(port);
-    socket.write(Buffer.concat([preface, settings, open(1)]));
-    await holding(1);
+    const { socket, held } = await waiting();
     socket.write(bytes);
     await ended(socket);
     await expect.poll(() => held.size).toBe(0);
   });
 
   it("a client that left is noticed", async () => {
-    const { port, holding, held } = await serve({ timeouts: { ping: 20 } });
-    const socket = tcp(port);
-    socket.write(Buffer.concat([preface, settings, open(1)]));
-    await holding(1);
+    const { socket, held } = await waiting();
     socket.end(bytes);
     await expect.poll(() => held.size).toBe(0);
   });
 });
 
 it("a connection whose client does not answer pings goes on", async () => {
-  const { port, url, holding, held } = await serve({ timeouts: { ping: 20 } });
-  const silent = tcp(port);
-  silent.write(Buffer.concat([preface, settings, open(1)]));
-  await holding(1);
+  const { socket: silent, url, held } = await waiting();
   const answering = session(url);
   for (let pings = 0; pings < 5; pings++) await once(answering, "ping");
   for (const release of held) release();
