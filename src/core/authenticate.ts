@@ -65,8 +65,8 @@ export function identifier(
 
 /** Asks one source after the other; waits only for those that have to look further. */
 function identifyBy(sources: readonly CallerSource[], token: string): Caller | Promise<Caller> {
-  for (const [i, source] of sources.entries()) {
-    const found = source.find(token);
+  for (let i = 0; i < sources.length; i++) {
+    const found = sources[i]?.find(token);
     if (found instanceof Promise) {
       return found.then((caller) => caller ?? identifyBy(sources.slice(i + 1), token));
     }

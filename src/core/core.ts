@@ -119,6 +119,7 @@ export function createCore(parts: CoreParts): Core {
       const call = newCall(method, request, origin, deadline, life, parts);
       const said = settings.callLog.content ? new Transcript(call) : undefined;
       const messages = new Observed(life.cancellation, () => handle(call), {
+        whole: method === "complete",
         begin() {
           inFlight.add(life);
           life.begin(origin.signal, deadline);

@@ -10,6 +10,8 @@ import type { CallOutcome } from "./telemetry.js";
 
 /** What is done as a call begins, goes on and ends. */
 export interface Hooks<T> {
+  /** Whether the first message is the last, and nothing is held behind it: nobody asks for the end then. */
+  readonly whole: boolean;
   /** Called before anything runs; what it throws ends the call. */
   begin(): void;
   /** Called with everything that the caller gets. */
@@ -90,6 +92,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
       else {
         this.#firstAt ??= performance.now();
         this.#hooks.saw?.(result.value);
+        if (this.#hooks.whole) this.#end("ok");
       }
     } catch (thrown) {
       this.#settle(undefined, toLintelError(thrown));

@@ -20,15 +20,21 @@ export function validate(settings: CoreSettings): Middleware {
   return (next) => (call) => {
     const { defect } = call;
     if (defect && defect.violations.length === 0) throw defect;
-    const violations: Violation[] = [...(defect?.violations ?? [])];
-    const undecoded = new Set(violations.map((v) => v.field));
     const found: Violation[] = [];
     checks[call.method](call.request, "", found);
-    // A field that could not be decoded looks missing to the rules; a list keeps its items' places.
-    for (const v of found) if (!isWithin(v.field, undecoded)) violations.push(v);
-    if (violations.length > 0) throw invalidFields(violations);
+    if (defect) throw invalidFields(joined(defect.violations, found));
+    if (found.length > 0) throw invalidFields(found);
     return next(isImage(call) ? withLoras(call, loras?.max) : call);
   };
+}
+
+/**
+ * What could not be decoded, and what the rules find besides: to them a field that could
+ * not be looks missing. A list keeps its items' places.
+ */
+function joined(undecoded: readonly Violation[], found: readonly Violation[]): Violation[] {
+  const fields = new Set(undecoded.map(({ field }) => field));
+  return [...undecoded, ...found.filter(({ field }) => !isWithin(field, fields))];
 }
 
 const isImage = (call: Call): call is ImageCall =>

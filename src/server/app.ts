@@ -1,33 +1,14 @@
 /** The app that every listener serves: all but the doors and the sockets. */
 
 import { METHODS } from "node:http";
-import { cors as rpcCors } from "@connectrpc/connect";
-import cors from "@fastify/cors";
 import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
 import { LintelError } from "../core/errors.js";
 import { requestIdOf } from "../core/request-id.js";
 import { fromFastify } from "../doors/json/error.js";
+import { allowOrigins } from "./cors.js";
 import { sendFailure } from "./failure.js";
 import { nothingAt, Paths } from "./paths.js";
 import { type AppSettings, appDefaults } from "./settings.js";
-
-/** What scripts in a browser may read of an answer, besides what is always allowed. */
-const exposedHeaders = [
-  "x-request-id",
-  "x-lintel-warnings",
-  "x-lintel-attempts",
-  "retry-after",
-  "www-authenticate",
-  "x-should-retry",
-  "idempotent-replayed",
-  ...["requests", "tokens"].flatMap((quantity) =>
-    ["limit", "remaining", "reset"].map((what) => `x-ratelimit-${what}-${quantity}`),
-  ),
-  ...rpcCors.exposedHeaders,
-];
-
-/** How long browsers may remember a preflight, seconds. */
-const preflightMaxAge = 7200;
 
 /** The contract checks requests and writes answers: Fastify's way, and the compilers it loads, are not used. */
 const noSchemas = () => {
@@ -64,16 +45,7 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
     reply.header("x-request-id", request.id);
     done();
   });
-  if (corsOrigins !== false) {
-    await app.register(cors, {
-      origin: corsOrigins === "*" ? "*" : [...corsOrigins],
-      methods: ["GET", "POST"],
-      // Joined once: the plugin would join a list for each answer.
-      exposedHeaders: exposedHeaders.join(", "),
-      maxAge: preflightMaxAge,
-      strictPreflight: false,
-    });
-  }
+  if (corsOrigins !== false) allowOrigins(app, corsOrigins);
   // Before bodies are read: what is wrong with one is not what to say of a path that takes none.
   app.addHook("onRequest", (request, reply, done) => {
     const error = hostFault(request.raw) ?? (request.is404 ? notServed(request, paths) : undefined);

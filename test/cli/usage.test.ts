@@ -87,12 +87,12 @@ test("what a gateway left behind that was killed is in it, once", async () => {
   mkdirSync(journal, { recursive: true });
   const at = Date.now();
   const left = [record({ at, id: "a" }), record({ at, id: "b" })];
-  const text = left.map((it) => JSON.stringify(it)).join("\n");
+  const text = linesOf(...left).join("\n");
   // A process of this machine that is gone; its last line is only half there.
   const dead = "host.999999999.abc.0000000000.journal";
   writeFileSync(
     join(journal, dead.replace("host", hostname().replace(/[^\w-]/g, "_"))),
-    `${text}\n${JSON.stringify(record({ at })).slice(0, 40)}`,
+    `${text}\n${linesOf(record({ at }))[0]?.slice(0, 40)}`,
   );
   for (const _ of [1, 2]) {
     const { stdout } = await runHere([

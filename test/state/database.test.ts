@@ -450,6 +450,18 @@ describe.each(subjects)("%s", (name, make, missing) => {
       expect(await usage.totals([])).toMatchObject([{ calls: 1200 }]);
     });
 
+    test("lines are taken as earlier versions wrote them, as objects", async () => {
+      const { again } = await make();
+      const usage = new DatabaseUsage(again());
+      const old = record({ id: "old", caller: "before", spend: 7, estimated: true });
+      const lines = [JSON.stringify(old), ...linesOf(old, record({ caller: "now" }))];
+      expect(await usage.insert(lines)).toEqual([]);
+      expect(await usage.totals(["token"])).toMatchObject([
+        { group: { token: "before" }, calls: 1, spend: 7, promptTokens: 10, completionTokens: 5 },
+        { group: { token: "now" }, calls: 1, spend: 0 },
+      ]);
+    });
+
     test("text with every character is taken", async () => {
       const { again } = await make();
       const usage = new DatabaseUsage(again());

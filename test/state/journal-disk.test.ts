@@ -12,7 +12,7 @@ import { segmentName } from "../../src/state/journal/segment.js";
 import { Shipper } from "../../src/state/journal/shipper.js";
 import { openState } from "../../src/state/open.js";
 import { FakeClock } from "../support/clock.js";
-import { record } from "./record.js";
+import { linesOf, record } from "./record.js";
 
 /** How many bytes fit on the disk. */
 const disk = vi.hoisted(() => ({ room: Number.POSITIVE_INFINITY, asked: 0 }));
@@ -171,7 +171,7 @@ test("of a write that the disk takes in part nothing stays", async () => {
   await journal.keep(record({ id: "whole" }));
   disk.room = 20;
   await journal.keep(record({ id: "half" }));
-  expect(texts()).toEqual([expect.stringMatching(/^{"id":"whole".*\}\n$/)]);
+  expect(texts()).toEqual([expect.stringMatching(/^\["whole".*\]\n$/)]);
   expect([journal.held.size, journal.current]).toEqual([1, undefined]);
 });
 
@@ -179,7 +179,7 @@ test("empty files go, and half a line is said once, while the database is away",
   writeFileSync(join(directory, segmentName(7)), "");
   writeFileSync(join(directory, segmentName(8)), '{"id":');
   const shipper = new Shipper({ directory, usage: new DatabaseUsage(away), log });
-  writeFileSync(join(directory, segmentName(9)), `${JSON.stringify(record())}\n{"id":`);
+  writeFileSync(join(directory, segmentName(9)), `${linesOf(record())}\n["`);
   await shipper.ship();
   await shipper.ship();
   await shipper.ship();

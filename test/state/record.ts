@@ -1,5 +1,6 @@
 /** A record of usage, for tests. */
 import type { UsageRecord } from "../../src/core/usage/record.js";
+import { lineOf } from "../../src/state/database/usage-line.js";
 
 let made = 0;
 
@@ -27,5 +28,4 @@ export function record(different: Partial<UsageRecord> = {}): UsageRecord {
 }
 
 /** Records as they stand in a journal. */
-export const linesOf = (...records: readonly UsageRecord[]): string[] =>
-  records.map((one) => JSON.stringify(one));
+export const linesOf = (...records: readonly UsageRecord[]): string[] => records.map(lineOf);

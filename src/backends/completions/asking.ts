@@ -53,11 +53,13 @@ export async function askWithout<T, F extends string>(question: Question<T, F>):
   const ours = () => fields.filter((field) => defaulted.has(field) && !chosen(field));
   /** Whether another value may do. */
   const dropped = new Map<F, boolean>();
+  const without = (known: ReadonlySet<string>) => {
+    if (known.size === 0 && dropped.size === 0) return known;
+    const usual = ours().filter((field) => known.has(defaultOf(field)));
+    return new Set([...known, ...usual, ...dropped.keys()]);
+  };
   for (;;) {
-    const known = question.known();
-    const without = known.size === 0 ? [] : ours().filter((field) => known.has(defaultOf(field)));
-    const more = [...without, ...dropped.keys()];
-    const refused = more.length === 0 ? known : new Set([...known, ...more]);
+    const refused = without(question.known());
     const attempt = await question.ask(refused);
     if ("answer" in attempt) {
       for (const [field, value] of dropped) {

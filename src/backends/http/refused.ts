@@ -20,8 +20,11 @@ export interface Refused {
   failure(): LintelError;
 }
 
+/** Whether an answer's status is not 2xx. */
+export const refuses = ({ status }: Answer): boolean => status < 200 || status >= 300;
+
 /**
- * Reads an answer whose status is not 2xx; `undefined` for one that is.
+ * Reads an answer that refuses.
  * @param failureOf how errors are read. Default: as those of any model server
  * @throws the signal's reason
  */
@@ -29,9 +32,8 @@ export async function readRefused(
   answer: Answer,
   { id, log, signal }: Call<BackendMethod>,
   failureOf = usualFailure,
-): Promise<Refused | undefined> {
+): Promise<Refused> {
   const { status, headers } = answer;
-  if (status >= 200 && status < 300) return undefined;
   const body = await errorBodyOf(answer, signal);
   return {
     status,

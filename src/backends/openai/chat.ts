@@ -11,7 +11,7 @@ import { readCompletion } from "../completions/completion.js";
 import { answerLimit, reading } from "../completions/reading.js";
 import { refusedField } from "../completions/refusal.js";
 import type { Answer } from "../http/answer.js";
-import { type Refused, readRefused } from "../http/refused.js";
+import { type Refused, readRefused, refuses } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
 import type { Models } from "./models.js";
@@ -84,16 +84,15 @@ export async function attempt(
   call: Call<BackendMethod>,
   request: Request,
 ): Promise<Attempt<Answer>> {
-  const answer = await send(server, request);
-  return (await readRefused(answer, call)) ?? { answer };
-}
-
-/** Sends a request. A server that can't be reached is asked for its models soon. */
-async function send({ transport, models }: Server, request: Request): Promise<Answer> {
+  let answer: Answer;
   try {
-    return await transport.send(request);
+    answer = await server.transport.send(request);
   } catch (thrown) {
-    if (thrown instanceof LintelError && thrown.code === "upstream_unreachable") models.doubt();
+    // It is asked for its models soon.
+    if (thrown instanceof LintelError && thrown.code === "upstream_unreachable") {
+      server.models.doubt();
+    }
     throw thrown;
   }
+  return refuses(answer) ? readRefused(answer, call) : { answer };
 }

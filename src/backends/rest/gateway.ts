@@ -6,7 +6,7 @@ import { traceHeaders } from "../../core/telemetry.js";
 import { timeLeft } from "../deadline.js";
 import type { Answer } from "../http/answer.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
-import { readRefused } from "../http/refused.js";
+import { readRefused, refuses } from "../http/refused.js";
 import type { Transport } from "../http/transport.js";
 import { failureOf } from "./failure.js";
 
@@ -39,9 +39,9 @@ export async function ask(
   };
   const request = { method: "POST", path: at(path), body: JSON.stringify(body), headers } as const;
   const answer = await transport.send({ ...request, signal, connect: connectMs });
+  if (!refuses(answer)) return answer;
   const refused = await readRefused(answer, call, failureOf);
-  if (refused) throw refused.failure();
-  return answer;
+  throw refused.failure();
 }
 
 /** Hands on what the gateway warns of. */

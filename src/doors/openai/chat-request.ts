@@ -25,19 +25,20 @@ export function readChat(json: JsonObject): ChatRequest {
   let refused = checkParameters(json, chatParameters, warnings);
   const { messages, max_completion_tokens: limit } = json;
   const names: Names = limit == null ? {} : { max_tokens: "max_completion_tokens" };
-  const changed: Record<string, unknown> = {};
+  let asked = json;
   if (Array.isArray(messages) && messages.some(isRewritten)) {
-    changed.messages = messages.map((item, i) =>
+    const readable = messages.map((item, i) =>
       rewritten(item, (part) => {
         refused ??= unsupported("messages", `messages[${i}] has a part that is not text: ${part}`);
       }),
     );
+    asked = { ...asked, messages: readable };
   }
   if (Array.isArray(messages) && messages.some(callsTools)) {
     warnings.push("messages: tool_calls in them are not supported, ignored");
   }
-  if (limit != null) changed.max_tokens = limit;
-  const { message, violations } = decode({ ...json, ...changed });
+  if (limit != null) asked = { ...asked, max_tokens: limit };
+  const { message, violations } = decode(asked);
   const form = answerForm(json, violations);
   const defect = violations.length > 0 ? renamedError(invalidFields(violations), names) : refused;
   return { message, form, defect, warnings, names };

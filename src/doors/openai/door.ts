@@ -20,7 +20,8 @@ export const openai: Door = async (app, options) => {
 
   app.post("/v1/chat/completions", async (request, reply) => {
     const { json = {}, admission, defect } = bodyOf(request);
-    const { message, form, warnings, names, ...read } = readChat(json);
+    const read = readChat(json);
+    const { message, form, warnings, names } = read;
     const origin = originOf(request, reply, "openai", settings, {
       admission,
       defect: defect ?? read.defect,

@@ -4,6 +4,8 @@
  * statements, so that they are one message to a thread and never stay open.
  */
 
+import { isObject } from "../../core/json.js";
+
 /** What stands in a column. Times are milliseconds since the epoch. */
 export type Value = string | number | null;
 
@@ -22,8 +24,12 @@ export interface Statement {
 /** Rows for a table, one for each line of JSON; those whose key is there already are passed over. */
 export interface Insertion {
   readonly table: string;
-  /** Columns, each with the member of the line's object that stands in it; absent: NULL. */
+  /** With the names by which lines that are objects have their values. */
   readonly columns: readonly (readonly [column: string, member: string])[];
+  /**
+   * Each an array of values in the order of the columns, or an object: earlier versions wrote
+   * those. What is absent is NULL.
+   */
   readonly lines: readonly string[];
 }
 
@@ -37,13 +43,15 @@ export function insertText({ table, columns }: Omit<Insertion, "lines">, rows: n
 
 /** What one line inserts, column by column. @throws ValueRefused if it is not JSON */
 export function valuesOf(line: string, columns: Insertion["columns"]): Value[] {
-  let row: Readonly<Record<string, unknown>> | null;
+  let row: unknown;
   try {
     row = JSON.parse(line);
   } catch (cause) {
     throw new ValueRefused((cause as Error).message, { cause });
   }
-  return columns.map(([, member]) => asValue(row?.[member]));
+  if (Array.isArray(row)) return columns.map((_, i) => asValue(row[i]));
+  const members = isObject(row) ? row : {};
+  return columns.map(([, member]) => asValue(members[member]));
 }
 
 function asValue(member: unknown): Value {

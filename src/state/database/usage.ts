@@ -1,6 +1,6 @@
 /** Usage in a database: records come in, sums go out. */
-import type { UsageRecord } from "../../core/usage/record.js";
 import { type Row, rowsOf, type Sql, type Value, ValueRefused } from "./sql.js";
+import { columns } from "./usage-line.js";
 
 /** What sums can be told apart by. Times are in UTC. */
 export const groups = [
@@ -49,28 +49,6 @@ export interface UsageTotals {
   readonly meanFirstMs?: number | undefined;
 }
 
-/** Column by column what of a record stands in the table. */
-const columns: readonly (readonly [string, keyof UsageRecord])[] = [
-  ["id", "id"],
-  ["at", "at"],
-  ["request_id", "requestId"],
-  ["caller", "caller"],
-  ["token", "token"],
-  ["door", "door"],
-  ["method", "method"],
-  ["model", "model"],
-  ["backend", "backend"],
-  ["attempts", "attempts"],
-  ["prompt_tokens", "promptTokens"],
-  ["completion_tokens", "completionTokens"],
-  ["images", "images"],
-  ["estimated", "estimated"],
-  ["duration_ms", "durationMs"],
-  ["first_ms", "firstMs"],
-  ["outcome", "outcome"],
-  ["spend", "spend"],
-];
-
 /** Rows of one insertion; PostgreSQL takes 65535 values. */
 const rowsAtOnce = 500;
 
@@ -107,8 +85,8 @@ export class DatabaseUsage {
 
   /**
    * Keeps records; those that are there already are passed over.
-   * @param lines each a `UsageRecord` as JSON: they come from files, and the thread that
-   *   writes them reads them, too
+   * @param lines as `lineOf` makes them: they come from files, and the thread that writes
+   *   them to the database reads them
    * @returns lines that the database does not take, with its reasons
    * @throws DatabaseAway; then some may be kept, and all can be tried again
    */

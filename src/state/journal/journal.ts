@@ -12,6 +12,7 @@ import { type Logger, reasonOf } from "../../core/log.js";
 import { type Clock, systemClock, type Timer } from "../../core/routing/clock.js";
 import { beforeWrites } from "../../core/turn.js";
 import type { UsageRecord, UsageSink } from "../../core/usage/record.js";
+import { lineOf } from "../database/usage-line.js";
 import { makeFolder } from "../directory.js";
 import { segmentName } from "./segment.js";
 
@@ -95,7 +96,7 @@ export class Journal implements UsageSink {
   }
 
   keep(record: UsageRecord): Promise<void> {
-    this.#lines.push(JSON.stringify(record));
+    this.#lines.push(lineOf(record));
     this.#written ??= new Promise((resolve) => {
       beforeWrites(() => {
         this.flush();

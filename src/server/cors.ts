@@ -1,0 +1,61 @@
+/** What scripts of other origins may do: who is answered so that a browser lets them read it. */
+import { cors as rpcCors } from "@connectrpc/connect";
+import plugin from "@fastify/cors";
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from "fastify";
+
+/** What scripts in a browser may read of an answer, besides what is always allowed. */
+const exposedHeaders = [
+  "x-request-id",
+  "x-lintel-warnings",
+  "x-lintel-attempts",
+  "retry-after",
+  "www-authenticate",
+  "x-should-retry",
+  "idempotent-replayed",
+  ...["requests", "tokens"].flatMap((quantity) =>
+    ["limit", "remaining", "reset"].map((what) => `x-ratelimit-${what}-${quantity}`),
+  ),
+  ...rpcCors.exposedHeaders,
+];
+
+/** How long browsers may remember a preflight, seconds. */
+const preflightMaxAge = 7200;
+
+/**
+ * Answers preflights, and says of answers who may read them.
+ * @param origins `"*"`: of every origin
+ */
+export function allowOrigins(app: FastifyInstance, origins: "*" | readonly string[]): void {
+  const options = {
+    origin: origins === "*" ? "*" : [...origins],
+    methods: ["GET", "POST"],
+    // Joined once: the plugin would join a list for each answer.
+    exposedHeaders: exposedHeaders.join(", "),
+    maxAge: preflightMaxAge,
+    strictPreflight: false,
+  };
+  plugin(withHook(app, concernsPages), options, (error) => {
+    if (error) throw error;
+  });
+}
+
+/**
+ * Whether a page of another origin may get to see the answer: browsers say theirs with each
+ * request that such a page makes. Other answers go without the headers, which cost a
+ * twentieth of a call, but for those that a cache may hand to a page later.
+ */
+const concernsPages = ({ method, headers }: FastifyRequest) =>
+  headers.origin !== undefined || method !== "POST";
+
+/** The app for a plugin whose hook is run for some requests only. */
+function withHook(
+  app: FastifyInstance,
+  applies: (request: FastifyRequest) => boolean,
+): FastifyInstance {
+  const addHook = (name: "onRequest", hook: onRequestHookHandler) =>
+    app.addHook(name, (request, reply, done) => {
+      if (applies(request)) hook.call(app, request, reply, done);
+      else done();
+    });
+  return Object.create(app, { addHook: { value: addHook } });
+}
