@@ -1,18 +1,21 @@
 /**
  * Two builds or two settings, told apart on a machine whose seconds differ: both run at
  * once on the same core and are measured in turns, a second each. Run by
- *   npx tsx bench/compare.ts [json|sse|apart|image|unary|stream|paced] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20]
+ *   npx tsx bench/compare.ts [json|sse|apart|image|unary|stream|paced] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20] [--seconds 1] [--rest 0]
  * as in `compare.ts json lintel-full,main=../before/dist/src/main.js lintel-full`.
  * Prints CPU µs of an answer of each (of paced streams: of an event), and the first's share
  * of the second's, medians of all turns, for each start and over all: code is laid out and
- * inlined anew at each start.
+ * inlined anew at each start. `--rest 2`: a turn counts what is done in so many seconds after
+ * it, too, as records of usage are brought into the database.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { answering } from "./contestants/contestant.js";
 import { contestantNamed } from "./contestants/here.js";
+import { cpuMicros } from "./cores.js";
 import { cpuOf, type Kind, loadOf, warmingOf } from "./load/kinds.js";
 import { warm } from "./load/warm.js";
 import { median } from "./targets.js";
@@ -24,6 +27,8 @@ const { values, positionals } = parseArgs({
     starts: { type: "string", default: "3" },
     turns: { type: "string", default: "20" },
     connections: { type: "string", default: "32" },
+    seconds: { type: "string", default: "1" },
+    rest: { type: "string", default: "0" },
   },
 });
 const [given = "json", ...variants] = positionals;
@@ -76,7 +81,14 @@ function begin(variant: string, port: number, folder: string) {
       await answering(contestant, port);
       await warm(gateway.pid, async () => (await warming(2)).answers);
     },
-    measure: async () => (await cpuOf(gateway.pid, kind, load, 1)).each,
+    async measure() {
+      const rest = Number(values.rest);
+      const before = cpuMicros(gateway.pid);
+      const { each, answers } = await cpuOf(gateway.pid, kind, load, Number(values.seconds));
+      if (rest === 0) return each;
+      await sleep(rest * 1000);
+      return (cpuMicros(gateway.pid) - before) / answers;
+    },
   };
 }
 

@@ -32,6 +32,8 @@ export function paced(open: number, contestants: readonly Contestant[]): Scenari
         if (contestant && pid) {
           const warming = loadOf(warmingOf("paced"), contestant, port, stage.folder, 64);
           await warm(pid, async () => (await warming(2)).answers);
+          // What was compiled for streams at full speed is compiled anew for slow ones.
+          await load(stage.seconds);
         }
         const before = pid ? cpuMicros(pid) : 0;
         const result = await load(stage.seconds);

@@ -425,6 +425,32 @@ describe("the life of a call", () => {
     // Usage counts what was delivered.
     expect(lines).toMatchObject([{ code: "cancelled", completionTokens: 1, promptTokens: 6 }]);
   });
+  it("a whole completion ends with its message, and what made it is let go", async () => {
+    let freed: () => void = () => {};
+    const released = new Promise<void>((resolve) => {
+      freed = resolve;
+    });
+    const chat = async function* () {
+      try {
+        yield [piece("a", "stop")];
+      } finally {
+        freed();
+      }
+    };
+    const lines: object[] = [];
+    const log = { ...silent, info: (fields: object) => lines.push(fields) };
+    const core = coreOf([scripted({ chat }, models)], {}, { log });
+    const request = create(LLMRequestSchema, { messages: [{ role: "user", content: "Hello" }] });
+    const { signal } = new AbortController();
+    const running = core.call("complete", request, { door: "test", credential: "me", signal });
+    const iterator = running.messages[Symbol.asyncIterator]();
+    expect(await iterator.next()).toMatchObject({ done: false, value: [{ usage: {} }] });
+    // Nobody asked whether more comes.
+    expect([core.readiness.running, lines.length]).toEqual([0, 1]);
+    expect(lines).toMatchObject([{ code: "ok", completionTokens: 1 }]);
+    await released;
+    expect(await iterator.next()).toEqual({ done: true, value: undefined });
+  });
   it("a backend that does not notice holds nobody up", async () => {
     const core = coreOf([
       scripted(

@@ -126,6 +126,26 @@ describe("the app", () => {
     for (const name of [...own, "grpc-status", "grpc-message"]) expect(exposed).toContain(name);
   });
 
+  it("says nothing of pages to who posts and is none; what may be kept for one says it", async () => {
+    const told = async (
+      corsOrigins: "*" | readonly string[],
+      method: "GET" | "POST",
+      from = {},
+    ) => {
+      const a = await app({ corsOrigins });
+      const sent = method === "POST" ? { payload: {} } : {};
+      const { headers } = await a.inject({ url: "/media/x", method, headers: from, ...sent });
+      return [headers["access-control-allow-origin"], headers.vary];
+    };
+    const origin = "https://a.example";
+    expect(await told("*", "POST")).toEqual([undefined, undefined]);
+    expect(await told("*", "POST", { origin })).toEqual(["*", undefined]);
+    expect(await told("*", "GET")).toEqual(["*", undefined]);
+    expect(await told([origin], "POST")).toEqual([undefined, undefined]);
+    expect(await told([origin], "POST", { origin })).toEqual([origin, "Origin"]);
+    expect(await told([origin], "GET")).toEqual([undefined, "Origin"]);
+  });
+
   it("lets browsers in from the configured origins only, or not at all", async () => {
     const allowed = async (corsOrigins: readonly string[] | false, origin: string) =>
       (await (await app({ corsOrigins })).inject({ url: "/hello", headers: { origin } })).headers[
