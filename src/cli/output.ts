@@ -31,12 +31,18 @@ function endUnwritten({ code, message }: NodeJS.ErrnoException, loss = ""): neve
 }
 
 /**
- * Writes a line to stdout that has to arrive, also where the reader left.
- * @param loss what to say besides where it does not
+ * Writes a line to stdout that has to arrive, also where the reader left. Resolves once it
+ * did; ends the process where it does not.
+ * @param loss what to say besides then
  */
-export function deliver(text: string, loss: string): void {
-  // Comes before the event, which would end the process without a word.
-  process.stdout.write(`${text}\n`, (error) => error && endUnwritten(error, `; ${loss}`));
+export function deliver(text: string, loss: string): Promise<void> {
+  return new Promise((resolve) => {
+    // Comes before the event, which would end the process without a word.
+    process.stdout.write(`${text}\n`, (error) => {
+      if (error) endUnwritten(error, `; ${loss}`);
+      resolve();
+    });
+  });
 }
 
 /** Writes a line to stdout that nobody has to see: that it can't be written ends nothing. */

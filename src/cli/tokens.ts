@@ -47,7 +47,7 @@ Tokens count where auth.mode is token.`,
       }
       const made = await new DatabaseTokens(sql).create(wish);
       if (!made) return failed(`a token is called ${quoted(wish.name)} already`);
-      show(given, { id: made.id, name: wish.name, token: made.secret });
+      await show(given, { id: made.id, name: wish.name, token: made.secret });
       if (auth && auth.mode !== "token") {
         say(`auth.mode is ${auth.mode}: tokens are looked at where it is token`);
       }
@@ -112,7 +112,7 @@ earlier --grace, it is not rotated again: that one may be in use, and would end.
       if (!rotated) return failed(noSuch(given));
       if ("refused" in rotated) return failed(refusalOf(rotated));
       const { secret, token } = rotated;
-      show(given, { id: token.id, name: token.name, token: secret });
+      await show(given, { id: token.id, name: token.name, token: secret });
       return 0;
     });
   },
@@ -138,9 +138,12 @@ function failed(message: string): number {
 }
 
 /** The token alone on stdout, so that it can be taken from there. */
-function show(given: Given, made: { id: string; name: string; token: string }): void {
+async function show(
+  given: Given,
+  made: { id: string; name: string; token: string },
+): Promise<void> {
   const loss = "the token counts, and was not shown: revoke or rotate it";
-  deliver(given.has("json") ? JSON.stringify(made) : made.token, loss);
+  await deliver(given.has("json") ? JSON.stringify(made) : made.token, loss);
   if (!given.has("json")) say(`${made.name} (${made.id}): the token is shown only now`);
 }
 

@@ -8,10 +8,13 @@ export async function runHere(
 ): Promise<{ code: number; stdout: string; stderr: string }> {
   let stdout = "";
   let stderr = "";
-  const out = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
+  const write = (text: unknown, ...more: unknown[]) => {
     stdout += text;
+    const written = more.at(-1);
+    if (typeof written === "function") written();
     return true;
-  });
+  };
+  const out = vi.spyOn(process.stdout, "write").mockImplementation(write);
   const err = vi.spyOn(process.stderr, "write").mockImplementation((text) => {
     stderr += text;
     return true;
