@@ -6,7 +6,15 @@
  * last seconds. While the disk fails, records are held in memory, for the database
  * or for the disk, whichever takes them first.
  */
-import { closeSync, ftruncateSync, openSync, rmSync, utimesSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  openSync,
+  rmSync,
+  utimesSync,
+  writeSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { type Clock, systemClock, type Timer } from "../../core/routing/clock.js";
@@ -172,6 +180,12 @@ export class Journal implements UsageSink {
       if (this.full) throw new Error("too much waits for the database");
       this.#open ??= this.#begin();
       append(this.#open, lines.length > 0 ? Buffer.from(`${lines.join("\n")}\n`) : probe);
+      // Another process took the file over, perhaps before these lines: they count once there, too.
+      if (!existsSync(this.#open.path)) {
+        this.seal();
+        this.#write(lines, again);
+        return;
+      }
       if (this.#open.bytes >= segmentBytes) this.seal();
     } catch (error) {
       this.#fail(lines, error, again);

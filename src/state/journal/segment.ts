@@ -21,7 +21,14 @@ const own = `${host}.${process.pid}.${randomBytes(6).toString("hex")}`;
 export const segmentName = (number: number): string =>
   `${own}.${String(number).padStart(10, "0")}${extension}`;
 
-/** Whether this process wrote a file. */
+/**
+ * What a file is named once this process took it over. Who writes to it nevertheless sees that
+ * it is gone, whatever could be known of that process: those of two containers may have one host
+ * name and one id.
+ */
+export const takenName = (name: string): string => `${own}.${name.split(".").slice(-3).join(".")}`;
+
+/** Whether this process wrote a file, or took it over. */
 export const isOwn = (name: string): boolean => name.startsWith(`${own}.`);
 
 /**

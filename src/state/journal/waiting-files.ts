@@ -2,13 +2,13 @@
  * The journal's files that wait for the database, and sending one of them. A file is
  * deleted when the database has all of it; what arrives twice counts once.
  */
-import { appendFile, mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
+import { appendFile, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { DatabaseAway } from "../database/sql.js";
 import type { DatabaseUsage } from "../database/usage.js";
 import type { Journal } from "./journal.js";
-import { extension, isOrphan, isOwn } from "./segment.js";
+import { extension, isOrphan, isOwn, takenName } from "./segment.js";
 
 /** What it is made with. */
 export interface WaitingFilesSettings {
@@ -61,15 +61,17 @@ export class WaitingFiles {
    * @throws DatabaseAway if it has to wait for the database
    */
   async send(name: string): Promise<void> {
+    let file = name;
     try {
-      await this.#send(name);
+      if (!isOwn(name)) file = await this.#take(name);
+      await this.#send(file);
       this.#stuck.delete(name);
     } catch (error) {
       if (error instanceof DatabaseAway) throw error;
-      if (this.#stuck.has(name)) return;
-      this.#stuck.add(name);
+      if (this.#stuck.has(file)) return;
+      this.#stuck.add(file);
       this.#settings.log.warn(
-        { file: name, error: reasonOf(error) },
+        { file, error: reasonOf(error) },
         "a file of usage can't be sent; it is tried again, and the others go on",
       );
     }
@@ -88,6 +90,14 @@ export class WaitingFiles {
       ),
     );
     return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  }
+
+  /** Before it is read: what is written to it from now on is not in there. */
+  async #take(name: string): Promise<string> {
+    const { directory } = this.#settings;
+    const taken = takenName(name);
+    await rename(join(directory, name), join(directory, taken)).catch(missingIsEmpty);
+    return taken;
   }
 
   async #send(name: string): Promise<void> {
