@@ -29,7 +29,13 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
   const { sources, running, log, file } = options;
   try {
     // Not looked for again: while the file is gone, defaults would let everybody in.
-    const { config, warnings } = await loadConfig({ ...sources, file: sources.file ?? file });
+    const loaded = await loadConfig({ ...sources, file: sources.file ?? file });
+    const { config, warnings } = loaded;
+    // Neither while it is being written, or a full disk took nothing of it.
+    if (loaded.text?.trim() === "") {
+      const message = "is empty: {} stands for the defaults";
+      throw new ConfigError([{ source: loaded.file ?? "", field: "", message }]);
+    }
     for (const warning of warnings) log.warn({}, warning);
     const { restart, ...reloaded } = await running.reload(config);
     log.level = config.log.level;

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { appendFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -157,6 +157,20 @@ test("a bad file is refused with all its mistakes, and the old one stays", async
   ]);
   expect(await statusOf(it.chat("a"))).toBe(200);
 });
+
+test.each(["", "\n\n"])(
+  "a file that is empty (%j) lets nobody in: the old one stays",
+  async (text) => {
+    const a = await modelServer("a");
+    const it = await gateway(`auth: { mode: token }\nbackends:\n${backend("a", a.url)}`);
+    writeFileSync(join(it.cwd, "lintel.yaml"), text);
+    await it.reload();
+    expect(await statusOf(it.chat("a"))).toBe(401);
+    expect((await it.said("mistake in the new configuration")).fields.problem).toMatch(
+      /^lintel\.yaml: is empty/,
+    );
+  },
+);
 
 test("what needs a restart is named, the rest applies", async () => {
   const [a, b] = [await modelServer("a"), await modelServer("b")];
