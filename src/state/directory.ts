@@ -6,7 +6,16 @@ import { dirname, join } from "node:path";
 
 /** The user's state folder for Lintel, after the XDG base directory specification. */
 export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): string {
-  return join(env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "lintel");
+  return join(env.XDG_STATE_HOME || join(home(), ".local", "state"), "lintel");
+}
+
+/** Without `HOME`, and with a user id that the system does not know, what containers take. */
+function home(): string {
+  try {
+    return homedir();
+  } catch {
+    return "/";
+  }
 }
 
 /** The folder for models that are fetched by name, in a state folder. */
