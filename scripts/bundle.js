@@ -63,6 +63,8 @@ export async function bundle() {
       target: "node20",
       minifySyntax: true,
       minifyWhitespace: true,
+      // Of an error that ends the process Node prints the line.
+      lineLimit: 160,
       legalComments: "none",
       logLevel: "silent",
       external: [

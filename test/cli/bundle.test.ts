@@ -47,6 +47,12 @@ describe("lintel", () => {
     expect(stdout).toMatch((await esbuildWorks()) ? /^taken\nlintel \d/ : /^lintel \d/);
   });
 
+  test("has a line to show of an error that ends it, not a whole bundle", async () => {
+    if (!(await esbuildWorks())) return;
+    const lines = readFileSync(join(root, "dist/bundle/run.cjs"), "latin1").split("\n");
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(20_000);
+  });
+
   test("starts with other settings of V8, too: its code is compiled then", async () => {
     const { status, stdout } = lintel("--no-opt", ...watched);
     expect(status).toBe(0);
