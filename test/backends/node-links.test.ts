@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { never } from "../support/calls.js";
 import { chatRequest, start } from "./llama-subject.js";
 import { chatting, connectTo, piece, serve } from "./node-peer.js";
 import { callOf } from "./subject.js";
@@ -62,4 +63,27 @@ it("callers who leave don't break what others read from the same node", async ()
   await patient.next();
   expect(made.size).toBeGreaterThan(1);
   await expect.poll(() => open.size).toBe(1);
+});
+
+// A node of Lintel takes 250 streams at once on a connection, other servers as a rule 100 or more.
+it("calls beyond those that one connection takes go by another", async () => {
+  let go = () => {};
+  const all = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  const routes = chatting(async function* () {
+    yield piece("one");
+    await all;
+    yield piece("two", "stop");
+  });
+  const { address } = await serve(routes, { settings: { maxConcurrentStreams: 100 } });
+  const backend = connectTo(address);
+  const streams = Array.from({ length: 250 }, () => start(backend, chatRequest("hello")));
+  await Promise.all(streams.map((stream) => stream.next()));
+  await backend.health(never);
+  go();
+  const ends = await Promise.all(streams.map((stream) => stream.next()));
+  expect(ends.map(({ value }) => value?.[0]?.choices[0]?.delta?.content)).toEqual(
+    streams.map(() => "two"),
+  );
 });

@@ -1,5 +1,5 @@
 /** Servers of the contract's services, for tests of the backend `node`. */
-import { createServer, type Http2Server, type Http2Session } from "node:http2";
+import { createServer, type Http2Server, type Http2Session, type ServerOptions } from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -12,8 +12,11 @@ import type { Backend } from "../../src/core/backend.js";
 import { silent } from "../../src/core/log.js";
 
 /** A gRPC server of the given services. */
-export async function serve(routes: (router: ConnectRouter) => void): Promise<Peer> {
-  const server = createServer(connectNodeAdapter({ routes }));
+export async function serve(
+  routes: (router: ConnectRouter) => void,
+  options: ServerOptions = {},
+): Promise<Peer> {
+  const server = createServer(options, connectNodeAdapter({ routes }));
   const sessions = new Set<Http2Session>();
   server.on("session", (session) => {
     sessions.add(session);

@@ -1,4 +1,7 @@
-/** The connections to a node. A server ends one on which too many calls were given up, with all that runs there. */
+/**
+ * The connections to a node. A server ends one on which too many calls were given up, with all that
+ * runs there; and it takes only so many at once, more wait on our side without a word.
+ */
 import type { Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { connectionTo } from "./address.js";
@@ -13,6 +16,9 @@ const largestMessage = 256 * 1024 * 1024;
  */
 const most = 500;
 const forgotten = 20;
+
+/** Calls at once on one connection: servers should take so many (RFC 9113, 5.1.2), and Lintel takes 250. */
+const mostAtOnce = 100;
 
 /** What a call runs on. */
 export class Link {
@@ -35,6 +41,11 @@ export class Link {
 
   get worn(): boolean {
     return this.#level > most;
+  }
+
+  /** Whether its server takes one more call at once. */
+  get hasRoom(): boolean {
+    return this.#running < mostAtOnce;
   }
 
   begin(): void {
@@ -62,10 +73,10 @@ export class Link {
   }
 }
 
-/** The one that takes calls, and those before it. */
+/** Those that take calls. */
 export class Links {
   readonly #connect: () => Link;
-  #current: Link;
+  #taking: Link[] = [];
 
   /** @param pingIntervalMs silence after which a connection is probed, milliseconds */
   constructor(address: string, pingIntervalMs: number) {
@@ -73,21 +84,26 @@ export class Links {
     const options = { settings: { initialWindowSize: 1024 * 1024 }, ...nodeOptions };
     this.#connect = () =>
       new Link(new Http2SessionManager(baseUrl, { pingIntervalMs }, options), baseUrl);
-    this.#current = this.#connect();
   }
 
-  /** For one call, which says when it ends. */
+  /** For one call, which says when it ends. The first that has room: those after it become idle, and close. */
   take(): Link {
-    if (this.#current.worn) {
-      this.#current.retire();
-      this.#current = this.#connect();
+    let link = this.#taking.find(({ hasRoom }) => hasRoom);
+    if (link?.worn) {
+      link.retire();
+      this.#taking = this.#taking.filter((other) => other !== link);
+      return this.take();
     }
-    this.#current.begin();
-    return this.#current;
+    if (!link) {
+      link = this.#connect();
+      this.#taking.push(link);
+    }
+    link.begin();
+    return link;
   }
 
-  /** Ends the connection that takes calls; those before it end with their calls. */
+  /** Ends the connections that take calls; those before them end with their calls. */
   close(): void {
-    this.#current.session.abort();
+    for (const { session } of this.#taking) session.abort();
   }
 }
