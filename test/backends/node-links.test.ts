@@ -1,4 +1,5 @@
-import { expect, it } from "vitest";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
 import { never } from "../support/calls.js";
 import { chatRequest, start } from "./llama-subject.js";
 import { chatting, connectTo, piece, serve } from "./node-peer.js";
@@ -86,4 +87,23 @@ it("calls beyond those that one connection takes go by another", async () => {
   expect(ends.map(({ value }) => value?.[0]?.choices[0]?.delta?.content)).toEqual(
     streams.map(() => "two"),
   );
+});
+
+it("a connection that does not come about in its time is given up, and the next call asks for another", async () => {
+  const asked = new Set<Socket>();
+  // Takes connections, and never answers a handshake.
+  const server = createServer((socket) => asked.add(socket.on("error", () => {})));
+  onTestFinished(() => {
+    for (const socket of asked) socket.destroy();
+    server.close();
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  const models = [{ id: "m", task: "chat" }];
+  const backend = connectTo(`https://127.0.0.1:${port}`, { models, timeouts: { connect: "50ms" } });
+  for (const least of [1, 2]) {
+    const call = start(backend, chatRequest("hello")).next();
+    await expect(call).rejects.toMatchObject({ code: "timeout", retry: "anywhere" });
+    expect(asked.size).toBeGreaterThanOrEqual(least);
+  }
 });

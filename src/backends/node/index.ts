@@ -44,6 +44,7 @@ export class NodeBackend implements Backend {
         address: config.address,
         token: config.token,
         pingIntervalMs: config.ping_ms,
+        connectMs: config.timeouts.connect,
         checksSafety: (id) =>
           this.#models.some((m) => m.id === id && m.supports.includes("safety_check")),
       },

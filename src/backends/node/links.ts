@@ -90,8 +90,7 @@ export class Links {
   take(): Link {
     let link = this.#taking.find(({ hasRoom }) => hasRoom);
     if (link?.worn) {
-      link.retire();
-      this.#taking = this.#taking.filter((other) => other !== link);
+      this.leave(link);
       return this.take();
     }
     if (!link) {
@@ -100,6 +99,12 @@ export class Links {
     }
     link.begin();
     return link;
+  }
+
+  /** Lets no more calls take it. */
+  leave(link: Link): void {
+    link.retire();
+    this.#taking = this.#taking.filter((other) => other !== link);
   }
 
   /** Ends the connections that take calls; those before them end with their calls. */

@@ -28,6 +28,8 @@ export interface PeerSettings {
   readonly token?: string | undefined;
   /** Silence after which the connection is probed, milliseconds. */
   readonly pingIntervalMs: number;
+  /** Longest time to connect, milliseconds; a call may have less. */
+  readonly connectMs: number;
   /** Whether the node checks a model's images itself; if not, it is not asked to. */
   readonly checksSafety?: (model: string) => boolean;
 }
@@ -36,6 +38,7 @@ export interface PeerSettings {
 export class Peer {
   readonly handlers: Backend["handlers"];
   readonly #links: Links;
+  readonly #connectMs: number;
   readonly #token: string | undefined;
   readonly #checksSafety: PeerSettings["checksSafety"];
   readonly #running = new Running();
@@ -44,6 +47,7 @@ export class Peer {
   /** @param lost called when a call found nobody there, or lost the connection */
   constructor(settings: PeerSettings, lost: () => void = () => {}) {
     this.#links = new Links(settings.address, settings.pingIntervalMs);
+    this.#connectMs = settings.connectMs;
     this.#token = settings.token;
     this.#checksSafety = settings.checksSafety;
     this.#lost = lost;
@@ -79,7 +83,7 @@ export class Peer {
     const link = this.#links.take();
     let answered = false;
     try {
-      if (call.connectMs !== undefined) await connected(link, call.connectMs);
+      await this.#connected(link, Math.min(call.connectMs ?? this.#connectMs, this.#connectMs));
       const { transport } = link;
       if (method.methodKind === "unary") {
         const message = await this.#unary(transport, method, call, signal);
@@ -98,6 +102,26 @@ export class Peer {
     } finally {
       followed.end();
       link.end(!answered && signal.aborted);
+    }
+  }
+
+  /** Waits for a connection; that one is refused is for the request to say. */
+  async #connected(link: Link, ms: number): Promise<void> {
+    const { session } = link;
+    const state = session.state();
+    if (state !== "closed" && state !== "connecting" && state !== "error") return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        // The system asks ever more seldom whether somebody is there: others begin anew.
+        this.#links.leave(link);
+        reject(notConnected());
+      }, ms);
+    });
+    try {
+      await Promise.race([session.connect(), late]);
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -154,21 +178,6 @@ export class Peer {
       ...(reading && { [readingHeader]: reading }),
       ...(this.#token && { authorization: `Bearer ${this.#token}` }),
     };
-  }
-}
-
-/** Waits for a connection; that one can't be made is for the request to say. */
-async function connected({ session }: Link, ms: number): Promise<void> {
-  const state = session.state();
-  if (state !== "closed" && state !== "connecting" && state !== "error") return;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(notConnected()), ms);
-  });
-  try {
-    await Promise.race([session.connect(), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

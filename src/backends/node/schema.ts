@@ -3,7 +3,7 @@ import { z } from "zod";
 import { headerValue, withoutUser } from "../../config/http-fields.js";
 import { longestWait } from "../../config/quantities.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../../socket-path.js";
-import { backendName, modelEntries } from "../fields.js";
+import { backendName, connectTimeout, modelEntries } from "../fields.js";
 import { addressPattern, isAddress } from "./address.js";
 
 const addressMessage = "must be http://host:port, https://host or unix:/path";
@@ -40,6 +40,10 @@ export const nodeSchema = z.strictObject({
     .max(longestWait)
     .default(20_000)
     .describe("Silence on a busy connection after which it is probed, milliseconds."),
+  timeouts: z
+    .strictObject({ connect: connectTimeout() })
+    .prefault({})
+    .describe("How long things may take. Answers may take as long as their calls."),
 });
 
 /** The entry, checked. */
