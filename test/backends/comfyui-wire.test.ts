@@ -285,6 +285,20 @@ describe("what ComfyUI says", () => {
     expect(error.message).toBe("width: value 32768 bigger than max of 16384");
   });
 
+  it("of a LoRA's weight, or of a LoRA that is gone by now, names loras", async () => {
+    const { comfy, backend } = await against();
+    const loras = '{"pixel-art-v2":1000}';
+    comfy.next.push({ path: "/prompt", play: play(fixture("comfyui/too-strong")) });
+    const error = await thrownBy(run(backend, { loras }));
+    expect(error).toMatchObject({ code: "invalid_value", param: "loras" });
+    expect(error.message).toBe("loras: value 1000.0 bigger than max of 100.0");
+    comfy.next.push({ path: "/prompt", play: play(fixture("comfyui/missing-lora")) });
+    expect(await thrownBy(run(backend, { loras }))).toMatchObject({
+      code: "invalid_value",
+      message: "loras: value not in list",
+    });
+  });
+
   it("of a node names the node and its input", async () => {
     const { comfy, backend } = await against();
     comfy.next.push({ path: "/prompt", play: play(fixture("comfyui/missing-checkpoint")) });

@@ -15,6 +15,7 @@ const callers: ReadonlySet<string> = new Set([
   "guidance_scale",
   "num_inference_steps",
   "seed",
+  "loras",
 ]);
 
 /**

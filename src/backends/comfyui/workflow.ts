@@ -101,6 +101,9 @@ function inputOf(field: MappedField, input: string, value: string | number): str
   return field === "guidance_scale" && input === "cfg" ? cfgOf(Number(value)) : value;
 }
 
+/** What ids of the nodes begin with that LoRAs are loaded by. */
+const loraNode = "lora-";
+
 /** Puts LoRAs in a row between a node and all that take its model and text encoder. */
 function placeLoras(workflow: Workflow, source: string, loras: readonly PlacedLora[]): void {
   const links = Object.values(workflow).flatMap(({ inputs }) =>
@@ -113,7 +116,7 @@ function placeLoras(workflow: Workflow, source: string, loras: readonly PlacedLo
   const withText = links.some(({ output }) => output === 1);
   let last = source;
   for (const [i, { file, weight }] of loras.entries()) {
-    const id = `lora-${i + 1}`;
+    const id = `${loraNode}${i + 1}`;
     const model = { lora_name: file, strength_model: weight, model: [last, 0] };
     workflow[id] = withText
       ? { class_type: "LoraLoader", inputs: { ...model, strength_clip: weight, clip: [last, 1] } }
@@ -134,9 +137,14 @@ export function defaultsOf(workflow: Workflow, map: InputMap): Record<string, nu
   return defaults;
 }
 
-/** The field that goes into an input, if one does. */
-export function fieldOf(map: InputMap, node: string, input: string): MappedField | undefined {
+/** The field that goes into an input, if one does; into nodes of LoRAs only `loras` does. */
+export function fieldOf(
+  map: InputMap,
+  node: string,
+  input: string,
+): MappedField | "loras" | undefined {
   const { loras, output, ...mapped } = map;
+  if (loras !== undefined && node.startsWith(loraNode)) return "loras";
   const target = `${node}.${input}`;
   const found = Object.entries(mapped).find(([, targets]) => targets?.includes(target));
   return found?.[0] as MappedField | undefined;
