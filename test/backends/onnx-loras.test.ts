@@ -379,6 +379,15 @@ describe("a model with LoRAs", () => {
       },
       { ...refused, message: /^loras: with them the model gives values that are not finite/ },
     ],
+    [
+      "of which no picture can be decoded",
+      () => {
+        const huge = { shape: [4, 2, 1, 1], data: numbers(8, 1e36) };
+        const tensors = loraOf("unet.conv_out", [4, 4, 3, 3]);
+        return write("bad", { ...tensors, "unet.conv_out.lora_B.weight": huge });
+      },
+      { ...refused, message: /^loras: with them the model gives values that are not finite/ },
+    ],
   ])("says what is wrong with one %s, and works on", async (_, make, wanted) => {
     await make();
     const { message, ...rest } = wanted as { message: RegExp };

@@ -8,7 +8,7 @@ import { Variants } from "./lora/variants.js";
 import { type Noise, noiseOf } from "./noise.js";
 import { encodePng } from "./png.js";
 import { type Projection, preview, projectionOf } from "./previews.js";
-import { JobProblem, ModelProblem } from "./problem.js";
+import { JobProblem, NotFinite } from "./problem.js";
 import type { ImageEvent, ImageJob } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
 import { type StartRun, schedulerOf } from "./schedulers/index.js";
@@ -135,6 +135,22 @@ export class Pipeline {
   async run(job: ImageJob, emit: (event: ImageEvent) => void, checkpoint: () => void) {
     const { weights, warnings } = await this.#variants.of(job.loras);
     for (const text of warnings) emit({ type: "warning", text });
+    try {
+      await this.#make(job, weights, emit, checkpoint);
+    } catch (error) {
+      // The model alone was seen to work when it was loaded.
+      if (!(error instanceof NotFinite) || weights === this.#parts.weights) throw error;
+      const problem = "with them the model gives values that are not finite; lower weights may do";
+      throw new JobProblem("loras", problem, { cause: error });
+    }
+  }
+
+  async #make(
+    job: ImageJob,
+    weights: Weights,
+    emit: (event: ImageEvent) => void,
+    checkpoint: () => void,
+  ) {
     await this.#warnOfCuts(job, weights, emit);
     for (let index = 0; index < job.images; index++) {
       const seed = nthSeed(job.seed, index);
@@ -214,14 +230,7 @@ export class Pipeline {
         : undefined;
       hooks.onStep?.(done, picture);
     }
-    if (latents.some((value) => !Number.isFinite(value))) {
-      const problem = "gives values that are not finite";
-      // The model alone was seen to work when it was loaded.
-      if (weights !== this.#parts.weights) {
-        throw new JobProblem("loras", `with them the model ${problem}; lower weights may do`);
-      }
-      throw new ModelProblem(`${files.unet}: ${problem}`);
-    }
+    if (latents.some((value) => !Number.isFinite(value))) throw new NotFinite(files.unet);
     return latents;
   }
 

@@ -10,6 +10,14 @@ export class ModelProblem extends Error {
   override readonly name = "ModelProblem";
 }
 
+/** A part of a model gives numbers of which no picture can be made. */
+export class NotFinite extends ModelProblem {
+  /** @param file the part's */
+  constructor(file: string) {
+    super(`${file}: gives values that are not finite`);
+  }
+}
+
 /** Something about a job that its caller can mend: a value that this model can't take. */
 export class JobProblem extends Error {
   override readonly name = "JobProblem";

@@ -1,7 +1,7 @@
 /** The VAE decoder: latents to pixels. */
 import { files, type ModelFolder } from "./folder.js";
 import type { Runnable } from "./graph.js";
-import { ModelProblem } from "./problem.js";
+import { ModelProblem, NotFinite } from "./problem.js";
 import type { LatentSize } from "./unet.js";
 
 /** Width and height in pixels. */
@@ -84,7 +84,7 @@ export async function decodePlanes(
   const [, colours, rows = 0, columns = 0] = dims;
   // Some autoencoders leave the range of half precision.
   if (data.some((value) => !Number.isFinite(value))) {
-    throw new ModelProblem(`${files.vae}: gives values that are not finite`);
+    throw new NotFinite(files.vae);
   }
   if (dims.length !== 4 || colours !== 3) {
     throw new ModelProblem(`${files.vae}: gives a tensor of shape [${dims}], not [1, 3, h, w]`);
