@@ -349,9 +349,9 @@ describe("what the list says of a model", () => {
   it("is that a bar separates texts for its encoders, where it is set so", async () => {
     const backend = open(models.folder("sdxl"), undefined, { prompt: "encoders" });
     expect(backend.models()[0]?.promptBar).toBe(PromptBar.ENCODERS);
-    const ask = async (prompt: string) => {
+    const ask = async (prompt: string, negativePrompt = "") => {
       const changes = { modelId: "", width: 64, height: 64, numInferenceSteps: 1 };
-      const request = requestOf({ ...changes, prompt });
+      const request = requestOf({ ...changes, prompt, negativePrompt });
       const [response] = await run(coreOf([backend]), "textToImage", request);
       return response?.images.map(({ data }) => Buffer.from(data).toString("hex"));
     };
@@ -364,6 +364,11 @@ describe("what the list says of a model", () => {
       code: "invalid_value",
       param: "prompt",
       message: "prompt: has 3 parts, but this model has text encoders for 2",
+    });
+    await expect(ask("a", "x | y | z")).rejects.toMatchObject({
+      code: "invalid_value",
+      param: "negative_prompt",
+      message: "negative_prompt: has 3 parts, but this model has text encoders for 2",
     });
   });
 

@@ -179,13 +179,15 @@ export class Pipeline {
 
   /** The job's texts as the UNet takes them. */
   async #encoded(job: PictureJob, { encode, unet }: Weights): Promise<Wanted> {
-    const prompt = await encode(textsOf(job.prompt, job));
+    const prompt = await encode(textsOf(job.prompt, job), "prompt");
     const { guidanceScale, width, height, negativePrompt } = job;
     const wanted = { prompt, guidanceScale, width, height };
     // At a scale of 1 the guided prediction is the plain one, below 1 the contract has no guidance.
     if (guidanceScale <= 1 || takesGuidance(unet)) return wanted;
     const empty = negativePrompt.trim() === "" && this.#folder.zeroNegative;
-    const negative = empty ? zerosLike(prompt) : await encode(textsOf(negativePrompt, job));
+    const negative = empty
+      ? zerosLike(prompt)
+      : await encode(textsOf(negativePrompt, job), "negative_prompt");
     return { ...wanted, negative };
   }
 

@@ -15,8 +15,14 @@ export interface EncodedPrompt {
   readonly cut: boolean;
 }
 
-/** Encodes a prompt: one text for each encoder, where the first stands in for those that lack. */
-export type EncodePrompt = (texts: readonly string[]) => Promise<EncodedPrompt>;
+/**
+ * Encodes a prompt: one text for each encoder, where the first stands in for those that lack.
+ * @throws JobProblem that names the prompt's field, if it has more texts
+ */
+export type EncodePrompt = (
+  texts: readonly string[],
+  field: "prompt" | "negative_prompt",
+) => Promise<EncodedPrompt>;
 
 /** One encoder: its tokenizer, its graph, and which of its outputs count. */
 export interface Encoder {
@@ -49,10 +55,10 @@ export function outputsOf(graph: Graph, layout: "sd" | "xl", isLast: boolean): E
 /** Makes the encoding of a model, which remembers the latest prompts. */
 export function promptEncoder(encoders: readonly Encoder[]): EncodePrompt {
   const each = encoders.map(remembering);
-  return async (texts) => {
+  return async (texts, field) => {
     if (texts.length > encoders.length) {
       throw new JobProblem(
-        "prompt",
+        field,
         `has ${texts.length} parts, but this model has text encoders for ${encoders.length}`,
       );
     }
