@@ -98,7 +98,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
     checker = checkerOf(settings);
     telemetry = await openTelemetry(telemetrySettings(), log);
     serving = await serve({
-      core: coreOf(settings, { found, backends, checker, telemetry }),
+      core: coreOf(settings, { backends, checker, telemetry }),
       doors: [operations, rpc],
       doorSettings: doorDefaults,
       appSettings: { corsOrigins: false },
@@ -156,23 +156,19 @@ const telemetrySettings = (): TelemetrySettings => ({
 
 /** What a core of a node stands on. */
 interface Parts {
-  readonly found: readonly LocalModel[];
-  /** Those of `found`, in the same order. */
   readonly backends: readonly Backend[];
   readonly checker: OwnedChecker | undefined;
   readonly telemetry: OpenTelemetry | undefined;
 }
 
-function coreOf(settings: NodeSettings, { found, backends, checker, telemetry }: Parts): Core {
+function coreOf(settings: NodeSettings, { backends, checker, telemetry }: Parts): Core {
   const onSocket = settings.listen.path !== undefined;
   const auth = settings.auth ?? { mode: onSocket ? "none" : "public" };
   const exposeSources = settings.exposeSources ?? onSocket;
   return createCore({
     telemetry: telemetry?.telemetry,
     settings: { ...coreDefaults, auth, exposeSources, servesGateways: true },
-    backends: backends.map((backend, i) =>
-      checker && found[i]?.type === "onnx" ? checked(backend) : backend,
-    ),
+    backends,
     checker,
     log: settings.log,
     // Pictures come from our own engine, which writes nothing but pixels.
@@ -182,20 +178,6 @@ function coreOf(settings: NodeSettings, { found, backends, checker, telemetry }:
     },
   });
 }
-
-/** A backend all of whose pictures are checked: its models say so, and gateways ask for it and believe it. */
-const checked = (backend: Backend): Backend => ({
-  name: backend.name,
-  models: () =>
-    backend.models().map((model) => ({
-      ...model,
-      supports: [...new Set([...model.supports, "safety_check"])],
-    })),
-  ready: backend.ready?.bind(backend),
-  handlers: backend.handlers,
-  health: (signal) => backend.health(signal),
-  close: () => backend.close(),
-});
 
 /**
  * Ties this process to the one that started it with a channel (`ipc` in

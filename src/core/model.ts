@@ -43,6 +43,12 @@ export function configured(
   };
 }
 
+/** A model whose images are all checked where it is served: gateways before it ask for that, and believe it. */
+export function checked(model: Model): Model {
+  if (model.task !== Task.TEXT_TO_IMAGE) return model;
+  return { ...model, supports: [...new Set([...model.supports, "safety_check"])] };
+}
+
 /** Most tokens of one completion; 0: not known, or more than can be told. */
 function mostTokens(
   model: Model,

@@ -128,6 +128,27 @@ describe("an image that the checker finds harmful", () => {
   });
 });
 
+describe("a checker of the gateway behind", () => {
+  const before = async (behind: string) =>
+    gateway(`backends:\n  - { type: node, name: behind, address: "${behind}", token: any }\n`);
+
+  test("is asked for by the gateway before it, and believed", async () => {
+    const behind = await gateway(`${backends}safety: { ${harmful} }\n`);
+    const { url } = await before(behind.url);
+    const { body } = await ask(url);
+    expect(body.images[0].nsfw).toBe(true);
+    expect(body.warnings).toBeUndefined();
+    expect((await ask(url, { safety_check: false })).body.images[0].nsfw).toBe(false);
+  });
+
+  test("blocks for the callers of the gateway before it, too", async () => {
+    const behind = await gateway(`${backends}safety: { action: block, ${harmful} }\n`);
+    const { status, body } = await ask((await before(behind.url)).url);
+    expect(status).toBe(400);
+    expect(body.error.code).toBe("content_blocked");
+  });
+});
+
 describe("a checker that fails", () => {
   const away = "checker: { type: moderation, url: http://127.0.0.1:9, timeout: 1s }";
 

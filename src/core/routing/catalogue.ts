@@ -3,7 +3,7 @@ import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../backend.js";
 import { LintelError, noModel } from "../errors.js";
 import { askedModel, type Input, type MethodName } from "../methods.js";
-import { configured } from "../model.js";
+import { checked, configured } from "../model.js";
 import { fits, restOf } from "../pattern.js";
 import type { CoreSettings, ModelSettings } from "../settings.js";
 import { Behind } from "./behind.js";
@@ -38,6 +38,7 @@ const longestName = 512;
 export class Catalogue {
   readonly #backends: readonly Backend[];
   readonly #settings: CoreSettings;
+  readonly #checksImages: boolean;
   readonly #names: Names;
   readonly #placement: Placement;
   /** Whether some entry bounds what is in flight. */
@@ -51,14 +52,19 @@ export class Catalogue {
   #allLookedUp = false;
   readonly #defaults = new Map<Task, string | undefined>();
 
-  /** @param endpoint what is known of a model on a backend */
+  /**
+   * @param endpoint what is known of a model on a backend
+   * @param checksImages whether images are checked here, whichever model made them
+   */
   constructor(
     backends: readonly Backend[],
     settings: CoreSettings,
     endpoint: (backend: string, model: string) => Endpoint,
+    checksImages: boolean,
   ) {
     this.#backends = backends;
     this.#settings = settings;
+    this.#checksImages = checksImages;
     this.#names = new Names(settings.models);
     this.#placement = new Placement(backends, endpoint);
     this.#bounded = settings.models.some(
@@ -148,7 +154,8 @@ export class Catalogue {
     if (!best || name.includes("*")) return undefined;
     const isDefault =
       name === this.#defaultOrNone(Task.CHAT) || name === this.#defaultOrNone(Task.TEXT_TO_IMAGE);
-    return { ...configured(best.model, settings, this.#settings), id: name, isDefault };
+    const model = configured(best.model, settings, this.#settings);
+    return { ...(this.#checksImages ? checked(model) : model), id: name, isDefault };
   }
 
   /** Names under which something is served: of a wildcard, those that its backends have something for. */

@@ -3,6 +3,7 @@ import type { Backend } from "../backend.js";
 import type { Call, Handle } from "../call.js";
 import { iterable } from "../iterate.js";
 import type { Logger } from "../log.js";
+import type { SafetyChecker } from "../media.js";
 import type { Bounds, CoreSettings } from "../settings.js";
 import { RetryBudget } from "./budget.js";
 import { Catalogue } from "./catalogue.js";
@@ -33,6 +34,8 @@ export interface RoutingParts {
   readonly settings: CoreSettings;
   readonly backends: readonly Backend[];
   readonly log: Logger;
+  /** Absent: only models check images, those that can. */
+  readonly checker?: SafetyChecker | undefined;
   /** Other gateways that serve the same models; absent: none. */
   readonly peers?: Peers | undefined;
   /** Default: the process's. */
@@ -62,6 +65,7 @@ export class Routing implements RoutingTools {
     settings,
     backends,
     log,
+    checker,
     peers,
     clock = systemClock,
     random = Math.random,
@@ -77,7 +81,8 @@ export class Routing implements RoutingTools {
         this.#timeouts.set(model, { ...settings.routing.timeouts, ...known(model.timeouts) });
       }
     }
-    this.catalogue = new Catalogue(backends, settings, (...at) => this.#endpoint(...at));
+    const endpoint = (...at: [string, string]) => this.#endpoint(...at);
+    this.catalogue = new Catalogue(backends, settings, endpoint, checker !== undefined);
     const { check } = settings.routing.health;
     this.#checks = check && new HealthChecks(check, backends, this, log);
     this.#exchange = peers && new PeerExchange(peers.join(), () => this.#all(), clock, log);
