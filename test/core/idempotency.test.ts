@@ -155,6 +155,37 @@ test("a call whose caller left before it is known to be the first does not begin
   expect((await again).metadata.has("idempotent-replayed")).toBe(false);
 });
 
+test.each(["complete", "chat"] as const)(
+  "nothing is held of a repetition of %s that has its answer",
+  async (method) => {
+    const store = newStore();
+    let read = 0;
+    const counting: IdempotencyStore = {
+      close: () => store.close(),
+      async open(question) {
+        const opened = await store.open(question);
+        if (opened.as !== "again") return opened;
+        const parts = async function* () {
+          read++;
+          try {
+            yield* opened.parts;
+          } finally {
+            read--;
+          }
+        };
+        return { as: "again", parts: parts() };
+      },
+    };
+    const core = coreOf([backend("a")], {}, { idempotency: { store: counting, lingerMs: 0 } });
+    const ask = () => calls.outcome(core, method, hello, { idempotencyKey: "k" });
+    const first = await ask();
+    const again = await ask();
+    expect(again.metadata.get("idempotent-replayed")).toBe("true");
+    expect(again.messages).toEqual(first.messages);
+    expect(read).toBe(0);
+  },
+);
+
 test("an answer of which nothing was kept is an error, and is not looked for again and again", async () => {
   let asked = 0;
   const store: IdempotencyStore = {

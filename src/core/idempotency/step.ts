@@ -138,6 +138,8 @@ async function* replay(
 ): AsyncGenerator<Batch> {
   try {
     for (let part = await parts.next(); !part.done; part = await parts.next()) {
+      // Nobody asks for the end of a whole completion: what is held for it goes ahead of it.
+      if (method === "complete") await parts.return?.();
       yield decodeStep(method, part.value);
     }
   } catch (thrown) {
