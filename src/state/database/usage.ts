@@ -128,15 +128,17 @@ export class DatabaseUsage {
   }
 
   /**
-   * Deletes records of calls that began before a time.
+   * Deletes records of calls that began before a time, which may have a fraction.
    * @returns how many
    */
   async purge(before: number): Promise<number> {
     const text = `DELETE FROM lintel_usage WHERE id IN
       (SELECT id FROM lintel_usage WHERE at < ? LIMIT ${purgeSize}) RETURNING at`;
+    // PostgreSQL takes no fractions where whole numbers stand.
+    const whole = Math.ceil(before);
     let deleted = 0;
     for (;;) {
-      const { length } = await rowsOf(this.#sql, text, [before]);
+      const { length } = await rowsOf(this.#sql, text, [whole]);
       deleted += length;
       if (length < purgeSize) return deleted;
     }
