@@ -175,6 +175,77 @@ describe("where another server may do it, it is asked:", () => {
   });
 });
 
+describe("a 400 that no request can help is the gateway's own trouble:", () => {
+  const google = (message: string) => [{ error: { code: 400, message, status: "X" } }];
+
+  it.each([
+    [
+      "xAI of its key",
+      {
+        code: "Client specified an invalid argument",
+        error: "Incorrect API key provided: xa***ab. You can obtain an API key from https://x.ai.",
+      },
+    ],
+    ["Google of its key", google("API key not valid. Please pass a valid API key.")],
+    ["Google of its key's age", google("API key expired. Please renew the API key.")],
+    ["Google of where it is", google("User location is not supported for the API use.")],
+    [
+      "Anthropic of the account",
+      {
+        type: "error",
+        error: {
+          type: "invalid_request_error",
+          message: "Your credit balance is too low to access the Anthropic API.",
+        },
+      },
+    ],
+    [
+      "Groq of the model",
+      { error: { message: "The model `x` is no longer supported.", code: "model_decommissioned" } },
+    ],
+    [
+      "DeepSeek of the model",
+      { error: { message: "Model Not Exist", code: "invalid_request_error" } },
+    ],
+    ["OpenRouter of the model", { error: { message: "a/b is not a valid model ID", code: 400 } }],
+    [
+      "Mistral of the model",
+      { object: "error", message: "Invalid model: x", type: "invalid_model", code: "1500" },
+    ],
+    [
+      "Bedrock of the model",
+      routed(400, '{"message":"The provided model identifier is invalid."}'),
+    ],
+  ])("%s", async (_, body) => {
+    const error = await failure(answering(400, body));
+    expect(error).toMatchObject({
+      code: "upstream_failed",
+      message: "the model server failed (status 400)",
+      retry: "elsewhere",
+    });
+    expect(verdictOf(error.code)).toBe("failed");
+    expect(causeOf(error)).not.toBe("");
+  });
+
+  it("also in an event", async () => {
+    const error = { code: 400, message: "Incorrect API key provided: xa***ab." };
+    expect(await failure((exchange) => exchange.stream({ error }))).toMatchObject({
+      code: "upstream_failed",
+      retry: "elsewhere",
+    });
+  });
+
+  it.each([
+    "Invalid model parameters: temperature is too high",
+    "The model does not support images",
+    "tools[0].function: api key is required in the description",
+  ])("and no other is: %s", async (message) => {
+    expect(await failure(answering(400, { error: { message } }))).toMatchObject({
+      code: "invalid_value",
+    });
+  });
+});
+
 describe("the status of a refusal counts, and when to come again, where its body", () => {
   const cut = '{"error":{"message":"busy"';
 

@@ -136,6 +136,20 @@ const notRequest: readonly (readonly [RegExp, number])[] = [
   [/^(?:Request failed during generation|Incomplete generation|Stream event)/, 500],
 ];
 
+/**
+ * What a 400 tells that no request can help: of the key (xAI, Google), of the account
+ * (Anthropic, Google), of the model's name (Groq, DeepSeek, OpenRouter, Mistral, Bedrock).
+ */
+const ofTarget =
+  /\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|model_decommissioned|\bmodel not exist\b|is not a valid model id\b|^invalid model: |model identifier is invalid/i;
+
+/**
+ * Whether what a server says with a status for bad requests is about its own key, account or model.
+ * @param said its message
+ */
+export const isOfTarget = (status: number, said: string): boolean =>
+  status === 400 && ofTarget.test(said);
+
 /** What a prompt that is too long is told in: LM Studio has nothing but words for it. */
 const tooLong =
   /(?:exceed\w*|(?:greater|larger|longer) than) (?:[\w']+ ){0,3}context (?:length|size|window)|context (?:length|size|window) (?:of [^.]*not enough|(?:(?:is|was|has been) )?exceeded)|maximum context length|n_keep\b.*>= *n_ctx|(?:prompt|input) (?:is |was )?too long/i;

@@ -2,7 +2,7 @@
 import { fromUpstreamStatus, LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
-import { errorsIn, namesFilter, saidIn, statusOf } from "./error-body.js";
+import { errorsIn, isOfTarget, namesFilter, saidIn, statusOf } from "./error-body.js";
 import { string } from "./json.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 
@@ -79,7 +79,11 @@ function isFlagged(error: JsonObject): boolean {
 }
 
 function failed(status: number, said: string, retryAfter: number | undefined): LintelError {
-  const error = fromUpstreamStatus(status, said, retryAfter);
+  const error = isOfTarget(status, said)
+    ? new LintelError("upstream_failed", `the model server failed (status ${status})`, {
+        retry: "elsewhere",
+      })
+    : fromUpstreamStatus(status, said, retryAfter);
   // What a server says of itself is not the caller's business; the log gets it.
   if (error.code !== "invalid_value" && said !== "") error.cause = new Error(said);
   return error;
