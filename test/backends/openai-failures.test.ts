@@ -358,6 +358,39 @@ describe("a prompt that a server's filter blocked", () => {
   });
 });
 
+describe("a provider that failed behind OpenRouter, which says so in the choice,", () => {
+  const scripts = (choice: object): [Script, "chat" | "complete"][] => {
+    const role = { role: "assistant", content: "" };
+    const events = [{ choices: [{ index: 0, delta: role, ...choice }] }, "data: [DONE]\n\n"];
+    return [
+      [answering(200, { choices: [{ index: 0, message: role, ...choice }] }), "complete"],
+      [(exchange) => exchange.stream(...events), "chat"],
+    ];
+  };
+
+  it.each([
+    [{ code: 429, message: "Provider returned error" }, "rate_limited", "anywhere"],
+    [{ code: 503, message: "busy" }, "unavailable", "anywhere"],
+    [{ code: 502, message: "Upstream error from X" }, "upstream_failed", "anywhere"],
+    [{ code: 400, message: "too long" }, "invalid_value", "never"],
+  ])("has the error's meaning: %j", async (error, code, retry) => {
+    for (const finish_reason of ["error", "stop", null]) {
+      for (const [script, method] of scripts({ finish_reason, error })) {
+        expect(await failure(script, method)).toMatchObject({ code, retry });
+      }
+    }
+  });
+
+  it.each(["network_error", "error", "abort"])("has not stopped by itself: %s", async (native) => {
+    const choice = { finish_reason: "stop", native_finish_reason: native };
+    for (const [script, method] of scripts(choice)) {
+      const error = await failure(script, method);
+      expect(error.code).toBe("upstream_failed");
+      expect(causeOf(error)).toBe(`finish reason ${native}`);
+    }
+  });
+});
+
 it("what a server calls the user's error in a stream is about the request", async () => {
   const error = { type: "image_generation_user_error", code: null, message: "no such mask" };
   const thrown = await failure((exchange) => exchange.stream({ error }));

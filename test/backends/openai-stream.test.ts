@@ -282,6 +282,17 @@ describe("whole answers", () => {
     expect(choices[0]).toMatchObject({ finishReason: "stop", message: { content: "I cannot" } });
   });
 
+  it("takes a provider's own reason beside OpenRouter's for no other end", () => {
+    const choice = { index: 0, message: { content: "a" }, finish_reason: "length", error: null };
+    const natives = ["MAX_TOKENS", "content_filter", null];
+    for (const native_finish_reason of natives) {
+      const { choices } = readCompletion(
+        JSON.stringify({ choices: [{ ...choice, native_finish_reason }] }),
+      );
+      expect(choices[0]).toMatchObject({ finishReason: "length", message: { content: "a" } });
+    }
+  });
+
   it.each([
     ["no choices", "{}"],
     ["empty choices", '{"choices":[]}'],

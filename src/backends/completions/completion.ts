@@ -22,7 +22,8 @@ export function readCompletion(text: string): LLMResponse {
   const failure = failureIn(answer);
   if (failure) throw failure;
   const choice = firstChoice(answer);
-  if (!choice || !isObject(choice.message)) throw nonsense("answered without a completion");
+  const finishReason = choice && readEnd(choice);
+  if (!isObject(choice?.message)) throw nonsense("answered without a completion");
   const { id, model, created } = stampOf(answer);
   return {
     $typeName: "lintel.v1.LLMResponse",
@@ -33,9 +34,7 @@ export function readCompletion(text: string): LLMResponse {
     warnings: [],
     usage: readUsage(answer.usage),
     // Ollama and others leave the reason null in whole answers that are complete.
-    choices: [
-      messageChoice(readText(choice.message), readFinishReason(choice.finish_reason) ?? "stop"),
-    ],
+    choices: [messageChoice(readText(choice.message), finishReason ?? "stop")],
   };
 }
 
@@ -108,6 +107,19 @@ export function readFinishReason(reason: unknown): string | undefined {
   if (reason === "stop") return reason;
   if (failures.test(reason)) throw gaveUp(reason);
   return finishReasons.find(([pattern]) => pattern.test(reason))?.[1] ?? "stop";
+}
+
+/**
+ * Why a choice ended, as `readFinishReason`. Of a provider that failed OpenRouter tells in the
+ * choice: by `error`, or beside a `stop` by the provider's own reason.
+ * @throws LintelError as it is reported, or `upstream_failed`
+ */
+export function readEnd(choice: JsonObject): string | undefined {
+  const failure = failureIn(choice);
+  if (failure) throw failure;
+  const reason = readFinishReason(choice.finish_reason);
+  if (reason !== undefined) readFinishReason(choice.native_finish_reason);
+  return reason;
 }
 
 /** The error for a server that gave up, for whatever reason. */

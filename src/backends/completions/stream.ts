@@ -3,14 +3,7 @@ import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.
 import { deltaChoice } from "../../core/chat-messages.js";
 import { isObject } from "../../core/json.js";
 import { failureIn, nonsense } from "../http/failure.js";
-import {
-  firstChoice,
-  readFinishReason,
-  readObject,
-  readText,
-  readUsage,
-  stampOf,
-} from "./completion.js";
+import { firstChoice, readEnd, readObject, readText, readUsage, stampOf } from "./completion.js";
 import type { ServerEvent } from "./events.js";
 import { ChunkTemplate } from "./template.js";
 
@@ -66,7 +59,7 @@ export class CompletionStream {
     if (!choice) return;
     const content = isObject(choice.delta) ? readText(choice.delta) : "";
     if (content !== "") out.push(piece(this.#stamp, content));
-    const finishReason = readFinishReason(choice.finish_reason);
+    const finishReason = readEnd(choice);
     if (finishReason) this.#finishReason = finishReason;
     else if (content !== "" && !usage) this.#template.learn(data, content);
   }
