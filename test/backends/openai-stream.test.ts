@@ -282,6 +282,20 @@ describe("whole answers", () => {
     expect(choices[0]).toMatchObject({ finishReason: "stop", message: { content: "I cannot" } });
   });
 
+  it.each([
+    [{ finish_reason: "length" }, "length"],
+    [{ finish_reason: "content_filter: SAFETY", message: null }, "content_filter"],
+  ])("may end without a message, as streams without a delta: %j", (said, finishReason) => {
+    const usage = { prompt_tokens: 4, completion_tokens: 0, total_tokens: 30 };
+    const choices = [{ index: 0, ...said }];
+    const message = { content: "" };
+    const answer = readCompletion(JSON.stringify({ choices, usage }));
+    expect(answer.choices[0]).toMatchObject({ finishReason, message });
+    expect(answer.usage).toMatchObject({ promptTokens: 4, completionTokens: 26 });
+    const { messages } = readText(sse({ choices, usage }));
+    expect(messages).toMatchObject([{ choices: [{ finishReason, delta: message }] }]);
+  });
+
   it("takes a provider's own reason beside OpenRouter's for no other end", () => {
     const choice = { index: 0, message: { content: "a" }, finish_reason: "length", error: null };
     const natives = ["MAX_TOKENS", "content_filter", null];

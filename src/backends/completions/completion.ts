@@ -23,7 +23,9 @@ export function readCompletion(text: string): LLMResponse {
   if (failure) throw failure;
   const choice = firstChoice(answer);
   const finishReason = choice && readEnd(choice);
-  if (!isObject(choice?.message)) throw nonsense("answered without a completion");
+  // Gemini has none where all went into thoughts, or a filter came first: the reason says so.
+  const message = choice?.message ?? (finishReason && {});
+  if (!isObject(message)) throw nonsense("answered without a completion");
   const { id, model, created } = stampOf(answer);
   return {
     $typeName: "lintel.v1.LLMResponse",
@@ -34,7 +36,7 @@ export function readCompletion(text: string): LLMResponse {
     warnings: [],
     usage: readUsage(answer.usage),
     // Ollama and others leave the reason null in whole answers that are complete.
-    choices: [messageChoice(readText(choice.message), finishReason ?? "stop")],
+    choices: [messageChoice(readText(message), finishReason ?? "stop")],
   };
 }
 
