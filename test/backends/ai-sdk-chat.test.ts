@@ -7,7 +7,7 @@ import { chatted, played, playedUpTo, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, anthropicAt } from "./ai-sdk-subject.js";
 import { text } from "./contract-chat.js";
 import { fixture } from "./fixture.js";
-import { chatRequest } from "./openai-subject.js";
+import { chatRequest, chunk } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 import type { Script } from "./upstream.js";
@@ -220,6 +220,26 @@ describe("OpenAI by its provider", () => {
     expect(error.message).toContain("no finish reason");
     expect(said).toBe("Hello there");
   });
+});
+
+it("a server that streams another API than OpenAI's provider asked was reached", async () => {
+  const server = await serve((exchange) =>
+    exchange.stream(chunk({ content: "a" }), chunk({}, "stop"), "data: [DONE]\n\n"),
+  );
+  const backend = opened(
+    aiSdkBackend({
+      package: "@ai-sdk/openai",
+      options: { apiKey: "sk-secret", baseURL: `${server.url}/v1` },
+      models: [{ id: "m" }],
+    }),
+  );
+  const error = await thrownBy(chatted(backend));
+  expect(error).toMatchObject({
+    code: "upstream_failed",
+    message: "the model server answered with something that its provider does not understand",
+    retry: "never",
+  });
+  expect((error.cause as Error).message).toContain("Received a Chat Completions stream");
 });
 
 it("of AI SDK 7 says itself that a stream was interrupted", async () => {

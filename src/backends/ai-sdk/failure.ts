@@ -47,7 +47,7 @@ export function failureOf(thrown: unknown): LintelError {
   // Streams report the vendor's own error object.
   if (!(thrown instanceof Error)) return failureIn({ error: thrown }) ?? nonsense("failed", thrown);
   if (isConnection(thrown)) return unreachable(thrown);
-  return nonsense("answered with something that its provider does not understand", thrown);
+  return notUnderstood(thrown);
 }
 
 /** What the vendor answered, where it is what a provider threw; else nothing that could be read. */
@@ -61,7 +61,10 @@ const isApiCall = (thrown: unknown): thrown is APICallError =>
 
 function ofApiCall(error: APICallError): LintelError {
   const { statusCode, message, responseHeaders = {}, responseBody = "" } = error;
-  if (statusCode === undefined) return unreachable(error);
+  if (statusCode === undefined) {
+    // OpenAI's provider has no status for a stream of another API than the one that it asked.
+    return error.responseHeaders ? notUnderstood(error) : unreachable(error);
+  }
   if (statusCode < 300) {
     const answer = parseJson(responseBody);
     const failure = isObject(answer) ? failureIn(answer) : undefined;
@@ -76,6 +79,9 @@ const connectionCode = /^(?:E(?!RR_)|UND_ERR_|ERR_(?:TLS|SSL)_)/;
 
 const isConnection = (error: Error) =>
   causes(error).some(({ code }) => connectionCode.test(String(code ?? "")));
+
+const notUnderstood = (cause: unknown) =>
+  nonsense("answered with something that its provider does not understand", cause);
 
 const unreachable = (cause: unknown) =>
   new LintelError("upstream_unreachable", "the model server can't be reached", { cause });
