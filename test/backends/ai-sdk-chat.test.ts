@@ -156,6 +156,23 @@ describe("Anthropic", () => {
     expect(pieces.join("")).toBe("Hello there, wörld");
   });
 
+  it.each([
+    ["rate_limit_error", "rate_limited"],
+    ["overloaded_error", "unavailable"],
+    ["timeout_error", "timeout"],
+    ["invalid_request_error", "invalid_value"],
+    ["authentication_error", "upstream_failed"],
+    ["api_error", "upstream_failed"],
+  ])("may fail at the begin of a stream as in its middle: %s", async (type, code) => {
+    const error = { type, message: "no" };
+    const failed = `event: error\ndata: ${JSON.stringify({ type: "error", error })}\n\n`;
+    const [start] = String(fixture("anthropic/events").body).split("\n\n");
+    for (const events of [failed, `${start}\n\n${failed}`]) {
+      const server = await serve((exchange) => exchange.stream(events));
+      expect(await thrownBy(chatted(opened(anthropicAt(server.url))))).toMatchObject({ code });
+    }
+  });
+
   it("may break off: that is no end", async () => {
     const server = await serve(playedUpTo("anthropic/events", "event: message_delta"));
     expect(await thrownBy(chatted(opened(anthropicAt(server.url))))).toMatchObject({

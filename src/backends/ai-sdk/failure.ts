@@ -3,6 +3,7 @@ import type { APICallError } from "@ai-sdk/provider";
 import { LintelError } from "../../core/errors.js";
 import { isObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
+import { statusOf } from "../http/error-body.js";
 import { failureIn, failureOf as failureOfAnswer, nonsense } from "../http/failure.js";
 
 /** Providers mark their errors, so that those of another copy of the package are known too. */
@@ -70,8 +71,11 @@ function ofApiCall(error: APICallError): LintelError {
     const failure = isObject(answer) ? failureIn(answer) : undefined;
     return failure ?? nonsense("answered with something that can't be read", error);
   }
+  // Anthropic's provider knows overload in a stream's first event, and calls all else a 500.
+  const made = statusCode === 500 && /event-stream/i.test(responseHeaders["content-type"] ?? "");
+  const status = made ? statusOf(parseJson(responseBody), message) : undefined;
   // A provider knows one form of its vendor's errors, and its own words are for no other.
-  return failureOfAnswer(statusCode, responseBody, responseHeaders, message);
+  return failureOfAnswer(status ?? statusCode, responseBody, responseHeaders, message);
 }
 
 /** The operating system's codes, undici's, and those of Node's own that are about the connection. */
