@@ -41,6 +41,9 @@ const lowWater = 0.9;
 /** Images that are deleted at the same time: a bucket takes a round trip for each. */
 const atOnce = 16;
 
+/** How far the clocks of those who share a store may be apart, milliseconds. */
+const skewMs = 3_600_000;
+
 /** How long an image that could not be deleted is left alone, milliseconds. */
 const leftAloneMs = 3_600_000;
 
@@ -103,6 +106,16 @@ export class Retention {
     }
   }
 
+  /**
+   * When an image was stored, for the order in which images go. One from the future is of a
+   * clock that was set back since: nobody knows its age, and all that came later would go
+   * before it. It counts as old as may be.
+   */
+  #order({ storedAt }: Listed): number {
+    const now = this.now();
+    return storedAt > now + skewMs ? now - this.#settings.ttlMs : storedAt;
+  }
+
   #over(): boolean {
     return this.#stored + this.#pending > this.#settings.maxBytes;
   }
@@ -128,7 +141,7 @@ export class Retention {
   async #sweep(): Promise<void> {
     const { signal } = this.#closing;
     const before = this.#stored;
-    const images = (await this.#shelf.list(signal)).sort((a, b) => a.storedAt - b.storedAt);
+    const images = (await this.#shelf.list(signal)).sort((a, b) => this.#order(a) - this.#order(b));
     // What was written since the listing began counts, at worst twice until the next one.
     this.#stored += images.reduce((sum, { bytes }) => sum + bytes, 0) - before;
     for (const [name, until] of this.#leftAlone) {

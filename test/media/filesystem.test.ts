@@ -93,6 +93,22 @@ describe("total size", () => {
     expect(left).toEqual(names.slice(-left.length));
   });
 
+  test("what a clock that ran ahead has stored goes before what came later", async () => {
+    const { store, clock, files } = await storeOf({ maxBytes: 1000 });
+    const expired = nameIn(await store.put(bytes(10)));
+    clock.now += 48 * hour;
+    const ahead: string[] = [];
+    for (let i = 0; i < 3; i++) ahead.push(nameIn(await store.put(bytes(300))));
+    clock.now -= 20 * hour;
+    const names: string[] = [];
+    for (let i = 0; i < 3; i++) {
+      clock.now += 1000;
+      names.push(nameIn(await store.put(bytes(300))));
+    }
+    expect(files()).toEqual([...names].sort());
+    expect(files()).not.toContain(expired);
+  });
+
   test("images that come at the same time count too", async () => {
     const { store, files } = await storeOf({ maxBytes: 1000 });
     await Promise.all([1, 2, 3].map(() => store.put(bytes(300))));
