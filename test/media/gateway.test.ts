@@ -129,12 +129,12 @@ describe("an image that the checker finds harmful", () => {
 });
 
 describe("a checker of the gateway behind", () => {
-  const before = async (behind: string) =>
+  const inFrontOf = async (behind: string) =>
     gateway(`backends:\n  - { type: node, name: behind, address: "${behind}", token: any }\n`);
 
   test("is asked for by the gateway before it, and believed", async () => {
     const behind = await gateway(`${backends}safety: { ${harmful} }\n`);
-    const { url } = await before(behind.url);
+    const { url } = await inFrontOf(behind.url);
     const { body } = await ask(url);
     expect(body.images[0].nsfw).toBe(true);
     expect(body.warnings).toBeUndefined();
@@ -143,7 +143,7 @@ describe("a checker of the gateway behind", () => {
 
   test("blocks for the callers of the gateway before it, too", async () => {
     const behind = await gateway(`${backends}safety: { action: block, ${harmful} }\n`);
-    const { status, body } = await ask((await before(behind.url)).url);
+    const { status, body } = await ask((await inFrontOf(behind.url)).url);
     expect(status).toBe(400);
     expect(body.error.code).toBe("content_blocked");
   });
