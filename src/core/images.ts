@@ -99,7 +99,9 @@ async function* run(
       if (e.case === "progress") {
         const { step, steps } = e.value;
         const index = e.value.index + offset;
-        const percent = (100 * (index + step / Math.max(steps, 1))) / images;
+        const each = Math.max(steps, 1);
+        // Divided once, and last: doors show whole numbers, and 57.99… would be 57 of 58.
+        const percent = (100 * (index * each + step)) / (each * images);
         const preview = finish.preview(call, e.value.preview);
         out.push(progressEvent({ ...e.value, index, images, percent, preview }));
       } else if (e.case === "image" && e.value.media) {

@@ -332,6 +332,15 @@ describe("decisions 2: POST /text-to-image", () => {
     });
   });
 
+  test("each of 50 steps is two percent", async () => {
+    const server = await serve(scripted({ streamTextToImage: paints(50) }));
+    const all = await chunks(
+      await server.post("/text-to-image", { prompt: "a cat", stream: true }),
+    );
+    const told = all.filter((e) => e.type === "progress").map(({ percent }) => percent);
+    expect(told).toEqual(Array.from({ length: 50 }, (_, i) => 2 * (i + 1)));
+  });
+
   test("`include_previews` puts a picture into progress where there is one", async () => {
     const backend = scripted({
       async *streamTextToImage(call) {
