@@ -235,6 +235,15 @@ describe("an error that the provider does not understand", () => {
     },
   );
 
+  it.each([
+    [{ object: "error", message: "too long", type: "BadRequestError", code: 400 }, "invalid_value"],
+    [[{ error: { code: 429, message: "slow down", status: "X" } }], "rate_limited"],
+    [{ detail: "what is this" }, "upstream_failed"],
+  ])("has it as the first event, in whatever form: %j", async (event, code) => {
+    const backend = at(await serve((exchange) => exchange.stream(event)));
+    expect(await thrownBy(chatted(backend))).toMatchObject({ code });
+  });
+
   it("counts by its status, also where its body has no end", async () => {
     const server = await serve(async (exchange) => {
       await exchange.head(503, { "content-type": "text/html", "retry-after": "3" });

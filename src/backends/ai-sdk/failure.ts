@@ -48,7 +48,15 @@ export function failureOf(thrown: unknown): LintelError {
   // Streams report the vendor's own error object.
   if (!(thrown instanceof Error)) return failureIn({ error: thrown }) ?? nonsense("failed", thrown);
   if (isConnection(thrown)) return unreachable(thrown);
-  return notUnderstood(thrown);
+  return reportedIn(thrown) ?? notUnderstood(thrown);
+}
+
+/** What a server reports in a form that is not its vendor's: the provider has it as a value of the wrong type. */
+function reportedIn(thrown: Error & { readonly value?: unknown }): LintelError | undefined {
+  if (!isNamed(thrown, "AI_TypeValidationError")) return undefined;
+  // Google's OpenAI endpoint puts it into a list.
+  const value = Array.isArray(thrown.value) ? thrown.value[0] : thrown.value;
+  return isObject(value) ? failureIn(value) : undefined;
 }
 
 /** What the vendor answered, where it is what a provider threw; else nothing that could be read. */
