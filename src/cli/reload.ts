@@ -1,5 +1,5 @@
 /** Takes over a changed configuration on SIGHUP, and when its file changes. */
-import { type FSWatcher, watch } from "node:fs";
+import { existsSync, type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { type ConfigSources, loadConfig } from "../config/load.js";
@@ -87,7 +87,8 @@ const longestMs = 2000;
 
 /**
  * Reloads when the text of the file changes. Its folder is watched, since editors
- * replace files, and Kubernetes the folder that a link leads to.
+ * replace files, and Kubernetes the folder that a link leads to; and the file itself, which
+ * another folder holds where it is a link, or mounted into a container.
  * @returns ends it
  */
 export async function reloadOnChange(options: ReloadOptions): Promise<() => void> {
@@ -98,8 +99,18 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   let known = options.text;
   let timer: NodeJS.Timeout | undefined;
   let changedAt: number | undefined;
+  let own: FSWatcher | undefined;
+  const changed = () => {
+    changedAt ??= performance.now();
+    if (performance.now() - changedAt > longestMs) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => void look(), settleMs);
+  };
   const look = async () => {
     changedAt = undefined;
+    // Another file may stand there now. Where there is none, the folder tells when it is back.
+    own?.close();
+    own = existsSync(path) ? watched(path) : undefined;
     const text = await read();
     // Gone for the moment, while it is being replaced.
     if (text === undefined || text === known) return;
@@ -109,23 +120,21 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   const unwatched = (error: Error) => {
     log.warn({ reason: error.message }, "the configuration's file can't be watched: send SIGHUP");
   };
-  let watcher: FSWatcher | undefined;
-  try {
-    watcher = watch(dirname(path), () => {
-      changedAt ??= performance.now();
-      if (performance.now() - changedAt > longestMs) return;
-      clearTimeout(timer);
-      timer = setTimeout(() => void look(), settleMs);
-    });
-    watcher.on("error", unwatched);
-  } catch (error) {
-    // As many files are watched as the system lets; the gateway serves all the same.
-    unwatched(error as Error);
-  }
+  const watched = (what: string): FSWatcher | undefined => {
+    try {
+      return watch(what, changed).on("error", unwatched);
+    } catch (error) {
+      // As many files are watched as the system lets; the gateway serves all the same.
+      unwatched(error as Error);
+      return undefined;
+    }
+  };
+  const folder = watched(dirname(path));
   // It may have changed while the gateway started.
   await look();
   return () => {
     clearTimeout(timer);
-    watcher?.close();
+    folder?.close();
+    own?.close();
   };
 }

@@ -1,5 +1,12 @@
 import { once } from "node:events";
-import { appendFileSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -224,6 +231,27 @@ test("a watched file applies when it is replaced", async () => {
   it.write(`backends:\n${backend("b", b.url)}`);
   expect((await it.said("configuration reloaded")).fields.why).toBe("lintel.yaml changed");
   expect(await statusOf(it.chat("b"))).toBe(200);
+});
+
+test("a watched file applies when it changes where a link leads, also after it was replaced there", async () => {
+  const it = await gateway("log: { level: info }\n");
+  const path = join(it.cwd, "lintel.yaml");
+  const elsewhere = join(it.cwd, "elsewhere");
+  const target = join(elsewhere, "lintel.yaml");
+  mkdirSync(elsewhere);
+  renameSync(path, target);
+  symlinkSync(target, path);
+  onTestFinished(await reloadOnChange(it.options));
+  const text = readFileSync(target, "utf8");
+  appendFileSync(target, "expose_sources: true\n");
+  await it.said("configuration reloaded");
+  it.lines.length = 0;
+  writeFileSync(`${target}.new`, text);
+  renameSync(`${target}.new`, target);
+  await it.said("configuration reloaded");
+  it.lines.length = 0;
+  appendFileSync(target, "expose_sources: true\n");
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual(["expose_sources"]);
 });
 
 test("a file that can't be watched leaves the gateway serving, with a word in the log", async () => {
