@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { never } from "../support/calls.js";
+import { slowLink } from "../support/slow-link.js";
 import { chatRequest, start } from "./llama-subject.js";
 import { chatting, connectTo, piece, serve } from "./node-peer.js";
 import { callOf } from "./subject.js";
@@ -106,4 +107,26 @@ it("a connection that does not come about in its time is given up, and the next 
     await expect(call).rejects.toMatchObject({ code: "timeout", retry: "anywhere" });
     expect(asked.size).toBeGreaterThanOrEqual(least);
   }
+});
+
+it("a call that comes while a silent connection is given up does not end the process", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const thrown = vi.fn();
+  process.on("uncaughtException", thrown);
+  onTestFinished(() => void process.off("uncaughtException", thrown));
+  const peer = await serve(chatting(async function* () {}));
+  const link = await slowLink(peer.port, 0);
+  onTestFinished(() => link.close());
+  const backend = connectTo(`http://127.0.0.1:${link.port}`);
+  const ask = () => start(backend, chatRequest("hello")).next();
+  const failed = ask().catch(() => {
+    void ask().catch(() => {});
+  });
+  await link.held;
+  // It is probed after 20 seconds, and has 15 to answer.
+  await vi.advanceTimersByTimeAsync(40_000);
+  await failed;
+  await backend.close();
+  expect(thrown).not.toHaveBeenCalled();
 });

@@ -20,6 +20,22 @@ const forgotten = 20;
 /** Calls at once on one connection: servers should take so many (RFC 9113, 5.1.2), and Lintel takes 250. */
 const mostAtOnce = 100;
 
+/**
+ * The manager stops listening to a connection as soon as a call finds it broken. Its error may
+ * come only then, and would end the process.
+ */
+class Sessions extends Http2SessionManager {
+  override async request(...asked: Parameters<Http2SessionManager["request"]>) {
+    const stream = await super.request(...asked);
+    const { session } = stream;
+    if (!session?.listeners("error").includes(unheard)) session?.on("error", unheard);
+    return stream;
+  }
+}
+
+/** Its streams have told their calls. */
+const unheard = () => {};
+
 /** What a call runs on. */
 export class Link {
   readonly session: Http2SessionManager;
@@ -82,8 +98,7 @@ export class Links {
   constructor(address: string, pingIntervalMs: number) {
     const { baseUrl, nodeOptions } = connectionTo(address);
     const options = { settings: { initialWindowSize: 1024 * 1024 }, ...nodeOptions };
-    this.#connect = () =>
-      new Link(new Http2SessionManager(baseUrl, { pingIntervalMs }, options), baseUrl);
+    this.#connect = () => new Link(new Sessions(baseUrl, { pingIntervalMs }, options), baseUrl);
   }
 
   /** For one call, which says when it ends. The first that has room: those after it become idle, and close. */
