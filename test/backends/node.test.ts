@@ -13,6 +13,7 @@ import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { startNode } from "../../src/node.js";
 import { never } from "../support/calls.js";
+import { slowLink } from "../support/slow-link.js";
 import { answer, chatRequest, start, tiny } from "./llama-subject.js";
 import { chatting, connectTo, piece, serve } from "./node-peer.js";
 import { callOf } from "./subject.js";
@@ -221,6 +222,21 @@ describe("any server of the contract", () => {
       expect(gone).toMatchObject({ code: "upstream_unreachable" });
       expect(gone.message).not.toMatch(/\d{4}|\.sock/);
     }
+  });
+
+  it("is unreachable when it falls silent", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const peer = await serve(chatting(async function* () {}));
+    const link = await slowLink(peer.port, 0);
+    onTestFinished(() => link.close());
+    const backend = connectTo(`http://127.0.0.1:${link.port}`);
+    const call = answer(backend, chatRequest("hello"));
+    const failed = expect(call).rejects.toMatchObject({ code: "upstream_unreachable" });
+    await link.held;
+    // It is probed after 20 seconds, and has 15 to answer.
+    await vi.advanceTimersByTimeAsync(40_000);
+    await failed;
   });
 
   it("that has no room for a stream is busy, not lost", async () => {

@@ -11,7 +11,7 @@ export function failureOf(thrown: unknown): LintelError {
       cause: thrown,
     });
   }
-  if (error.code !== "upstream_failed" || !brokeOff(thrown)) return error;
+  if (!fellSilent(thrown) && (error.code !== "upstream_failed" || !brokeOff(thrown))) return error;
   return new LintelError("upstream_unreachable", "the connection to the model server was lost", {
     cause: thrown,
   });
@@ -32,6 +32,10 @@ const isTurnedAway = (thrown: unknown): boolean =>
   thrown instanceof ConnectError &&
   !wasSaid(thrown) &&
   /stream closed with error code \w*ENHANCE_YOUR_CALM\b/i.test(thrown.rawMessage);
+
+/** Whether nothing was heard of the node, not even the answer to a probe. Only the words tell. */
+const fellSilent = (thrown: unknown): boolean =>
+  thrown instanceof ConnectError && !wasSaid(thrown) && thrown.rawMessage === "PING timed out";
 
 /**
  * Whether the connection ended under the call. It shows as an error of the
