@@ -49,6 +49,24 @@ describe("health", () => {
     expect(await probe).toBe("a");
     expect(stateOf(core, "a")).toMatchObject({ state: "in", outForMs: 0 });
   });
+  it("goes on when calls fail then that began before it was taken out", async () => {
+    const silent = Array.from({ length: 5 }, () => gate("a"));
+    const fail = Array(5).fill(fails("upstream_failed"));
+    const handles = [...silent.map(({ handle }) => handle), ...fail, says("a")];
+    const { core, clock } = bench([backend("a", inTurn(...handles))]);
+    const codes: string[] = [];
+    const ask = () => run(core, "chat", hello).catch((e) => codes.push(e.code));
+    const before = silent.map(ask);
+    await clock.advance(1);
+    for (let i = 0; i < 5; i++) await ask();
+    expect(stateOf(core, "a").state).toBe("out");
+    await clock.advance(1000);
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+    for (const { fail } of silent) fail(new LintelError("upstream_failed", "broke off"));
+    await Promise.all(before);
+    expect(codes).toEqual(Array(10).fill("upstream_failed"));
+    expect(stateOf(core, "a")).toMatchObject({ state: "in", failures: 10 });
+  });
   it("is back also where the call that tries it is told what is wrong about the request", async () => {
     const a = backend("a", inTurn(fails("upstream_failed"), fails("invalid_value"), says("a")));
     const { core, clock } = bench([a], { health: { failures: 1 } });

@@ -201,7 +201,7 @@ describe("choose", () => {
       running.push(chosen);
       if (running.length > leave) {
         const [left] = running.splice(Math.floor(random() * running.length), 1);
-        left?.endpoint.end("ok", false, 0, undefined, "me");
+        left?.endpoint.end("ok", false, 0, 0, undefined, "me");
       }
     }
     return [...counts.values()].map((n) => n / calls);

@@ -179,7 +179,7 @@ export class Attempt {
     if (outcome === "slower" && !record.hedge) endpoint.first.add(record.durationMs);
     const verdict = own ? "neutral" : verdictOf(outcome);
     const code = verdict === "failed" ? (outcome as ErrorCode) : undefined;
-    endpoint.end(verdict, this.#probe, now, code, this.#call.caller?.id ?? "");
+    endpoint.end(verdict, this.#probe, this.#startedAt, now, code, this.#call.caller?.id ?? "");
   }
 
   #begin(): Promise<IteratorResult<Batch>> {

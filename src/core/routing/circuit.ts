@@ -19,6 +19,8 @@ export class Circuit {
   #inARow = 0;
   #out = false;
   #until = 0;
+  /** When it was taken out last. */
+  #outAt = Number.NEGATIVE_INFINITY;
   /** How long it is left alone, or was the last time; 0: it was well since. */
   #pauseMs = 0;
   #probing = false;
@@ -76,9 +78,10 @@ export class Circuit {
 
   /**
    * A call that went there ended.
+   * @param since when it began
    * @returns `undefined`: the target is as it was
    */
-  end(verdict: Verdict, probe: boolean, now: number): Turn | undefined {
+  end(verdict: Verdict, probe: boolean, now: number, since = now): Turn | undefined {
     if (probe) this.#probing = false;
     if (verdict === "neutral") return undefined;
     if (verdict === "ok") {
@@ -90,8 +93,8 @@ export class Circuit {
       this.#recent.add(now, 1, 0);
       return undefined;
     }
-    // Of calls that began before it was taken out nothing new is learnt.
-    if (this.#out && !probe) return undefined;
+    // Of calls that began before it was taken out nothing new is learnt, also once it is back.
+    if ((this.#out || since < this.#outAt) && !probe) return undefined;
     this.#inARow++;
     this.#recent.add(now, 1, 1);
     if (!probe && !this.#tooMany(now)) return undefined;
@@ -120,6 +123,7 @@ export class Circuit {
   /** Takes the target out, as long as the last time. */
   #open(now: number): void {
     this.#out = true;
+    this.#outAt = now;
     this.#pauseMs ||= this.#settings.firstPauseMs;
     // Replicas that lost a target together don't come back to it together.
     this.#until = now + this.#pauseMs * (1 - 0.2 * this.#random());

@@ -128,10 +128,14 @@ export class Endpoint {
     this.serve(now);
   }
 
-  /** A call that went there ended. */
+  /**
+   * A call that went there ended.
+   * @param since when it began
+   */
   end(
     verdict: Verdict,
     probe: boolean,
+    since: number,
     now: number,
     code: ErrorCode | undefined,
     caller: string,
@@ -144,7 +148,7 @@ export class Endpoint {
       this.#lastFailure = code;
     }
     const wasOut = this.circuit.out;
-    const turn = this.circuit.end(verdict, probe, now);
+    const turn = this.circuit.end(verdict, probe, now, since);
     if (turn === "out") this.#left(now, wasOut);
     else if (turn === "back") this.#events.back(this);
     this.serve(now);
