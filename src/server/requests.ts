@@ -13,7 +13,9 @@ export function headerBytes(raw: readonly string[]): number {
 }
 
 /**
- * A body that does not come to its end ends the stream, with 408 if nothing was answered yet.
+ * A body that does not come to its end ends the stream, with 408 if nothing was answered yet. What
+ * still comes once the answer is out is read and dropped: Node resets a stream of which nobody
+ * has read anything as soon as it is answered, and curl and httpx lose the answer with that.
  * @param sending has the stream until then
  */
 export function limitBody(
@@ -32,7 +34,9 @@ export function limitBody(
     sending.delete(stream);
   };
   sending.add(stream);
-  stream.once("end", over).once("close", over);
+  // Node's own listener, which resets, is added with the answer's end, so it comes after this one.
+  const drop = () => stream.resume();
+  stream.once("finish", drop).once("end", over).once("close", over);
 }
 
 /** Closes a stream once its answer is complete: its client may have left its own half open. */

@@ -1,7 +1,9 @@
 /** A request's body is read whole, however it comes. */
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import type { Logger } from "../../src/core/log.js";
@@ -119,6 +121,23 @@ test("exactly as long as is allowed, and one byte longer", async () => {
   expect(fits?.status).toBe(200);
   const [longer] = await answersOf(server.socket(http("/llm", `${body} `)))(1);
   expect(longer).toEqual({ status: 413, said: "too_large" });
+});
+
+test.each([
+  ["/llm", "application/json", "413"],
+  ["/llm", "text/plain", "415"],
+  ["/lintel.v1.ChatService/Complete", "application/json", "429"],
+])("%s: curl over HTTP/2 is told that 2 MiB of %s are refused", async (path, type, status) => {
+  const { url } = await serveChat(echo);
+  const headers = ["-H", "authorization: Bearer me", "-H", `content-type: ${type}`];
+  const asking = promisify(execFile)("curl", [
+    ...["-sS", "--http2-prior-knowledge", ...headers, "--data-binary", "@-"],
+    ...["-w", " %{http_code}", url + path],
+  ]);
+  asking.child.stdin?.end(Buffer.alloc(2 * 1024 * 1024));
+  const { stdout } = await asking;
+  expect(stdout).toMatch(/too_large|unsupported_media_type/);
+  expect(stdout.slice(-3)).toBe(status);
 });
 
 test.each(["/llm", "/text-to-image", "/v1/chat/completions", "/v1/images/generations"])(
