@@ -1,4 +1,5 @@
 /** Until a process is warm: compilers work by what has run, not by what time has passed. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { cpuMicros } from "../cores.js";
 
 /** CPU time after which a process is taken for warm however little it has done, microseconds. */
@@ -18,4 +19,18 @@ export async function warm(pid: number, load: () => Promise<number>): Promise<vo
   let done = 0;
   do done += await load();
   while (done < usual && cpuMicros(pid) < end && performance.now() < until);
+}
+
+/** How long it is looked whether a process does anything, milliseconds, and how little is nothing. */
+const looked = 200;
+const little = 0.1;
+
+/** Waits until a process has done what is left of a load: slow ones still have all that was asked at its end. */
+export async function idle(pid: number): Promise<void> {
+  const until = performance.now() + patience;
+  let before: number;
+  do {
+    before = cpuMicros(pid);
+    await sleep(looked);
+  } while (cpuMicros(pid) - before > little * looked * 1000 && performance.now() < until);
 }

@@ -7,7 +7,7 @@ import {
   pathOf,
 } from "../contestants/contestant.js";
 import { cpuMicros, otherCore } from "../cores.js";
-import { warm } from "../load/warm.js";
+import { idle, warm } from "../load/warm.js";
 import { wrk } from "../load/wrk.js";
 import type { Figures, Scenario } from "./scenario.js";
 
@@ -49,6 +49,7 @@ function scenario(kind: Kind, contestants: readonly Contestant[]): Scenario {
         for (const connections of kind.connections) {
           // Of another number some functions take ways that they never took, and are compiled anew.
           await load(connections, 1);
+          await idle(process.pid);
           const before = cpuMicros(process.pid);
           const result = await load(connections, stage.seconds);
           const cpu = cpuMicros(process.pid) - before;
