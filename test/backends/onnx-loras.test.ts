@@ -300,6 +300,12 @@ describe("a model with LoRAs", () => {
   const refused = { code: "invalid_value", param: "loras" };
   const write = (name: string, tensors: Parameters<typeof writeSafetensors>[1]) =>
     writeSafetensors(join(loras, `${name}.safetensors`), tensors);
+  /** One whose second factor is all of one large number. */
+  const writeHuge = (layer: string, value: number) =>
+    write("bad", {
+      ...loraOf(layer, [4, 4, 3, 3]),
+      [`${layer}.lora_B.weight`]: { shape: [4, 2, 1, 1], data: numbers(8, value) },
+    });
 
   it.each<[string, () => Promise<unknown>, object]>([
     [
@@ -372,20 +378,12 @@ describe("a model with LoRAs", () => {
     ],
     [
       "with which nothing can be drawn",
-      () => {
-        const huge = { shape: [4, 2, 1, 1], data: numbers(8, 1e38) };
-        const tensors = loraOf("unet.conv_in", [4, 4, 3, 3]);
-        return write("bad", { ...tensors, "unet.conv_in.lora_B.weight": huge });
-      },
+      () => writeHuge("unet.conv_in", 1e38),
       { ...refused, message: /^loras: with them the model gives values that are not finite/ },
     ],
     [
       "of which no picture can be decoded",
-      () => {
-        const huge = { shape: [4, 2, 1, 1], data: numbers(8, 1e36) };
-        const tensors = loraOf("unet.conv_out", [4, 4, 3, 3]);
-        return write("bad", { ...tensors, "unet.conv_out.lora_B.weight": huge });
-      },
+      () => writeHuge("unet.conv_out", 1e36),
       { ...refused, message: /^loras: with them the model gives values that are not finite/ },
     ],
   ])("says what is wrong with one %s, and works on", async (_, make, wanted) => {

@@ -13,6 +13,31 @@ const hello = { messages: [{ role: "user", content: "Hello" }] };
 const models = [chatModel("chat-1")];
 const failure = (code: LintelError["code"]) => expect.objectContaining({ code });
 
+/** A core before a backend that holds something while it answers, with the lines of its log. */
+function holding(...batches: ReturnType<typeof piece>[][]) {
+  let freed: () => void = () => {};
+  const released = new Promise<void>((resolve) => {
+    freed = resolve;
+  });
+  const chat = async function* () {
+    try {
+      yield* batches;
+    } finally {
+      freed();
+    }
+  };
+  const lines: object[] = [];
+  const log = { ...silent, info: (fields: object) => lines.push(fields) };
+  return { core: coreOf([scripted({ chat }, models)], {}, { log }), released, lines };
+}
+
+/** A call that its test reads by itself. */
+function started(core: ReturnType<typeof coreOf>, method: "chat" | "complete") {
+  const request = create(LLMRequestSchema, { messages: [{ role: "user", content: "Hello" }] });
+  const { signal } = new AbortController();
+  return core.call(method, request, { door: "test", credential: "me", signal });
+}
+
 describe("decisions 1: completions", () => {
   it("a stream has one id, model and time, zeros for usage, and the totals last", async () => {
     const all = await run(coreOf([scripted({ chat: says("Hel", "lo") }, models)]), "chat", hello);
@@ -402,48 +427,15 @@ describe("the life of a call", () => {
     }
   });
   it("what a backend holds is freed also if nobody asks for the next message", async () => {
-    let freed: () => void = () => {};
-    const released = new Promise<void>((resolve) => {
-      freed = resolve;
-    });
-    const chat = async function* () {
-      try {
-        yield [piece("a")];
-        yield [piece("b")];
-      } finally {
-        freed();
-      }
-    };
-    const lines: object[] = [];
-    const log = { ...silent, info: (fields: object) => lines.push(fields) };
-    const core = coreOf([scripted({ chat }, models)], {}, { log });
-    const request = create(LLMRequestSchema, { messages: [{ role: "user", content: "Hello" }] });
-    const { signal } = new AbortController();
-    const running = core.call("chat", request, { door: "test", credential: "me", signal });
-    for await (const _ of running.messages) break;
+    const { core, released, lines } = holding([piece("a")], [piece("b")]);
+    for await (const _ of started(core, "chat").messages) break;
     await released;
     // Usage counts what was delivered.
     expect(lines).toMatchObject([{ code: "cancelled", completionTokens: 1, promptTokens: 6 }]);
   });
   it("a whole completion ends with its message, and what made it is let go", async () => {
-    let freed: () => void = () => {};
-    const released = new Promise<void>((resolve) => {
-      freed = resolve;
-    });
-    const chat = async function* () {
-      try {
-        yield [piece("a", "stop")];
-      } finally {
-        freed();
-      }
-    };
-    const lines: object[] = [];
-    const log = { ...silent, info: (fields: object) => lines.push(fields) };
-    const core = coreOf([scripted({ chat }, models)], {}, { log });
-    const request = create(LLMRequestSchema, { messages: [{ role: "user", content: "Hello" }] });
-    const { signal } = new AbortController();
-    const running = core.call("complete", request, { door: "test", credential: "me", signal });
-    const iterator = running.messages[Symbol.asyncIterator]();
+    const { core, released, lines } = holding([piece("a", "stop")]);
+    const iterator = started(core, "complete").messages[Symbol.asyncIterator]();
     expect(await iterator.next()).toMatchObject({ done: false, value: [{ usage: {} }] });
     // Nobody asked whether more comes.
     expect([core.readiness.running, lines.length]).toEqual([0, 1]);

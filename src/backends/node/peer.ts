@@ -83,7 +83,7 @@ export class Peer {
     const link = this.#links.take();
     let answered = false;
     try {
-      await this.#connected(link, Math.min(call.connectMs ?? this.#connectMs, this.#connectMs));
+      await this.#connected(link, Math.min(call.connectMs ?? Infinity, this.#connectMs));
       const { transport } = link;
       if (method.methodKind === "unary") {
         const message = await this.#unary(transport, method, call, signal);

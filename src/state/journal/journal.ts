@@ -6,15 +6,7 @@
  * last seconds. While the disk fails, records are held in memory, for the database
  * or for the disk, whichever takes them first.
  */
-import {
-  closeSync,
-  existsSync,
-  ftruncateSync,
-  openSync,
-  rmSync,
-  utimesSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, existsSync, openSync, rmSync, utimesSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { type Clock, systemClock, type Timer } from "../../core/routing/clock.js";
@@ -22,6 +14,7 @@ import { beforeWrites } from "../../core/turn.js";
 import type { UsageRecord, UsageSink } from "../../core/usage/record.js";
 import { lineOf } from "../database/usage-line.js";
 import { makeFolder } from "../directory.js";
+import { append, type OpenSegment } from "./open-segment.js";
 import { segmentName } from "./segment.js";
 
 /** What a journal is made with. */
@@ -47,19 +40,11 @@ const mostHeld = 10_000;
 /** Shows whether there is room where no record waits for it: empty lines, a block of a disk. */
 const probe = Buffer.alloc(4096, "\n");
 
-/** The file that is written to. */
-interface Open {
-  readonly path: string;
-  readonly fd: number;
-  /** Of whole lines. */
-  bytes: number;
-}
-
 /** Takes records, in this process's own files. */
 export class Journal implements UsageSink {
   readonly #settings: JournalSettings;
   readonly #clock: Clock;
-  #open: Open | undefined;
+  #open: OpenSegment | undefined;
   #number = 0;
   #lines: string[] = [];
   #written: Promise<void> | undefined;
@@ -194,7 +179,7 @@ export class Journal implements UsageSink {
     if (again) this.#recover();
   }
 
-  #begin(): Open {
+  #begin(): OpenSegment {
     const { directory } = this.#settings;
     makeFolder(directory);
     const path = join(directory, segmentName(this.#number++));
@@ -239,19 +224,4 @@ export class Journal implements UsageSink {
     this.#lost += records;
     this.#lostTotal += records;
   }
-}
-
-/** Appends lines: all, or none where the disk lets it take back what it took. */
-function append(open: Open, bytes: Buffer): void {
-  try {
-    for (let done = 0; done < bytes.length; ) done += writeSync(open.fd, bytes, done);
-  } catch (error) {
-    try {
-      ftruncateSync(open.fd, open.bytes);
-    } catch {
-      // It ends in half a line then, which is passed over.
-    }
-    throw error;
-  }
-  open.bytes += bytes.length;
 }
