@@ -5,6 +5,7 @@ import { LintelError } from "../../core/errors.js";
 import { Roster } from "../../core/roster.js";
 import type { Answer } from "./answer.js";
 import { Exchange } from "./exchange.js";
+import { intoSharedBuffer } from "./reading.js";
 import { Pool } from "./undici.js";
 
 /** Limits of a transport; times in milliseconds. */
@@ -67,7 +68,7 @@ export class Transport {
     this.#usual = this.#headers(json, undefined, true);
     this.#pool = new Pool(options.origin, {
       connections: options.connections,
-      connect: { timeout: options.timeouts.connect },
+      connect: { timeout: options.timeouts.connect, onread: intoSharedBuffer },
       // An exchange keeps its own time: undici's can't tell the first byte from the next.
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -1,0 +1,41 @@
+/** A model server that is reached over TLS, as most that are bought are. */
+import { readFileSync } from "node:fs";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Transport } from "../../src/backends/http/transport.js";
+import { never } from "../support/calls.js";
+
+const file = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url));
+
+test("an answer longer than any buffer arrives whole, however slowly it is read", async () => {
+  // The certificate is nobody's whom this process knows.
+  vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const sent = Buffer.from(Array.from({ length: 3_000_000 }, (_, i) => (i * 7 + (i >> 8)) % 256));
+  const server = createServer({ cert: file("cert.pem"), key: file("key.pem") }, (_, response) =>
+    response.end(sent),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const transport = new Transport({
+    origin: `https://localhost:${port}`,
+    headers: {},
+    timeouts: { connect: 5000, first: 0, idle: 0 },
+    connections: 1,
+  });
+  onTestFinished(() => transport.close());
+
+  const answer = await transport.send({ method: "GET", path: "/", signal: never });
+  const pieces: Buffer[] = [];
+  for (;;) {
+    const some = await answer.read();
+    if (!some) break;
+    pieces.push(...some);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  expect(answer.status).toBe(200);
+  expect(Buffer.concat(pieces).equals(sent)).toBe(true);
+});
