@@ -25,6 +25,7 @@ describe("a server's list", () => {
       ["qwen2.5-0.5b-instruct", "text-embedding-nomic-embed-text-v1.5"],
       "organization_owner",
     ],
+    ["cohere/models", ["command-a-03-2025"], "cohere"],
     ["together/models", ["meta-llama/Llama-3.3-70B-Instruct-Turbo", "BAAI/bge-base-en-v1.5"], ""],
   ])("%s is read", (name, ids, ownedBy) => {
     const listed = readModels(String(fixture(name).body));
@@ -42,10 +43,37 @@ describe("a server's list", () => {
     '{"data":{}}',
     '{"data":[{"name":"x"}]}',
     '{"data":["x"]}',
+    '{"models":[{"name":"models/x"}]}',
   ])("is not %j", (text) => {
     expect(() => readModels(text)).toThrowError(
       expect.objectContaining({ code: "upstream_failed" }),
     );
+  });
+
+  it.each(['{"data":[{"name":"x"},{"id":"a"},null,{"id":""}]}', '["x",{"id":"a"}]'])(
+    "is read without what is no model in it: %s",
+    (text) => {
+      expect(readModels(text).map(({ id }) => id)).toEqual(["a"]);
+    },
+  );
+
+  it.each(["", "?v=1"])("has pages, all of which are read: %s", async (query) => {
+    const upstream = await serve((exchange) => {
+      if (!exchange.request.path.includes("page_token")) {
+        return exchange.play(fixture("cohere/models"));
+      }
+      const models = [{ name: "command-r", endpoints: ["chat"] }];
+      return exchange.sendJson(200, { models, next_page_token: "AQ+/=" });
+    });
+    const backend = backendFor(`${upstream.url}/v1${query}`, { models: undefined });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    expect(backend.models().map(({ id }) => id)).toEqual(["command-a-03-2025", "command-r"]);
+    const more = `${query ? "&" : "?"}page_token=AQ%2B%2F%3D`;
+    expect(upstream.requests.map(({ path }) => path)).toEqual([
+      `/v1/models${query}`,
+      `/v1/models${query}${more}`,
+    ]);
   });
 
   it("is what the backend serves, without the models that don't chat", async () => {

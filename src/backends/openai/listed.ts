@@ -1,7 +1,7 @@
 /** A server's list of its models. */
 
 import type { CallSignal } from "../../core/cancellation.js";
-import { isObject, parseJson } from "../../core/json.js";
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { ask } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
 import { string, uint32 } from "../http/json.js";
@@ -31,23 +31,22 @@ const noChat = /embed|rerank|whisper|moderation|(?:^|[-/_:])(?:tts|bge|clip)(?:[
 export const chats = ({ id }: Listed): boolean => !noChat.test(id) && !isOfImages(id);
 
 /**
- * Reads the answer to `GET /models`.
+ * Reads the answer to `GET /models`. Entries that are none don't spoil the others.
  * @throws LintelError `upstream_failed` if it is not a list of models
  */
-export function readModels(text: string): Listed[] {
-  const list = parseJson(text);
+export const readModels = (text: string): Listed[] => listedIn(parseJson(text));
+
+function listedIn(list: unknown): Listed[] {
   // Together AI's is bare; an empty one may be of anything.
   const bare = Array.isArray(list) && list.length > 0 ? list : undefined;
-  const data = isObject(list) ? list.data : bare;
+  const data = isObject(list) ? (cohereModels(list) ?? list.data) : bare;
   // Ollama without a model says `"data": null`.
   if (data === null && isObject(list) && list.object === "list") return [];
   if (!Array.isArray(data)) throw nonsense("answered without a list of models");
   const listed = new Map<string, Listed>();
   for (const entry of data) {
-    if (!isObject(entry) || typeof entry.id !== "string" || entry.id === "") {
-      throw nonsense("answered with a list of something else than models");
-    }
-    const { id } = entry;
+    const id = isObject(entry) ? string(entry.id) : "";
+    if (!isObject(entry) || id === "") continue;
     listed.set(id, {
       id,
       created: uint32(entry.created),
@@ -56,11 +55,28 @@ export function readModels(text: string): Listed[] {
       ...(typeof entry.task_type === "string" && { draws: /t2i|ti2i/i.test(entry.task_type) }),
     });
   }
+  if (listed.size === 0 && data.length > 0) {
+    throw nonsense("answered with a list of something else than models");
+  }
   return [...listed.values()];
 }
 
+/** Cohere's list, also on its OpenAI paths: names, and what each is for. No other's `models` have `endpoints`. */
+function cohereModels({ models }: JsonObject): unknown[] | undefined {
+  const told = Array.isArray(models) ? models.filter(hasEndpoints) : [];
+  if (told.length === 0) return undefined;
+  const chatting = told.filter(({ endpoints }) => endpoints.includes("chat"));
+  return chatting.map(({ name }) => ({ id: name, owned_by: "cohere" }));
+}
+
+const hasEndpoints = (model: unknown): model is JsonObject & { endpoints: unknown[] } =>
+  isObject(model) && Array.isArray(model.endpoints);
+
+/** Most pages of a list. */
+const mostPages = 20;
+
 /**
- * Asks a server for its models.
+ * Asks a server for its models: all pages of Cohere's, which has twenty on each.
  * @throws LintelError as the server can't be reached, refuses, or answers something else
  */
 export async function listModels(
@@ -68,6 +84,16 @@ export async function listModels(
   path: string,
   signal: CallSignal,
 ): Promise<Listed[]> {
-  const text = await ask(transport, { method: "GET", path, signal, timeout: listTimeout });
-  return readModels(text.toString("utf8"));
+  const listed = new Map<string, Listed>();
+  let query = "";
+  for (let page = 0; page < mostPages; page++) {
+    const request = { method: "GET", path: path + query, signal, timeout: listTimeout } as const;
+    const list = parseJson((await ask(transport, request)).toString("utf8"));
+    for (const model of listedIn(list)) listed.set(model.id, model);
+    const token = isObject(list) ? string(list.next_page_token) : "";
+    const next = `${path.includes("?") ? "&" : "?"}page_token=${encodeURIComponent(token)}`;
+    if (token === "" || next === query) break;
+    query = next;
+  }
+  return [...listed.values()];
 }
