@@ -309,6 +309,37 @@ describe("a prompt that OpenRouter's moderation flagged", () => {
   });
 });
 
+describe("a prompt that xAI's filter refused", () => {
+  const uuid = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+  const check = "Model: grok-4-0709, Failed check: SAFETY_CHECK_TYPE_BIO";
+  const said = (words: string) => ({ code: "permission-denied", error: words });
+  const body = said(
+    `Content violates usage guidelines. Team: ${uuid}, API key ID: ${uuid}, ${check}`,
+  );
+
+  it.each([
+    ["in an answer", answering(403, body)],
+    ["in an event", (exchange) => exchange.stream(body)],
+  ] satisfies [string, Script][])(
+    "is the caller's, and names no account: %s",
+    async (_, script) => {
+      const error = await failure(script);
+      expect(error).toMatchObject({ code: "content_blocked", retry: "never" });
+      expect(error.message).toContain(
+        `Content violates usage guidelines. Team: [key], API key ID: [key], ${check}`,
+      );
+      expect(verdictOf(error.code)).toBe("ok");
+    },
+  );
+
+  it("and no other 403 is, whatever it quotes", async () => {
+    for (const words of ["Team is blocked", `No access to "Content violates usage guidelines"`]) {
+      const error = await failure(answering(403, said(words)));
+      expect(error).toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
+    }
+  });
+});
+
 describe("a prompt that a server's filter blocked", () => {
   const message = "Input data may contain inappropriate content.";
 

@@ -155,12 +155,18 @@ export const isOfTarget = (status: number, said: string): boolean =>
 const tooLong =
   /(?:exceed\w*|(?:greater|larger|longer) than) (?:[\w']+ ){0,3}context (?:length|size|window)|context (?:length|size|window) (?:of [^.]*not enough|(?:(?:is|was|has been) )?exceeded)|maximum context length|n_keep\b.*>= *n_ctx|(?:prompt|input) (?:is |was )?too long/i;
 
+/** xAI has words alone for a prompt that its filter refuses, beside the code of a key that may not do something. */
+const filtered = /^content violates usage guidelines\b/i;
+
+/** Whether a server's message begins as that of a filter does. */
+export const tellsOfFilter = (said: string): boolean => filtered.test(said);
+
 /**
  * The HTTP status that an error names, in a number or in words.
  * @param said its message
  */
 export function statusOf(error: unknown, said: string): number | undefined {
-  return statusIn(error, said) ?? (tooLong.test(said) ? 400 : undefined);
+  return statusIn(error, said) ?? (tooLong.test(said) || tellsOfFilter(said) ? 400 : undefined);
 }
 
 function statusIn(error: unknown, said: string): number | undefined {

@@ -2,7 +2,15 @@
 import { fromUpstreamStatus, LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
-import { errorsIn, isOfTarget, namesFilter, saidIn, statusOf } from "./error-body.js";
+import {
+  errorsIn,
+  isOfTarget,
+  messageIn,
+  namesFilter,
+  saidIn,
+  statusOf,
+  tellsOfFilter,
+} from "./error-body.js";
 import { string } from "./json.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 
@@ -56,7 +64,7 @@ function ofRequest(
   const errors = errorsIn(body);
   const refused = "the model server refused the request";
   const message = said ? `${refused}: ${withoutAddresses(said)}` : refused;
-  if (refusals.has(status) && errors.some(isFlagged)) {
+  if (refusals.has(status) && (errors.some(isFlagged) || tellsOfFilter(messageIn(body)))) {
     return new LintelError("content_blocked", message);
   }
   if (status !== 429) return undefined;
