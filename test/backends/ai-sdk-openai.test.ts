@@ -244,6 +244,37 @@ describe("an error that the provider does not understand", () => {
     expect(await thrownBy(chatted(backend))).toMatchObject({ code });
   });
 
+  const overloaded = { message: "Model is overloaded", http_status_code: 422 };
+  const flagged = { message: "flagged", code: 403, metadata: { flagged_input: "a" } };
+
+  it.each([
+    ["TGI's overload", { error: overloaded }, "unavailable"],
+    ["OpenRouter's moderation", { error: flagged }, "content_blocked"],
+    ["one beside a choice", { ...chunk({}, "error"), error: { code: 429 } }, "rate_limited"],
+  ])("has the meaning that the whole of it has: %s", async (_, event, code) => {
+    const backend = at(await serve((exchange) => exchange.stream(event)));
+    expect(await thrownBy(chatted(backend))).toMatchObject({ code });
+  });
+
+  it.each([
+    ["error", { error: { code: 503, message: "busy" } }, "unavailable"],
+    ["stop", { error: { code: 429, message: "slow down" } }, "rate_limited"],
+    ["stop", { native_finish_reason: "network_error" }, "upstream_failed"],
+  ])("counts also inside of a choice: %s, %j", async (finish_reason, more, code) => {
+    const told = { role: "assistant", content: "" };
+    const choice = { index: 0, finish_reason, ...more };
+    const backend = at(
+      await serve((exchange) =>
+        exchange.json().stream
+          ? exchange.stream({ choices: [{ ...choice, delta: told }] }, "data: [DONE]\n\n")
+          : exchange.sendJson(200, { choices: [{ ...choice, message: told }] }),
+      ),
+    );
+    for (const run of [chatted(backend), whole(backend)]) {
+      expect(await thrownBy(run)).toMatchObject({ code });
+    }
+  });
+
   it("counts by its status, also where its body has no end", async () => {
     const server = await serve(async (exchange) => {
       await exchange.head(503, { "content-type": "text/html", "retry-after": "3" });

@@ -21,7 +21,7 @@ import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js"
 import { piece } from "../completions/stream.js";
 import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
-import { failureOf, refusalIn } from "./failure.js";
+import { failureOf, refusalIn, reportedBy } from "./failure.js";
 import { readWarning } from "./warnings.js";
 
 /** A chat model with what is configured for it. */
@@ -45,7 +45,9 @@ export async function* chat(
   call: Call<"chat">,
   signal: AbortSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
-  const { stream } = await ask(known, call, signal, (options) => known.model.doStream(options));
+  const { stream } = await ask(known, call, signal, (options) =>
+    known.model.doStream({ ...options, includeRawChunks: true }),
+  );
   const reader = stream.getReader();
   try {
     let stamp = stampOf(call.request.model);
@@ -54,6 +56,7 @@ export async function* chat(
       if (done) throw noReason();
       const part: LanguageModelV3StreamPart = value;
       if (part.type === "stream-start") heed(known, call, part.warnings);
+      else if (part.type === "raw") heedFailure(part.rawValue);
       else if (part.type === "error") throw failureOf(part.error);
       else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
       else if (part.type === "text-delta" && part.delta !== "") yield [piece(stamp, part.delta)];
@@ -76,6 +79,7 @@ export async function* complete(
   signal: AbortSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
   const result = await ask(known, call, signal, (options) => known.model.doGenerate(options));
+  heedFailure(result.response?.body);
   heed(known, call, result.warnings);
   const content = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
   yield [
@@ -85,6 +89,11 @@ export async function* complete(
       choices: [messageChoice(content, finishReasonOf(result.finishReason))],
     },
   ];
+}
+
+function heedFailure(raw: unknown): void {
+  const failure = reportedBy(raw);
+  if (failure) throw failure;
 }
 
 /** What a provider answers, its errors as Lintel's. */

@@ -3,6 +3,7 @@ import type { APICallError } from "@ai-sdk/provider";
 import { LintelError } from "../../core/errors.js";
 import { isObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
+import { firstChoice, readEnd } from "../completions/completion.js";
 import { statusOf } from "../http/error-body.js";
 import { failureIn, failureOf as failureOfAnswer, nonsense } from "../http/failure.js";
 
@@ -52,11 +53,26 @@ export function failureOf(thrown: unknown): LintelError {
 }
 
 /** What a server reports in a form that is not its vendor's: the provider has it as a value of the wrong type. */
-function reportedIn(thrown: Error & { readonly value?: unknown }): LintelError | undefined {
-  if (!isNamed(thrown, "AI_TypeValidationError")) return undefined;
+const reportedIn = (thrown: Error & { readonly value?: unknown }): LintelError | undefined =>
+  isNamed(thrown, "AI_TypeValidationError") ? reportedBy(thrown.value) : undefined;
+
+/**
+ * The failure that an answer or an event tells of as it came: providers leave out what their
+ * vendor's form has no place for, such as an error's status, or all of an error in a choice.
+ */
+export function reportedBy(raw: unknown): LintelError | undefined {
   // Google's OpenAI endpoint puts it into a list.
-  const value = Array.isArray(thrown.value) ? thrown.value[0] : thrown.value;
-  return isObject(value) ? failureIn(value) : undefined;
+  const value = Array.isArray(raw) ? raw[0] : raw;
+  if (!isObject(value)) return undefined;
+  const failure = failureIn(value);
+  const choice = firstChoice(value);
+  if (failure || !choice) return failure;
+  try {
+    readEnd(choice);
+  } catch (thrown) {
+    return thrown as LintelError;
+  }
+  return undefined;
 }
 
 /** What the vendor answered, where it is what a provider threw; else nothing that could be read. */
@@ -75,9 +91,10 @@ function ofApiCall(error: APICallError): LintelError {
     return error.responseHeaders ? notUnderstood(error) : unreachable(error);
   }
   if (statusCode < 300) {
-    const answer = parseJson(responseBody);
-    const failure = isObject(answer) ? failureIn(answer) : undefined;
-    return failure ?? nonsense("answered with something that can't be read", error);
+    return (
+      reportedBy(parseJson(responseBody)) ??
+      nonsense("answered with something that can't be read", error)
+    );
   }
   // Anthropic's provider knows overload in a stream's first event, and calls all else a 500.
   const made = statusCode === 500 && /event-stream/i.test(responseHeaders["content-type"] ?? "");
