@@ -121,6 +121,45 @@ describe("a finish reason that the provider does not know", () => {
   );
 });
 
+describe("a whole answer where a stream was asked for", () => {
+  const message = { role: "assistant", content: "Hello" };
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+
+  it.each([
+    ["length", "length"],
+    [null, "stop"],
+    ["", "stop"],
+  ])("is the stream, that ended for its reason: %j", async (finish_reason, reason) => {
+    const choices = [{ index: 0, message, finish_reason }];
+    const answer = { id: "c", created: 1, model: "m", choices, usage };
+    const { text, last } = await chatted(
+      at(await serve((exchange) => exchange.sendJson(200, answer))),
+    );
+    expect([text, last?.choices[0]?.finishReason]).toEqual(["Hello", reason]);
+    expect(last?.usage).toMatchObject({ promptTokens: 3, completionTokens: 2 });
+  });
+
+  it.each([
+    [{ error: { message: "slow down", code: 429 } }, "rate_limited"],
+    [[{ error: { message: "too long", code: 400 } }], "invalid_value"],
+    [{ choices: [{ message, finish_reason: "error" }] }, "upstream_failed"],
+    [{ choices: [] }, "upstream_failed"],
+    [{ hello: "there" }, "upstream_failed"],
+    ["hello", "upstream_failed"],
+  ])("fails as it says: %j", async (answer, code) => {
+    const backend = at(await serve((exchange) => exchange.sendJson(200, answer)));
+    expect(await thrownBy(chatted(backend))).toMatchObject({ code });
+  });
+
+  it("is Anthropic's error", async () => {
+    const error = { type: "overloaded_error", message: "Overloaded" };
+    const server = await serve((exchange) => exchange.sendJson(200, { type: "error", error }));
+    expect(await thrownBy(chatted(opened(anthropicAt(server.url))))).toMatchObject({
+      code: "unavailable",
+    });
+  });
+});
+
 describe("the marker of a stream's end", () => {
   const events = [chunk({ content: "a" }), chunk({}, "stop"), "data: [DONE]\n\n"];
 

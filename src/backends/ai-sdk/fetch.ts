@@ -7,6 +7,7 @@ import { imageLimit, tooLarge } from "../http/image.js";
 import { whatComes } from "../http/refused.js";
 import type { Fetch } from "./load.js";
 import { untilDone } from "./until-done.js";
+import { asEvents, asksForStream } from "./whole.js";
 
 /** What is needed to send. */
 export interface FetchOptions {
@@ -41,7 +42,9 @@ export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch
       if (!response.ok) return refused(response, init.signal);
       const type = response.headers.get("content-type") ?? "";
       if (/\btext\/event-stream\b/i.test(type)) return limited(response, eventLimit, true);
-      return limited(response, /\bjson\b/i.test(type) && !images ? answerLimit : largest);
+      const json = /\bjson\b/i.test(type);
+      const whole = limited(response, json && !images ? answerLimit : largest);
+      return json && asksForStream(init.body) ? asEvents(whole) : whole;
     }
     let { headers } = init;
     for (let hops = 0; hops <= mostRedirects; hops++) {
