@@ -26,7 +26,8 @@ const replacements: readonly (readonly [RegExp, string | ((found: string) => str
   [/\bhf_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{8,}/g, key],
   [/\bA(?:KIA|SIA)[A-Z0-9]{12,}/g, key],
   [/\bBearer\s+\S+/gi, key],
-  // What xAI calls the operator's account and key.
+  // What OpenAI and Groq, and xAI, call the operator's account and key.
+  [/\borg[-_][A-Za-z0-9]{20,}/g, key],
   [/(?<=\b(?:team|key)(?: id)?: )[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, key],
   // Base64 of a pair, not words as in "Basic authentication".
   [/\b[Bb]asic\s+(?=[A-Za-z+/]*(?:\d|=|[a-z][A-Z]))[A-Za-z0-9+/]{8,}={0,2}/g, key],

@@ -289,6 +289,36 @@ describe("the status of a refusal counts, and when to come again, where its body
   );
 });
 
+describe("more tokens than the account may use in a minute", () => {
+  const limit = (name: string, org: string) =>
+    `Request too large for ${name} in organization ${org} on tokens per minute (TPM): Limit 6000, Requested 7136`;
+  const groq = limit("model `llama`", "`org_01j94p3pncfbv8vhfm7ygbrf3j`");
+  const openai = limit("gpt-4o", "org-vyUrKHsIdLcZGKR3zqCqllrS");
+  const error = (message: string) => ({
+    error: { message, type: "tokens", code: "rate_limit_exceeded" },
+  });
+
+  it.each([
+    ["Groq", answering(413, error(groq))],
+    ["OpenAI", answering(429, error(openai))],
+    ["an event", (exchange) => exchange.stream(error(groq))],
+  ] satisfies [string, Script][])("may be few enough for another target: %s", async (_, script) => {
+    const thrown = await failure(script);
+    expect(thrown).toMatchObject({ code: "rate_limited", param: "messages", retry: "elsewhere" });
+    expect(thrown.message).toContain("Limit 6000, Requested 7136");
+    expect(thrown.message).toMatch(/organization `?\[key\]/);
+    expect(verdictOf(thrown.code)).toBe("neutral");
+  });
+
+  it.each([
+    [413, "Request too large for this server: 32 MB", "invalid_value", "never"],
+    [429, "Rate limit reached for gpt-4o on tokens per min (TPM)", "rate_limited", "anywhere"],
+  ])("are not what any other %i is about: %s", async (status, words, code, retry) => {
+    const thrown = await failure(answering(status, error(words)));
+    expect(thrown).toMatchObject({ code, param: undefined, retry });
+  });
+});
+
 describe("a prompt that OpenRouter's moderation flagged", () => {
   const message = "Your chosen model requires moderation and your input was flagged";
   const metadata = { reasons: ["violence"], flagged_input: "how to", provider_name: "X" };

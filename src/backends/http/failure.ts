@@ -67,13 +67,17 @@ function ofRequest(
   if (refusals.has(status) && (errors.some(isFlagged) || tellsOfFilter(messageIn(body)))) {
     return new LintelError("content_blocked", message);
   }
-  if (status !== 429) return undefined;
+  if (status !== 429 && status !== 413) return undefined;
   // Another Lintel's, on its OpenAI paths.
   const own = errors.find(({ code, param }) => code === "rate_limited" && string(param) !== "");
-  if (!own) return undefined;
-  const options = { param: string(own.param), ...(retryAfter !== undefined && { retryAfter }) };
+  const param = string(own?.param) || (overLimit.test(messageIn(body)) ? "messages" : "");
+  if (param === "") return undefined;
+  const options = { param, ...(retryAfter !== undefined && { retryAfter }) };
   return new LintelError("rate_limited", message, options);
 }
+
+/** More tokens than the account may use in a minute: OpenAI says so with a 429, Groq with a 413. */
+const overLimit = /^request too large for\b.*\btokens per\b/i;
 
 /** What filters answer with; 403 is else about the key. */
 const refusals: ReadonlySet<number> = new Set([400, 403, 422]);
