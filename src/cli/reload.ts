@@ -1,12 +1,13 @@
 /** Takes over a changed configuration on SIGHUP, and when its file changes. */
 import { existsSync, type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { type ConfigSources, loadConfig } from "../config/load.js";
 import { ConfigError, formatProblem } from "../config/problems.js";
 import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
 import type { RunningGateway } from "../gateway.js";
+import { foldersOf } from "./links.js";
 import { listed, warnOfModelsNowhere } from "./models-nowhere.js";
 
 /** What reloading needs. */
@@ -87,8 +88,8 @@ const longestMs = 2000;
 
 /**
  * Reloads when the text of the file changes. Its folder is watched, since editors
- * replace files, and Kubernetes the folder that a link leads to; and the file itself, which
- * another folder holds where it is a link, or mounted into a container.
+ * replace files, and so are those of links on the way to it, and of what they lead to; and the
+ * file itself, which another folder holds where it is mounted into a container.
  * @returns ends it
  */
 export async function reloadOnChange(options: ReloadOptions): Promise<() => void> {
@@ -99,7 +100,7 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   let known = options.text;
   let timer: NodeJS.Timeout | undefined;
   let changedAt: number | undefined;
-  let own: FSWatcher | undefined;
+  let watchers: FSWatcher[] = [];
   const changed = () => {
     changedAt ??= performance.now();
     if (performance.now() - changedAt > longestMs) return;
@@ -108,9 +109,10 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   };
   const look = async () => {
     changedAt = undefined;
-    // Another file may stand there now. Where there is none, the folder tells when it is back.
-    own?.close();
-    own = existsSync(path) ? watched(path) : undefined;
+    // Another file may stand there now, and elsewhere. Where there is none, a folder tells when it is back.
+    end();
+    const watched = [...foldersOf(path), ...(existsSync(path) ? [path] : [])];
+    watchers = watched.flatMap((what) => watcherOf(what) ?? []);
     const text = await read();
     // Gone for the moment, while it is being replaced.
     if (text === undefined || text === known) return;
@@ -120,7 +122,10 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   const unwatched = (error: Error) => {
     log.warn({ reason: error.message }, "the configuration's file can't be watched: send SIGHUP");
   };
-  const watched = (what: string): FSWatcher | undefined => {
+  const end = () => {
+    for (const watcher of watchers) watcher.close();
+  };
+  const watcherOf = (what: string): FSWatcher | undefined => {
     try {
       return watch(what, changed).on("error", unwatched);
     } catch (error) {
@@ -129,12 +134,10 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
       return undefined;
     }
   };
-  const folder = watched(dirname(path));
   // It may have changed while the gateway started.
   await look();
   return () => {
     clearTimeout(timer);
-    folder?.close();
-    own?.close();
+    end();
   };
 }

@@ -254,6 +254,25 @@ test("a watched file applies when it changes where a link leads, also after it w
   expect((await it.said("configuration reloaded")).fields.changed).toEqual(["expose_sources"]);
 });
 
+test("a watched file applies when it comes to be where a link leads, and when a link on the way leads elsewhere", async () => {
+  const it = await gateway("log: { level: info }\n");
+  const path = join(it.cwd, "lintel.yaml");
+  const text = readFileSync(path, "utf8");
+  const [first, second] = [join(it.cwd, "releases/1"), join(it.cwd, "releases/2")];
+  for (const folder of [first, second]) mkdirSync(folder, { recursive: true });
+  renameSync(path, join(second, "lintel.yaml"));
+  const current = join(it.cwd, "releases/current");
+  symlinkSync("1", current);
+  symlinkSync("releases/current/lintel.yaml", path);
+  onTestFinished(await reloadOnChange(it.options));
+  writeFileSync(join(first, "lintel.yaml"), `${text}expose_sources: true\n`);
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual(["expose_sources"]);
+  it.lines.length = 0;
+  symlinkSync("2", `${current}.new`);
+  renameSync(`${current}.new`, current);
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual(["expose_sources"]);
+});
+
 test("a file that can't be watched leaves the gateway serving, with a word in the log", async () => {
   const a = await modelServer("a");
   const it = await gateway(`backends:\n${backend("a", a.url)}`);
