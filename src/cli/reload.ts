@@ -33,7 +33,7 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
     const loaded = await loadConfig({ ...sources, file: sources.file ?? file });
     const { config, warnings } = loaded;
     // Neither while it is being written, or a full disk took nothing of it.
-    if (loaded.text?.trim() === "") {
+    if (loaded.text !== undefined && saysNothing(loaded.text)) {
       const message = "is empty: {} stands for the defaults";
       throw new ConfigError([{ source: loaded.file ?? "", field: "", message }]);
     }
@@ -60,6 +60,10 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
     );
   }
 }
+
+/** Whether there is only what YAML does not count: a file may begin with comments, and end there for now. */
+const saysNothing = (text: string): boolean =>
+  text.split("\n").every((line) => /^\s*(?:#.*|---\s*)?$/.test(line));
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
