@@ -239,7 +239,8 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     "Invalid model parameters: temperature is too high",
     "The model does not support images",
     "tools[0].function: api key is required in the description",
-    `messages[0] can't be read: ${"what the caller wrote, ".repeat(4)} incorrect API key`,
+    'no template takes "invalid API key"',
+    `messages[0] can not be read: ${"what the caller wrote, ".repeat(4)} incorrect API key`,
   ])("and no other is: %s", async (message) => {
     expect(await failure(answering(400, { error: { message } }))).toMatchObject({
       code: "invalid_value",

@@ -139,10 +139,11 @@ const notRequest: readonly (readonly [RegExp, number])[] = [
 /**
  * What a 400 tells that no request can help: of the key (xAI, Google), of the account
  * (Anthropic, Google), of the model's name (Groq, DeepSeek, OpenRouter, Mistral, Bedrock).
- * Said at the beginning: further on may stand what the caller wrote, who could take a target out by it.
+ * Said at the beginning and before any quotes: elsewhere may stand what the caller wrote, who
+ * could take a target out by it.
  */
 const ofTarget =
-  /^.{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^model_decommissioned: |\(model_decommissioned\)$/i;
+  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^model_decommissioned: |\(model_decommissioned\)$/i;
 
 /**
  * Whether what a server says with a status for bad requests is about its own key, account or model.
