@@ -5,7 +5,7 @@ import { fstatSync, write, writeSync } from "node:fs";
 const patience = 50;
 /** Characters after which they are written at once. */
 const enough = 8192;
-/** Most characters that wait while nothing can be written; lines beyond are lost. */
+/** Most characters that wait while nothing can be written; lines beyond are lost. One line may be longer. */
 const most = 1024 * 1024;
 /** How soon is tried again where nobody reads, and after any other failure, milliseconds. */
 const busyMs = 10;
@@ -44,7 +44,10 @@ export class LogWriter {
 
   /** Takes a line, with its end. */
   write(line: string): void {
-    if (this.#lost > 0 || this.#lines.length + line.length > most) {
+    // A line alone has room however long it is: were it lost, no later one would be written.
+    const full = () => this.#lines !== "" && this.#lines.length + line.length > most;
+    if (full() && !this.#hand) this.#begin();
+    if (this.#lost > 0 || full()) {
       this.#lost++;
       return;
     }

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const all = Array.from({ length: 300 }, (_, i) => i + 1);
 
-function logging(end: "exit" | "throw" | "stay" | "said" | "flood" | "blocked") {
+function logging(end: "exit" | "throw" | "stay" | "said" | "long" | "flood" | "blocked") {
   const loader = path("../../scripts/typescript-loader.js");
   const child = spawn(process.execPath, ["--import", loader, path("logging.ts"), end], {
     stdio: ["pipe", "pipe", "pipe"],
@@ -47,6 +47,15 @@ it("holds the beginning of what a model server said", async () => {
   read();
   expect(await once(child, "close")).toEqual([0, null]);
   expect(said().at(-1)).toMatchObject({ n: 0, said: `${"x".repeat(4000)}…` });
+});
+
+it("writes a line that is longer than what may wait, and those around it", async () => {
+  const { child, read, said, lines } = logging("long");
+  read();
+  while (lines().length < all.length) await once(child.stderr, "data");
+  child.stdin.end("go on");
+  await once(child, "close");
+  expect(said().slice(all.length)).toMatchObject([{ n: 301 }, { n: 302 }, { n: 303 }]);
 });
 
 it("keeps so much of what nobody reads, and says how many lines are lost", async () => {

@@ -13,6 +13,14 @@ switch (process.argv[2]) {
   case "stay":
     process.stdin.resume();
     break;
+  case "long":
+    // Once all before it is written.
+    process.stdin.once("data", () => {
+      log.info({ n: 301 }, "line");
+      log.info({ n: 302, much: "x".repeat(2 * 1024 * 1024) }, "line");
+      log.info({ n: 303 }, "line");
+    });
+    break;
   case "flood":
     for (let n = 301; n <= 3000; n++) log.info({ n, much: "x".repeat(1000) }, "line");
     process.stdin.resume();
