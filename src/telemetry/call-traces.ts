@@ -4,6 +4,7 @@ import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { AttemptRecord, Call } from "../core/call.js";
 import { type ErrorCode, errorTable } from "../core/errors.js";
+import { inShort } from "../core/log.js";
 import { isChat } from "../core/methods.js";
 import type {
   CallOutcome,
@@ -158,7 +159,9 @@ const operationAttributes = (operation: Operation | undefined, provider: string)
     "gen_ai.request.stream": operation.stream,
   };
 
-function requestAttributes({ method, request }: Call) {
+function requestAttributes({ method, request, attributes: { model } }: Call) {
+  // Nothing was checked yet: a number that OTLP has no room for would cost all spans of a batch.
+  if (model === undefined || method === "listModels") return {};
   if (isChat(method)) {
     const { maxTokens, temperature, topP, topK, seed, stop } = request as LLMRequest;
     return {
@@ -167,10 +170,9 @@ function requestAttributes({ method, request }: Call) {
       ...(topP !== undefined && { "gen_ai.request.top_p": topP }),
       ...(topK !== undefined && { "gen_ai.request.top_k": topK }),
       ...(seed !== undefined && { "gen_ai.request.seed": Number(seed) }),
-      ...(stop.length > 0 && { "gen_ai.request.stop_sequences": stop }),
+      ...(stop.length > 0 && { "gen_ai.request.stop_sequences": stop.map(inShort) }),
     };
   }
-  if (method === "listModels") return {};
   const { seed, numImagesPerPrompt } = request as TextToImageRequest;
   return {
     ...(seed !== undefined && { "gen_ai.request.seed": Number(seed) }),

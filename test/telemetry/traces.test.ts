@@ -114,6 +114,23 @@ describe("a call", () => {
     });
   });
 
+  test("has no parameters that nothing has checked, and of long ones the beginning", async () => {
+    const sink = await collector();
+    const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
+    const core = coreOf([backend("a", says("x"))], {}, { telemetry: telemetry.telemetry });
+    // No collector reads a batch with such a number, nor the other spans in it.
+    const wrong = { ...hello, temperature: 1e300, seed: 2n ** 63n - 1n, stop: ["x"] };
+    await expect(run(core, "complete", wrong)).rejects.toThrow("temperature: must be");
+    await run(core, "complete", { ...hello, model: "m", stop: ["x".repeat(100_000)] });
+    await telemetry.close();
+    const parameters = Object.keys(named(sink.spans, "chat").attributes).filter((name) =>
+      name.startsWith("gen_ai.request."),
+    );
+    expect(parameters).toEqual(["gen_ai.request.stream"]);
+    const long = sink.spans.find(({ kind, name }) => kind === 2 && name === "chat m");
+    expect(long?.attributes["gen_ai.request.stop_sequences"]).toEqual([`${"x".repeat(4000)}…`]);
+  });
+
   test("for images says so", async () => {
     const sink = await collector();
     const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
