@@ -17,6 +17,16 @@ export function topView(status: Status): string {
   return parts.join("\n\n");
 }
 
+/** Text over what was there, cut to the window. */
+export function screen(text: string, window: { rows: number; columns: number }): string {
+  // Serial lines, and containers at first, say that they have no size.
+  const rows = window.rows || 24;
+  const columns = window.columns || 80;
+  const lines = text.split("\n").slice(0, Math.max(1, rows - 1));
+  const cut = lines.map((line) => `${line.slice(0, columns)}\x1b[K\n`);
+  return `\x1b[H${cut.join("")}\x1b[J`;
+}
+
 function headline({ version, pid, uptime, running, models, retries }: Status): string {
   const sum = (of: (model: ModelTally) => number) => models.reduce((all, it) => all + of(it), 0);
   return [

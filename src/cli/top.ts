@@ -10,7 +10,7 @@ import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
 import type { Status } from "../telemetry/status.js";
 import { type Command, configOptions, type Given, UsageError } from "./command.js";
 import { out, say } from "./output.js";
-import { topView } from "./top-view.js";
+import { screen, topView } from "./top-view.js";
 
 /** Time between two looks, milliseconds. */
 const interval = 1000;
@@ -103,12 +103,6 @@ async function watch(path: string): Promise<number> {
     process.off("SIGTERM", interrupt);
   }
   return found ? 0 : gone();
-}
-
-/** Text over what was there, cut to the window. */
-function screen(text: string, { rows, columns }: { rows: number; columns: number }): string {
-  const lines = text.split("\n").slice(0, Math.max(1, rows - 1));
-  return `\x1b[H${lines.map((line) => `${line.slice(0, columns)}\x1b[K\n`).join("")}\x1b[J`;
 }
 
 function gone(): number {

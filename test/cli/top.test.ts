@@ -1,8 +1,9 @@
 import { statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeAll, expect, test } from "vitest";
-import { topView } from "../../src/cli/top-view.js";
+import { screen, topView } from "../../src/cli/top-view.js";
 import type { Status } from "../../src/telemetry/status.js";
 import { Upstream } from "../backends/upstream.js";
 import { runHere } from "./here.js";
@@ -154,6 +155,14 @@ test("Ctrl-C waits for no gateway that hangs", async () => {
   });
   closing.push(() => hanging.close());
   expect(await runHere(["top", "--socket", socket])).toEqual({ code: 0, stdout: "", stderr: "" });
+});
+
+test("is cut to the terminal; one that says it has no size gets what is usual", () => {
+  const text = Array.from({ length: 30 }, (_, i) => `${i}${"x".repeat(100)}`).join("\n");
+  const shown = (rows: number, columns: number) =>
+    stripVTControlCharacters(screen(text, { rows, columns })).trimEnd().split("\n");
+  expect(shown(4, 10)).toEqual(["0xxxxxxxxx", "1xxxxxxxxx", "2xxxxxxxxx"]);
+  expect(shown(0, 0)).toEqual(shown(24, 80));
 });
 
 test("a model's name can't steer the terminal", () => {
