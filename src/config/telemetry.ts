@@ -6,7 +6,7 @@ import { defaultStateDirectory } from "../state/directory.js";
 import type { OtlpSettings, TelemetrySettings } from "../telemetry/settings.js";
 import { headers, httpUrl } from "./http-fields.js";
 import { otelDisabled, otlpVariable } from "./otlp-environment.js";
-import { listenAddress, wait } from "./quantities.js";
+import { listenAddress, longestWait, wait } from "./quantities.js";
 import type { BackendConfig, Config } from "./schema.js";
 
 export const telemetrySchema = z.strictObject({
@@ -115,7 +115,8 @@ export function otlpSettings(
   return {
     endpoint: otlp?.endpoint,
     headers: otlp?.headers,
-    intervalMs: otlp?.interval ?? (interval > 0 ? interval : usualInterval),
+    // A longer one, which somebody may mean for never, would have them exported all the time.
+    intervalMs: otlp?.interval ?? Math.min(interval > 0 ? interval : usualInterval, longestWait),
     traces,
     metrics,
     sampleRatio: otlp?.sample_ratio,

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
+import { otlpSettings } from "../../src/config/telemetry.js";
+import { longestTimerMs } from "../../src/core/timers.js";
 import { runHere } from "../cli/here.js";
 
 const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -35,6 +37,15 @@ test("addresses, none, and those of what is switched off are no mistakes", async
   );
   expect(await said({ [endpoint]: " " })).toEqual([]);
   expect(await said({ [endpoint]: "collector:4318", OTEL_SDK_DISABLED: "true" })).toEqual([]);
+});
+
+test("time between two exports is one that a timer can count", () => {
+  const interval = (text: string) =>
+    otlpSettings({}, { OTEL_METRIC_EXPORT_INTERVAL: text })?.intervalMs;
+  expect(interval("5000")).toBe(5000);
+  expect(interval("soon")).toBe(60_000);
+  expect(interval("9999999999")).toBeGreaterThan(2e9);
+  expect(interval("9999999999")).toBeLessThanOrEqual(longestTimerMs);
 });
 
 test("a node, which has no file, does not start with one either", async () => {
