@@ -46,6 +46,10 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
       token: given.text("token"),
       request,
     };
+    if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since) {
+      const usual = given.has("since") ? "" : ", which is 7d where it is not given";
+      throw new UsageError(`--until must be after --since${usual}`);
+    }
     return withDatabase(given, {}, async ({ sql, journal }) => {
       const stored = new DatabaseUsage(sql);
       // What a gateway left behind that was killed and not started again.

@@ -124,6 +124,21 @@ test("nothing that callers or servers named steers the terminal; JSON has it as 
   expect(JSON.parse(json.stdout)).toMatchObject([{ model }]);
 });
 
+test("a time that ends before it begins is used wrongly", async () => {
+  const database = ["--database", join(await filled(), "usage.db")];
+  const usage = (...args: string[]) => runHere(["usage", ...database, ...args]);
+  const order = "--until must be after --since";
+  expect(await usage("--since", "1d", "--until", "7d")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`${order}\n`),
+  });
+  expect(await usage("--until", "30d")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`${order}, which is 7d`),
+  });
+  expect(await usage("--until", "1d", "--request", "req-old")).toMatchObject({ code: 0 });
+});
+
 test("a group that is there twice is used wrongly", async () => {
   const { code, stderr } = await runHere(["usage", "--by", "token, token"]);
   expect([code, stderr.split("\n", 1)[0]]).toEqual([2, 'lintel: --by: "token" is there twice']);
