@@ -71,6 +71,7 @@ export function fromConnectError(thrown: unknown): LintelError {
     ...(refused && param !== undefined && { param }),
     ...(refused && { violations }),
     ...(retryAfter !== undefined && { retryAfter }),
+    leaving: info?.reason === "shutting_down",
     cause: error,
   });
 }

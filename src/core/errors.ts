@@ -115,6 +115,8 @@ export interface ErrorOptions {
   readonly retryAfter?: number;
   /** Default: by the code, and whether `rate_limited` names a field. */
   readonly retry?: Retry;
+  /** Whether the model server said that it is about to leave: another may be in its place at any time. */
+  readonly leaving?: boolean;
   /** Bare HTTP detail: what `Allow` says on 405. */
   readonly allow?: string;
   /** The error behind it; logged, never shown. */
@@ -132,6 +134,8 @@ export class LintelError extends Error {
   /** Seconds after which it may work, where somebody said so. */
   readonly askedDelay: number | undefined;
   readonly retry: Retry;
+  /** Whether the model server said that it is about to leave. */
+  readonly leaving: boolean;
   readonly allow: string | undefined;
 
   /**
@@ -150,6 +154,7 @@ export class LintelError extends Error {
     this.retryAfter = this.askedDelay ?? defaultRetryAfter[code];
     const tooLarge = code === "rate_limited" && this.param !== undefined;
     this.retry = options.retry ?? (tooLarge ? "elsewhere" : retryOf[code]) ?? "never";
+    this.leaving = options.leaving ?? false;
     this.allow = options.allow;
   }
 

@@ -62,6 +62,16 @@ describe("the log is told", () => {
   });
 });
 
+describe("routing is told", () => {
+  it("that another Lintel is about to leave", async () => {
+    const thrown = await failure((exchange) => exchange.play(fixture("lintel/leaving")));
+    expect(thrown).toMatchObject({ code: "unavailable", retryAfter: 5, leaving: true });
+    expect(thrown.message).toBe("the model server can't take the request now");
+    const { leaving } = await failure(answering(503, { error: { code: "busy" } }));
+    expect(leaving).toBe(false);
+  });
+});
+
 describe("a caller is told", () => {
   it.each([
     [

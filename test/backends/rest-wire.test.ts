@@ -149,6 +149,14 @@ describe("another Lintel's errors", () => {
       code: "rate_limited",
       message: "at most 10 requests a minute",
       retryAfter: 7,
+      leaving: false,
+    });
+    const leaving = await against(played("lintel/leaving"));
+    expect(await failure(chatted(leaving.backend))).toMatchObject({
+      code: "unavailable",
+      message: "the model server failed",
+      retryAfter: 5,
+      leaving: true,
     });
   });
 

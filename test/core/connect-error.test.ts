@@ -92,6 +92,11 @@ describe("from a ConnectError of another Lintel", () => {
     });
   });
 
+  it.each(codes)("%s says whether it is about to leave", (code) => {
+    const error = fromConnectError(overTheWire(toConnectError(new LintelError(code, "words"))));
+    expect(error.leaving).toBe(code === "shutting_down");
+  });
+
   it("fields at fault come back", () => {
     const sent = invalidFields([
       { field: "top_p", message: "must be at most 1" },

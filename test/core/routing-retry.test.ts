@@ -278,6 +278,86 @@ describe("Retry-After", () => {
   });
 });
 
+describe("a target that is about to leave", () => {
+  const leaves = fails("unavailable", { retryAfter: 5, leaving: true });
+  it("rests while there are others", async () => {
+    const a = backend("a", inTurn(leaves, says("a")));
+    const { core, clock } = bench([a, backend("b")]);
+    for (let i = 0; i < 3; i++) expect(await textOf(run(core, "chat", hello))).toBe("b");
+    expect(a.asked.length).toBe(1);
+    await clock.advance(5000);
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+  });
+  it("is asked rather than nobody, and takes calls again once one was answered", async () => {
+    const a = backend("a", inTurn(leaves, says("new a")));
+    const b = backend("b", inTurn(says("b"), leaves));
+    const { core, clock } = bench([a, b]);
+    expect(await textOf(run(core, "chat", hello))).toBe("b");
+    // Another has taken its place.
+    await clock.advance(1);
+    expect(await textOf(run(core, "chat", hello))).toBe("new a");
+    expect(stateOf(core, "a")).toMatchObject({ state: "in" });
+    expect(stateOf(core, "b")).toMatchObject({ state: "resting" });
+  });
+  it("is no worse for calls that it answers still", async () => {
+    const door = gate("old a");
+    const a = backend("a", inTurn(door.handle, leaves));
+    const { core, clock } = bench([a, backend("b")]);
+    const old = textOf(run(core, "chat", hello));
+    await clock.advance(1);
+    expect(await textOf(run(core, "chat", hello))).toBe("b");
+    door.open();
+    expect(await old).toBe("old a");
+    expect(stateOf(core, "a")).toMatchObject({ state: "resting" });
+  });
+  it("does not count as failed, however often it is asked, and once for each call", async () => {
+    const a = backend("a", leaves);
+    const { core } = bench([a]);
+    for (let i = 0; i < 20; i++) {
+      await expect(run(core, "chat", hello)).rejects.toEqual(
+        failure("unavailable", { retryAfter: 5 }),
+      );
+    }
+    expect(a.asked.length).toBe(20);
+    expect(stateOf(core, "a")).toMatchObject({ state: "resting", failures: 0 });
+  });
+  it("is left alone where it asked for that besides", async () => {
+    const busy = fails("rate_limited", { retryAfter: 30 });
+    const door = gate();
+    const a = backend("a", inTurn(door.handle, busy));
+    const { core, clock } = bench([a], { retry: { attempts: 1 } });
+    const first = run(core, "chat", hello);
+    await settled();
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("rate_limited"));
+    await clock.advance(1);
+    door.fail(new LintelError("unavailable", "it leaves", { retryAfter: 5, leaving: true }));
+    await expect(first).rejects.toEqual(failure("unavailable"));
+    expect(stateOf(core, "a").outForMs).toBe(29_999);
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("unavailable"));
+    expect(a.asked.length).toBe(2);
+  });
+  it("is no second one for a hedge", async () => {
+    const b = backend("b", leaves);
+    const door = gate("a");
+    let slow = false;
+    const a = backend("a", (call) => (slow ? door.handle : says("a"))(call));
+    const hedge = { percentile: 95, leastMs: 50 };
+    const { core, clock } = bench([a, b], { hedge, maxInFlight: 1 });
+    for (let i = 0; i < 20; i++) await run(core, "chat", hello);
+    slow = true;
+    const first = run(core, "chat", hello);
+    await clock.advance(50);
+    expect(b.asked.length).toBe(1);
+    door.open();
+    await first;
+    const again = run(core, "chat", hello);
+    await clock.advance(50);
+    expect(b.asked.length).toBe(1);
+    door.open();
+    await again;
+  });
+});
+
 describe("what is told of attempts", () => {
   it("number, targets, outcomes and times; to the caller, the number", async () => {
     const lines: Attributes[] = [];

@@ -35,7 +35,7 @@ export function failureIn(value: JsonObject, marked = false): LintelError | unde
   const said = saidIn(value);
   const retryAfter = retryAfterInBody(value);
   const status = statusOf(error, said) ?? 500;
-  return ofRequest(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
+  return asSaid(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
 }
 
 /**
@@ -51,11 +51,11 @@ export function failureOf(
   const value = parseJson(body);
   const said = saidIn(value) || otherwise;
   const retryAfter = retryAfterIn(headers, value, Date.now());
-  return ofRequest(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
+  return asSaid(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
 }
 
-/** The error for a status that as a rule tells of something else, where the body says what of the request it is. */
-function ofRequest(
+/** The error for a status that as a rule tells of something else, where the body says what it is. */
+function asSaid(
   status: number,
   body: unknown,
   said: string,
@@ -67,8 +67,15 @@ function ofRequest(
   if (refusals.has(status) && (errors.some(isFlagged) || tellsOfFilter(messageIn(body)))) {
     return new LintelError("content_blocked", message);
   }
-  if (status !== 429 && status !== 413) return undefined;
   // Another Lintel's, on its OpenAI paths.
+  if (status === 503 && errors.some(({ code }) => code === "shutting_down")) {
+    return new LintelError("unavailable", "the model server can't take the request now", {
+      ...(retryAfter !== undefined && { retryAfter }),
+      leaving: true,
+      cause: new Error(said),
+    });
+  }
+  if (status !== 429 && status !== 413) return undefined;
   const own = errors.find(({ code, param }) => code === "rate_limited" && string(param) !== "");
   const param = string(own?.param) || (overLimit.test(messageIn(body)) ? "messages" : "");
   if (param === "") return undefined;

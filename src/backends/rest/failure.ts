@@ -38,6 +38,7 @@ function fromLintel(
     ...(own && typeof error.param === "string" && { param: error.param }),
     ...(own && { violations: violationsOf(detail) }),
     ...(retryAfter !== undefined && { retryAfter }),
+    leaving: error.code === "shutting_down",
   };
   return new LintelError(code, message, { ...options, cause: new Error(string(error.message)) });
 }

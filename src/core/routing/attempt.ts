@@ -128,7 +128,7 @@ export class Attempt {
     const now = this.#clock.now();
     this.record.firstMs = now - this.#startedAt;
     if (this.#streams) endpoint.first.add(this.record.firstMs);
-    if (this.#probe) endpoint.answered(now);
+    endpoint.answered(this.#probe, this.#startedAt, now);
     this.#probe = false;
     // The last chunk of a stream may warn, too.
     this.#warnings.handTo(this.#call.warnings);

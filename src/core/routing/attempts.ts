@@ -100,9 +100,10 @@ export class Attempts {
     this.#running = this.#running.filter((it) => it !== attempt);
     // Ahead of the end, which hands the place on.
     if (failure.askedDelay !== undefined && rests(failure)) {
-      target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now());
+      target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now(), failure.leaving);
     }
-    attempt.end(failure.code, isDeadline(this.#call, failure.code));
+    const own = failure.leaving || isDeadline(this.#call, failure.code);
+    attempt.end(failure.code, own);
     attempt.giveUp(failure);
     this.#candidates.failed(target, failure);
     const { log, id } = this.#call;

@@ -11,7 +11,7 @@ export class Candidates {
   readonly #random: () => number;
   /** Those that were asked. */
   #tried: Set<Target> | undefined;
-  /** Those that can't do it, whenever they are asked. */
+  /** Those that can't do it, whenever they are asked, and those that are about to leave. */
   #unfit: Set<Target> | undefined;
   /** Why the last one of these can't. */
   #misfit: LintelError | undefined;
@@ -38,8 +38,9 @@ export class Candidates {
   second(now: number, asked: readonly Target[]): Target | undefined {
     const without = new Set([...(this.#passed() ?? []), ...asked]);
     const chosen = choose(this.all, { now, random: this.#random, without });
+    if (chosen === "full" || !chosen?.endpoint.usable(now)) return undefined;
     // One that may be away is no help against one that is slow.
-    return chosen === "full" || chosen?.endpoint.circuit.out ? undefined : chosen;
+    return chosen.endpoint.circuit.out ? undefined : chosen;
   }
 
   /** Those that could do what is asked. */
@@ -61,7 +62,8 @@ export class Candidates {
   failed(target: Target, failure: LintelError): void {
     this.#failure = failure;
     this.#tried = (this.#tried ?? new Set()).add(target);
-    if (failure.retry === "elsewhere") this.#unfit = (this.#unfit ?? new Set()).add(target);
+    const { retry, leaving } = failure;
+    if (retry === "elsewhere" || leaving) this.#unfit = (this.#unfit ?? new Set()).add(target);
   }
 
   /** What the caller sees where no attempt follows. */

@@ -15,16 +15,22 @@ export interface Choice {
 /**
  * Chooses among the targets of the first tier where one is healthy and has room.
  * @param targets by tier
- * @returns `"full"`: healthy ones there are, with room none; `undefined`: no healthy one
+ * @returns `"full"`: healthy ones there are, with room none; where no healthy one is, the first
+ *   that said it is about to leave; `undefined`: nor such a one
  */
 export function choose(targets: readonly Target[], choice: Choice): Target | "full" | undefined {
   const { now, without, affinity, random } = choice;
   let full = false;
   let candidates: Target[] | undefined;
   let only: Target | undefined;
+  let last: Target | undefined;
   for (const target of targets) {
     if (only && target.tier !== only.tier) break;
-    if (without?.has(target) || !target.endpoint.usable(now)) continue;
+    if (without?.has(target)) continue;
+    if (!target.endpoint.usable(now)) {
+      if (leftBefore(target, last, now) && target.endpoint.hasRoom(now)) last = target;
+      continue;
+    }
     if (!target.endpoint.hasRoom(now)) full = true;
     else if (!only) only = target;
     else {
@@ -32,9 +38,15 @@ export function choose(targets: readonly Target[], choice: Choice): Target | "fu
       candidates.push(target);
     }
   }
-  if (!only) return full ? "full" : undefined;
+  if (!only) return full ? "full" : last;
   if (!candidates) return only;
   return affinity === undefined ? lessBusy(candidates, random) : keeper(candidates, affinity);
+}
+
+/** Whether a target said that it is about to leave, and earlier than another one: it is the sooner replaced. */
+function leftBefore(target: Target, other: Target | undefined, now: number): boolean {
+  const leftAt = target.endpoint.leftAt(now);
+  return leftAt !== undefined && leftAt < (other?.endpoint.leftAt(now) ?? Number.POSITIVE_INFINITY);
 }
 
 /** The less busy of two that chance picks by weight. */

@@ -35,6 +35,8 @@ export class Endpoint {
   #inFlight = 0;
   #maxInFlight = Number.POSITIVE_INFINITY;
   #restUntil = 0;
+  /** When it said that it is about to leave; absent: it asked for the rest, or was answered since. */
+  #leftAt: number | undefined;
   #attempts = 0;
   #failures = 0;
   #lastFailure: ErrorCode | undefined;
@@ -75,6 +77,14 @@ export class Endpoint {
   /** Whether it is healthy enough for a call. */
   usable(now: number): boolean {
     return now >= this.#restUntil && this.circuit.usable(now);
+  }
+
+  /**
+   * When it said that it is about to leave, while it rests for that: another may be in its place
+   * at any time, so that it is asked rather than nobody.
+   */
+  leftAt(now: number): number | undefined {
+    return now < this.#restUntil && this.circuit.usable(now) ? this.#leftAt : undefined;
   }
 
   /** Whether it takes calls, or will when the time is over for which it asked to be left alone, unless that is too late. */
@@ -121,11 +131,20 @@ export class Endpoint {
     this.serve(now);
   }
 
-  /** The one that tries whether it is back was answered. */
-  answered(now: number): void {
-    if (!this.circuit.answered()) return;
-    this.#events.back(this);
-    this.serve(now);
+  /**
+   * A call was answered that went there.
+   * @param probe whether it is the one that tries whether it is back
+   * @param since when it began
+   */
+  answered(probe: boolean, since: number, now: number): void {
+    const replaced = this.#leftAt !== undefined && since > this.#leftAt;
+    if (replaced) {
+      this.#leftAt = undefined;
+      this.#restUntil = 0;
+    }
+    const back = probe && this.circuit.answered();
+    if (back) this.#events.back(this);
+    if (back || replaced) this.serve(now);
   }
 
   /**
@@ -154,8 +173,13 @@ export class Endpoint {
     this.serve(now);
   }
 
-  /** It asked to be left alone. */
-  rest(ms: number, now: number): void {
+  /**
+   * It asked to be left alone.
+   * @param leaving whether because it is about to leave
+   */
+  rest(ms: number, now: number, leaving: boolean): void {
+    if (leaving && now < this.#restUntil && this.#leftAt === undefined) return;
+    this.#leftAt = leaving ? now : undefined;
     this.#restUntil = Math.max(this.#restUntil, now + Math.min(ms, longestRest));
     this.#wake(now);
   }
