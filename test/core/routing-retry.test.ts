@@ -299,6 +299,28 @@ describe("a target that is about to leave", () => {
     expect(stateOf(core, "a")).toMatchObject({ state: "in" });
     expect(stateOf(core, "b")).toMatchObject({ state: "resting" });
   });
+  it("is waited for where nobody else is, also while old calls end there", async () => {
+    const [old, young] = [gate("old"), gate("young")];
+    const a = backend("a", inTurn(old.handle, leaves, young.handle));
+    const { core, clock } = bench([a], { maxInFlight: 2 });
+    const ask = () => textOf(run(core, "chat", hello));
+    const first = ask();
+    await settled();
+    await expect(ask()).rejects.toEqual(failure("unavailable"));
+    await clock.advance(1);
+    const others = [ask(), ask(), ask()];
+    await settled();
+    expect([young.begun, stateOf(core, "a").waiting]).toEqual([1, 2]);
+    old.open();
+    expect(await first).toBe("old");
+    await settled();
+    expect([young.begun, stateOf(core, "a").waiting]).toEqual([2, 1]);
+    for (let i = 0; i < 3; i++) {
+      young.open();
+      await settled();
+    }
+    expect(await Promise.all(others)).toEqual(["young", "young", "young"]);
+  });
   it("is no worse for calls that it answers still", async () => {
     const door = gate("old a");
     const a = backend("a", inTurn(door.handle, leaves));

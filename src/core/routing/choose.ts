@@ -15,20 +15,20 @@ export interface Choice {
 /**
  * Chooses among the targets of the first tier where one is healthy and has room.
  * @param targets by tier
- * @returns `"full"`: healthy ones there are, with room none; where no healthy one is, the first
- *   that said it is about to leave; `undefined`: nor such a one
+ * @returns `"full"`: healthy ones there are, with room none; where no healthy one is, the same of
+ *   those that said they are about to leave; `undefined`: nor such a one
  */
 export function choose(targets: readonly Target[], choice: Choice): Target | "full" | undefined {
   const { now, without, affinity, random } = choice;
   let full = false;
   let candidates: Target[] | undefined;
   let only: Target | undefined;
-  let last: Target | undefined;
+  let last: Target | "full" | undefined;
   for (const target of targets) {
     if (only && target.tier !== only.tier) break;
     if (without?.has(target)) continue;
     if (!target.endpoint.usable(now)) {
-      if (leftBefore(target, last, now) && target.endpoint.hasRoom(now)) last = target;
+      if (leftBefore(target, last, now)) last = target.endpoint.hasRoom(now) ? target : "full";
       continue;
     }
     if (!target.endpoint.hasRoom(now)) full = true;
@@ -43,10 +43,11 @@ export function choose(targets: readonly Target[], choice: Choice): Target | "fu
   return affinity === undefined ? lessBusy(candidates, random) : keeper(candidates, affinity);
 }
 
-/** Whether a target said that it is about to leave, and earlier than another one: it is the sooner replaced. */
-function leftBefore(target: Target, other: Target | undefined, now: number): boolean {
+/** Whether a target said that it is about to leave, and earlier than the last one with room: it is the sooner replaced. */
+function leftBefore(target: Target, last: Target | "full" | undefined, now: number): boolean {
   const leftAt = target.endpoint.leftAt(now);
-  return leftAt !== undefined && leftAt < (other?.endpoint.leftAt(now) ?? Number.POSITIVE_INFINITY);
+  if (leftAt === undefined || last === undefined || last === "full") return leftAt !== undefined;
+  return target.endpoint.hasRoom(now) && leftAt < (last.endpoint.leftAt(now) ?? leftAt);
 }
 
 /** The less busy of two that chance picks by weight. */

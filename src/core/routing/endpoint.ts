@@ -171,6 +171,8 @@ export class Endpoint {
     if (turn === "out") this.#left(now, wasOut);
     else if (turn === "back") this.#events.back(this);
     this.serve(now);
+    // Those who wait for nothing else may ask it.
+    if (this.leftAt(now) !== undefined) this.#wake(now);
   }
 
   /**
