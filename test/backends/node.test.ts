@@ -69,6 +69,19 @@ describe("any server of the contract", () => {
     await backend.close();
   });
 
+  it("is asked again soon while it has none: its own servers may begin with it", async () => {
+    let asked = 0;
+    const model = { id: "m", task: Task.CHAT, state: State.READY };
+    const peer = await serve((router) => {
+      router.service(ModelsService, {
+        listModels: () => ({ models: asked++ === 0 ? [] : [model] }),
+      });
+    });
+    const backend = connectTo(peer.address);
+    await listed(backend);
+    expect(asked).toBe(2);
+  });
+
   it("that does not list its models in its time is one that took too long", async () => {
     let asked = () => {};
     const begun = new Promise<void>((resolve) => {

@@ -94,10 +94,14 @@ export class NodeBackend implements Backend {
     let next = this.#config.refresh_ms;
     try {
       const { models } = await this.#peer.listModels(timeLimit(10_000));
-      this.#retryMs = firstRetryMs;
       this.#failure = undefined;
       this.#set(merge(this.#config.models, models));
-      if (models.some(({ state }) => state === State.LOADING)) next = firstRetryMs;
+      // Its own servers may not have told it yet: they begin together.
+      if (this.#models.length === 0) next = this.#sooner();
+      else {
+        this.#retryMs = firstRetryMs;
+        if (models.some(({ state }) => state === State.LOADING)) next = firstRetryMs;
+      }
     } catch (thrown) {
       if (this.#closing.signal.aborted) return;
       const error = toLintelError(thrown);
@@ -105,8 +109,7 @@ export class NodeBackend implements Backend {
       if (error.code === "unimplemented") this.#set(merge(this.#config.models, []));
       else {
         this.#set(this.#models.map(unreachable));
-        next = Math.min(this.#retryMs, next);
-        this.#retryMs *= 2;
+        next = this.#sooner();
       }
       this.#context.log.warn(
         { backend: this.name, code: error.code, retry: next },
@@ -122,6 +125,13 @@ export class NodeBackend implements Backend {
   #lost(): void {
     this.#set(this.#models.map(unreachable));
     if (!this.#refreshing) this.#plan(Math.min(this.#retryMs, this.#config.refresh_ms));
+  }
+
+  /** Milliseconds until it is asked again that has told nothing of use: ever more. */
+  #sooner(): number {
+    const ms = Math.min(this.#retryMs, this.#config.refresh_ms);
+    this.#retryMs = ms * 2;
+    return ms;
   }
 
   #plan(ms: number): void {

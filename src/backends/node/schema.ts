@@ -33,7 +33,9 @@ export const nodeSchema = z.strictObject({
     .min(100)
     .max(longestWait)
     .default(30_000)
-    .describe("How often the node is asked for its models, milliseconds."),
+    .describe(
+      "How often the node is asked for its models, milliseconds; sooner while it tells of none.",
+    ),
   ping_ms: z
     .int()
     .min(1000)
