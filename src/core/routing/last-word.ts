@@ -4,7 +4,7 @@ import type { Target } from "./target.js";
 
 /**
  * The last failure, or that no target can take the call; with the time after
- * which the first of them may be back, where all are out.
+ * which the first of them may be back, where all are out; soon, where the last is about to leave.
  * @param fit targets that could do what is asked
  */
 export function lastWord(
@@ -12,6 +12,11 @@ export function lastWord(
   fit: readonly Target[],
   now: number,
 ): LintelError {
+  if (failure?.leaving) {
+    // The next call is asked there again. A gateway in front would not come before the time is over.
+    const { code, message, cause } = failure;
+    return new LintelError(code, message, { retryAfter: 1, cause });
+  }
   const out = fit.length > 0 && fit.every(({ endpoint }) => !endpoint.usable(now));
   // A failure without a time to wait was not about the target's being busy.
   if (failure && (!out || failure.askedDelay === undefined)) return failure;
