@@ -108,6 +108,13 @@ describe("embedded models", () => {
     expect((await answer(embed([tiny]), request)).completion).toBe(3);
   });
 
+  it("answer where the path of that folder is too long for a socket's", async () => {
+    process.env.TMPDIR = join(folder, "x".repeat(100));
+    await mkdir(process.env.TMPDIR);
+    const request = chatRequest("hello", { maxTokens: 3 });
+    expect((await answer(embed([tiny]), request)).completion).toBe(3);
+  });
+
   it("are those that Lintel brings, if none are named", async () => {
     const embedded = new EmbeddedBackend(
       { type: "embedded", name: "embedded" },

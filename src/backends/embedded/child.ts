@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Logger } from "../../core/log.js";
+import { isSocketPath } from "../../socket-path.js";
 import { embeddedMark } from "./mark.js";
 import { relog } from "./relog.js";
 
@@ -18,6 +19,15 @@ export interface ChildSettings {
   readonly models: readonly string[];
   /** Options of `lintel node`, besides the models and the address. */
   readonly options: readonly string[];
+}
+
+const prefix = "lintel-";
+const socket = "node.sock";
+
+/** The folder for temporary files; the system's own where that one's path leaves no room for a socket's. */
+function folderOfSockets(): string {
+  const folder = tmpdir();
+  return isSocketPath(join(folder, `${prefix}XXXXXX`, socket)) ? folder : "/tmp";
 }
 
 /** A child process that listens on a socket of its own, in a folder that only this user can enter. */
@@ -64,9 +74,9 @@ export class Child {
     listen: (address: string) => void,
   ): Promise<string> {
     // mkdtemp makes folders with mode 0700.
-    const folder = await mkdtemp(join(tmpdir(), "lintel-"));
+    const folder = await mkdtemp(join(folderOfSockets(), prefix));
     try {
-      const address = `unix:${join(folder, "node.sock")}`;
+      const address = `unix:${join(folder, socket)}`;
       if (this.#stopping) return "was not started";
       const args = [...models.flatMap((path) => ["--model", path]), ...options];
       // The channel tells when the child listens; and when this process dies,
