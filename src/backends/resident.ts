@@ -27,7 +27,7 @@ export interface Resident {
   readonly state: ResidentState;
   /** Bytes of memory that it takes, or is about to take, about. */
   readonly bytes: number;
-  /** When a call last wanted it, milliseconds since the epoch; 0: never. */
+  /** When a call last wanted it, milliseconds of `performance.now()`, which no set clock moves; 0: never. */
   readonly lastUsed: number;
   /** Calls that run or wait. */
   readonly calls: number;

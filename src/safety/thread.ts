@@ -45,7 +45,7 @@ export class ThreadChecker implements OwnedChecker {
       return Promise.reject(shuttingDown());
     }
     if (signal.aborted) return Promise.reject(signal.reason);
-    if (this.#failure && Date.now() - this.#failure.at < retryMs) {
+    if (this.#failure && performance.now() - this.#failure.at < retryMs) {
       return Promise.reject(failure(this.#failure.problem));
     }
     const worker = this.#worker ?? this.#start();
@@ -123,7 +123,7 @@ export class ThreadChecker implements OwnedChecker {
 
   #ended(fault: Error): void {
     this.#worker = undefined;
-    if (!this.#loaded) this.#failure = { problem: fault.message, at: Date.now() };
+    if (!this.#loaded) this.#failure = { problem: fault.message, at: performance.now() };
     this.#fail(fault.message);
     if (this.#closed) return;
     const what = this.#loaded ? "the safety checker ended" : "the safety checker can't be loaded";

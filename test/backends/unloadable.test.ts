@@ -29,7 +29,7 @@ it.each(Object.entries(fronts))(
     const model = backendFor(path, { id: "m" });
     const behind = await startLintel([model]);
     const backend = front(behind.url);
-    const now = vi.spyOn(Date, "now").mockReturnValue(Date.now());
+    const now = vi.spyOn(performance, "now").mockReturnValue(performance.now());
     onTestFinished(async () => {
       now.mockRestore();
       await backend.close();
@@ -50,7 +50,7 @@ it.each(Object.entries(fronts))(
       });
     }
     await copyFile(tiny, path);
-    now.mockReturnValue(Date.now() + retryMs);
+    now.mockReturnValue(performance.now() + retryMs);
     expect((await outcome(core, "chat", hello)).code).toBe("ok");
   },
 );

@@ -169,13 +169,13 @@ class LlamaBackend implements ResidentBackend {
   async *#chat(call: Call<"chat">): AsyncGenerator<readonly Output<"chat">[]> {
     const followed = this.#running.follow(call.signal);
     const { signal } = followed;
-    this.#lastUsed = Date.now();
+    this.#lastUsed = performance.now();
     try {
       const loaded = await this.#residency.borrow(signal);
       try {
         yield* generate(loaded, call.request as LLMRequest, signal);
       } finally {
-        this.#lastUsed = Date.now();
+        this.#lastUsed = performance.now();
         this.#residency.giveBack();
       }
     } finally {

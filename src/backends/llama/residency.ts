@@ -100,7 +100,7 @@ export class Residency<T> {
 
   #load(): Promise<T> {
     if (this.#closed) return Promise.reject(unloading());
-    if (this.#failure && Date.now() - this.#failure.at < this.#options.retryMs) {
+    if (this.#failure && performance.now() - this.#failure.at < this.#options.retryMs) {
       return Promise.reject(this.#failure.error);
     }
     this.#value ??= this.#begin();
@@ -115,7 +115,7 @@ export class Residency<T> {
       this.#become("ready");
       return value;
     } catch (error) {
-      this.#failure = { error, at: Date.now() };
+      this.#failure = { error, at: performance.now() };
       this.#value = undefined;
       this.#become("failed", error);
       throw error;

@@ -98,7 +98,7 @@ export class ImageEngine {
 
   #loaded(): Promise<PipelineThread> {
     if (this.#closed) return Promise.reject(closing());
-    if (Date.now() - this.#failedAt >= retryMs) this.#starting = undefined;
+    if (performance.now() - this.#failedAt >= retryMs) this.#starting = undefined;
     this.#starting ??= this.#start();
     return this.#starting;
   }
@@ -124,7 +124,7 @@ export class ImageEngine {
       return thread;
     } catch (thrown) {
       if (this.#closed) throw closing();
-      this.#failedAt = Date.now();
+      this.#failedAt = performance.now();
       const error = thrown as Error;
       const told = error instanceof PipelineFailure || error instanceof LintelError;
       const detail = told ? error.message : "the model can't be loaded";

@@ -140,14 +140,14 @@ class OnnxBackend implements ResidentBackend {
   async *#generate(
     call: Call<"streamTextToImage">,
   ): AsyncGenerator<readonly StreamTextToImageResponse[]> {
-    this.#lastUsed = Date.now();
+    this.#lastUsed = performance.now();
     const job = jobOf(call, this.#bar, this.#loras, () => this.#lookForLoras());
     const warnings: string[] = [];
     for await (const events of this.#engine.run(job, call.signal)) {
       const messages = events.flatMap((event) => messagesOf(event, job, warnings));
       if (messages.length > 0) yield messages;
     }
-    this.#lastUsed = Date.now();
+    this.#lastUsed = performance.now();
     yield [doneEvent(warnings)];
   }
 
