@@ -1,6 +1,7 @@
 /** Finds the command that is asked for and runs it. */
 import { alternatives, ConfigError, formatProblem } from "../config/problems.js";
 import { didYouMean } from "../config/suggest.js";
+import { ensureHome } from "../state/directory.js";
 import { version } from "../version.js";
 import { type Command, type Group, readArguments, UsageError } from "./command.js";
 import { commandHelp, groupHelp, overview } from "./help.js";
@@ -28,6 +29,7 @@ const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
  */
 export async function run(args: readonly string[]): Promise<number> {
   endWithOutput();
+  ensureHome();
   try {
     return await dispatch(args);
   } catch (error) {

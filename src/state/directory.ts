@@ -18,6 +18,11 @@ function home(): string {
   }
 }
 
+/** Sets `HOME` where the system can't tell it: libraries ask for the home, and fail without. */
+export function ensureHome(): void {
+  if (home() === "/") process.env.HOME ??= "/";
+}
+
 /** The folder for models that are fetched by name, in a state folder. */
 export const modelsDirectory = (state: string = defaultStateDirectory()): string =>
   join(state, "models");

@@ -1,8 +1,10 @@
+import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
-import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { run as runHere } from "../../src/cli/run.js";
 import { configJsonSchema } from "../../src/config/json-schema.js";
-import { build, folder, run, start } from "./lintel.js";
+import { tiny } from "../backends/llama-subject.js";
+import { build, entry, folder, run, start } from "./lintel.js";
 
 beforeAll(build);
 
@@ -155,4 +157,22 @@ describe("check", () => {
       stderr: "gone.yaml: there is no such file\n",
     });
   });
+});
+
+test("a chat model loads for a user without a home whom the system does not know", async ({
+  skip,
+}) => {
+  skip(process.getuid?.() !== 0, "only root may become somebody else");
+  const uid = 1_999_999_999;
+  const look = spawnSync(process.execPath, [entry, "version"], { uid });
+  skip(look.status !== 0, "only this user may read the folder of Lintel");
+  const args = ["node", "--model", tiny, "--listen", "127.0.0.1:0"];
+  const node = start(args, folder(), { HOME: undefined }, { uid });
+  onTestFinished(() => {
+    node.kill("SIGKILL");
+  });
+  const [, said] = await node.saying(/"msg":"(model loaded|model failed to load)"/);
+  expect(said).toBe("model loaded");
+  node.kill("SIGTERM");
+  expect(await node.ended).toMatchObject({ code: 0 });
 });

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const entry = join(root, "dist/src/main.js");
+/** The built program. */
+export const entry = join(root, "dist/src/main.js");
 
 /** Builds what is stale; for `beforeAll`. */
 export function build(): void {
@@ -26,10 +27,13 @@ export interface Ended {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Descriptors of files that its outputs are; absent: what it says is kept. */
-interface Files {
+/** How it is started. */
+interface Surroundings {
+  /** Descriptors of files that its outputs are; absent: what it says is kept. */
   readonly stdout?: number | undefined;
   readonly stderr?: number | undefined;
+  /** Whose process it is; absent: ours. */
+  readonly uid?: number | undefined;
 }
 
 /** A process that runs. */
@@ -40,12 +44,13 @@ export class Lintel {
   readonly #child: ChildProcess;
   #changed: () => void = () => {};
 
-  constructor(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv, files: Files) {
+  constructor(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv, around: Surroundings) {
     const { HOST: _host, PORT: _port, LINTEL_CONFIG: _config, ...rest } = process.env;
     this.#child = spawn(process.execPath, [entry, ...args], {
       cwd,
       env: { ...rest, XDG_STATE_HOME: join(cwd, "state"), ...env },
-      stdio: ["ignore", files.stdout ?? "pipe", files.stderr ?? "pipe"],
+      stdio: ["ignore", around.stdout ?? "pipe", around.stderr ?? "pipe"],
+      uid: around.uid,
     });
     const { stdout, stderr } = this.#child;
     stdout?.setEncoding("utf8").on("data", (text) => {
@@ -107,9 +112,9 @@ export function start(
   args: readonly string[],
   cwd: string = folder(),
   env: NodeJS.ProcessEnv = {},
-  files: Files = {},
+  around: Surroundings = {},
 ): Lintel {
-  return new Lintel(args, cwd, env, files);
+  return new Lintel(args, cwd, env, around);
 }
 
 /** Runs `lintel` to its end. */
