@@ -20,7 +20,7 @@ export function defaultDirectory(env: NodeJS.ProcessEnv = process.env): string {
 /**
  * Makes the folder. Where the default can't be written to, a temporary one takes
  * its place; a folder that was asked for by name is never replaced.
- * @throws Error if `configured` can't be written to
+ * @throws Error with a `code` if `configured` can't be written to, or neither of the others
  */
 export async function openDirectory(
   configured: string | undefined,
@@ -29,7 +29,11 @@ export async function openDirectory(
 ): Promise<Directory> {
   const { path, problem: code } = await openFolder("media.directory", configured, preferred);
   if (code === undefined) return { path, temporary: false };
-  const temporary = await mkdtemp(join(tmpdir(), "lintel-media-"));
+  const temporary = await mkdtemp(join(tmpdir(), "lintel-media-")).catch((cause) => {
+    const places = `${path} (${code}) and ${tmpdir()} (${cause.code}) can't be written to`;
+    const message = `media.directory: ${places}; name a folder, or set media.delivery: data`;
+    throw Object.assign(new Error(message, { cause }), { code: cause.code });
+  });
   log.warn({ path, code, temporary }, "no folder for images, they are lost at the end");
   return { path: temporary, temporary: true };
 }

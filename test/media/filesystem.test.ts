@@ -13,7 +13,7 @@ import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { PNG } from "pngjs";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { defaultDirectory, openDirectory } from "../../src/media/directory.js";
 import {
@@ -255,6 +255,17 @@ describe("the folder", () => {
     expect(opened).toMatchObject({ temporary: true });
     expect(warnings).toEqual(["no folder for images, they are lost at the end"]);
     await expect(openDirectory(join(file, "media"), log)).rejects.toThrow("media.directory");
+  });
+
+  test("is asked for by name where no temporary one can be made either", async () => {
+    const file = join(folder(), "file");
+    writeFileSync(file, "");
+    vi.stubEnv("TMPDIR", file);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const folders = `${file}/media (ENOTDIR) and ${file} (ENOTDIR) can't be written to`;
+    await expect(openDirectory(undefined, silent, join(file, "media"))).rejects.toThrow(
+      `media.directory: ${folders}; name a folder, or set media.delivery: data`,
+    );
   });
 });
 
