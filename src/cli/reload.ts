@@ -33,7 +33,7 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
     const loaded = await loadConfig({ ...sources, file: sources.file ?? file });
     const { config, warnings } = loaded;
     // Neither while it is being written, or a full disk took nothing of it.
-    if (loaded.text !== undefined && saysNothing(loaded.text)) {
+    if (loaded.text?.split("\n").every(saysNothing)) {
       const message = "is empty: {} stands for the defaults";
       throw new ConfigError([{ source: loaded.file ?? "", field: "", message }]);
     }
@@ -61,9 +61,8 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
   }
 }
 
-/** Whether there is only what YAML does not count: a file may begin with comments, and end there for now. */
-const saysNothing = (text: string): boolean =>
-  text.split("\n").every((line) => /^\s*(?:#.*|---\s*)?$/.test(line));
+/** Whether a line of YAML holds no value: it is blank, a comment, or a mark of a document. */
+const saysNothing = (line: string) => /^(?:---|\.\.\.)?\s*(?:#|$)/.test(line.trim());
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 

@@ -165,7 +165,7 @@ test("a bad file is refused with all its mistakes, and the old one stays", async
   expect(await statusOf(it.chat("a"))).toBe(200);
 });
 
-test.each(["", "\n\n", "# begins so\n\n---\n  # and so\n"])(
+test.each(["", "\n\n", "# begins so\n\n--- # and so\n...\n", "\ufeff # all of it\r\n"])(
   "a file that is empty (%j) lets nobody in: the old one stays",
   async (text) => {
     const a = await modelServer("a");
