@@ -265,5 +265,5 @@ const passing: ReadonlySet<number> = new Set([502, 520, 521, 523, 525, 526, 530]
 /** A gateway's failure may pass; a server that refuses our key or has no such path did nothing yet. */
 function retryOfStatus(status: number): Retry {
   if (passing.has(status)) return "anywhere";
-  return [401, 402, 403, 404, 405].includes(status) ? "elsewhere" : "never";
+  return [401, 402, 403, 404, 405, 412].includes(status) ? "elsewhere" : "never";
 }
