@@ -74,7 +74,7 @@ export const targets: readonly Target[] = [
       r("json", "undici", "cpu@32"),
       r("json", "nginx", "cpu@32"),
     ],
-    (ours, bare, nginx) => `${n(ours)} µs (undici ${n(bare)}, nginx ${n(nginx)})`,
+    (ours, bare, nginx) => `${ours.toFixed(1)} µs (undici ${n(bare)}, nginx ${n(nginx)})`,
     (ours) => ours <= 65,
   ),
   bound(

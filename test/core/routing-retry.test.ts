@@ -359,6 +359,14 @@ describe("a target that is about to leave", () => {
     await expect(run(core, "chat", hello)).rejects.toEqual(failure("unavailable"));
     expect(a.asked.length).toBe(2);
   });
+  it("is left alone no longer than its successor asks for", async () => {
+    const busy = fails("rate_limited", { retryAfter: 1 });
+    const { core, clock } = bench([backend("a", inTurn(leaves, busy))], { retry: { attempts: 1 } });
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("unavailable"));
+    await clock.advance(1);
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("rate_limited"));
+    expect(stateOf(core, "a").outForMs).toBe(1000);
+  });
   it("is no second one for a hedge", async () => {
     const b = backend("b", leaves);
     const door = gate("a");

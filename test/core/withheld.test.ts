@@ -1,7 +1,7 @@
 /** What callers are told of a model server's own words. */
 import { expect, it } from "vitest";
+import { fromUpstreamStatus } from "../../src/backends/http/status.js";
 import { secretsOf } from "../../src/config/secrets.js";
-import { fromUpstreamStatus } from "../../src/core/errors.js";
 import { keepSecret, withoutSecrets } from "../../src/core/secrets.js";
 import { withoutAddresses } from "../../src/core/withheld.js";
 

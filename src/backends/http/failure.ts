@@ -1,5 +1,5 @@
 /** Errors as model servers report them, in bodies and inside streams. */
-import { fromUpstreamStatus, LintelError } from "../../core/errors.js";
+import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import {
@@ -13,6 +13,7 @@ import {
 } from "./error-body.js";
 import { string } from "./json.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
+import { fromUpstreamStatus } from "./status.js";
 
 /** The answer is not what the protocol foresees. */
 export function nonsense(what: string, cause?: unknown): LintelError {

@@ -4,12 +4,10 @@ import { Circuit, type Verdict } from "./circuit.js";
 import type { Clock, Timer } from "./clock.js";
 import { Latency } from "./latency.js";
 import { FairQueue, type Waiter } from "./queue.js";
+import { Rest } from "./rest.js";
 import type { HealthSettings } from "./settings.js";
 import type { Shares } from "./shares.js";
 import type { EndpointSnapshot } from "./snapshot.js";
-
-/** Longest time that a model server may ask to be left alone, milliseconds. */
-const longestRest = 3_600_000;
 
 /** What an endpoint tells of a turn in its life; for the log. */
 export interface EndpointEvents {
@@ -34,9 +32,7 @@ export class Endpoint {
   readonly #events: EndpointEvents;
   #inFlight = 0;
   #maxInFlight = Number.POSITIVE_INFINITY;
-  #restUntil = 0;
-  /** When it said that it is about to leave; absent: it asked for the rest, or was answered since. */
-  #leftAt: number | undefined;
+  readonly #rest = new Rest();
   #attempts = 0;
   #failures = 0;
   #lastFailure: ErrorCode | undefined;
@@ -76,7 +72,7 @@ export class Endpoint {
 
   /** Whether it is healthy enough for a call. */
   usable(now: number): boolean {
-    return now >= this.#restUntil && this.circuit.usable(now);
+    return now >= this.#rest.until && this.circuit.usable(now);
   }
 
   /**
@@ -84,12 +80,12 @@ export class Endpoint {
    * at any time, so that it is asked rather than nobody.
    */
   leftAt(now: number): number | undefined {
-    return now < this.#restUntil && this.circuit.usable(now) ? this.#leftAt : undefined;
+    return this.circuit.usable(now) ? this.#rest.leftAt(now) : undefined;
   }
 
   /** Whether it takes calls, or will when the time is over for which it asked to be left alone, unless that is too late. */
   usableBy(until: number, now: number): boolean {
-    return this.#restUntil <= until && this.circuit.usable(now);
+    return this.#rest.until <= until && this.circuit.usable(now);
   }
 
   /** Whether a call that comes now need not wait. Nobody overtakes those who do. */
@@ -103,7 +99,7 @@ export class Endpoint {
   usableAt(now: number): number {
     const { circuit } = this;
     const back = !circuit.out ? 0 : circuit.probing ? now + 1000 : circuit.until;
-    return Math.max(this.#restUntil, back);
+    return Math.max(this.#rest.until, back);
   }
 
   /**
@@ -137,11 +133,7 @@ export class Endpoint {
    * @param since when it began
    */
   answered(probe: boolean, since: number, now: number): void {
-    const replaced = this.#leftAt !== undefined && since > this.#leftAt;
-    if (replaced) {
-      this.#leftAt = undefined;
-      this.#restUntil = 0;
-    }
+    const replaced = this.#rest.answered(since);
     const back = probe && this.circuit.answered();
     if (back) this.#events.back(this);
     if (back || replaced) this.serve(now);
@@ -180,10 +172,7 @@ export class Endpoint {
    * @param leaving whether because it is about to leave
    */
   rest(ms: number, now: number, leaving: boolean): void {
-    if (leaving && now < this.#restUntil && this.#leftAt === undefined) return;
-    this.#leftAt = leaving ? now : undefined;
-    this.#restUntil = Math.max(this.#restUntil, now + Math.min(ms, longestRest));
-    this.#wake(now);
+    if (this.#rest.asked(ms, now, leaving)) this.#wake(now);
   }
 
   /** It is known to be unfit, without a call. */
@@ -225,7 +214,7 @@ export class Endpoint {
 
   #state(now: number): EndpointSnapshot["state"] {
     const { circuit } = this;
-    const resting = now < this.#restUntil;
+    const resting = now < this.#rest.until;
     if (!circuit.out) return resting ? "resting" : "in";
     if (circuit.probing) return "probing";
     return circuit.due(now) && !resting ? "due" : "out";

@@ -1,0 +1,46 @@
+/** What the status means that a model server answered with. */
+import { LintelError, type Retry } from "../../core/errors.js";
+import { withoutAddresses } from "../../core/withheld.js";
+
+/**
+ * The error for a status that a model server answered with. Its address and
+ * our key's rejection are not the caller's business: those become 502.
+ * @param said the server's own message, if it had one that may be shown
+ */
+export function fromUpstreamStatus(
+  status: number,
+  said?: string,
+  retryAfter?: number,
+): LintelError {
+  const words = (fallback: string) => (said ? `${fallback}: ${withoutAddresses(said)}` : fallback);
+  const options = retryAfter === undefined ? {} : { retryAfter };
+  switch (status) {
+    case 400:
+    case 413:
+    case 422:
+      return new LintelError("invalid_value", words("the model server refused the request"));
+    case 408:
+    case 504:
+    case 522:
+    case 524:
+      return new LintelError("timeout", "the model server took too long");
+    case 429:
+      return new LintelError("rate_limited", "the model server is at its limit", options);
+    case 503:
+    case 529:
+      return new LintelError("unavailable", "the model server can't take the request now", options);
+    default:
+      return new LintelError("upstream_failed", `the model server failed (status ${status})`, {
+        retry: retryOfStatus(status),
+      });
+  }
+}
+
+/** What a gateway says of the server behind it, or Cloudflare, which has numbers of its own for it. */
+const passing: ReadonlySet<number> = new Set([502, 520, 521, 523, 525, 526, 530]);
+
+/** A gateway's failure may pass; a server that refuses our key or has no such path did nothing yet. */
+function retryOfStatus(status: number): Retry {
+  if (passing.has(status)) return "anywhere";
+  return [401, 402, 403, 404, 405, 412].includes(status) ? "elsewhere" : "never";
+}
