@@ -13,7 +13,7 @@ import {
 } from "./error-body.js";
 import { string } from "./json.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
-import { fromUpstreamStatus } from "./status.js";
+import { fromUpstreamStatus, upstreamFailed } from "./status.js";
 
 /** The answer is not what the protocol foresees. */
 export function nonsense(what: string, cause?: unknown): LintelError {
@@ -36,7 +36,7 @@ export function failureIn(value: JsonObject, marked = false): LintelError | unde
   const said = saidIn(value);
   const retryAfter = retryAfterInBody(value);
   const status = statusOf(error, said) ?? 500;
-  return asSaid(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
+  return errorOf(status, value, said, retryAfter);
 }
 
 /**
@@ -52,11 +52,32 @@ export function failureOf(
   const value = parseJson(body);
   const said = saidIn(value) || otherwise;
   const retryAfter = retryAfterIn(headers, value, Date.now());
-  return asSaid(status, value, said, retryAfter) ?? failed(status, said, retryAfter);
+  return errorOf(status, value, said, retryAfter);
 }
 
-/** The error for a status that as a rule tells of something else, where the body says what it is. */
-function asSaid(
+/** The error for a status and what a body says with it: of the request, or of the server. */
+function errorOf(
+  status: number,
+  body: unknown,
+  said: string,
+  retryAfter: number | undefined,
+): LintelError {
+  const refused = ofRequest(status, body, said, retryAfter);
+  if (refused) return refused;
+  const error = isOfTarget(status, said)
+    ? upstreamFailed(status, "elsewhere")
+    : fromUpstreamStatus(status, said, retryAfter, isLeaving(status, body));
+  // What a server says of itself is not the caller's business; the log gets it.
+  if (error.code !== "invalid_value" && said !== "") error.cause = new Error(said);
+  return error;
+}
+
+/** Whether another Lintel says on its OpenAI paths that it is about to leave. */
+const isLeaving = (status: number, body: unknown): boolean =>
+  status === 503 && errorsIn(body).some(({ code }) => code === "shutting_down");
+
+/** The error for a status that as a rule tells of something else, where the body says what of the request it is. */
+function ofRequest(
   status: number,
   body: unknown,
   said: string,
@@ -68,15 +89,8 @@ function asSaid(
   if (refusals.has(status) && (errors.some(isFlagged) || tellsOfFilter(messageIn(body)))) {
     return new LintelError("content_blocked", message);
   }
-  // Another Lintel's, on its OpenAI paths.
-  if (status === 503 && errors.some(({ code }) => code === "shutting_down")) {
-    return new LintelError("unavailable", "the model server can't take the request now", {
-      ...(retryAfter !== undefined && { retryAfter }),
-      leaving: true,
-      cause: new Error(said),
-    });
-  }
   if (status !== 429 && status !== 413) return undefined;
+  // Another Lintel's, on its OpenAI paths.
   const own = errors.find(({ code, param }) => code === "rate_limited" && string(param) !== "");
   const param = string(own?.param) || (overLimit.test(messageIn(body)) ? "messages" : "");
   if (param === "") return undefined;
@@ -96,15 +110,4 @@ function isFlagged(error: JsonObject): boolean {
   const moderated =
     isObject(metadata) && (Array.isArray(metadata.reasons) || "flagged_input" in metadata);
   return moderated || namesFilter(error);
-}
-
-function failed(status: number, said: string, retryAfter: number | undefined): LintelError {
-  const error = isOfTarget(status, said)
-    ? new LintelError("upstream_failed", `the model server failed (status ${status})`, {
-        retry: "elsewhere",
-      })
-    : fromUpstreamStatus(status, said, retryAfter);
-  // What a server says of itself is not the caller's business; the log gets it.
-  if (error.code !== "invalid_value" && said !== "") error.cause = new Error(said);
-  return error;
 }

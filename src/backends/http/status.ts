@@ -6,14 +6,16 @@ import { withoutAddresses } from "../../core/withheld.js";
  * The error for a status that a model server answered with. Its address and
  * our key's rejection are not the caller's business: those become 502.
  * @param said the server's own message, if it had one that may be shown
+ * @param leaving whether it said that it is about to leave
  */
 export function fromUpstreamStatus(
   status: number,
   said?: string,
   retryAfter?: number,
+  leaving = false,
 ): LintelError {
   const words = (fallback: string) => (said ? `${fallback}: ${withoutAddresses(said)}` : fallback);
-  const options = retryAfter === undefined ? {} : { retryAfter };
+  const options = { leaving, ...(retryAfter !== undefined && { retryAfter }) };
   switch (status) {
     case 400:
     case 413:
@@ -30,11 +32,13 @@ export function fromUpstreamStatus(
     case 529:
       return new LintelError("unavailable", "the model server can't take the request now", options);
     default:
-      return new LintelError("upstream_failed", `the model server failed (status ${status})`, {
-        retry: retryOfStatus(status),
-      });
+      return upstreamFailed(status, retryOfStatus(status));
   }
 }
+
+/** The error for a status that is about the server, whose words are not for callers. */
+export const upstreamFailed = (status: number, retry: Retry): LintelError =>
+  new LintelError("upstream_failed", `the model server failed (status ${status})`, { retry });
 
 /** What a gateway says of the server behind it, or Cloudflare, which has numbers of its own for it. */
 const passing: ReadonlySet<number> = new Set([502, 520, 521, 523, 525, 526, 530]);
