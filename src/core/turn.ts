@@ -7,25 +7,20 @@
  *   reads one message; to wake somebody for each costs more than all the work on it.
  * - All steps for one message, then all for the next, are more than the processor's caches
  *   hold; one step done for all messages seems to find its code and its data there. What a
- *   thousand of them need is more than those hold, too, and the first would wait for the
- *   last: of many, some at a time are worked on and written.
+ *   thousand of them need is more than those hold, too, and each would wait for all: of
+ *   many, as soon as some are read they are worked on and written, ahead of the next reads.
  *
  * What each brings stands in `bench/NOTES.md`.
  */
 
 type Work = () => void;
 
-/** Most of what came in a turn that is worked on together: a round, of which a turn may have several. */
+/** So much of what came in a turn is worked on together: a round, of which a turn may have several. */
 const together = 32;
 
 /** A part of a round: work that waits for it. */
 class Phase {
   #waiting: Work[] = [];
-  readonly #most: number;
-
-  constructor(most = Number.POSITIVE_INFINITY) {
-    this.#most = most;
-  }
 
   get size(): number {
     return this.#waiting.length;
@@ -36,20 +31,28 @@ class Phase {
   }
 
   readonly run = () => {
-    for (const one of this.#waiting.splice(0, this.#most)) one();
+    const all = this.#waiting;
+    this.#waiting = [];
+    for (const one of all) one();
   };
 }
 
-const arrivals = new Phase(together);
+const arrivals = new Phase();
 const due = new Phase();
 const writes = new Phase();
-/** Rounds that have not ended. */
-let rounds = 0;
+/** Whether the turn's end has been asked for. */
+let ends = false;
+/** Whether a round runs ahead of the turn's end. */
+let ahead = false;
 
-/** Works on what was read once all that came in this turn has been read. Work must not throw. */
+/**
+ * Works on what was read once all that came in this turn has been read, or enough of it.
+ * Work must not throw.
+ */
 export function afterReads(work: Work): void {
   arrivals.add(work);
-  if (arrivals.size > rounds * together) schedule();
+  if (arrivals.size < together) atEnd();
+  else goAhead();
 }
 
 /**
@@ -58,7 +61,7 @@ export function afterReads(work: Work): void {
  */
 export function beforeWrites(work: Work): void {
   due.add(work);
-  if (rounds === 0) schedule();
+  atEnd();
 }
 
 /**
@@ -67,20 +70,48 @@ export function beforeWrites(work: Work): void {
  */
 export function writeAtTurnsEnd(write: Work): void {
   writes.add(write);
-  if (rounds === 0) schedule();
+  atEnd();
 }
 
 // Promises that one settles run ahead of the next.
-function schedule(): void {
-  rounds += 1;
+function atEnd(): void {
+  if (ends) return;
+  ends = true;
   setImmediate(arrivals.run);
   setImmediate(due.run);
   setImmediate(end);
 }
 
 function end(): void {
-  rounds -= 1;
-  // What came too late for its part of the last round.
-  if (rounds === 0 && arrivals.size + due.size > 0) schedule();
+  ends = false;
+  // What came too late for its part of the round.
+  if (arrivals.size + due.size > 0) atEnd();
   writes.run();
+}
+
+/**
+ * A round between two reads, when enough was read: who is read last would wait for the
+ * work on all, and who is read first for the reads of all.
+ */
+function goAhead(): void {
+  if (ahead) return;
+  ahead = true;
+  process.nextTick(() => {
+    arrivals.run();
+    afterPromises(() => {
+      due.run();
+      afterPromises(() => {
+        ahead = false;
+        writes.run();
+      });
+    });
+  });
+}
+
+/**
+ * Goes on behind the promises that are settled now and what follows from them. Twice round, for
+ * some of it takes a tick between its promises; what takes more waits for the turn's end.
+ */
+function afterPromises(next: Work): void {
+  queueMicrotask(() => process.nextTick(() => queueMicrotask(() => process.nextTick(next))));
 }

@@ -1,3 +1,8 @@
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { afterReads, beforeWrites, writeAtTurnsEnd } from "../../src/core/turn.js";
@@ -77,25 +82,59 @@ describe("the end of a turn", () => {
     ]);
   });
 
-  test("of much that was read together, some is worked on and written ahead of the rest", async () => {
+  test("of much that is read, some is worked on and written ahead of further reads", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "lintel-test-"));
+    const path = join(folder, "s");
+    // Of this kind, since what is written to one is there at once.
+    const server = createServer().listen(path);
+    await once(server, "listening");
+    const pairs: [Socket, Socket][] = [];
+    for (let i = 0; i < 70; i++) {
+      const client = connect(path);
+      const [[socket]] = await Promise.all([once(server, "connection"), once(client, "connect")]);
+      pairs.push([client, socket]);
+    }
+    const done: string[] = [];
+    const written = new Promise<void>((resolve) => {
+      for (const [, socket] of pairs) {
+        socket.on("data", () => {
+          done.push("read");
+          afterReads(() => {
+            done.push("work");
+            beforeWrites(() => done.push("record"));
+            void Promise.resolve().then(() =>
+              writeAtTurnsEnd(() => {
+                if (done.push("write") === 4 * pairs.length) resolve();
+              }),
+            );
+          });
+        });
+      }
+    });
+    // In one turn, so that the next one finds all of them.
+    for (const [client] of pairs) client.write("x");
+    await written;
+    for (const [client] of pairs) client.destroy();
+    server.close();
+    await rm(folder, { recursive: true });
+    expect(done).toEqual(
+      [32, 32, 6].flatMap((count) =>
+        ["read", "work", "record", "write"].flatMap((what) => Array(count).fill(what)),
+      ),
+    );
+  });
+
+  test("what one read brings at once is worked on together, however much, and none twice", async () => {
     const done: string[] = [];
     for (let i = 1; i <= 70; i++) {
       afterReads(() => {
-        done.push(`read ${i}`);
-        void Promise.resolve().then(() => writeAtTurnsEnd(() => done.push(`write ${i}`)));
+        done.push(`work ${i}`);
+        writeAtTurnsEnd(() => done.push(`write ${i}`));
       });
     }
+    expect(done).toEqual([]);
     await setImmediate();
-
-    const span = (what: string, from: number, to: number) =>
-      Array.from({ length: to - from + 1 }, (_, i) => `${what} ${from + i}`);
-    expect(done).toEqual([
-      ...span("read", 1, 32),
-      ...span("write", 1, 32),
-      ...span("read", 33, 64),
-      ...span("write", 33, 64),
-      ...span("read", 65, 70),
-      ...span("write", 65, 70),
-    ]);
+    const all = (what: string) => Array.from({ length: 70 }, (_, i) => `${what} ${i + 1}`);
+    expect(done).toEqual([...all("work"), ...all("write")]);
   });
 });
