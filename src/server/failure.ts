@@ -8,6 +8,7 @@ import { toConnectError } from "../core/connect-error.js";
 import { LintelError } from "../core/errors.js";
 import { requestIdOf } from "../core/request-id.js";
 import { errorBody, sendError } from "../doors/json/error.js";
+import { resetSoon } from "../doors/reset.js";
 import { readable } from "../doors/rpc/trailers.js";
 
 const isGrpc = (type: string) => /^application\/grpc(?:[-+;]|$)/i.test(type);
@@ -55,7 +56,7 @@ export function refuseStream(
     // It is ended already where the request was HEAD.
     if (!stream.writableEnded) stream.end(JSON.stringify(errorBody(error)));
   }
-  stream.close(constants.NGHTTP2_NO_ERROR);
+  resetSoon(stream, constants.NGHTTP2_NO_ERROR);
 }
 
 /** Why a request is refused whose headers are too large, with the status 431. */

@@ -1,5 +1,6 @@
 /** What keeps requests over HTTP/2 within their limits. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { resetSoon } from "../doors/reset.js";
 import { refuseStream, tooSlow } from "./failure.js";
 
 /**
@@ -41,7 +42,7 @@ export function limitBody(
 
 /** Closes a stream once its answer is complete: its client may have left its own half open. */
 export function closeAnswered(stream: ServerHttp2Stream): void {
-  const close = () => setImmediate(() => stream.close(constants.NGHTTP2_NO_ERROR));
+  const close = () => resetSoon(stream, constants.NGHTTP2_NO_ERROR);
   // All answers have trailers, if only empty ones, and they are the last of it.
   if (stream.sentTrailers) close();
   else stream.once("wantTrailers", close);

@@ -42,14 +42,17 @@ export function closeWhenIdle(session: ServerHttp2Session, timeout: number): voi
 export function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimits): void {
   let level = 0;
   let then = performance.now();
+  let over = false;
   const count = (cost: number) => {
     const now = performance.now();
     level = Math.max(0, level - ((now - then) / 1000) * limits.controlFrameRate) + cost;
     then = now;
-    if (level > limits.controlFrameBurst && !session.destroyed) {
+    if (level > limits.controlFrameBurst && !over) {
+      over = true;
       // `destroy` says a code only with an error, which would be every stream's.
       session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      session.destroy();
+      // Outside of the read that brought it, which still has the streams: see `resetSoon`.
+      setImmediate(() => session.destroy());
     }
   };
   session.on("ping", () => count(1)).on("remoteSettings", () => count(1));

@@ -124,17 +124,21 @@ describe("the end of a turn", () => {
     );
   });
 
-  test("what one read brings at once is worked on together, however much, and none twice", async () => {
-    const done: string[] = [];
-    for (let i = 1; i <= 70; i++) {
-      afterReads(() => {
-        done.push(`work ${i}`);
-        writeAtTurnsEnd(() => done.push(`write ${i}`));
-      });
+  test("what one read brings at once is worked on behind it, over HTTP/2 at the turn's end", async () => {
+    for (const http2 of [false, true]) {
+      const done: string[] = [];
+      for (let i = 1; i <= 70; i++) {
+        afterReads(() => {
+          done.push(`work ${i}`);
+          writeAtTurnsEnd(() => done.push(`write ${i}`));
+        }, http2);
+      }
+      expect(done).toEqual([]);
+      await new Promise<void>((resolve) => process.nextTick(resolve));
+      const all = (what: string) => Array.from({ length: 70 }, (_, i) => `${what} ${i + 1}`);
+      expect(done).toEqual(http2 ? [] : all("work"));
+      await setImmediate();
+      expect(done).toEqual([...all("work"), ...all("write")]);
     }
-    expect(done).toEqual([]);
-    await setImmediate();
-    const all = (what: string) => Array.from({ length: 70 }, (_, i) => `${what} ${i + 1}`);
-    expect(done).toEqual([...all("work"), ...all("write")]);
   });
 });

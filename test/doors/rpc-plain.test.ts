@@ -1,6 +1,7 @@
 /** Plain gRPC at the level of frames: what no client library sends. */
 import { once } from "node:events";
 import { connect, constants } from "node:http2";
+import { setImmediate } from "node:timers/promises";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
@@ -159,6 +160,8 @@ describe("plain gRPC", () => {
     let bytes = 0;
     for await (const part of large[0] ?? []) bytes += part.length;
     expect(bytes).toBeGreaterThan(text.length);
+    // Outside of the read that brought the last of it: Node 20 corrupts its memory there.
+    await setImmediate();
     own.destroy();
   });
 

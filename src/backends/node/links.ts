@@ -85,7 +85,10 @@ export class Link {
   }
 
   #closeIfOver(): void {
-    if (this.#retired && this.#running === 0) this.session.abort();
+    if (!this.#retired || this.#running > 0) return;
+    // Outside of the read that brought the last answer's end: Node 20 corrupts its memory there
+    // (nodejs/node#64113).
+    setImmediate(() => this.session.abort());
   }
 }
 

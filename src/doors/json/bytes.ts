@@ -33,7 +33,7 @@ export function readBytes(
     const bytes: Buffer | null = payload.readableLength === announced ? payload.read() : null;
     if (bytes) done(null, bytes);
     else collect(payload, limit, done);
-  });
+  }, payload.httpVersionMajor === 2);
 }
 
 /** Reads a body that nobody wants, and drops it: the connection's next request comes after it. */

@@ -4,7 +4,7 @@
  * it writes what goes wrong to the console.
  */
 
-import type { ServerHttp2Stream } from "node:http2";
+import { constants, type ServerHttp2Stream } from "node:http2";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type {
   UniversalHandler,
@@ -19,6 +19,7 @@ import { methods } from "../../core/methods.js";
 import { credentialOf } from "../credential.js";
 import { piecesOf } from "../drained.js";
 import { isUtf8 } from "../json/body.js";
+import { resetSoon } from "../reset.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering } from "./defect.js";
 import { typeOf } from "./frames.js";
@@ -156,7 +157,7 @@ function gone(): ConnectError {
 /** Ends a response such that no client takes it for a whole one. */
 function cut({ raw }: FastifyRequest): void {
   // An HTTP/2 connection has other calls beside this one.
-  if ("stream" in raw) (raw as { stream: { close(code: number): void } }).stream.close(2);
+  if ("stream" in raw) resetSoon(raw.stream as ServerHttp2Stream, constants.NGHTTP2_INTERNAL_ERROR);
   else raw.destroy();
 }
 

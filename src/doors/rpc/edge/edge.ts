@@ -117,7 +117,7 @@ function serve(
       return;
     }
     readMessage(stream, bodyLimit, (message) => {
-      afterReads(() => begin(requestOf(message, method, bodyLimit), admission));
+      afterReads(() => begin(requestOf(message, method, bodyLimit), admission), true);
     });
   };
   if (admitted instanceof Promise) void admitted.then(read);
