@@ -262,6 +262,73 @@ describe("LocalAI", () => {
   });
 });
 
+describe("a server that refuses sizes", () => {
+  const usual = { width: 1024, height: 576 };
+  /** It makes squares, whatever it is asked for. */
+  const square: Script = (exchange) =>
+    drawing("vllm-omni/image", (e) => ({ ...askedOf(e), width: 96, height: 96 }))(exchange);
+  const refusing =
+    (answer: Script): Script =>
+    (exchange) =>
+      exchange.json().size === undefined ? square(exchange) : answer(exchange);
+  const config = { models: ["m"], image_models: ["m"] };
+  const xai = refusing((exchange) => exchange.play(fixture("xai/image-refuses-size")));
+
+  it("is asked without one where nobody asked for a size", async () => {
+    const { backend, sent } = await against("vllm/models", xai, config);
+    const core = coreOf([backend]);
+    for (const size of [{}, usual]) {
+      const request = { modelId: "m", prompt: "a", safetyCheck: false, numImagesPerPrompt: 2 };
+      const [answer] = await run(core, "textToImage", { ...request, ...size });
+      expect(answer?.images).toHaveLength(2);
+      expect(answer?.warnings).toEqual([]);
+    }
+    expect(sent().map(({ size }) => size)).toEqual(["1024x576", ...Array(4).fill(undefined)]);
+  });
+
+  it("is asked with the size that somebody asked for, and the refusal names the width", async () => {
+    const { backend, sent } = await against("vllm/models", xai, config);
+    await generate(backend, { modelId: "m", ...usual });
+    for (const size of [{ width: 1024, height: 1024 }, small]) {
+      const error = await failure(generate(backend, { modelId: "m", ...size }));
+      expect(error).toMatchObject({ code: "unsupported_parameter", param: "width" });
+      expect(error.message).toContain("Argument not supported: size");
+    }
+    expect(
+      sent()
+        .map(({ size }) => size)
+        .slice(2),
+    ).toEqual(["1024x1024", "64x48"]);
+    const core = coreOf([backend], { models: [{ name: "m", defaults: { height: 1024 } }] });
+    await expect(run(core, "textToImage", { modelId: "m", prompt: "a" })).rejects.toMatchObject({
+      param: "width",
+    });
+  });
+
+  it.each([
+    "Unsupported size: 1024x576",
+    "Invalid value: '1024x576'. Supported values are: '1024x1024' and 'auto'.",
+  ])("may make other sizes (%s)", async (message) => {
+    const script: Script = (exchange) =>
+      exchange.json().size === "64x48"
+        ? drawing("vllm-omni/image")(exchange)
+        : refusing((e) => e.sendJson(400, { error: { message, param: "size" } }))(exchange);
+    const { backend } = await against("vllm/models", script, config);
+    for (const size of [usual, small]) {
+      expect((await generate(backend, { modelId: "m", ...size })).images).toHaveLength(1);
+    }
+    expect(backend.models()[0]?.supports).toEqual(expect.arrayContaining(["width", "height"]));
+  });
+
+  it("fails as it refuses, where it refuses without a size, too", async () => {
+    const script: Script = (exchange) => exchange.play(fixture("xai/image-refuses-size"));
+    const { backend, sent } = await against("vllm/models", script, config);
+    const error = await failure(generate(backend, { modelId: "m", ...usual }));
+    expect(error).toMatchObject({ code: "unsupported_parameter" });
+    expect(sent()).toHaveLength(2);
+  });
+});
+
 describe("SGLang with files of its own", () => {
   it("is asked for them, with the key", async () => {
     const png = drawn({ ...small, seed: 1, prompt: "" });

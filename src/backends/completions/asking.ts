@@ -16,7 +16,7 @@ export const optionalFields = [
 ] as const;
 
 /** Fields that are sent with the contract's default where a caller chose no value. */
-const defaulted: ReadonlySet<string> = new Set(["temperature", "top_p"]);
+const defaulted: ReadonlySet<string> = new Set(["temperature", "top_p", "size"]);
 
 /** Stands among what was refused for the value that a field has where nobody chose one. */
 const defaultOf = (field: string) => `default ${field}`;

@@ -55,8 +55,12 @@ const ofValue =
 /** One value is left, which is that of who sends none. */
 const fixed = /only (?:the default|\S+ is allowed)/i;
 
-/** Whether an error is about what a field holds: another value may do. */
+/**
+ * Whether an error is about what a field holds: another value may do. So may another size, of
+ * which servers say no more than "not supported".
+ */
 export function aboutValue(body: string, field: string): boolean {
+  if (field === "size") return true;
   const text = wordsOf(body);
   return !ofForm.has(field) && ofValue.test(text) && !fixed.test(text);
 }

@@ -24,7 +24,13 @@ import { LargeAnswer } from "../../http/large.js";
 import { attempt, type Server } from "../chat.js";
 import { readImageEvent, readImages } from "./answer.js";
 import type { ImageProfile } from "./profile.js";
-import { checkSize, optionalFields, refusedSize, writeImageRequest } from "./request.js";
+import {
+  checkSize,
+  choosesSize,
+  optionalFields,
+  refusedSize,
+  writeImageRequest,
+} from "./request.js";
 
 /** Most bytes of one event: a whole image in base64, and what stands around it. */
 const eventLimit = 96 * 1024 * 1024;
@@ -149,8 +155,13 @@ function ask(
   const path = address.at("/images/generations");
   const headers = traceHeaders(call);
   return askWithout({
-    // Partial images, and the stream that they come in.
-    fields: previews ? [...optionalFields, "include_previews"] : optionalFields,
+    fields: [
+      ...optionalFields,
+      // Partial images, and the stream that they come in.
+      ...(previews ? ["include_previews"] : []),
+      // xAI has sizes of its own, and no field for others.
+      ...(choosesSize(request, profile) ? [] : ["size"]),
+    ],
     known: () => models.refusedFor(request.modelId),
     ask: async (refused): Promise<Attempt<Asked>> => {
       const streams = previews && !refused.has("include_previews");

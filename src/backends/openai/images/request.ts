@@ -50,7 +50,7 @@ export function writeImageRequest(
   const common = {
     model: modelId,
     n,
-    ...(width && height && { size: `${width}x${height}` }),
+    ...(width && height && !refused.has("size") && { size: `${width}x${height}` }),
     ...(profile.responseFormat &&
       !refused.has("response_format") && { response_format: "b64_json" }),
     ...(profile.outputFormat && !refused.has("output_format") && { output_format: "png" }),
@@ -109,6 +109,14 @@ function sdcppArguments({ seed, negative, steps, guidance }: SdcppArguments): st
     ...(negative !== "" && { negative_prompt: negative }),
     ...(Object.keys(sampling).length > 0 && { sample_params: sampling }),
   });
+}
+
+/** Whether somebody asked for the size: it is another than requests without one get. */
+export function choosesSize(
+  { width, height }: TextToImageRequest,
+  { side }: ImageProfile,
+): boolean {
+  return width !== (side ?? imageDefaults.width) || height !== (side ?? imageDefaults.height);
 }
 
 /**
