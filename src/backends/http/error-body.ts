@@ -1,5 +1,6 @@
 /** What errors say, in the forms that model servers have for them. */
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { errorInBaseResp } from "./base-resp.js";
 import { string } from "./json.js";
 
 /** Letters of a server's words that are kept. */
@@ -50,7 +51,9 @@ export const errorsIn = (body: unknown): JsonObject[] =>
 
 function only(body: unknown): JsonObject | undefined {
   const value = Array.isArray(body) && body.length === 1 ? body[0] : body;
-  return isObject(value) ? value : undefined;
+  if (!isObject(value)) return undefined;
+  const error = value.error ? undefined : errorInBaseResp(value);
+  return error ? { ...value, error } : value;
 }
 
 /** OpenRouter's `metadata.raw`: mostly JSON as a text, or plain words. */
@@ -138,12 +141,12 @@ const notRequest: readonly (readonly [RegExp, number])[] = [
 
 /**
  * What a 400 tells that no request can help: of the key (xAI, Google), of the account
- * (Anthropic, Google), of the model's name (Groq, DeepSeek, OpenRouter, Mistral, Bedrock).
+ * (Anthropic, Google), of the model's name (Groq, DeepSeek, OpenRouter, Mistral, Bedrock, MiniMax).
  * Said at the beginning and before any quotes: elsewhere may stand what the caller wrote, who
  * could take a target out by it.
  */
 const ofTarget =
-  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^model_decommissioned: |\(model_decommissioned\)$/i;
+  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b|^model_decommissioned: |\(model_decommissioned\)$/i;
 
 /**
  * Whether what a server says with a status for bad requests is about its own key, account or model.

@@ -2,6 +2,7 @@
 import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
+import { errorInBaseResp } from "./base-resp.js";
 import {
   errorsIn,
   isOfTarget,
@@ -26,12 +27,12 @@ export const unread = () => nonsense("was not listened to any more");
 /**
  * The error that a 200 answer or an event carries, if it carries one. Servers
  * write `{"error": {…}}` or `{"error": "…"}`; older vLLM and SGLang
- * `{"object": "error", …}`.
+ * `{"object": "error", …}`, MiniMax `{"base_resp": {…}}`.
  * @param marked the event itself is said to be an error
  */
 export function failureIn(value: JsonObject, marked = false): LintelError | undefined {
   const bare = marked || value.object === "error" ? value : undefined;
-  const error = value.error || bare;
+  const error = value.error || bare || errorInBaseResp(value);
   if (!error) return undefined;
   const said = saidIn(value);
   const retryAfter = retryAfterInBody(value);
