@@ -5,7 +5,7 @@ import type { LintelError } from "../../src/core/errors.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import { verdictOf } from "../../src/core/routing/blame.js";
 import { fixture } from "./fixture.js";
-import { backendFor, chatRequest } from "./openai-subject.js";
+import { backendFor, chatRequest, chunk } from "./openai-subject.js";
 import { callOf } from "./subject.js";
 import { type Exchange, type Script, Upstream } from "./upstream.js";
 
@@ -525,12 +525,20 @@ describe("what a server says of its own failure is for the log alone:", () => {
     ["a provider behind OpenRouter", answering(502, routed(502, `{"error":"${said}"}`))],
     ["a whole answer", answering(200, { error: said })],
     ["a whole answer of a provider", answering(200, routed(502, said))],
+    ["a whole answer in a list", answering(200, [{ error: { message: said, code: 500 } }])],
     ["an event", (exchange) => exchange.stream({ error: { message: said, code: 500 } })],
     ["an event of that name", (e) => e.stream(`event: error\ndata: {"message":"${said}"}\n\n`)],
   ] satisfies [string, Script][])("%s", async (_, script) => {
     const error = await failure(script);
     expect(error.message).not.toContain("CUDA");
     expect(causeOf(error)).toBe(said);
+  });
+
+  it("in whole answers", async () => {
+    for (const error of [said, { message: said, code: 500 }]) {
+      const thrown = await failure(answering(200, [{ error }]), "complete");
+      expect(causeOf(thrown)).toBe(said);
+    }
   });
 
   it("the reason of half a completion", async () => {
@@ -544,6 +552,50 @@ describe("what a server says of its own failure is for the log alone:", () => {
   it("and is cut", async () => {
     const error = await failure(answering(500, { error: "x".repeat(100_000) }));
     expect(causeOf(error)).toBe("x".repeat(2000));
+  });
+});
+
+describe("an error that no event has around it counts as one", () => {
+  const error = { message: "slow down", code: 429 };
+  const begun = `data: ${JSON.stringify(chunk({ content: "a" }))}`;
+  const lines = (value: unknown, space?: number) => JSON.stringify(value, null, space);
+
+  it.each([
+    ["in the stream's place", lines({ error })],
+    ["as a text", '{"error":"slow down","code":429}\n\n'],
+    ["in a list, on several lines", `${lines([{ error }], 2)}\r\n`],
+    ["after an event", `${begun}\n\n${lines({ error })}\n`],
+    ["after an event, on several lines", `${begun}\n\n${lines({ error }, 2)}\n\n`],
+    ["right below an event", `${begun}\n${lines({ error })}\n\n`],
+    ["before the end", `${begun}\n\n${lines({ error })}\n\ndata: [DONE]\n\n`],
+    ["below other JSON", `{"status":"ok"}\n{"open":\n\n${lines({ error })}\n\n`],
+    ["in MiniMax's form", lines({ base_resp: { status_code: 1002, status_msg: "slow down" } })],
+  ])("%s", async (_, body) => {
+    for (const type of ["text/event-stream", "text/plain"]) {
+      const thrown = await failure((exchange) =>
+        exchange.send(200, { "content-type": type }, body),
+      );
+      expect(causeOf(thrown)).toContain("slow down");
+      if (!body.includes('"error":"')) expect(thrown.code).toBe("rate_limited");
+    }
+  });
+
+  it.each([
+    ["what is none", '{"status":"ok"}\n[1]\n{"a":\n1}\n'],
+    ["what has no end", `{"a":"${"}\n".repeat(20_000)}\n`],
+  ])("and %s does not", async (_, body) => {
+    const end = `data: ${JSON.stringify(chunk({}, "stop"))}\n\ndata: [DONE]\n\n`;
+    const upstream = await Upstream.start((exchange) =>
+      exchange.send(200, { "content-type": "text/event-stream" }, `${body}${begun}\n\n${end}`),
+    );
+    const backend = backendFor(upstream.url);
+    onTestFinished(() => upstream.close());
+    onTestFinished(() => backend.close());
+    let text = "";
+    for await (const step of backend.handlers.chat?.(callOf("chat", chatRequest())) ?? []) {
+      for (const { choices } of step) text += choices[0]?.delta?.content ?? "";
+    }
+    expect(text).toBe("a");
   });
 });
 

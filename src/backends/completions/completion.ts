@@ -3,13 +3,14 @@ import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.
 import { messageChoice, tokenUsage } from "../../core/chat-messages.js";
 import type { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { soleObject } from "../http/error-body.js";
 import { failureIn, nonsense } from "../http/failure.js";
 import { string, uint32 } from "../http/json.js";
 
-/** A body or event as an object. @throws LintelError `upstream_failed` */
+/** A body or event as an object; some have their errors in a list of one. @throws LintelError `upstream_failed` */
 export function readObject(text: string): JsonObject {
-  const value = parseJson(text);
-  if (isObject(value)) return value;
+  const value = soleObject(parseJson(text));
+  if (value) return value;
   throw nonsense("answered with something that is not JSON", new Error(text.slice(0, 200)));
 }
 

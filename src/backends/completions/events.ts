@@ -1,5 +1,7 @@
 /** Splits the bytes of an event stream into events. */
-import { nonsense } from "../http/failure.js";
+import { parseJson } from "../../core/json.js";
+import { soleObject } from "../http/error-body.js";
+import { failureIn, nonsense } from "../http/failure.js";
 
 /** What an event carries. */
 export interface ServerEvent {
@@ -19,6 +21,9 @@ const LF = 10;
 const CR = 13;
 const byteOrderMark = "\uFEFF";
 
+/** Most letters of an error that stands in no field. */
+const bareLimit = 16 * 1024;
+
 /**
  * Reads event streams piece by piece, wherever the pieces are cut. Only whole
  * lines are decoded, all that came at once, so a character is never torn.
@@ -31,6 +36,8 @@ export class EventSplitter {
   #dataLength = 0;
   #data: string | undefined;
   #failed = false;
+  /** JSON so far that stands in no field. */
+  #bare = "";
   #afterCr = false;
   #first = true;
 
@@ -106,6 +113,7 @@ export class EventSplitter {
       if (this.#data !== undefined) events.push({ data: this.#data, failed: this.#failed });
       this.#data = undefined;
       this.#failed = false;
+      this.#bare = "";
       this.#dataLength = 0;
       return;
     }
@@ -116,7 +124,10 @@ export class EventSplitter {
     }
     const colon = line.indexOf(":");
     const field = colon === -1 ? line : line.slice(0, colon);
-    if (field !== "data" && field !== "event" && field !== "error") return;
+    if (field !== "data" && field !== "event" && field !== "error") {
+      this.#takeBare(line, events);
+      return;
+    }
     const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
     if (field === "event") {
       this.#failed = value === "error";
@@ -130,5 +141,24 @@ export class EventSplitter {
     this.#dataLength += line.length;
     this.#limitSize();
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+  }
+
+  /** Lines without a field mean nothing, but proxies and servers that fail put their errors there. */
+  #takeBare(line: string, events: ServerEvent[]): void {
+    if (this.#bare === "" && !/^\s*[[{]/.test(line)) return;
+    if (this.#bare.length + line.length > bareLimit) {
+      this.#bare = "";
+      return;
+    }
+    this.#bare += line;
+    const value = /[\]}]\s*$/.test(line) ? parseJson(this.#bare) : undefined;
+    if (value === undefined) return;
+    const object = soleObject(value);
+    if (object && failureIn(object)) {
+      if (this.#data !== undefined) events.push({ data: this.#data, failed: this.#failed });
+      this.#data = undefined;
+      events.push({ data: this.#bare, failed: true });
+    }
+    this.#bare = "";
   }
 }

@@ -39,7 +39,7 @@ export function saidIn(body: unknown): string {
  * puts it into a list; OpenRouter has what the model's provider answered inside of its own.
  */
 export function errorBodies(body: unknown): JsonObject[] {
-  const outer = only(body);
+  const outer = soleObject(body);
   if (!outer) return [];
   const inner = isObject(outer.error) ? providers(outer.error) : undefined;
   return inner ? [inner, outer] : [outer];
@@ -49,7 +49,8 @@ export function errorBodies(body: unknown): JsonObject[] {
 export const errorsIn = (body: unknown): JsonObject[] =>
   errorBodies(body).map((one) => (isObject(one.error) ? one.error : one));
 
-function only(body: unknown): JsonObject | undefined {
+/** An object, or the only one of a list; its error in the usual form. */
+export function soleObject(body: unknown): JsonObject | undefined {
   const value = Array.isArray(body) && body.length === 1 ? body[0] : body;
   if (!isObject(value)) return undefined;
   const error = value.error ? undefined : errorInBaseResp(value);
@@ -59,8 +60,8 @@ function only(body: unknown): JsonObject | undefined {
 /** OpenRouter's `metadata.raw`: mostly JSON as a text, or plain words. */
 function providers({ metadata }: JsonObject): JsonObject | undefined {
   const raw = isObject(metadata) ? metadata.raw : undefined;
-  if (typeof raw !== "string") return only(raw);
-  return only(parseJson(raw)) ?? (/^\s*</.test(raw) ? undefined : { message: raw });
+  if (typeof raw !== "string") return soleObject(raw);
+  return soleObject(parseJson(raw)) ?? (/^\s*</.test(raw) ? undefined : { message: raw });
 }
 
 /** The words of an error object: Mistral has an object for a message. */
