@@ -118,7 +118,7 @@ describe("a request", () => {
     const { comfy, backend } = await against();
     await run(backend, { loras: '{"pixel-art-v2":0.5,"styles/watercolor":1}' });
     const [workflow] = comfy.submitted;
-    expect(workflow?.["lora-1"]).toEqual({
+    expect(workflow?.["lintel-lora-1"]).toEqual({
       class_type: "LoraLoader",
       inputs: {
         lora_name: "pixel-art-v2.safetensors",
@@ -128,13 +128,13 @@ describe("a request", () => {
         clip: ["1", 1],
       },
     });
-    expect(workflow?.["lora-2"]?.inputs).toMatchObject({
+    expect(workflow?.["lintel-lora-2"]?.inputs).toMatchObject({
       lora_name: "styles\\watercolor.safetensors",
-      model: ["lora-1", 0],
-      clip: ["lora-1", 1],
+      model: ["lintel-lora-1", 0],
+      clip: ["lintel-lora-1", 1],
     });
-    expect(workflow?.["5"]?.inputs.model).toEqual(["lora-2", 0]);
-    expect(workflow?.["2"]?.inputs.clip).toEqual(["lora-2", 1]);
+    expect(workflow?.["5"]?.inputs.model).toEqual(["lintel-lora-2", 0]);
+    expect(workflow?.["2"]?.inputs.clip).toEqual(["lintel-lora-2", 1]);
     expect(workflow?.["6"]?.inputs.vae).toEqual(["1", 2]);
   });
 
@@ -217,8 +217,36 @@ describe("a workflow of one's own", () => {
     expect(sent?.["11"]?.inputs.text).toBe("a red cube");
     expect(sent?.["13"]?.inputs.noise_seed).toBe(7);
     expect(sent?.["15"]?.inputs.width).toBe(64);
-    expect(sent?.["lora-1"]?.class_type).toBe("LoraLoaderModelOnly");
-    expect(sent?.["14"]?.inputs.model).toEqual(["lora-1", 0]);
+    expect(sent?.["lintel-lora-1"]?.class_type).toBe("LoraLoaderModelOnly");
+    expect(sent?.["14"]?.inputs.model).toEqual(["lintel-lora-1", 0]);
+  });
+
+  it("may have a LoRA of its own, which is no caller's", async () => {
+    const own = { lora_name: "turbo.safetensors", strength_model: 1, model: ["10", 0] };
+    const loader = { class_type: "LoraLoaderModelOnly", inputs: own };
+    const sampler = { ...workflow["14"], inputs: { noise: ["13", 0], model: ["lora-1", 0] } };
+    const models = [
+      {
+        name: "flux",
+        file: fileWith({ ...workflow, "14": sampler, "lora-1": loader }),
+        map: { ...map, loras: "lora-1" },
+      },
+    ];
+    const { comfy, backend } = await against({ models });
+    await run(backend, { modelId: "flux", loras: '{"pixel-art-v2":1}' });
+    const [sent] = comfy.submitted;
+    expect(sent?.["lora-1"]).toEqual(loader);
+    expect(sent?.["lintel-lora-1"]?.inputs).toMatchObject({
+      lora_name: "pixel-art-v2.safetensors",
+      model: ["lora-1", 0],
+    });
+    expect(sent?.["14"]?.inputs.model).toEqual(["lintel-lora-1", 0]);
+    const gone = fixture("comfyui/missing-lora");
+    const body = Buffer.from(String(gone.body).replace("lintel-lora-1", "lora-1"));
+    comfy.next.push({ path: "/prompt", play: play({ ...gone, body }) });
+    const error = await thrownBy(run(backend, { modelId: "flux" }));
+    expect(error).toMatchObject({ code: "upstream_failed", param: undefined });
+    expect(error.message).toContain("node lora-1 (LoraLoader), lora_name: value not in list");
   });
 
   it("gets guidance below 1 as it is, except in inputs called cfg", async () => {

@@ -101,8 +101,8 @@ function inputOf(field: MappedField, input: string, value: string | number): str
   return field === "guidance_scale" && input === "cfg" ? cfgOf(Number(value)) : value;
 }
 
-/** What ids of the nodes begin with that LoRAs are loaded by. */
-const loraNode = "lora-";
+/** What ids of the nodes begin with that callers' LoRAs are loaded by, and no operator's own. */
+const loraNode = "lintel-lora-";
 
 /** Puts LoRAs in a row between a node and all that take its model and text encoder. */
 function placeLoras(workflow: Workflow, source: string, loras: readonly PlacedLora[]): void {
@@ -137,7 +137,7 @@ export function defaultsOf(workflow: Workflow, map: InputMap): Record<string, nu
   return defaults;
 }
 
-/** The field that goes into an input, if one does; into nodes of LoRAs only `loras` does. */
+/** The field that goes into an input, if one does; into nodes of callers' LoRAs only `loras` does. */
 export function fieldOf(
   map: InputMap,
   node: string,
