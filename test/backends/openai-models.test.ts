@@ -1,6 +1,6 @@
 /** Which models a server has, and which servers there are. */
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { State } from "../../gen/lintel/v1/models_pb.js";
+import { State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
 import { type Listed, readModels } from "../../src/backends/openai/listed.js";
 import { Models } from "../../src/backends/openai/models.js";
@@ -87,6 +87,19 @@ describe("a server's list", () => {
     expect(backend.models()[0]?.supports).not.toContain("top_k");
     expect(backend.models()).toBe(backend.models());
     expect(upstream.requests[0]).toMatchObject({ method: "GET", path: "/v1/models" });
+  });
+
+  it("tells xAI's models that draw from those that chat", async () => {
+    const names = ["grok-4", "grok-2-vision-1212", "grok-2-image-1212", "grok-imagine-image-pro"];
+    const data = names.map((id) => ({ id, object: "model", created: 1, owned_by: "xai" }));
+    const upstream = await serve((exchange) => exchange.sendJson(200, { object: "list", data }));
+    const backend = backendFor(upstream.url, { models: undefined });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    const { CHAT, TEXT_TO_IMAGE } = Task;
+    expect(backend.models().map(({ id, task }) => [id, task])).toEqual(
+      names.map((id, i) => [id, i < 2 ? CHAT : TEXT_TO_IMAGE]),
+    );
   });
 
   it.each([
