@@ -1,10 +1,10 @@
 /** `lintel backup`: a copy of SQLite's database, also while gateways use it. */
-import { closeSync, existsSync, fsyncSync, openSync, rmSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { isPostgres } from "../state/database/open.js";
 import { openSqlite } from "../state/database/sqlite-library.js";
 import type { Command } from "./command.js";
-import { chooseDatabase, databaseOptions, noDatabase } from "./database.js";
+import { chooseDatabase, databaseOptions, isMissing, noDatabase } from "./database.js";
 import { out, say } from "./output.js";
 
 /** How long a gateway that writes is waited for, milliseconds. */
@@ -17,12 +17,13 @@ export const backup: Command = {
 PostgreSQL is copied with its own pg_dump.`,
   options: databaseOptions,
   async run(given) {
-    const { where } = await chooseDatabase(given);
+    const place = await chooseDatabase(given);
+    const { where } = place;
     if (isPostgres(where)) {
       say("lintel: the database is PostgreSQL: use its own pg_dump");
       return 1;
     }
-    if (!existsSync(where)) return noDatabase(where);
+    if (isMissing(place)) return noDatabase(place);
     const file = given.operand;
     try {
       // SQLite takes an empty file: so nobody else reads it, and none that is there is lost.

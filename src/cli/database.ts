@@ -29,24 +29,38 @@ export interface OpenDatabase {
   readonly journal?: string | undefined;
 }
 
+/** Where a database is. */
+type Place = Omit<OpenDatabase, "sql"> & {
+  /** The URL of PostgreSQL, or a file of SQLite. */
+  readonly where: string;
+  /** What leads there, in words for the operator; absent where `--database` does. */
+  readonly by?: string | undefined;
+};
+
+/** What a command wants before its work. */
+interface Wish {
+  /** Whether a file may be new. Default: no. */
+  readonly make?: boolean;
+  /** Runs first; what it brings there makes a file that is not there. */
+  readonly before?: (database: OpenDatabase) => Promise<void>;
+}
+
 /**
  * Opens the database that is asked for and closes it in the end.
- * @param make whether a file that `--database` names may be new
  * @returns the exit code: that of the work, or 1 if the database can't be used
  * @throws ConfigError if the configuration is wrong
  */
 export async function withDatabase(
   given: Given,
-  { make = false },
+  { make = false, before }: Wish,
   work: (database: OpenDatabase) => Promise<number>,
 ): Promise<number> {
-  const wanted = wantedDatabase(given);
-  if (wanted !== undefined && !make && !isPostgres(wanted) && !existsSync(wanted)) {
-    return noDatabase(wanted);
-  }
-  const { where, ...known } = await chooseDatabase(given);
-  const database = { sql: openNamed(where), ...known };
+  const place = await chooseDatabase(given);
+  // It is opened, and made, when it is first asked something.
+  const database = { sql: openNamed(place.where), ...place };
   try {
+    await before?.(database);
+    if (!make && isMissing(place)) return noDatabase(place);
     return await work(database);
   } catch (error) {
     if (!(error instanceof DatabaseAway)) throw error;
@@ -70,25 +84,27 @@ function wantedDatabase(given: Given): string | undefined {
   );
 }
 
+/** Whether it is a file that is not there. */
+export const isMissing = ({ where }: Place): boolean => !isPostgres(where) && !existsSync(where);
+
 /** Says that there is none at this place. @returns the exit code */
-export function noDatabase(where: string): number {
-  say(`lintel: there is no database ${where}`);
+export function noDatabase({ where, by }: Place): number {
+  say(`lintel: there is no database ${where}${by === undefined ? "" : ` (${by})`}`);
   return 1;
 }
 
 /**
- * The database that is asked for, not opened: the URL of PostgreSQL, or a file of SQLite.
+ * The database that is asked for, not opened.
  * @throws ConfigError if the configuration is wrong
  */
-export async function chooseDatabase(
-  given: Given,
-): Promise<Omit<OpenDatabase, "sql"> & { readonly where: string }> {
+export async function chooseDatabase(given: Given): Promise<Place> {
   const wanted = wantedDatabase(given);
   if (wanted !== undefined) return { where: wanted };
-  const { config } = await loadConfig({ file: given.text("config") });
+  const { config, file } = await loadConfig({ file: given.text("config") });
   const directory = config.state.directory ?? defaultStateDirectory();
   return {
     where: whereIs(config.state.database, directory),
+    by: file === undefined ? "no configuration file: --config names one" : `as ${file} has it`,
     config,
     journal: join(directory, journalFolder),
   };

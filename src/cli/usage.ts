@@ -7,7 +7,7 @@ import { silent } from "../core/log.js";
 import { DatabaseUsage, type Group, groups, type UsageTotals } from "../state/database/usage.js";
 import { Shipper } from "../state/journal/shipper.js";
 import { type Command, type Given, UsageError } from "./command.js";
-import { databaseOptions, withDatabase } from "./database.js";
+import { databaseOptions, type OpenDatabase, withDatabase } from "./database.js";
 import { out, say } from "./output.js";
 import { csv, table } from "./table.js";
 import { parseDuration } from "./token-options.js";
@@ -50,11 +50,8 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
       const usual = given.has("since") ? "" : ", which is 7d where it is not given";
       throw new UsageError(`--until must be after --since${usual}`);
     }
-    return withDatabase(given, {}, async ({ sql, journal }) => {
-      const stored = new DatabaseUsage(sql);
-      // What a gateway left behind that was killed and not started again.
-      if (journal) await new Shipper({ directory: journal, usage: stored, log: silent }).close();
-      const totals = await stored.totals(by, filter);
+    return withDatabase(given, { before: bringIn }, async ({ sql }) => {
+      const totals = await new DatabaseUsage(sql).totals(by, filter);
       if (format === "json") out(JSON.stringify(totals.map(entryOf), undefined, 2));
       else if (format === "csv") out(csv(...cells(totals, by)));
       else if (totals.length === 0) say("nothing was used");
@@ -63,6 +60,12 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
     });
   },
 };
+
+/** What a gateway left behind that was killed and not started again. */
+async function bringIn({ sql, journal: directory }: OpenDatabase): Promise<void> {
+  if (directory === undefined) return;
+  await new Shipper({ directory, usage: new DatabaseUsage(sql), log: silent }).close();
+}
 
 const weekAgo = () => Date.now() - 7 * 86_400_000;
 

@@ -186,6 +186,29 @@ state: { directory: state }
   expect(other.stderr).toContain("auth.mode is public: tokens are looked at where it is token");
 });
 
+test("what only reads makes no database, and says where there is none", async () => {
+  const cwd = folder({ "lintel.yaml": "state: { directory: state }\n" });
+  const file = join(cwd, "lintel.yaml");
+  const where = join(cwd, "state", "lintel.db");
+  const commands = [
+    ["usage"],
+    ["tokens", "list"],
+    ["tokens", "revoke", "a"],
+    ["tokens", "rotate", "a"],
+  ];
+  for (const args of [...commands, ["backup", join(cwd, "copy.db")]]) {
+    expect(await runHere([...args, "--config", file])).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: `lintel: there is no database ${where} (as ${file} has it)\n`,
+    });
+  }
+  expect(readdirSync(cwd)).toEqual(["lintel.yaml"]);
+  const unnamed = await run(["tokens", "list", "--json"], folder());
+  expect(unnamed).toMatchObject({ code: 1, stdout: "" });
+  expect(unnamed.stderr).toMatch(/lintel\.db \(no configuration file: --config names one\)\n$/);
+});
+
 test("a database that can't be used is one line and 1", async () => {
   const database = "postgres://me:secret@127.0.0.1:1/none";
   const list = (where: string) => runHere(["tokens", "list", "--database", where]);
