@@ -6,6 +6,7 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { connectionTo, isAddress } from "../backends/node/address.js";
 import { headerValue } from "../config/http-fields.js";
 import { fromConnectError } from "../core/connect-error.js";
+import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
 import type { Given, Option } from "./command.js";
 import { UsageError } from "./command.js";
 import { say } from "./output.js";
@@ -44,6 +45,9 @@ export async function withServer<S extends DescService>(
   const address = server.value;
   if (!isAddress(address)) {
     throw new UsageError(`${server.from} must be http://host:port, https://host or unix:/path`);
+  }
+  if (address.startsWith("unix:") && !isSocketPath(socketPathIn(address))) {
+    throw new UsageError(`${server.from} ${socketMessage}`);
   }
   const { value: token, from } = optionOr(given, "token", "LINTEL_TOKEN", "lintel-cli");
   if (!headerValue().safeParse(token).success) {
@@ -90,9 +94,21 @@ function reasonOf(thrown: unknown, address: string): string {
   return unreachable && !hasWords(thrown) ? `nobody answers at ${address}` : wordsOf(thrown);
 }
 
+/** What the system says of an address, where that tells more than that nobody is there. */
+const noConnection: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such socket",
+  ENOTDIR: "there is no such socket",
+  EACCES: "not permitted",
+  EPERM: "not permitted",
+  ENOTFOUND: "there is no such host name",
+  EAI_AGAIN: "the host name can't be looked up",
+};
+
 /** Why there is no connection that calls could run on; absent: that is not the reason. */
 function connectionReason(thrown: unknown, address: string): string | undefined {
   const cause = causeOf(thrown);
+  const why = noConnection[cause];
+  if (why !== undefined) return `nobody answers at ${address}: ${why}`;
   const clear = address.startsWith("http://");
   if (cause === "ERR_HTTP2_ERROR" || cause === "ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL") {
     const other = clear ? ", and not at https://" : "";

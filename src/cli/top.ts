@@ -37,7 +37,7 @@ and this user over a Unix socket in the state folder; telemetry.top: false close
     if (path === undefined) return 1;
     if (given.has("once") || given.has("json")) {
       const status = await look(path);
-      if (!status) return gone();
+      if (!status) return gone(path);
       out(given.has("json") ? JSON.stringify(status, undefined, 2) : topView(status));
       return 0;
     }
@@ -102,11 +102,11 @@ async function watch(path: string): Promise<number> {
     process.off("SIGINT", interrupt);
     process.off("SIGTERM", interrupt);
   }
-  return found ? 0 : gone();
+  return found ? 0 : gone(path);
 }
 
-function gone(): number {
-  say("lintel: the gateway does not answer");
+function gone(path: string): number {
+  say(`lintel: the gateway at ${path} does not answer`);
   return 1;
 }
 

@@ -124,6 +124,23 @@ describe("lintel chat", () => {
     });
   });
 
+  test("no socket at the path", async () => {
+    const file = join(folder(), "file");
+    writeFileSync(file, "");
+    const gone = ": there is no such socket";
+    for (const [server, why] of [
+      [`unix:${file}.sock`, gone],
+      [`unix:${file}/x.sock`, gone],
+      [`unix:${file}`, ""],
+    ]) {
+      expect(await runHere(["models", "--server", server ?? ""])).toEqual({
+        code: 1,
+        stdout: "",
+        stderr: `lintel: nobody answers at ${server}${why}\n`,
+      });
+    }
+  });
+
   test.each([
     [["--temperature", "warm"], "--temperature must be a number"],
     [["--max-tokens", "1.5"], "--max-tokens must be a whole number"],
@@ -133,6 +150,7 @@ describe("lintel chat", () => {
     [["--seed", "9223372036854775808"], "--seed is too large"],
     [["--server", "localhost"], "--server must be http://host:port"],
     [["--server", "http://h:99999"], "--server must be http://host:port"],
+    [["--server", `unix:/${"x".repeat(103)}`], "--server must lead to a socket whose whole path"],
   ])("%j is used wrongly", async (args, words) => {
     const ended = await runHere(["chat", "Hi", ...args]);
     expect(ended.code).toBe(2);

@@ -104,6 +104,10 @@ test("shows models and targets of a gateway that runs; nobody else is told", {
   const after = await run(["top", "--once"], cwd);
   expect([after.code, after.stdout]).toEqual([1, ""]);
   expect(after.stderr).toContain("no gateway runs here");
+  expect(await runHere(["top", "--once", "--socket", socket])).toMatchObject({
+    code: 1,
+    stderr: `lintel: the gateway at ${socket} does not answer\n`,
+  });
 });
 
 test("of several gateways one is chosen; one that was killed is not among them", {
