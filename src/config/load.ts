@@ -1,5 +1,6 @@
 /** Finds and loads the configuration. */
 import { existsSync, readFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
 import { dirname, resolve } from "node:path";
 import { keepSecret } from "../core/secrets.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
@@ -59,7 +60,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
   const { config, problems, text } =
     file === undefined
       ? { config: configSchema.parse({}, { jitless: true }), problems: [], text: undefined }
-      : await parseFile(file, cwd, env);
+      : await parseFile(file, cwd, env, file !== sources.file && Boolean(env.LINTEL_CONFIG));
   const overrides: Problem[] = [];
   const listen =
     sources.listen && sources.listen.length > 0
@@ -97,6 +98,7 @@ async function parseFile(
   file: string,
   cwd: string,
   env: NonNullable<ConfigSources["env"]>,
+  byVariable: boolean,
 ): Promise<Parsed & { readonly text?: string }> {
   const path = resolve(cwd, file);
   let text: string;
@@ -104,7 +106,8 @@ async function parseFile(
     text = readFileSync(path, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const message = code === "ENOENT" ? "there is no such file" : `can't be read (${code})`;
+    const wrong = code === "ENOENT" ? "there is no such file" : `can't be read (${code})`;
+    const message = byVariable ? `${wrong}; LINTEL_CONFIG names it` : wrong;
     return { problems: [{ source: file, field: "", message }] };
   }
   // Loaded here: without a file nobody needs the YAML parser.
@@ -160,15 +163,23 @@ function listenFromEnvironment(
       message: "must be a port from 0 to 65535",
     });
   }
-  const wantedHost = env.HOST?.replace(/^\[(.*)\]$/, "$1") || host;
-  if (/[\s/]/.test(wantedHost)) {
+  const wantedHost = env.HOST ? hostIn(env.HOST) : host;
+  if (wantedHost === undefined) {
     problems.push({
       source: "environment",
       field: "HOST",
       message: "must be an address or a name of this machine",
     });
   }
-  return [{ host: wantedHost, port: wantedPort }];
+  return [wantedHost === undefined ? undefined : { host: wantedHost, port: wantedPort }];
+}
+
+/** What stands before the port in `listen`, or an address of IPv6 without brackets. */
+function hostIn(text: string): string | undefined {
+  const bare = text.replace(/^\[(.*)\]$/, "$1");
+  if (isIPv6(bare)) return bare;
+  const address = parseListen(`${text}:0`);
+  return address && "host" in address ? address.host : undefined;
 }
 
 /** A warning where the environment's address stands in place of others that were configured. */

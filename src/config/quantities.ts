@@ -113,7 +113,7 @@ export function parseListen(text: string | number): ListenAddress | undefined {
     const path = socketPathIn(text);
     return path === "" ? undefined : { path };
   }
-  const match = /^(?:(\[[0-9A-Fa-f:.%\w]+\]|[^\s:[\]/]*):)?(\d{1,5})$/.exec(String(text));
+  const match = /^(?:(\[[0-9A-Fa-f:.%\w]+\]|[^\s:[\]/"']*):)?(\d{1,5})$/.exec(String(text));
   if (!match) return undefined;
   const port = Number(match[2]);
   if (port > 65_535) return undefined;

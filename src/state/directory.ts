@@ -2,11 +2,15 @@
 import { constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 
-/** The user's state folder for Lintel, after the XDG base directory specification. */
+/**
+ * The user's state folder for Lintel, after the XDG base directory specification, by which a
+ * relative path does not count.
+ */
 export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): string {
-  return join(env.XDG_STATE_HOME || join(home(), ".local", "state"), "lintel");
+  const { XDG_STATE_HOME: state = "" } = env;
+  return join(isAbsolute(state) ? state : join(home(), ".local", "state"), "lintel");
 }
 
 /** Without `HOME`, and with a user id that the system does not know, what containers take. */

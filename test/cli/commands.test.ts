@@ -154,7 +154,7 @@ describe("check", () => {
     expect(open.stderr).toContain("warning: auth.mode is none");
     expect(await run(["check"], cwd, { LINTEL_CONFIG: "gone.yaml" })).toMatchObject({
       code: 1,
-      stderr: "gone.yaml: there is no such file\n",
+      stderr: "gone.yaml: there is no such file; LINTEL_CONFIG names it\n",
     });
   });
 });

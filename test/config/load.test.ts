@@ -43,6 +43,26 @@ test("a file that was named must be there", async () => {
   const loading = loadConfig({ cwd: folder(), env: {}, file: "x.yaml" });
   await expect(loading).rejects.toThrow("x.yaml: there is no such file");
   await expect(loading).rejects.toBeInstanceOf(ConfigError);
+  const env = { LINTEL_CONFIG: "y.yaml" };
+  await expect(loadConfig({ cwd: folder(), env })).rejects.toThrow(
+    "y.yaml: there is no such file; LINTEL_CONFIG names it",
+  );
+});
+
+test("HOST means what stands before the port in listen", async () => {
+  const host = async (HOST: string) => {
+    const [address] = await port({ cwd: folder(), env: { HOST } });
+    return address && "host" in address && address.host;
+  };
+  const meant = { "*": "::", "::": "::", "[::1]": "::1", "fe80::1%br-lan": "fe80::1%br-lan" };
+  for (const [text, address] of Object.entries({ ...meant, localhost: "localhost" })) {
+    expect(await host(text)).toBe(address);
+  }
+  for (const text of ["localhost:8080", "[::1", '"0.0.0.0"', "127.0.0.1,::1", " ", "http://x"]) {
+    await expect(host(text), text).rejects.toMatchObject({
+      problems: [{ source: "environment", field: "HOST" }],
+    });
+  }
 });
 
 test("HOST and PORT replace the file's, --listen replaces both", async () => {

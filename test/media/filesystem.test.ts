@@ -246,6 +246,7 @@ describe("the folder", () => {
 
   test("is in the user's state folder, or a temporary one with a warning", async () => {
     expect(defaultDirectory({ XDG_STATE_HOME: "/state" })).toBe("/state/lintel/media");
+    expect(defaultDirectory({ XDG_STATE_HOME: "state" })).toBe(defaultDirectory({}));
     expect(defaultDirectory({})).toMatch(/\.local\/state\/lintel\/media$/);
     const file = join(folder(), "file");
     writeFileSync(file, "");
