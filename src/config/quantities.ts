@@ -49,8 +49,17 @@ export const duration = () =>
 const positive = (ms: number) => ms > 0;
 const positiveMessage = { error: "must be longer than 0" };
 
-/** A duration longer than 0, however long. */
-export const period = () => duration().refine(positive, positiveMessage);
+/** The longest that things are kept, which is as good as for ever. Milliseconds. */
+const longestPeriod = 36_500 * 86_400_000;
+
+/**
+ * A duration longer than 0 for which things are kept: at most 100 years. Dates, whole numbers
+ * of stores and ages in headers end somewhere beyond, each elsewhere.
+ */
+export const period = () =>
+  duration()
+    .refine(positive, positiveMessage)
+    .refine((ms) => ms <= longestPeriod, { error: "must be at most 36500d" });
 
 /** Longest that Node's timers can wait, in whole days; beyond they fire at once. Milliseconds. */
 export const longestWait = 24 * 86_400_000;

@@ -135,6 +135,12 @@ test.each<[string, string[]]>([
   ["idempotency: { ttl: 0 }\n", ["lintel.yaml:1:21: idempotency.ttl: must be longer than 0"]],
   ["usage: { retention: 0 }\n", ["lintel.yaml:1:21: usage.retention: must be longer than 0"]],
   ["media: { ttl: 0s }\n", ["lintel.yaml:1:15: media.ttl: must be longer than 0"]],
+  ["idempotency: { ttl: 36501d }\n", ["lintel.yaml:1:21: idempotency.ttl: must be at most 36500d"]],
+  ["usage: { retention: 1e30 }\n", ["lintel.yaml:1:21: usage.retention: must be at most 36500d"]],
+  [
+    `media: { ttl: ${"9".repeat(400)}d }\n`,
+    ["lintel.yaml:1:15: media.ttl: must be at most 36500d"],
+  ],
   ["idempotency: { ttl: soon }\n", ["lintel.yaml:1:21: idempotency.ttl: must be a duration"]],
 ])("%j is a mistake", (text, expected) => {
   const found = mistakes(text);
