@@ -8,6 +8,8 @@ import {
   type Node,
   type Pair,
   parseDocument,
+  type Scalar,
+  type YAMLMap,
 } from "yaml";
 import type { Finding, Path, Position } from "./problems.js";
 
@@ -37,7 +39,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function readYaml(text: string, environment: Environment): YamlFile {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true });
+  const named = (node: unknown) => (isAlias(node) ? node.resolve(document) : node);
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
@@ -60,9 +63,12 @@ export function readYaml(text: string, environment: Environment): YamlFile {
   };
   const visit = (node: unknown, path: Path): void => {
     if (isMap(node)) {
-      for (const { key, value } of node.items) visit(value, [...path, keyOf(key)]);
+      for (const [key, { value }] of pairsOf(node, named)) visit(value, [...path, key]);
     } else if (isSeq(node)) {
       for (const [i, item] of node.items.entries()) visit(item, [...path, i]);
+    } else if (substituted.has(node)) {
+      // It stands in a mapping that others merge.
+      cameFromEnvironment(path, substituted.get(node));
     } else if (isScalar(node) && typeof node.value === "string" && node.value.includes("${")) {
       const { value, wrong } = substitute(node.value, environment);
       node.value = value;
@@ -74,18 +80,19 @@ export function readYaml(text: string, environment: Environment): YamlFile {
       if (name) references.push({ path, message: `an environment variable is \${${name}} here` });
     } else if (isAlias(node)) {
       // What a mapping's alias stands for is that mapping itself, whose values were visited.
-      const named = node.resolve(document);
-      if (substituted.has(named)) cameFromEnvironment(path, substituted.get(named));
+      const meant = named(node);
+      if (substituted.has(meant)) cameFromEnvironment(path, substituted.get(meant));
     }
   };
 
   let value: unknown = {};
   if (syntax.length === 0) {
-    visit(document.contents, []);
     try {
+      visit(document.contents, []);
       value = document.toJS({ maxAliasCount: 100 }) ?? {};
     } catch (error) {
-      syntax.push({ position: at(0), message: (error as Error).message });
+      const offset = error instanceof MergeError ? error.offset : 0;
+      syntax.push({ position: at(offset), message: (error as Error).message });
     }
   }
 
@@ -100,7 +107,7 @@ export function readYaml(text: string, environment: Environment): YamlFile {
       for (const [depth, step] of path.entries()) {
         const last = depth === path.length - 1;
         if (isMap(node)) {
-          const pair = node.items.find(({ key }) => keyOf(key) === String(step)) as
+          const pair = pairsOf(node, named).get(String(step)) as
             | Pair<Node, Node | null>
             | undefined;
           if (!pair) break;
@@ -116,6 +123,45 @@ export function readYaml(text: string, environment: Environment): YamlFile {
       return at(offset);
     },
   };
+}
+
+/**
+ * What a mapping has: its own, and what it merges (`<<: *other`, `<<: [*one, *other]`), of which
+ * its own goes first, and then the one before.
+ * @param named what an alias stands for
+ * @param within the mappings that merge this one
+ * @throws MergeError
+ */
+function pairsOf(
+  map: YAMLMap,
+  named: (node: unknown) => unknown,
+  within: readonly YAMLMap[] = [],
+): Map<string, Pair> {
+  const isMerge = ({ key }: Pair) => isScalar(key) && typeof key.value === "symbol";
+  const own = map.items.filter((pair) => !isMerge(pair));
+  const pairs = new Map(own.map((pair) => [keyOf(pair.key), pair]));
+  for (const { key, value } of map.items.filter(isMerge)) {
+    const from = named(value);
+    for (const other of isSeq(from) ? from.items.map(named) : [from]) {
+      if (!isMap(other) || other === map || within.includes(other)) {
+        throw new MergeError((key as Scalar).range?.[0] ?? 0);
+      }
+      for (const [name, pair] of pairsOf(other, named, [...within, map])) {
+        if (!pairs.has(name)) pairs.set(name, pair);
+      }
+    }
+  }
+  return pairs;
+}
+
+/** What is merged is no mapping, or has the mapping in it that merges it. */
+class MergeError extends Error {
+  readonly offset: number;
+
+  constructor(offset: number) {
+    super("<< must be another mapping that has a name above, or a list of such: <<: *name");
+    this.offset = offset;
+  }
 }
 
 const keyOf = (key: unknown): string => String(isScalar(key) ? key.value : key);

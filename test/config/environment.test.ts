@@ -55,6 +55,39 @@ models:
     expect(literal.models).toMatchObject([{ name: "$${a}" }, { model: "$${a}" }]);
   });
 
+  test("comes through merged mappings, whose own values go first", () => {
+    const text = `models:
+  - &a { name: a, max_tokens: "\${N}", targets: [{ backend: x, model: "\${M}$\${M}" }] }
+  - &b { <<: *a, name: b, unsupported: reject }
+  - { <<: [*b, *a], name: c, max_tokens: 5 }
+  - { <<: { unsupported: ignore, max_tokens: "\${N}" }, name: d }
+backends: [{ type: openai, name: x, url: "http://127.0.0.1:1" }]
+`;
+    const target = { backend: "x", model: "m${M}" };
+    expect(valid(text, { N: "3", M: "m" }).models).toMatchObject([
+      { name: "a", max_tokens: 3, targets: [target] },
+      { name: "b", max_tokens: 3, unsupported: "reject", targets: [target] },
+      { name: "c", max_tokens: 5, unsupported: "reject", targets: [target] },
+      { name: "d", max_tokens: 3, unsupported: "ignore" },
+    ]);
+    const wrong = `models:
+  - &a { name: a,
+         max_tokens: 0 }
+  - { <<: *a, name: b }
+  - { <<: 5, name: c }
+`;
+    expect(mistakes(wrong.replace(/ {2}- . <<: 5.*\n/, ""))).toEqual([
+      "lintel.yaml:3:22: models[0].max_tokens: must be at least 1",
+      "lintel.yaml:3:22: models[1].max_tokens: must be at least 1",
+    ]);
+    const merge = "<< must be another mapping that has a name above, or a list of such: <<: *name";
+    expect(mistakes(wrong)).toEqual([`lintel.yaml:5:7: ${merge}`]);
+    for (const from of ["*a", "*none", "[*a]", "{ <<: *a }"]) {
+      const text = `models: [&a { <<: ${from}, name: a }]\n`;
+      expect(mistakes(text)).toEqual([expect.stringContaining(merge)]);
+    }
+  });
+
   test("a variable that is not set is one mistake, with its line", () => {
     expect(mistakes("media:\n  ttl: ${TTL}\n")).toEqual([
       "lintel.yaml:2:8: media.ttl: the environment variable TTL is not set; ${TTL:-default} gives a default",
