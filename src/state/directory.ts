@@ -1,5 +1,5 @@
 /** The folders for what a gateway keeps: the database, and usage on its way there; images. */
-import { constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
@@ -59,6 +59,21 @@ export async function openFolder(
     if (configured === undefined) return { path, problem: code };
     const message = `${setting}: ${path} can't be written to (${code})`;
     throw Object.assign(new Error(message, { cause }), { code });
+  }
+}
+
+/**
+ * Code of the reason why a folder can't be written to, or not be made; absent: there is none that
+ * can be seen without making it.
+ */
+export function folderProblem(path: string): string | undefined {
+  try {
+    if (!existsSync(path)) return dirname(path) === path ? "ENOENT" : folderProblem(dirname(path));
+    if (!isFolder(path)) return "ENOTDIR";
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code;
   }
 }
 

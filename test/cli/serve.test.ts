@@ -231,6 +231,19 @@ test.runIf(existsSync("/proc/self")).each(["lintel.yaml/x", "/proc/nope", "/proc
   },
 );
 
+test("check warns of folders that can't be written to, and makes none", async () => {
+  const cwd = folder({
+    "lintel.yaml": "state: { directory: lintel.yaml/x }\nmedia: { directory: new/media }\n",
+  });
+  const checked = await run(["check"], cwd);
+  expect(checked).toMatchObject({ code: 0, stdout: "lintel.yaml: ok\n" });
+  const state = join(cwd, "lintel.yaml", "x");
+  expect(checked.stderr).toBe(
+    `warning: state.directory: ${state} can't be written to now (ENOTDIR)\n`,
+  );
+  expect(readdirSync(cwd)).toEqual(["lintel.yaml"]);
+});
+
 test("a bucket that can't be reached is one line and 1", async () => {
   const cwd = folder({
     "lintel.yaml": `backends: []
@@ -266,11 +279,18 @@ telemetry: { otlp: {} }
 register("./hooks.mjs", import.meta.url);`,
   });
   mkdirSync(join(cwd, "tmp"));
-  const { code, stderr } = await run([], cwd, {
+  const env = {
     NODE_OPTIONS: `--import=${pathToFileURL(join(cwd, "lean.mjs"))}`,
     TMPDIR: join(cwd, "tmp"),
     XDG_STATE_HOME: join(cwd, "lintel.yaml"),
-  });
+  };
+  const checked = await run(["check"], cwd, env);
+  expect(checked).toMatchObject({ code: 0, stdout: "lintel.yaml: ok\n" });
+  expect(checked.stderr).toContain("warning: telemetry.otlp needs packages that are not installed");
+  expect(checked.stderr).toContain(
+    `${env.XDG_STATE_HOME}/lintel can't be written to now (ENOTDIR)`,
+  );
+  const { code, stderr } = await run([], cwd, env);
   expect(stderr).toContain("lintel: telemetry.otlp needs packages that are not installed");
   expect(stderr).toContain("no folder for images");
   expect([code, readdirSync(join(cwd, "tmp"))]).toEqual([1, []]);
