@@ -21,6 +21,11 @@ const together = 32;
 /** A part of a round: work that waits for it. */
 class Phase {
   #waiting: Work[] = [];
+  readonly #most: number;
+
+  constructor(most = Number.POSITIVE_INFINITY) {
+    this.#most = most;
+  }
 
   get size(): number {
     return this.#waiting.length;
@@ -31,18 +36,16 @@ class Phase {
   }
 
   readonly run = () => {
-    const all = this.#waiting;
-    this.#waiting = [];
-    for (const one of all) one();
+    for (const one of this.#waiting.splice(0, this.#most)) one();
   };
 }
 
-const arrivals = new Phase();
+const arrivals = new Phase(together);
 const due = new Phase();
 const writes = new Phase();
-/** Whether the turn's end has been asked for. */
-let ends = false;
-/** Whether a round runs ahead of the turn's end. */
+/** Rounds at the turn's end that have not ended. */
+let rounds = 0;
+/** Whether a round runs ahead of them. */
 let ahead = false;
 
 /**
@@ -53,8 +56,8 @@ let ahead = false;
  */
 export function afterReads(work: Work, http2 = false): void {
   arrivals.add(work);
-  if (http2 || arrivals.size < together) atEnd();
-  else goAhead();
+  if (!http2 && arrivals.size >= together) goAhead();
+  else if (arrivals.size > rounds * together) atEnd();
 }
 
 /**
@@ -63,7 +66,7 @@ export function afterReads(work: Work, http2 = false): void {
  */
 export function beforeWrites(work: Work): void {
   due.add(work);
-  atEnd();
+  if (rounds === 0) atEnd();
 }
 
 /**
@@ -72,22 +75,21 @@ export function beforeWrites(work: Work): void {
  */
 export function writeAtTurnsEnd(write: Work): void {
   writes.add(write);
-  atEnd();
+  if (rounds === 0) atEnd();
 }
 
 // Promises that one settles run ahead of the next.
 function atEnd(): void {
-  if (ends) return;
-  ends = true;
+  rounds += 1;
   setImmediate(arrivals.run);
   setImmediate(due.run);
   setImmediate(end);
 }
 
 function end(): void {
-  ends = false;
-  // What came too late for its part of the round.
-  if (arrivals.size + due.size > 0) atEnd();
+  rounds -= 1;
+  // What came too late for its part of the last round.
+  if (rounds === 0 && arrivals.size + due.size > 0) atEnd();
   writes.run();
 }
 
@@ -105,6 +107,7 @@ function goAhead(): void {
       afterPromises(() => {
         ahead = false;
         writes.run();
+        if (arrivals.size >= together) goAhead();
       });
     });
   });
