@@ -1,7 +1,8 @@
 /** What a start would fail at, or do without, on this machine and for this user. */
-import { defaultStateDirectory, folderProblem } from "../state/directory.js";
+import { defaultStateDirectory, folderProblem, keepsInFolder } from "../state/directory.js";
 import { loadLibrary } from "../telemetry/library.js";
 import type { Config } from "./schema.js";
+import { stateSettings } from "./state.js";
 import { otlpSettings } from "./telemetry.js";
 
 /**
@@ -12,10 +13,11 @@ export async function startProblems(
   config: Config,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string[]> {
-  const { state, usage, auth, media, telemetry } = config;
-  const kept = usage.enabled || (auth.mode === "token" && state.database === "sqlite");
+  const { state, media, telemetry } = config;
   const folders = {
-    ...(kept && { "state.directory": state.directory ?? defaultStateDirectory(env) }),
+    ...(keepsInFolder(stateSettings(config)) && {
+      "state.directory": state.directory ?? defaultStateDirectory(env),
+    }),
     ...(media.store === "filesystem" &&
       media.delivery === "url" &&
       media.directory && { "media.directory": media.directory }),

@@ -6,6 +6,6 @@ import type { ServerHttp2Stream } from "node:http2";
  * be the one that is read, and corrupts its memory then (nodejs/node#64113).
  * @param code of `constants`, `NGHTTP2_…`
  */
-export function resetSoon(stream: Pick<ServerHttp2Stream, "close">, code: number): void {
+export function resetSoon(stream: ServerHttp2Stream, code: number): void {
   setImmediate(() => stream.close(code));
 }

@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs"
 import { access } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
+import type { StateSettings } from "./open.js";
 
 /**
  * The user's state folder for Lintel, after the XDG base directory specification, by which a
@@ -26,6 +27,10 @@ function home(): string {
 export function ensureHome(): void {
   if (home() === "/") process.env.HOME ??= "/";
 }
+
+/** Whether anything is kept in a state folder: SQLite's database, or usage on its way to another. */
+export const keepsInFolder = ({ database, tokens, usage }: StateSettings): boolean =>
+  usage !== undefined || (tokens !== undefined && database === "sqlite");
 
 /** The folder for models that are fetched by name, in a state folder. */
 export const modelsDirectory = (state: string = defaultStateDirectory()): string =>

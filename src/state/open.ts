@@ -10,7 +10,7 @@ import { openDatabase } from "./database/open.js";
 import { hasSqlite, noSqlite } from "./database/sqlite-library.js";
 import { DatabaseTokens } from "./database/tokens.js";
 import { DatabaseUsage } from "./database/usage.js";
-import { defaultStateDirectory, openFolder } from "./directory.js";
+import { defaultStateDirectory, keepsInFolder, openFolder } from "./directory.js";
 import { Journal } from "./journal/journal.js";
 import { journalFolder } from "./journal/segment.js";
 import { Shipper } from "./journal/shipper.js";
@@ -63,8 +63,7 @@ export async function openState(settings: StateSettings, log: Logger): Promise<S
     log.warn({}, `usage and the database's tokens are off: ${noSqlite}`);
     return nothing;
   }
-  const onDisk = embedded || settings.usage !== undefined;
-  const directory = onDisk ? await openDirectory(settings, log) : undefined;
+  const directory = keepsInFolder(settings) ? await openDirectory(settings, log) : undefined;
   if (embedded && directory === undefined) return nothing;
   const sql = openDatabase(settings.database, directory ?? "");
   const tokens =

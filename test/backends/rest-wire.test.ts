@@ -134,9 +134,13 @@ describe("another Lintel's chat", () => {
 });
 
 describe("another Lintel's errors", () => {
+  const errorOf = async (name: string) => {
+    const { backend } = await against(played(name));
+    return failure(chatted(backend));
+  };
+
   it("name the fields at fault, and when to come again", async () => {
-    const fields = await against(played("lintel/bad-fields"));
-    expect(await failure(chatted(fields.backend))).toMatchObject({
+    expect(await errorOf("lintel/bad-fields")).toMatchObject({
       code: "invalid_fields",
       param: "messages[0].role",
       violations: [
@@ -144,15 +148,13 @@ describe("another Lintel's errors", () => {
         { field: "max_tokens", message: "must be at most 100" },
       ],
     });
-    const limited = await against(played("lintel/rate-limited"));
-    expect(await failure(chatted(limited.backend))).toMatchObject({
+    expect(await errorOf("lintel/rate-limited")).toMatchObject({
       code: "rate_limited",
       message: "at most 10 requests a minute",
       retryAfter: 7,
       leaving: false,
     });
-    const leaving = await against(played("lintel/leaving"));
-    expect(await failure(chatted(leaving.backend))).toMatchObject({
+    expect(await errorOf("lintel/leaving")).toMatchObject({
       code: "unavailable",
       message: "the model server failed",
       retryAfter: 5,
@@ -161,8 +163,7 @@ describe("another Lintel's errors", () => {
   });
 
   it("about the way between us are not the caller's", async () => {
-    const { backend } = await against(played("lintel/bad-token"));
-    const error = await failure(chatted(backend));
+    const error = await errorOf("lintel/bad-token");
     expect(error).toMatchObject({ code: "upstream_failed", param: undefined });
     expect(error.message).not.toContain("token");
   });

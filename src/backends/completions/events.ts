@@ -110,11 +110,7 @@ export class EventSplitter {
 
   #line(line: string, events: ServerEvent[]): void {
     if (line.length === 0) {
-      if (this.#data !== undefined) events.push({ data: this.#data, failed: this.#failed });
-      this.#data = undefined;
-      this.#failed = false;
-      this.#bare = "";
-      this.#dataLength = 0;
+      this.#endEvent(events);
       return;
     }
     // Nearly all are like this.
@@ -153,12 +149,19 @@ export class EventSplitter {
     this.#bare += line;
     const value = /[\]}]\s*$/.test(line) ? parseJson(this.#bare) : undefined;
     if (value === undefined) return;
-    const object = soleObject(value);
-    if (object && failureIn(object)) {
-      if (this.#data !== undefined) events.push({ data: this.#data, failed: this.#failed });
-      this.#data = undefined;
-      events.push({ data: this.#bare, failed: true });
-    }
+    const bare = this.#bare;
     this.#bare = "";
+    const object = soleObject(value);
+    if (!object || !failureIn(object)) return;
+    this.#endEvent(events);
+    events.push({ data: bare, failed: true });
+  }
+
+  #endEvent(events: ServerEvent[]): void {
+    if (this.#data !== undefined) events.push({ data: this.#data, failed: this.#failed });
+    this.#data = undefined;
+    this.#failed = false;
+    this.#bare = "";
+    this.#dataLength = 0;
   }
 }

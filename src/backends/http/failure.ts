@@ -2,13 +2,13 @@
 import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
-import { errorInBaseResp } from "./base-resp.js";
 import {
   errorsIn,
   isOfTarget,
   messageIn,
   namesFilter,
   saidIn,
+  soleObject,
   statusOf,
   tellsOfFilter,
 } from "./error-body.js";
@@ -32,7 +32,7 @@ export const unread = () => nonsense("was not listened to any more");
  */
 export function failureIn(value: JsonObject, marked = false): LintelError | undefined {
   const bare = marked || value.object === "error" ? value : undefined;
-  const error = value.error || bare || errorInBaseResp(value);
+  const error = value.error || bare || soleObject(value)?.error;
   if (!error) return undefined;
   const said = saidIn(value);
   const retryAfter = retryAfterInBody(value);
