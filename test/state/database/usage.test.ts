@@ -1,0 +1,152 @@
+/** Usage in every database. */
+import { expect, test } from "vitest";
+import type { UsageRecord } from "../../../src/core/usage/record.js";
+import { rowsOf, type Sql, type Statement } from "../../../src/state/database/sql.js";
+import { DatabaseUsage } from "../../../src/state/database/usage.js";
+import { linesOf, record } from "../record.js";
+import { onEveryDatabase } from "./databases.js";
+
+onEveryDatabase((make) => {
+  const day = Date.UTC(2026, 1, 3);
+
+  test("a record that arrives twice counts once, and is as it was", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const full = record({ id: "a", firstMs: 1.25, spend: 12_345_678_901_234, estimated: true });
+    const bare = record({ id: "b", token: undefined, model: undefined, backend: undefined });
+    expect(await usage.insert(linesOf(full, bare))).toEqual([]);
+    expect(await usage.insert(linesOf(bare, full, record({ id: "c" })))).toEqual([]);
+    const rows = await rowsOf(again(), "SELECT * FROM lintel_usage ORDER BY id");
+    expect(rows).toHaveLength(3);
+    expect(rows[0]).toMatchObject({
+      request_id: full.requestId,
+      first_ms: 1.25,
+      spend: 12_345_678_901_234,
+      estimated: 1,
+      attempts: 1,
+    });
+    expect(rows[1]).toMatchObject({ token: null, model: null, backend: null, first_ms: null });
+  });
+
+  test("many records at once, and one among them that is not taken", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const good = Array.from({ length: 1200 }, (_, i) => record({ id: `n${i}` }));
+    const bad = record({ id: "bad", caller: null as unknown as string });
+    const [worse, ...lines] = linesOf(bad, ...good);
+    const broken = '{"id":"broken"';
+    const refused = await usage.insert([
+      ...lines.slice(0, 700),
+      worse as string,
+      broken,
+      ...lines.slice(700),
+    ]);
+    expect(refused.map(({ line }) => line)).toEqual([worse, broken]);
+    expect(await usage.totals([])).toMatchObject([{ calls: 1200 }]);
+  });
+
+  test("lines are taken as earlier versions wrote them, as objects", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const old = record({ id: "old", caller: "before", spend: 7, estimated: true });
+    const lines = [JSON.stringify(old), ...linesOf(old, record({ caller: "now" }))];
+    expect(await usage.insert(lines)).toEqual([]);
+    expect(await usage.totals(["token"])).toMatchObject([
+      { group: { token: "before" }, calls: 1, spend: 7, promptTokens: 10, completionTokens: 5 },
+      { group: { token: "now" }, calls: 1, spend: 0 },
+    ]);
+  });
+
+  test("text with every character is taken", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    expect(await usage.insert(linesOf(record({ caller: "a\0'\"\u{1f600}\ud800" })))).toEqual([]);
+    expect(await usage.totals([])).toMatchObject([{ calls: 1 }]);
+  });
+
+  test("sums by groups, and of a part", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const of = (n: number, more: Partial<UsageRecord>) => record({ id: `r${n}`, ...more });
+    await usage.insert(
+      linesOf(
+        of(1, { at: day, caller: "a", model: "m", promptTokens: 3, spend: 5 }),
+        of(2, { at: day + 3_600_000, caller: "a", model: "m", outcome: "cancelled" }),
+        of(3, { at: day + 86_400_000, caller: "b", model: "m", images: 2, firstMs: 4 }),
+        of(4, { at: day + 86_400_000, caller: "b", model: undefined, outcome: "rate_limited" }),
+        of(5, {
+          at: day + 86_400_001,
+          caller: "b",
+          model: "n",
+          token: "t",
+          durationMs: 30,
+          requestId: "x",
+        }),
+      ),
+    );
+    expect(await usage.totals(["token", "model"])).toMatchObject([
+      {
+        group: { token: "a", model: "m" },
+        calls: 2,
+        failed: 0,
+        cancelled: 1,
+        promptTokens: 13,
+        spend: 5,
+      },
+      { group: { token: "b", model: "" }, calls: 1, failed: 1, cancelled: 0 },
+      { group: { token: "b", model: "m" }, calls: 1, failed: 0, images: 2, meanFirstMs: 4 },
+      { group: { token: "b", model: "n" }, calls: 1, meanDurationMs: 30 },
+    ]);
+    const by = async (...groups: Parameters<DatabaseUsage["totals"]>[0]) =>
+      (await usage.totals(groups)).map(({ group, calls }) => [...Object.values(group), calls]);
+    expect(await by("day")).toEqual([
+      ["2026-02-03", 2],
+      ["2026-02-04", 3],
+    ]);
+    expect(await by("hour")).toEqual([
+      ["2026-02-03T00:00Z", 1],
+      ["2026-02-03T01:00Z", 1],
+      ["2026-02-04T00:00Z", 3],
+    ]);
+    expect(await by("token", "month")).toEqual([
+      ["b", "2026-02", 3],
+      ["a", "2026-02", 2],
+    ]);
+    expect(await usage.totals([], { since: day + 1, until: day + 86_400_001 })).toMatchObject([
+      { group: {}, calls: 3 },
+    ]);
+    expect(await usage.totals([], { token: "t" })).toMatchObject([{ calls: 1 }]);
+    expect(await usage.totals(["model"], { token: "b", model: "n" })).toHaveLength(1);
+    expect(await usage.totals(["model"], { request: "x" })).toMatchObject([
+      { group: { model: "n" }, calls: 1 },
+    ]);
+    expect(await usage.totals([], { token: "nobody" })).toMatchObject([
+      { calls: 0, failed: 0, cancelled: 0, spend: 0, meanDurationMs: 0, meanFirstMs: undefined },
+    ]);
+    expect(await usage.totals(["token"], { token: "nobody" })).toEqual([]);
+  });
+
+  test("sums may take as long as all records need", async () => {
+    const asked: Statement[] = [];
+    const run: Sql["run"] = async (statements) => {
+      asked.push(...statements);
+      return [[]];
+    };
+    const sql = { kind: "postgres" as const, run, insert: async () => {}, close: async () => {} };
+    await new DatabaseUsage(sql).totals(["token"]);
+    expect(asked).toEqual([expect.objectContaining({ long: true })]);
+  });
+
+  test("what is old is deleted", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    await usage.insert(
+      linesOf(...Array.from({ length: 30 }, (_, i) => record({ id: `o${i}`, at: day + i }))),
+    );
+    // The clock tells fractions of a millisecond.
+    expect(await usage.purge(day + 18.5)).toBe(19);
+    expect(await usage.purge(day + 20)).toBe(1);
+    expect(await usage.purge(day + 20)).toBe(0);
+    expect(await usage.totals([])).toMatchObject([{ calls: 10 }]);
+  });
+});
