@@ -214,6 +214,48 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       { error: { message: "The model `x` is no longer supported.", code: "model_decommissioned" } },
     ],
     [
+      "Together AI of the model",
+      {
+        id: "okkMWqL-2kFHot-a023f60e9b77ff7e",
+        error: {
+          message:
+            "Unable to access non-serverless model a/b. Please visit https://api.together.ai",
+          ...{ type: "invalid_request_error", param: null, code: "model_not_available" },
+        },
+      },
+    ],
+    [
+      "Together AI of the model's endpoint",
+      {
+        error: {
+          message: "The dedicated endpoint for a/b is not running.",
+          ...{ type: "invalid_request_error", param: null, code: "dedicated_endpoint_not_running" },
+        },
+      },
+    ],
+    [
+      "Hugging Face of the model",
+      {
+        error: {
+          message: "The requested model 'a/b' is not supported by any provider you have enabled.",
+          ...{ type: "invalid_request_error", param: "model", code: "model_not_supported" },
+        },
+      },
+    ],
+    [
+      "GitHub of the model",
+      { error: { code: "unknown_model", message: "Unknown model: a/b", details: "Unknown model" } },
+    ],
+    [
+      "LM Studio of a model that it can't load",
+      {
+        error: {
+          message: 'Failed to load model "m". Error: Model loading was stopped.',
+          ...{ type: "invalid_request_error", param: "model", code: "model_not_found" },
+        },
+      },
+    ],
+    [
       "DeepSeek of the model",
       { error: { message: "Model Not Exist", code: "invalid_request_error" } },
     ],

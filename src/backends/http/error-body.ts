@@ -142,19 +142,27 @@ const notRequest: readonly (readonly [RegExp, number])[] = [
 
 /**
  * What a 400 tells that no request can help: of the key (xAI, Google), of the account
- * (Anthropic, Google), of the model's name (Groq, DeepSeek, OpenRouter, Mistral, Bedrock, MiniMax).
+ * (Anthropic, Google), of the model's name (DeepSeek, OpenRouter, Mistral, Bedrock, MiniMax).
  * Said at the beginning and before any quotes: elsewhere may stand what the caller wrote, who
  * could take a target out by it.
  */
 const ofTarget =
-  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b|^model_decommissioned: |\(model_decommissioned\)$/i;
+  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b/i;
+
+/**
+ * Codes of a 400 about the model: of Groq, Together AI, Hugging Face's router, GitHub, and LM Studio
+ * where it can't load one.
+ */
+const ofModel =
+  /^(?:model_(?:decommissioned|not_(?:found|available|supported)\w*)|(?:unknown|unavailable)_model|dedicated_endpoint_not_running)$/i;
 
 /**
  * Whether what a server says with a status for bad requests is about its own key, account or model.
  * @param said its message
  */
-export const isOfTarget = (status: number, said: string): boolean =>
-  status === 400 && ofTarget.test(said);
+export const isOfTarget = (status: number, body: unknown, said: string): boolean =>
+  status === 400 &&
+  (ofTarget.test(said) || errorsIn(body).some(({ code }) => ofModel.test(string(code))));
 
 /** What a prompt that is too long is told in: LM Studio has nothing but words for it. */
 const tooLong =

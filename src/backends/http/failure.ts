@@ -65,7 +65,7 @@ function errorOf(
 ): LintelError {
   const refused = ofRequest(status, body, said, retryAfter);
   if (refused) return refused;
-  const error = isOfTarget(status, said)
+  const error = isOfTarget(status, body, said)
     ? upstreamFailed(status, "elsewhere")
     : fromUpstreamStatus(status, said, retryAfter, isLeaving(status, body));
   // What a server says of itself is not the caller's business; the log gets it.
