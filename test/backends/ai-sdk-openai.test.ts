@@ -97,6 +97,33 @@ describe("a field that a vendor refuses", () => {
   });
 });
 
+describe("a refusal of stop", () => {
+  const refusing = (message: string): Script => {
+    const error = { message, type: "invalid_request_error", param: "stop" };
+    return (exchange) => exchange.sendJson(400, { error });
+  };
+
+  it("names it, and another target may take it", async () => {
+    const words = "Unsupported parameter: 'stop' is not supported with this model.";
+    const backend = at(await serve(refusing(words)));
+    for (const run of [chatted, whole]) {
+      expect(await thrownBy(run(backend, { stop: ["."] }))).toMatchObject({
+        code: "unsupported_parameter",
+        param: "stop",
+        retry: "elsewhere",
+        message: `stop: the model server refused the request: ${words}`,
+      });
+    }
+  });
+
+  it("is none that is about what it holds", async () => {
+    const backend = at(await serve(refusing("stop: must have at most 4 items")));
+    expect(await thrownBy(whole(backend, { stop: ["."] }))).toMatchObject({
+      code: "invalid_value",
+    });
+  });
+});
+
 describe("a finish reason that the provider does not know", () => {
   it.each([
     ["model_length", "length"],

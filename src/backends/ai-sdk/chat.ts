@@ -18,6 +18,7 @@ import { traceHeaders } from "../../core/telemetry.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
 import { withoutBlank } from "../completions/blank.js";
 import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js";
+import { aboutStop } from "../completions/refusal.js";
 import { piece } from "../completions/stream.js";
 import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
@@ -115,7 +116,10 @@ function ask<T>(
   return askWithout({
     fields: optionalFields,
     known: () => known.refused,
-    ask: (refused) => attempt(signal, send(optionsOf(call, known, refused, signal))),
+    async ask(refused) {
+      const asked = await attempt(signal, send(optionsOf(call, known, refused, signal)));
+      return "answer" in asked ? asked : aboutStop(asked, call.request);
+    },
     chosen: (field) => chosenForChat(call, field),
     learn: (field) => known.learn(field),
     warnings: call.warnings,

@@ -1,8 +1,11 @@
 /** Finds out which optional field a server refused, so that it can be asked again without. */
 
+import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
 import { string } from "../http/json.js";
+import type { Refused } from "../http/refused.js";
 import { blankMessages } from "./blank.js";
 
 const refuses =
@@ -47,6 +50,21 @@ export function refusedField<F extends string>(
     fields.find((field) => isNamed(field) && (unwanted(field) || refuses.test(text))) ??
     fields.find((field) => field === blankMessages && refusesBlank.test(text))
   );
+}
+
+/** A refusal whose error names `stop` where that was refused: another target may take it. */
+export function aboutStop(refused: Refused, { stop }: LLMRequest): Refused {
+  const { status, body } = refused;
+  if (stop.length === 0 || !refusedField(status, body, ["stop"])) return refused;
+  return {
+    ...refused,
+    failure() {
+      const failure = refused.failure();
+      return failure.code === "invalid_value"
+        ? new LintelError("unsupported_parameter", `stop: ${failure.message}`, { param: "stop" })
+        : failure;
+    },
+  };
 }
 
 const ofValue =

@@ -9,9 +9,9 @@ import { type Attempt, askWithout, chosenForChat, optionalFields } from "../comp
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { readCompletion } from "../completions/completion.js";
 import { answerLimit, reading } from "../completions/reading.js";
-import { refusedField } from "../completions/refusal.js";
+import { aboutStop } from "../completions/refusal.js";
 import type { Answer } from "../http/answer.js";
-import { type Refused, readRefused, refuses } from "../http/refused.js";
+import { readRefused, refuses } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
 import type { Models } from "./models.js";
@@ -62,21 +62,13 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
       const body = writeRequest(request, { dialect: models.dialect, stream, refused, cap });
       const sent = { method: "POST", path, body, headers, signal, connect: connectMs } as const;
       const asked = await attempt(server, call, sent);
-      return "answer" in asked || request.stop.length === 0
-        ? asked
-        : { ...asked, failure: () => aboutStop(asked.failure(), asked) };
+      return "answer" in asked ? asked : aboutStop(asked, request);
     },
     chosen: (field) => field !== blankMessages && chosenForChat(call, field),
     learn: (field) => models.refuse(request.model, field),
     warnings: call.warnings,
   });
 }
-
-/** The error for a refusal, which names `stop` where that was refused: another target may take it. */
-const aboutStop = (failure: LintelError, { status, body }: Refused): LintelError =>
-  failure.code === "invalid_value" && refusedField(status, body, ["stop"])
-    ? new LintelError("unsupported_parameter", `stop: ${failure.message}`, { param: "stop" })
-    : failure;
 
 /** Sends a request once, and reads what the server says where it refuses. */
 export async function attempt(
