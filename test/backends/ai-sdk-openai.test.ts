@@ -341,6 +341,52 @@ describe("an error that the provider does not understand", () => {
     }
   });
 
+  const words = "the model server refused the request: too long";
+  const json = { error: { message: "too long", code: 400 } };
+
+  describe.each([0, 1])("counts also where it stands in no event, after %i of them", (events) => {
+    it.each([
+      ["in a line", `${JSON.stringify(json)}\n`],
+      ["in a line without an end", JSON.stringify(json)],
+      ["in a list", `${JSON.stringify([json])}\r\n\r\n`],
+      ["in lines", JSON.stringify(json, null, 2)],
+      ["as llama.cpp once had it", `error: ${JSON.stringify(json.error)}\n\n`],
+      ["before the marker", `${JSON.stringify(json)}\n\ndata: [DONE]\n\n`],
+    ])("%s", async (_, error) => {
+      const said = Array<string>(events).fill(
+        `data: ${JSON.stringify(chunk({ content: "ä" }))}\n\n`,
+      );
+      const bytes = Buffer.from(said.join("") + error);
+      for (const size of [bytes.length, 1, 7]) {
+        const backend = at(
+          await serve(async (exchange) => {
+            await exchange.head(200, { "content-type": "text/event-stream" });
+            for (const piece of cut(bytes, size)) await exchange.chunk(piece);
+            await exchange.end();
+          }),
+        );
+        const call = callOf("chat", chatRequest());
+        let text = "";
+        const read = async () => {
+          for await (const step of backend.handlers.chat?.(call) ?? []) {
+            for (const { choices } of step) text += choices[0]?.delta?.content ?? "";
+          }
+        };
+        expect(await thrownBy(read())).toMatchObject({ code: "invalid_value", message: words });
+        expect(text).toBe("ä".repeat(events));
+      }
+    });
+  });
+
+  it("is none that is a line of something else, and text that looks like one is text", async () => {
+    const text = '\n{"error":"no"}\nerror: no';
+    const end = [chunk({ content: text }), chunk({}, "stop"), "data: [DONE]\n\n"];
+    const backend = at(
+      await serve((e) => e.stream('{"debug":1}\n', chunk({ content: "a" }), ...end)),
+    );
+    expect((await chatted(backend)).text).toBe(`a${text}`);
+  });
+
   it("counts by its status, also where its body has no end", async () => {
     const server = await serve(async (exchange) => {
       await exchange.head(503, { "content-type": "text/html", "retry-after": "3" });

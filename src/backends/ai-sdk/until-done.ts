@@ -1,5 +1,6 @@
 /** Where a stream of OpenAI's form ends. */
 import { ReadableStream, type ReadableStreamDefaultReader } from "node:stream/web";
+import { StrayErrors } from "./stray-errors.js";
 
 /** The line that ends a stream. Inside of an event's JSON a line can't begin with it. */
 const marker = /[\r\n]data:[ \t]*\[DONE\][ \t]*[\r\n]/;
@@ -12,18 +13,30 @@ const drainMs = 1000;
 
 /**
  * The bytes up to `data: [DONE]`: some servers send more after it, or leave the connection
- * open. Those of vendors that have no such marker pass as they are.
+ * open. Those of vendors that have no such marker pass as they are. An error that stands in no
+ * event gets one, and is the end, too.
  */
 export function untilDone(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
   const reader = body.getReader();
+  const errors = new StrayErrors();
   let before = "\n";
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const { done, value } = await reader.read();
-        if (done) return controller.close();
-        const { buffer, byteOffset, byteLength } = value;
-        const text = before + Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
+        if (done) {
+          const error = errors.end();
+          if (error) controller.enqueue(Buffer.from(error));
+          return controller.close();
+        }
+        const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+        const text = before + bytes.toString("latin1");
+        const error = errors.push(bytes, text);
+        if (error) {
+          controller.enqueue(Buffer.concat([bytes, Buffer.from(error)]));
+          controller.close();
+          return void drain(reader);
+        }
         const found = marker.exec(text);
         if (!found) {
           before = text.slice(-longest);
