@@ -6,10 +6,11 @@ import { never, outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
 import { drawn, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, drawing, falAnswer, falAt } from "./ai-sdk-subject.js";
+import { fixture } from "./fixture.js";
 import { imageRequest, picture, pixels } from "./picture.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
-import type { Exchange, Upstream } from "./upstream.js";
+import type { Exchange, Script, Upstream } from "./upstream.js";
 
 describe("OpenAI by its provider", () => {
   const openaiAt = (url: string, models: object[]) =>
@@ -164,6 +165,53 @@ describe("fal", () => {
   });
 });
 
+describe("a server that refuses sizes, by the provider for any of OpenAI's form", () => {
+  const refusing: Script = (exchange) => {
+    const { n, size } = exchange.json();
+    if (size !== undefined) return exchange.play(fixture("xai/image-refuses-size"));
+    const b64_json = picture(96, 96, 1).toString("base64");
+    return exchange.sendJson(200, { data: Array(n).fill({ b64_json }) });
+  };
+  const against = async (script: Script) => {
+    const server = await serve(script);
+    const backend = opened(
+      aiSdkBackend({
+        package: "@ai-sdk/openai-compatible",
+        options: { name: "x", baseURL: `${server.url}/v1`, apiKey: "k" },
+        models: [{ id: "m", task: "image" }],
+      }),
+    );
+    const sizes = () => server.requests.map(({ body }) => JSON.parse(String(body)).size);
+    return { backend, sizes };
+  };
+  const usual = { width: 1024, height: 576 };
+
+  it("is asked without one where nobody asked for a size", async () => {
+    const { backend, sizes } = await against(refusing);
+    for (const _ of ["first", "second"]) {
+      const { images, warnings } = await drawn(backend, { ...usual, seed: undefined });
+      expect([images.length, warnings]).toEqual([1, []]);
+    }
+    expect(sizes()).toEqual(["1024x576", undefined, undefined]);
+    expect(backend.models()[0]?.supports).toEqual(expect.arrayContaining(["width", "height"]));
+  });
+
+  it("is asked with the size that somebody asked for, and the refusal names the width", async () => {
+    const { backend, sizes } = await against(refusing);
+    await drawn(backend, usual);
+    const error = await thrownBy(drawn(backend, { width: 1024, height: 1024 }));
+    expect(error).toMatchObject({ code: "unsupported_parameter", param: "width" });
+    expect(error.message).toContain("Argument not supported: size");
+    expect(sizes().slice(2)).toEqual(["1024x1024"]);
+  });
+
+  it("fails as it refuses, where it refuses without a size, too", async () => {
+    const { backend, sizes } = await against((e) => e.play(fixture("xai/image-refuses-size")));
+    expect(await thrownBy(drawn(backend, usual))).toMatchObject({ code: "unsupported_parameter" });
+    expect(sizes()).toEqual(["1024x576", undefined]);
+  });
+});
+
 describe("a provider that ignores fields", () => {
   it("teaches the backend, which serves nobody something else than was asked for", async () => {
     const png = picture(64, 64, 1);
@@ -185,6 +233,7 @@ describe("a provider that ignores fields", () => {
       package: "some-provider",
       providerOptions: {},
       supports,
+      refused: new Set<string>(),
       learn: (field: string) => void learned.push(field),
     });
     const run = async (more: object, supports = ["width", "height"], settings: object = {}) => {
@@ -222,6 +271,7 @@ describe("a provider that ignores fields", () => {
         package: "@ai-sdk/black-forest-labs",
         providerOptions: {},
         supports: ["width", "height"],
+        refused: new Set(),
         learn: (field: string) => void learned.push(field),
       },
       call,

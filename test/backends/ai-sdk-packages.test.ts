@@ -95,7 +95,14 @@ describe("a package whose options have a former and a newer key", () => {
       },
     } as unknown as ImageModelV3;
     const call = callOf("textToImage", imageRequest({ negativePrompt: "a dog" }));
-    const known = { model, package: name, providerOptions, supports: [], learn() {} };
+    const known = {
+      model,
+      package: name,
+      providerOptions,
+      refused: new Set<string>(),
+      supports: [],
+      learn() {},
+    };
     for await (const _ of textToImage(known, call, never));
     return options;
   };

@@ -98,7 +98,7 @@ function heedFailure(raw: unknown): void {
 }
 
 /** What a provider answers, its errors as Lintel's. */
-export async function asked<T>(signal: AbortSignal, answer: PromiseLike<T>): Promise<T> {
+async function asked<T>(signal: AbortSignal, answer: PromiseLike<T>): Promise<T> {
   try {
     return await answer;
   } catch (thrown) {
@@ -126,7 +126,8 @@ function ask<T>(
   });
 }
 
-async function attempt<T>(
+/** Sends a request once, and reads what the vendor says where it refuses. */
+export async function attempt<T>(
   signal: AbortSignal,
   answer: PromiseLike<T>,
 ): Promise<Attempt<Awaited<T>>> {

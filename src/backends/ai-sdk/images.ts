@@ -8,9 +8,11 @@ import { LintelError } from "../../core/errors.js";
 import { inlineImage, noSeed } from "../../core/image-events.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { askWithout } from "../completions/asking.js";
 import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
-import { asked } from "./chat.js";
+import { aboutSize, choosesSide, choosesSize } from "../size.js";
+import { attempt } from "./chat.js";
 import { imagePackage } from "./packages.js";
 import { type Dropped, readWarning } from "./warnings.js";
 
@@ -21,7 +23,9 @@ export interface ImageModel {
   readonly providerOptions: Record<string, Record<string, unknown>>;
   /** Request fields that it honours. */
   readonly supports: readonly string[];
-  /** The provider said that it ignores a field. */
+  /** What the vendor refused for it. */
+  readonly refused: ReadonlySet<string>;
+  /** The provider ignores a field, or the vendor refused it and did well without. */
   learn(field: string): void;
 }
 
@@ -63,10 +67,7 @@ async function ask(
   options: Omit<ImageModelV3CallOptions, "abortSignal">,
   signal: AbortSignal,
 ): Promise<Media[]> {
-  const result = await asked(
-    signal,
-    known.model.doGenerate({ ...options, ...sentSeed(known, options.seed), abortSignal: signal }),
-  );
+  const result = await sent(known, call, options, signal);
   const dropped = result.warnings.map(readWarning);
   for (const one of dropped) heed(known, call, one);
   const seedless = dropped.some(({ fields, ignored }) => ignored && fields.includes("seed"));
@@ -82,6 +83,32 @@ async function ask(
       ),
     ),
   );
+}
+
+/** What the provider answers, asked again without a size where its vendor refuses one that nobody asked for. */
+function sent(
+  known: ImageModel,
+  { request, warnings }: Call<"textToImage">,
+  { size, ...options }: Omit<ImageModelV3CallOptions, "abortSignal">,
+  abortSignal: AbortSignal,
+) {
+  const { side } = imagePackage(known.package);
+  const more = { ...options, ...sentSeed(known, options.seed), abortSignal };
+  return askWithout({
+    fields: choosesSize(request, side) ? [] : ["size"],
+    known: () => known.refused,
+    async ask(refused) {
+      const given = refused.has("size") ? undefined : size;
+      const answer = known.model.doGenerate({ ...more, size: given });
+      const asked = await attempt(abortSignal, answer);
+      return "answer" in asked
+        ? asked
+        : { ...asked, failure: () => aboutSize(asked.failure(), asked.body) };
+    },
+    chosen: () => false,
+    learn: (field) => known.learn(field),
+    warnings,
+  });
 }
 
 /** A provider with fewer seeds gets the rest of the division: the same picture for the same seed. */
@@ -110,8 +137,7 @@ function heed(
   for (const field of fields) {
     learn(field);
     const key = changing[field as keyof typeof changing];
-    if (key === undefined || request[key] === undefined) continue;
-    if (request[key] === (imagePackage(name).side ?? imageDefaults[key])) continue;
+    if (key === undefined || !choosesSide(request, key, imagePackage(name).side)) continue;
     if (modelSettings?.unsupported === "ignore") {
       warnings.add(`${field}: not supported by this model, ignored`);
       continue;

@@ -134,13 +134,14 @@ export class AiSdkBackend implements Backend {
   }
 
   #imageModel(entry: Entry) {
-    const { loaded, config } = entry;
+    const { loaded, config, ignored } = entry;
     if (loaded?.task !== "image") throw wrongTask();
     return {
       model: loaded.model,
       package: this.#config.package,
       providerOptions: this.#options(config),
       supports: this.#supported(entry),
+      refused: ignored,
       learn: (field: string) => this.#learn(entry, field),
     };
   }

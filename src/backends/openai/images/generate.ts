@@ -2,7 +2,6 @@
 import type { StreamTextToImageResponse } from "../../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../../../core/call.js";
 import { imageDefaults } from "../../../core/defaults.js";
-import type { LintelError } from "../../../core/errors.js";
 import {
   doneEvent,
   imageEvent,
@@ -15,22 +14,16 @@ import { firstSeed, nthSeed } from "../../../core/seeds.js";
 import { traceHeaders } from "../../../core/telemetry.js";
 import { type Attempt, askWithout } from "../../completions/asking.js";
 import { EventSplitter } from "../../completions/events.js";
-import { namesField } from "../../completions/refusal.js";
 import type { Answer } from "../../http/answer.js";
 import { isWhole } from "../../http/ask.js";
 import { nonsense } from "../../http/failure.js";
 import type { FetchImageOptions } from "../../http/fetch-image.js";
 import { LargeAnswer } from "../../http/large.js";
+import { aboutSize, choosesSize } from "../../size.js";
 import { attempt, type Server } from "../chat.js";
 import { readImageEvent, readImages } from "./answer.js";
 import type { ImageProfile } from "./profile.js";
-import {
-  checkSize,
-  choosesSize,
-  optionalFields,
-  refusedSize,
-  writeImageRequest,
-} from "./request.js";
+import { checkSize, optionalFields, writeImageRequest } from "./request.js";
 
 /** Most bytes of one event: a whole image in base64, and what stands around it. */
 const eventLimit = 96 * 1024 * 1024;
@@ -160,7 +153,7 @@ function ask(
       // Partial images, and the stream that they come in.
       ...(previews ? ["include_previews"] : []),
       // xAI has sizes of its own, and no field for others.
-      ...(choosesSize(request, profile) ? [] : ["size"]),
+      ...(choosesSize(request, profile.side) ? [] : ["size"]),
     ],
     known: () => models.refusedFor(request.modelId),
     ask: async (refused): Promise<Attempt<Asked>> => {
@@ -179,19 +172,13 @@ function ask(
       });
       return "answer" in asked
         ? { answer: { answer: asked.answer, streams } }
-        : { ...asked, failure: () => sized(asked.failure(), asked.body) };
+        : { ...asked, failure: () => aboutSize(asked.failure(), asked.body) };
     },
     chosen: (field) => chosen(call, field),
     learn: (field) => models.refuse(request.modelId, field),
     warnings: call.warnings,
   });
 }
-
-/** The error that a server answered, which names the width where it was about the size. */
-const sized = (failure: LintelError, body: string): LintelError =>
-  failure.code === "invalid_value" && namesField(body, "size")
-    ? refusedSize(failure.message, true)
-    : failure;
 
 /** Whether the caller chose the value of a field; without a seed each request has one of ours. */
 function chosen({ request, modelSettings }: ImageCall, field: string): boolean {

@@ -1,10 +1,10 @@
 /** Writes image requests as the servers of `/v1/images/generations` read them. */
 import type { TextToImageRequest } from "../../../../gen/lintel/v1/image_pb.js";
 import { imageDefaults } from "../../../core/defaults.js";
-import { LintelError } from "../../../core/errors.js";
 import { promptParts } from "../../../core/prompts.js";
 import { cfgOf } from "../../cfg.js";
 import { extraArgs, withoutExtraArgs } from "../../extra-args.js";
+import { refusedSize } from "../../size.js";
 import type { ImageProfile } from "./profile.js";
 
 /** Fields that a server may refuse and that a request can go without. */
@@ -111,14 +111,6 @@ function sdcppArguments({ seed, negative, steps, guidance }: SdcppArguments): st
   });
 }
 
-/** Whether somebody asked for the size: it is another than requests without one get. */
-export function choosesSize(
-  { width, height }: TextToImageRequest,
-  { side }: ImageProfile,
-): boolean {
-  return width !== (side ?? imageDefaults.width) || height !== (side ?? imageDefaults.height);
-}
-
 /**
  * Checks the size.
  * @throws LintelError `unsupported_parameter` that names width or height
@@ -136,13 +128,4 @@ export function checkSize(request: TextToImageRequest, profile: ImageProfile): v
   if (Math.max(width, height) > ratio * Math.min(width, height)) {
     throw refusedSize(`this model wants no side longer than ${ratio} times the other`, true);
   }
-}
-
-/**
- * The error for a size that a model does not make.
- * @param width whether the width is at fault; else it is the height
- */
-export function refusedSize(why: string, width: boolean): LintelError {
-  const param = width ? "width" : "height";
-  return new LintelError("unsupported_parameter", `${param}: ${why} (width x height)`, { param });
 }
