@@ -155,6 +155,27 @@ describe("a server's list", () => {
     },
   );
 
+  it.each([
+    [
+      "LM Studio's",
+      { error: "Unexpected endpoint or method. (GET /models)" },
+      "Unexpected endpoint",
+    ],
+    [
+      "MiniMax's",
+      { base_resp: { status_code: 1004, status_msg: "login fail" } },
+      "login fail (1004)",
+    ],
+  ])("that is an error with status 200 is told in its words: %s", async (_, body, words) => {
+    const upstream = await serve((exchange) => exchange.sendJson(200, body));
+    const backend = backendFor(upstream.url, { models: undefined });
+    onTestFinished(() => backend.close());
+    const message = "the model server answered without a list of models";
+    const cause = { message: expect.stringContaining(words) };
+    await expect(backend.health(never)).rejects.toMatchObject({ message, cause });
+    await expect(backend.ready?.("m", never)).rejects.toMatchObject({ message, cause });
+  });
+
   /** Expects that the server counts as healthy only where its models are configured. */
   const healthyIfConfigured = async ({ url }: Upstream) => {
     for (const models of [["a"], undefined]) {

@@ -3,6 +3,7 @@
 import type { CallSignal } from "../../core/cancellation.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { ask } from "../http/ask.js";
+import { saidIn } from "../http/error-body.js";
 import { nonsense } from "../http/failure.js";
 import { string, uint32 } from "../http/json.js";
 import type { Transport } from "../http/transport.js";
@@ -42,7 +43,11 @@ function listedIn(list: unknown): Listed[] {
   const data = isObject(list) ? (cohereModels(list) ?? list.data) : bare;
   // Ollama without a model says `"data": null`.
   if (data === null && isObject(list) && list.object === "list") return [];
-  if (!Array.isArray(data)) throw nonsense("answered without a list of models");
+  if (!Array.isArray(data)) {
+    const said = saidIn(list);
+    const cause = said === "" ? undefined : new Error(said);
+    throw nonsense("answered without a list of models", cause);
+  }
   const listed = new Map<string, Listed>();
   for (const entry of data) {
     const id = isObject(entry) ? string(entry.id) : "";
