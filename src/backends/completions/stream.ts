@@ -53,9 +53,10 @@ export class CompletionStream {
     const failure = failureIn(chunk, failed);
     if (failure) throw failure;
     this.#stamp ??= stampOf(chunk);
-    const usage = readUsage(chunk.usage);
-    if (usage) this.#usage = usage;
     const choice = firstChoice(chunk);
+    // Moonshot's stands in the choice.
+    const usage = readUsage(chunk.usage) ?? readUsage(choice?.usage);
+    if (usage) this.#usage = usage;
     if (!choice) return;
     const content = isObject(choice.delta) ? readText(choice.delta) : "";
     if (content !== "") out.push(piece(this.#stamp, content));
