@@ -48,6 +48,7 @@ describe("streams of every server", () => {
     ["llamacpp/stream", "Hello wörld", "stop", [11, 6, 17]],
     ["llamacpp/stream-usage-in-last-choice", "Hi", "stop", [7, 2, 9]],
     ["moonshot/stream", "你好", "stop", [10, 3, 13]],
+    ["azure/stream", "Hello", "stop", [9, 2, 11]],
     ["ollama/stream", "The sky is 🌌", "stop", [31, 4, 35]],
     ["openai/stream", "Hello there", "stop", [8, 2, 10]],
     ["sglang/stream", "Héllo", "stop", [42, 3, 45]],

@@ -52,12 +52,13 @@ export class CompletionStream {
     const chunk = readObject(data);
     const failure = failureIn(chunk, failed);
     if (failure) throw failure;
-    this.#stamp ??= stampOf(chunk);
     const choice = firstChoice(chunk);
     // Moonshot's stands in the choice.
     const usage = readUsage(chunk.usage) ?? readUsage(choice?.usage);
     if (usage) this.#usage = usage;
     if (!choice) return;
+    // Azure's first chunk, about the prompt, has neither a choice nor a name.
+    this.#stamp ??= stampOf(chunk);
     const content = isObject(choice.delta) ? readText(choice.delta) : "";
     if (content !== "") out.push(piece(this.#stamp, content));
     const finishReason = readEnd(choice);
