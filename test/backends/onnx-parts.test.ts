@@ -194,6 +194,27 @@ describe("DDIM", () => {
   });
 });
 
+describe("DPM-Solver++ that ends at the least sigma", () => {
+  it.each([
+    [{ use_karras_sigmas: true, algorithm_type: "sde-dpmsolver++" }, 4],
+    [{ use_karras_sigmas: true, solver_type: "heun" }, 20],
+    [{ use_exponential_sigmas: true, solver_order: 3 }, 20],
+    [{ use_lu_lambdas: true, solver_order: 3, algorithm_type: "sde-dpmsolver++" }, 20],
+  ])("has a last step that changes nothing: %j in %i steps", (settings, steps) => {
+    const common = { _class_name: "DPMSolverMultistepScheduler", final_sigmas_type: "sigma_min" };
+    const run = schedulerOf({ ...common, ...settings }, "f")(steps);
+    const latents = Float32Array.of(1, -0.5, 2);
+    let before = latents.slice();
+    for (let step = 0; step < steps; step++) {
+      before = latents.slice();
+      const output = latents.map((x) => 0.3 * x + 0.5 * Math.sin(2 * x));
+      run.advance(output, step, latents, (out) => out.fill(0.5));
+    }
+    expect(latents.every(Number.isFinite)).toBe(true);
+    expect([...latents]).toEqual([...before]);
+  });
+});
+
 describe("latents", () => {
   const vae = { latent_channels: 4, block_out_channels: [1, 1, 1, 1], scaling_factor: 1 };
   const folder = (unet: ModelFolder["unet"]) => ({ unet, vae }) as ModelFolder;

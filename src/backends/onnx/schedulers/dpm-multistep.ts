@@ -72,6 +72,9 @@ interface Weights {
   readonly noise: number;
 }
 
+/** Steps of less change nothing, and their weights are quotients of rounding errors. */
+const leastStep = 1e-9;
+
 /** One step of the solver, of an order, as weights. */
 function weightsOf(
   schedule: NoiseSchedule,
@@ -86,6 +89,8 @@ function weightsOf(
   // To the very end there is no noise left, and the last picture is the result.
   if (to.sigma === 0) return { sample: 0, clean: [1, 0, 0], noise: 0 };
   const h = to.lambda - from.lambda;
+  // Spaced anew, the least sigma is met once more at the end, but for its last digits.
+  if (h < leastStep) return { sample: 1, clean: [0, 0, 0], noise: 0 };
   const s = stochastic ? 2 * h : h;
   const decay = Math.exp(-s);
   const shared = {
