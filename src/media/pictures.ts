@@ -35,7 +35,7 @@ export function shortestEdge(picture: Picture, edge: number, filter?: Filter): P
     : resize(picture, long, edge, filter);
 }
 
-/** Cuts out the middle. */
+/** Cuts out the middle; where the picture is smaller, black stands around it. */
 export function centre(
   { rgb, width, height }: Picture,
   side: { readonly width: number; readonly height: number },
@@ -43,9 +43,10 @@ export function centre(
   const out = new Uint8ClampedArray(side.width * side.height * 3);
   const left = Math.floor((width - side.width) / 2);
   const top = Math.floor((height - side.height) / 2);
-  for (let y = 0; y < side.height; y++) {
-    const from = ((top + y) * width + left) * 3;
-    out.set(rgb.subarray(from, from + side.width * 3), y * side.width * 3);
+  const [x, columns] = [Math.max(-left, 0), Math.min(width, side.width)];
+  for (let y = Math.max(-top, 0); y < Math.min(height - top, side.height); y++) {
+    const from = ((top + y) * width + Math.max(left, 0)) * 3;
+    out.set(rgb.subarray(from, from + columns * 3), (y * side.width + x) * 3);
   }
   return { rgb: out, ...side };
 }

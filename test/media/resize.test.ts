@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { resize } from "../../src/media/pictures.js";
+import { centre, resize } from "../../src/media/pictures.js";
 
 /** By Pillow 13.0: `Image.fromarray((np.arange(105) * 37 % 256).astype(np.uint8).reshape(5, 7, 3)).resize(…, Image.BILINEAR)`. */
 const pillow: Readonly<Record<string, readonly number[]>> = {
@@ -27,5 +27,30 @@ describe("bilinear, as Pillow does it", () => {
     expect([...resize({ rgb, width: 7, height: 5 }, width, height, "bilinear").rgb]).toEqual(
       pillow[size],
     );
+  });
+});
+
+/** By transformers 4.57: `center_crop` of `(np.arange(36) * 7).astype(np.uint8).reshape(3, 4, 3)`. */
+describe("the middle, as transformers cuts it out, also of a picture that is too small", () => {
+  test.each([
+    [
+      "3x6",
+      [
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 14, 21, 28, 35, 42, 49, 56, 84,
+        91, 98, 105, 112, 119, 126, 133, 140, 168, 175, 182, 189, 196, 203, 210, 217, 224, 0, 0, 0,
+        0, 0, 0, 0, 0, 0,
+      ],
+    ],
+    [
+      "7x2",
+      [
+        0, 0, 0, 0, 0, 0, 0, 7, 14, 21, 28, 35, 42, 49, 56, 63, 70, 77, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        84, 91, 98, 105, 112, 119, 126, 133, 140, 147, 154, 161, 0, 0, 0,
+      ],
+    ],
+  ])("%s", (size, expected) => {
+    const [width = 0, height = 0] = size.split("x").map(Number);
+    const rgb = Uint8ClampedArray.from({ length: 36 }, (_, i) => i * 7);
+    expect([...centre({ rgb, width: 4, height: 3 }, { width, height }).rgb]).toEqual(expected);
   });
 });

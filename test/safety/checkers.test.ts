@@ -91,6 +91,21 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
     expect(await both.isHarmful(blue, never)).toBe(true);
   });
 
+  test("a picture smaller than what is cut out of it is looked at as it is, on black", async () => {
+    const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
+    onTestFinished(() => rmSync(copy, { recursive: true }));
+    cpSync(folder, copy, { recursive: true });
+    const crop = { do_resize: false, do_center_crop: true, crop_size: 32 };
+    change(copy, "preprocessor_config.json", crop);
+    const image = new PNG({ width: 40, height: 24 });
+    const bluer = image.data.length * (13 / 24);
+    for (let i = 0; i < image.data.length; i += 4) {
+      image.data.set(i < bluer ? [20, 20, 230, 255] : [230, 20, 20, 255], i);
+    }
+    const checker = await opened({ ...settings, path: copy });
+    expect(await checker.isHarmful(PNG.sync.write(image), never)).toBe(false);
+  });
+
   test("a picture that can't be decoded has no verdict, and the next one has", async () => {
     const checker = await opened(settings);
     await expect(checker.isHarmful(red.subarray(0, 60), never)).rejects.toMatchObject({
