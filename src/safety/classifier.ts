@@ -77,6 +77,11 @@ export async function loadClassifier(folder: string, labels: readonly string[]):
   });
   const [input = "pixel_values"] = session.inputNames;
   const [output = "logits"] = session.outputNames;
+  for (const value of [session.inputMetadata[0], session.outputMetadata[0]]) {
+    // Halves come as the integers that their bits are, and would give a verdict, a wrong one.
+    if (!value?.isTensor || value.type === "float32") continue;
+    throw new Error(`${file}: ${value.name} is of ${value.type}, and only float32 is supported`);
+  }
   const several = config.problem_type === "multi_label_classification";
   return async (picture) => {
     const seen = framed(picture, processor);

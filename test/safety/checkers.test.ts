@@ -130,6 +130,12 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
       /onnx\/model\.onnx/,
     ],
     [
+      "an answer in half precision",
+      (copy) => cpSync(join(copy, "onnx/half.onnx"), join(copy, "onnx/model.onnx")),
+      {},
+      /onnx\/model\.onnx: logits is of float16, and only float32 is supported/,
+    ],
+    [
       "numbers that are none",
       (copy) => change(copy, "preprocessor_config.json", { image_std: [0, 0, 0] }),
       {},

@@ -1,4 +1,5 @@
 """Makes the tiny classifier of the tests: certain of "nsfw" where a picture is redder than it is blue.
+`half.onnx` is the same with logits in half precision.
 
     pip install onnx && python make.py
 """
@@ -24,6 +25,10 @@ graph = helper.make_graph(
 )
 (here / "onnx").mkdir(exist_ok=True)
 save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), here / "onnx/model.onnx")
+graph.node[-1].output[0] = "single"
+graph.node.append(helper.make_node("Cast", ["single"], ["logits"], to=TensorProto.FLOAT16))
+graph.output[0].CopyFrom(helper.make_tensor_value_info("logits", TensorProto.FLOAT16, ["batch", 2]))
+save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), here / "onnx/half.onnx")
 (here / "config.json").write_text(json.dumps({"id2label": {"0": "normal", "1": "nsfw"}}) + "\n")
 (here / "preprocessor_config.json").write_text(json.dumps({
     "do_resize": True, "size": {"height": 32, "width": 32}, "resample": 2, "do_rescale": True,
