@@ -82,7 +82,8 @@ export async function loadClassifier(folder: string, labels: readonly string[]):
     if (!value?.isTensor || value.type === "float32") continue;
     throw new Error(`${file}: ${value.name} is of ${value.type}, and only float32 is supported`);
   }
-  const several = config.problem_type === "multi_label_classification";
+  // As Hugging Face's pipeline does: a softmax of one number is always 1.
+  const several = config.problem_type === "multi_label_classification" || names.length === 1;
   return async (picture) => {
     const seen = framed(picture, processor);
     const shown = planes(seen, normalizationOf(processor));

@@ -91,6 +91,19 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
     expect(await both.isHarmful(blue, never)).toBe(true);
   });
 
+  test("one with a single label knows what is harmless, too", async () => {
+    const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
+    onTestFinished(() => rmSync(copy, { recursive: true }));
+    cpSync(folder, copy, { recursive: true });
+    cpSync(join(copy, "onnx/single.onnx"), join(copy, "onnx/model.onnx"));
+    writeFileSync(join(copy, "config.json"), '{ "id2label": { "0": "nsfw" } }');
+    const checker = await opened({ ...settings, path: copy });
+    expect(await Promise.all([red, blue].map((png) => checker.isHarmful(png, never)))).toEqual([
+      true,
+      false,
+    ]);
+  });
+
   test("a picture smaller than what is cut out of it is looked at as it is, on black", async () => {
     const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
     onTestFinished(() => rmSync(copy, { recursive: true }));

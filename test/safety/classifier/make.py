@@ -1,5 +1,5 @@
 """Makes the tiny classifier of the tests: certain of "nsfw" where a picture is redder than it is blue.
-`half.onnx` is the same with logits in half precision.
+`half.onnx` is the same with logits in half precision, `single.onnx` with the one of "nsfw" alone.
 
     pip install onnx && python make.py
 """
@@ -25,6 +25,10 @@ graph = helper.make_graph(
 )
 (here / "onnx").mkdir(exist_ok=True)
 save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), here / "onnx/model.onnx")
+graph.initializer[0].CopyFrom(numpy_helper.from_array(weights[:, 1:], "weights"))
+graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), here / "onnx/single.onnx")
+graph.initializer[0].CopyFrom(numpy_helper.from_array(weights, "weights"))
 graph.node[-1].output[0] = "single"
 graph.node.append(helper.make_node("Cast", ["single"], ["logits"], to=TensorProto.FLOAT16))
 graph.output[0].CopyFrom(helper.make_tensor_value_info("logits", TensorProto.FLOAT16, ["batch", 2]))
