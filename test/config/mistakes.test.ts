@@ -94,6 +94,16 @@ describe("mistakes", () => {
       ["lintel.yaml:1:33: models[0].max_tokens: must be a whole number"],
     ],
     [
+      "bounds that no whole number of the contract can be moved to",
+      "bounds:\n  temperature: { max: 1.5 }\n  max_tokens: { max: 100.5 }\n  width: { min: 64.5 }\n  prompts: { max: 1.5 }\n  top_k: { min: 3000000000 }\n",
+      [
+        "lintel.yaml:3:22: bounds.max_tokens.max: must be a whole number",
+        "lintel.yaml:4:17: bounds.width.min: must be a whole number",
+        "lintel.yaml:5:19: bounds.prompts.max: must be a whole number",
+        "lintel.yaml:6:17: bounds.top_k.min: must be at most 2147483647",
+      ],
+    ],
+    [
       "out of bounds",
       "models: [{ name: a, max_tokens: 0 }]",
       ["lintel.yaml:1:33: models[0].max_tokens: must be at least 1"],
