@@ -186,6 +186,11 @@ function substitute(text: string, environment: Environment) {
       return whole;
     }
     const [, name = "", fallback] = match;
+    if (fallback?.includes("${")) {
+      // It would end at the first }, and what is behind that would be text.
+      wrong.push("a default is text only: it can't have another ${ in it");
+      return whole;
+    }
     const found = environment[name];
     if (found !== undefined && (found !== "" || fallback === undefined)) return found;
     if (fallback !== undefined) return fallback;

@@ -101,6 +101,18 @@ backends: [{ type: openai, name: x, url: "http://127.0.0.1:1" }]
     ]);
   });
 
+  test("a default that has a variable in it is none, whether or not it is wanted", () => {
+    const wrong = "media.ttl: a default is text only: it can't have another ${ in it";
+    for (const env of [
+      { A: "1h", B: "2h" },
+      { A: "", B: "2h" },
+    ]) {
+      for (const text of ["${A:-${B}}", "${A:-$${B}}", "${A:-${B:-3h}}"]) {
+        expect(mistakes(`media:\n  ttl: ${text}\n`, env)).toEqual([`lintel.yaml:2:8: ${wrong}`]);
+      }
+    }
+  });
+
   test("a variable that is written LiteLLM's way is one, with what to write", () => {
     const text = `backends:
   - { type: openai, name: a, url: "http://127.0.0.1:1", api_key: os.environ/A_KEY }
