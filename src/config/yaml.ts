@@ -52,6 +52,13 @@ export function readYaml(text: string, environment: Environment): YamlFile {
         ? "another document begins here: a file has one only"
         : withHint(error.message, text, error.pos[0]),
   }));
+  for (const { code, pos } of document.warnings) {
+    const tag = text.slice(...pos);
+    // YAML's own, such as !!str, ask for a type, which is looked at later.
+    if (code !== "TAG_RESOLVE_FAILED" || tag.startsWith("!!")) continue;
+    const message = `the tag ${tag} means nothing here; an environment variable is \${NAME}`;
+    syntax.push({ position: at(pos[0]), message });
+  }
   const references: Finding[] = [];
   const fromEnvironment = new Set<string>();
 

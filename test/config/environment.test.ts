@@ -122,6 +122,21 @@ backends: [{ type: openai, name: x, url: "http://127.0.0.1:1" }]
     ]);
   });
 
+  test("a tag of another program's files is no text, with what to write", () => {
+    const text = `backends:
+  - { type: openai, name: a, url: "http://127.0.0.1:1", api_key: !env A_KEY }
+models: !include models.yaml
+`;
+    const means = "means nothing here; an environment variable is ${NAME}";
+    expect(mistakes(text, { A_KEY: "x" })).toEqual([
+      `lintel.yaml:2:66: the tag !env ${means}`,
+      `lintel.yaml:3:9: the tag !include ${means}`,
+    ]);
+    expect(valid("models: !!seq [{ name: !!str 5, max_tokens: !!int 7 }]").models).toMatchObject([
+      { name: "5", max_tokens: 7 },
+    ]);
+  });
+
   test("inside of brackets the mistake in the syntax says to quote", () => {
     expect(mistakes("media: { ttl: ${TTL} }\n", { TTL: "1h" })[0]).toContain('quote "${NAME}"');
     expect(valid('media: { ttl: "${TTL}" }\n', { TTL: "1h" }).media.ttl).toBe(3_600_000);
