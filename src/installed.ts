@@ -1,4 +1,5 @@
 /** Packages that are not among Lintel's own: the operator installs them. */
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -26,6 +27,19 @@ export function isMissing(name: string, cause: unknown): boolean {
   const { code, message } = cause as NodeJS.ErrnoException;
   const missing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
   return missing && message.includes(`'${packageOf(name)}`);
+}
+
+/**
+ * Whether a package is installed where `importInstalled` looks, not whether it can be loaded: it
+ * may hide its parts. Loads nothing.
+ */
+export function isInstalled(name: string, folder: string = process.cwd()): boolean {
+  const own = packageOf(name);
+  return [import.meta.url, join(folder, "package.json")].some((place) =>
+    createRequire(place)
+      .resolve.paths(own)
+      ?.some((modules) => existsSync(join(modules, own))),
+  );
 }
 
 /** `@scope/name` of `@scope/name/part`. */

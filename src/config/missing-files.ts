@@ -1,8 +1,6 @@
 /** Models on this machine that are not there. */
 import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { packageOf } from "../installed.js";
+import { isInstalled, packageOf } from "../installed.js";
 import type { BackendConfig, Config } from "./schema.js";
 
 /**
@@ -37,13 +35,8 @@ function filesOf(backend: BackendConfig): readonly (readonly [field: string, pat
 
 function missingPackage(backend: BackendConfig, i: number, folder: string): string[] {
   if (backend.type !== "ai-sdk") return [];
-  const name = packageOf(backend.package);
-  const places = [import.meta.url, join(folder, "package.json")];
-  // Whether it is installed, not whether it can be loaded: a package may hide its parts.
-  const installed = places.some((place) =>
-    createRequire(place)
-      .resolve.paths(name)
-      ?.some((modules) => existsSync(join(modules, name))),
-  );
-  return installed ? [] : [`backends[${i}].package: ${name} is not installed now`];
+  const { package: name } = backend;
+  return isInstalled(name, folder)
+    ? []
+    : [`backends[${i}].package: ${packageOf(name)} is not installed now`];
 }

@@ -1,4 +1,6 @@
 /** What a start would fail at, or do without, on this machine and for this user. */
+import { placeOf } from "../media/open.js";
+import { hasSqlite, noSqlite } from "../state/database/sqlite-library.js";
 import { defaultStateDirectory, folderProblem, keepsInFolder } from "../state/directory.js";
 import { loadLibrary } from "../telemetry/library.js";
 import type { Config } from "./schema.js";
@@ -13,23 +15,38 @@ export async function startProblems(
   config: Config,
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string[]> {
-  const { state, media, telemetry } = config;
+  const { state, media } = config;
   const folders = {
     ...(keepsInFolder(stateSettings(config)) && {
       "state.directory": state.directory ?? defaultStateDirectory(env),
     }),
-    ...(media.store === "filesystem" &&
-      media.delivery === "url" &&
-      media.directory && { "media.directory": media.directory }),
+    ...(placeOf(media) === "folder" && media.directory && { "media.directory": media.directory }),
   };
   const problems = Object.entries(folders).flatMap(([field, path]) => {
     const code = folderProblem(path);
     return code === undefined ? [] : [`${field}: ${path} can't be written to now (${code})`];
   });
-  if (!otlpSettings(telemetry.otlp, env)) return problems;
-  const lacks = await loadLibrary().then(
-    () => [],
-    (error: Error) => [error.message],
-  );
-  return [...problems, ...lacks];
+  return [...problems, ...(await missingPackages(config, env))];
+}
+
+/** What to install, a line for each part that is configured and lacks packages. */
+async function missingPackages(config: Config, env: NodeJS.ProcessEnv): Promise<string[]> {
+  const { media, safety, telemetry } = config;
+  const { database, tokens, usage } = stateSettings(config);
+  const lack = (loading: Promise<unknown>) =>
+    loading.then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+  const lacks = [
+    otlpSettings(telemetry.otlp, env) && (await lack(loadLibrary())),
+    placeOf(media) === "bucket" &&
+      (await lack(import("../media/s3.js").then((s3) => s3.loadSdk()))),
+    safety.checker?.type === "nsfwjs" && (await import("../safety/nsfwjs.js")).lackOfNsfwjs(),
+    database === "sqlite" &&
+      (tokens || usage) &&
+      !hasSqlite() &&
+      `usage and the database's tokens would be off: ${noSqlite}`,
+  ];
+  return lacks.filter((line) => typeof line === "string");
 }

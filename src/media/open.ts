@@ -8,6 +8,10 @@ import { inlineMedia } from "./inline.js";
 /** What every address of the gateway begins with, known once it listens. */
 type BaseUrl = () => string;
 
+/** Where images are kept: in the answers alone, in a folder of this machine, or in a bucket. */
+export const placeOf = ({ delivery, store, s3 }: MediaConfig): "answers" | "folder" | "bucket" =>
+  delivery === "data" ? "answers" : store === "s3" && s3 ? "bucket" : "folder";
+
 /**
  * @throws Error if the folder can't be written to, the bucket can't be reached,
  *   or a package is not installed
@@ -17,9 +21,10 @@ export async function openMedia(
   baseUrl: BaseUrl,
   log: Logger,
 ): Promise<MediaStore> {
-  const { delivery, directory, ttl: ttlMs, max_bytes: maxBytes, s3 } = config;
-  if (delivery === "data") return inlineMedia();
-  if (config.store === "filesystem" || !s3) {
+  const { directory, ttl: ttlMs, max_bytes: maxBytes, s3 } = config;
+  const place = placeOf(config);
+  if (place === "answers") return inlineMedia();
+  if (place === "folder" || !s3) {
     return filesystemMedia({ directory, ttlMs, maxBytes, baseUrl, log });
   }
   const { s3Media } = await import("./s3.js");

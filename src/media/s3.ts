@@ -47,7 +47,7 @@ const install = "npm install @aws-sdk/client-s3 @aws-sdk/s3-request-presigner";
  * @throws Error if the packages are not installed, or the bucket can't be reached
  */
 export async function s3Media(settings: S3Settings): Promise<S3Media> {
-  const sdk = await load();
+  const sdk = await loadSdk();
   const { connectMs, answerMs } = settings.patience ?? patience;
   const client = new sdk.S3Client({
     // Without these, a store that drops what is sent to it is waited for without end.
@@ -76,9 +76,13 @@ export async function s3Media(settings: S3Settings): Promise<S3Media> {
   return new S3Store(client, sdk, settings);
 }
 
-type Sdk = Awaited<ReturnType<typeof load>>;
+type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
-async function load() {
+/**
+ * Loads the packages.
+ * @throws Error that says what to install
+ */
+export async function loadSdk() {
   try {
     const [s3, presigner] = await Promise.all([
       import("@aws-sdk/client-s3"),

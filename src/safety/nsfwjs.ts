@@ -1,5 +1,5 @@
 /** The package nsfwjs, where the operator installed it. */
-import { importInstalled, isMissing } from "../installed.js";
+import { importInstalled, isInstalled, isMissing } from "../installed.js";
 import type { Classify, ThreadSettings } from "./protocol.js";
 
 /** The little of nsfwjs and TensorFlow.js that is used here. */
@@ -38,13 +38,22 @@ export async function loadNsfwjs({
   };
 }
 
+const packages = ["nsfwjs", "@tensorflow/tfjs"];
+
+/** What to say where one of its packages is missing. */
+const notInstalled = `safety.checker nsfwjs needs packages that are not installed: npm install ${packages.join(" ")}`;
+
+/** Says what to install; `undefined` if it is there. Loads nothing. */
+export const lackOfNsfwjs = (): string | undefined =>
+  packages.every((name) => isInstalled(name)) ? undefined : notInstalled;
+
 async function required(name: string, folder: string | undefined) {
   try {
     return await importInstalled(name, folder);
   } catch (cause) {
     throw new Error(
       isMissing(name, cause)
-        ? "safety.checker nsfwjs needs packages that are not installed: npm install nsfwjs @tensorflow/tfjs"
+        ? notInstalled
         : `the package ${name} can't be loaded: ${(cause as Error).message}`,
       { cause },
     );

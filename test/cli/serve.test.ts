@@ -263,24 +263,73 @@ media:
   expect(stderr).not.toContain("    at ");
 });
 
+/** Files of a folder in which Node finds none of some packages, and the option that makes it so. */
+function without(...scopes: string[]) {
+  const lacks = `const lacks = (name) => {
+  if (!${JSON.stringify(scopes)}.includes(name.split("/")[0])) return;
+  throw Object.assign(new Error(name), { code: "ERR_MODULE_NOT_FOUND" });
+};`;
+  const files = {
+    "hooks.mjs": `${lacks}
+export async function resolve(name, context, next) {
+  lacks(name);
+  return next(name, context);
+}`,
+    // What is only looked for, the bundle looks for as CommonJS does.
+    "lean.mjs": `${lacks}
+import module from "node:module";
+module.register("./hooks.mjs", import.meta.url);
+const resolve = module._resolveFilename;
+module._resolveFilename = (name, ...more) => {
+  lacks(name);
+  return resolve(name, ...more);
+};`,
+  };
+  const options = (cwd: string) => `--import=${pathToFileURL(join(cwd, "lean.mjs"))}`;
+  return { files, options };
+}
+
+test("check tells of missing packages where what is configured needs them", async () => {
+  const { files, options } = without("@aws-sdk", "@photostructure");
+  const cwd = folder({
+    ...files,
+    "lintel.yaml": `backends: []
+media: { store: s3, s3: { bucket: pictures } }
+safety: { checker: { type: nsfwjs } }
+`,
+    "other.yaml": `backends: []
+media: { store: s3, delivery: data, s3: { bucket: pictures } }
+usage: { enabled: false }
+`,
+  });
+  const env = { NODE_OPTIONS: options(cwd) };
+  const checked = await run(["check"], cwd, env);
+  expect(checked).toMatchObject({ code: 0, stdout: "lintel.yaml: ok\n" });
+  expect(checked.stderr).toContain(
+    "warning: media.store: s3 needs a package that is not installed",
+  );
+  expect(checked.stderr).toContain("warning: safety.checker nsfwjs needs packages that are not");
+  // Newer Node has a SQLite of its own.
+  const own = Number.parseFloat(process.versions.node) >= 22.13;
+  expect(checked.stderr.includes("the database's tokens would be off: this Node has")).toBe(!own);
+  expect((await run(["check", "-c", "other.yaml"], cwd, env)).stderr).toBe(
+    "warning: backends is empty: there is nothing to serve\n",
+  );
+});
+
 test("a start that fails late ends, and leaves nothing behind", async () => {
-  const lacks = (name: string) => `export async function resolve(specifier, context, next) {
-  if (!specifier.startsWith("${name}")) return next(specifier, context);
-  throw Object.assign(new Error(specifier), { code: "ERR_MODULE_NOT_FOUND" });
-}`;
+  const { files, options } = without("@opentelemetry");
   const cwd = folder({
     "lintel.yaml": `backends: []
 listen: 127.0.0.1:0
 state: { redis: { url: "redis://127.0.0.1:1" } }
 telemetry: { otlp: {} }
 `,
-    "hooks.mjs": lacks("@opentelemetry/"),
-    "lean.mjs": `import { register } from "node:module";
-register("./hooks.mjs", import.meta.url);`,
+    ...files,
   });
   mkdirSync(join(cwd, "tmp"));
   const env = {
-    NODE_OPTIONS: `--import=${pathToFileURL(join(cwd, "lean.mjs"))}`,
+    NODE_OPTIONS: options(cwd),
     TMPDIR: join(cwd, "tmp"),
     XDG_STATE_HOME: join(cwd, "lintel.yaml"),
   };
