@@ -3,8 +3,9 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { z } from "zod";
 import { connectionTo, isAddress } from "../backends/node/address.js";
-import { headerValue } from "../config/http-fields.js";
+import { headerValue, withoutUser } from "../config/http-fields.js";
 import { fromConnectError } from "../core/connect-error.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
 import type { Given, Option } from "./command.js";
@@ -46,6 +47,9 @@ export async function withServer<S extends DescService>(
   if (!isAddress(address)) {
     throw new UsageError(`${server.from} must be http://host:port, https://host or unix:/path`);
   }
+  // Nobody is sent them, and what is said of the address would tell them.
+  const user = z.string().check(withoutUser("--token")).safeParse(address).error;
+  if (user) throw new UsageError(`${server.from} ${user.issues[0]?.message}`);
   if (address.startsWith("unix:") && !isSocketPath(socketPathIn(address))) {
     throw new UsageError(`${server.from} ${socketMessage}`);
   }

@@ -150,6 +150,7 @@ describe("lintel chat", () => {
     [["--seed", "9223372036854775808"], "--seed is too large"],
     [["--server", "localhost"], "--server must be http://host:port"],
     [["--server", "http://h:99999"], "--server must be http://host:port"],
+    [["--server", "http://u:pw@127.0.0.1:9"], "--server must carry no user and password: put them"],
     [["--server", `unix:/${"x".repeat(103)}`], "--server must lead to a socket whose whole path"],
   ])("%j is used wrongly", async (args, words) => {
     const ended = await runHere(["chat", "Hi", ...args]);
@@ -196,6 +197,10 @@ describe("what is no Lintel, and the way to one", () => {
       code: 2,
       stderr: expect.stringContaining("LINTEL_SERVER must"),
     });
+    vi.stubEnv("LINTEL_SERVER", "http://u:secret@127.0.0.1:9");
+    const secret = await runHere(["models", "--token", "a"]);
+    expect(secret.stderr).toContain("LINTEL_SERVER must carry no user and password");
+    expect(secret.stderr).not.toContain("secret");
     vi.stubEnv("LINTEL_SERVER", "");
     const usual = await runHere(["models", "--token", "a"]);
     expect(usual.stderr).not.toContain("must be");
