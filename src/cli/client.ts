@@ -90,8 +90,10 @@ function optionOr(given: Given, option: string, variable: string, fallback: stri
 }
 
 function reasonOf(thrown: unknown, address: string): string {
-  const connection = hasWords(thrown) ? undefined : connectionReason(thrown, address);
-  if (connection !== undefined) return connection;
+  const other = hasWords(thrown)
+    ? undefined
+    : (connectionReason(thrown, address) ?? foreignAnswer(thrown, address));
+  if (other !== undefined) return other;
   const { code } = fromConnectError(thrown);
   const unreachable = code === "upstream_unreachable" || code === "unavailable";
   // Another Lintel's words are about its model servers; this is about the Lintel itself.
@@ -129,6 +131,14 @@ function connectionReason(thrown: unknown, address: string): string | undefined 
     return `${address} closed the connection${clear ? ": is it https://?" : ""}`;
   }
   return undefined;
+}
+
+/** What to say of an answer that is none of gRPC, which its client tells in words alone; absent: it is one. */
+function foreignAnswer(thrown: unknown, address: string): string | undefined {
+  const [status] = /^HTTP \d+$|^unsupported content type /.exec(wordsOf(thrown)) ?? [];
+  if (status === undefined) return undefined;
+  const answer = status.startsWith("HTTP") ? status : "something else than gRPC";
+  return `${address} answers with ${answer}: is a Lintel there?`;
 }
 
 /** The code of the error of Node that a call failed with. */

@@ -1,6 +1,6 @@
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createSecureServer } from "node:http2";
+import { createServer as createHttp2Server, createSecureServer } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -164,8 +164,14 @@ describe("what is no Lintel, and the way to one", () => {
   const tls = { key: pem("key"), cert: pem("cert") };
   const speaksHttp1 = () => createServer((_request, response) => response.end("hello"));
 
+  const answers = (status: number) => () =>
+    createHttp2Server((_request, response) => response.writeHead(status).end("hello"));
+
   test.each<[string, string, () => Server, string]>([
     ["HTTP/1 alone", "http", speaksHttp1, "does not speak HTTP/2: is a Lintel there"],
+    ["HTTP/2 without the path", "http", answers(404), "answers with HTTP 404: is a Lintel there?"],
+    ["a proxy alone", "http", answers(502), "answers with HTTP 502: is a Lintel there?"],
+    ["HTTP/2 without gRPC", "http", answers(200), "answers with something else than gRPC: is"],
     ["https where there is no TLS", "https", speaksHttp1, "does not speak TLS: is it http://?"],
     ["http where there is TLS", "http", () => createSecureServer(tls), "https://?"],
     ["a connection that is closed", "http", () => createTcpServer((s) => s.destroy()), "https://?"],
