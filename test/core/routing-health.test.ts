@@ -328,6 +328,32 @@ describe("health", () => {
     expect(stateOf(core, "b").state).toBe("due");
     core.routing.close();
   });
+  it("is tried by another call once its check succeeds, though the one before has no answer", async () => {
+    let well = false;
+    const health = async () => {
+      if (!well) throw new LintelError("timeout", "gone");
+    };
+    const hole = gate();
+    const chat = inTurn(hole.handle, says("a"));
+    const a = scripted({ chat }, [chatModel("m")], "a", { health });
+    const { core, clock } = bench([a], {
+      health: { failures: 1, check: { intervalMs: 5000, timeoutMs: 500 } },
+      retry: { attempts: 1 },
+    });
+    core.routing.start();
+    await clock.advance(13_000);
+    const hanging = run(core, "chat", hello);
+    await settled();
+    expect(stateOf(core, "a").state).toBe("probing");
+    well = true;
+    await clock.advance(5000);
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+    expect(stateOf(core, "a").state).toBe("in");
+    hole.fail(new LintelError("upstream_unreachable", "gone"));
+    await expect(hanging).rejects.toEqual(failure("upstream_unreachable"));
+    expect(stateOf(core, "a").state).toBe("in");
+    core.routing.close();
+  });
   it("a check that hangs counts as failed", async () => {
     const health = () => new Promise<never>(() => {});
     const a = scripted({ chat: says("a") }, [chatModel("m")], "a", { health });

@@ -24,6 +24,8 @@ export class Circuit {
   /** How long it is left alone, or was the last time; 0: it was well since. */
   #pauseMs = 0;
   #probing = false;
+  /** When it was said to be back last: calls that began before tell nothing of how it is now. */
+  #hastenedAt = Number.NEGATIVE_INFINITY;
   /** Set while something besides calls says that it is away. */
   #away = false;
 
@@ -81,12 +83,13 @@ export class Circuit {
    * @param since when it began
    * @returns `undefined`: the target is as it was
    */
-  end(verdict: Verdict, probe: boolean, now: number, since = now): Turn | undefined {
+  end(verdict: Verdict, probing: boolean, now: number, since = now): Turn | undefined {
+    const probe = probing && since >= this.#hastenedAt;
     if (probe) this.#probing = false;
     if (verdict === "neutral") return undefined;
     if (verdict === "ok") {
       // Answered, if only with what is wrong about the request.
-      if (probe && this.answered()) return "back";
+      if (probing && this.answered()) return "back";
       if (this.#out) return undefined;
       this.#inARow = 0;
       this.#pauseMs = 0;
@@ -94,7 +97,8 @@ export class Circuit {
       return undefined;
     }
     // Of calls that began before it was taken out nothing new is learnt, also once it is back.
-    if ((this.#out || since < this.#outAt) && !probe) return undefined;
+    const known = Math.max(this.#outAt, this.#hastenedAt);
+    if ((this.#out || since < known) && !probe) return undefined;
     this.#inARow++;
     this.#recent.add(now, 1, 1);
     if (!probe && !this.#tooMany(now)) return undefined;
@@ -114,10 +118,13 @@ export class Circuit {
     if (!this.#out) this.#inARow = Math.max(this.#inARow, this.#settings.failures - 1);
   }
 
-  /** A call may try it at once: something says that it is back. */
+  /** A call may try it at once: something says that it is back. One that tried it before may never end. */
   hasten(now: number): void {
     this.#away = false;
-    if (this.#out) this.#until = Math.min(this.#until, now);
+    if (!this.#out) return;
+    this.#until = Math.min(this.#until, now);
+    this.#probing = false;
+    this.#hastenedAt = now;
   }
 
   /** Takes the target out, as long as the last time. */
