@@ -328,6 +328,42 @@ describe("health", () => {
     expect(stateOf(core, "b").state).toBe("due");
     core.routing.close();
   });
+  it("gets no call while its check fails and another one can take it, be it once more", async () => {
+    const health = async () => {
+      throw new LintelError("timeout", "gone");
+    };
+    const hole = gate();
+    const b = backend("b", inTurn(says("b"), says("b"), fails("unavailable"), says("again")));
+    const all = [scripted({ chat: hole.handle }, [chatModel("m")], "a", { health }), b];
+    const check = { intervalMs: 5000, timeoutMs: 500, backends: ["a"] };
+    const { core, clock } = bench(all, { health: { check } });
+    core.routing.start();
+    await clock.advance(13_000);
+    for (let i = 0; i < 2; i++) expect(await textOf(run(core, "chat", hello))).toBe("b");
+    const again = textOf(run(core, "chat", hello));
+    await clock.advance(1000);
+    expect(await again).toBe("again");
+    expect(hole.begun).toBe(0);
+    core.routing.close();
+  });
+  it("is asked rather than nobody while its check fails", async () => {
+    const health = async () => {
+      throw new LintelError("timeout", "gone");
+    };
+    const a = scripted({ chat: says("a") }, [chatModel("m")], "a", { health });
+    const check = { intervalMs: 5000, timeoutMs: 500, backends: ["a"] };
+    const { core, clock } = bench([a, backend("b", fails("unavailable"))], {
+      health: { failures: 1, check },
+      retry: { attempts: 1 },
+    });
+    core.routing.start();
+    await clock.advance(13_000);
+    expect(stateOf(core, "a").state).toBe("out");
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("unavailable"));
+    expect(stateOf(core, "b").state).toBe("out");
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+    core.routing.close();
+  });
   it("is tried by another call once its check succeeds, though the one before has no answer", async () => {
     let well = false;
     const health = async () => {

@@ -166,7 +166,9 @@ describe("Circuit", () => {
     const { until } = circuit;
     expect([circuit.probing, circuit.usable(until)]).toEqual([true, false]);
     circuit.end("neutral", true, until);
-    expect(circuit.usable(until)).toBe(true);
+    expect([circuit.usable(until), circuit.lastResort(until)]).toEqual([false, true]);
+    circuit.hasten(until);
+    expect([circuit.usable(until), circuit.lastResort(until)]).toEqual([true, false]);
   });
   it("learns nothing from calls that began before it opened", () => {
     const circuit = new Circuit(health, () => 0);

@@ -30,7 +30,7 @@ export class Candidates {
   /** A target with room: one that was not asked yet; else, one that may be asked again. */
   choose(now: number): Target | "full" | undefined {
     const chosen = this.#choose(now, this.#passed());
-    const none = chosen === undefined || chosen === "full";
+    const none = chosen === undefined || chosen === "full" || chosen.endpoint.isAway(now);
     return none && this.#tried ? this.#choose(now, this.#unfit) : chosen;
   }
 

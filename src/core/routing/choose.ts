@@ -16,7 +16,7 @@ export interface Choice {
  * Chooses among the targets of the first tier where one is healthy and has room.
  * @param targets by tier
  * @returns `"full"`: healthy ones there are, with room none; where no healthy one is, the same of
- *   those that said they are about to leave; `undefined`: nor such a one
+ *   those that said they are about to leave, or whose health check fails; `undefined`: nor such a one
  */
 export function choose(targets: readonly Target[], choice: Choice): Target | "full" | undefined {
   const { now, without, affinity, random } = choice;
@@ -43,7 +43,7 @@ export function choose(targets: readonly Target[], choice: Choice): Target | "fu
   return affinity === undefined ? lessBusy(candidates, random) : keeper(candidates, affinity);
 }
 
-/** Whether a target said that it is about to leave, and earlier than the last one with room: it is the sooner replaced. */
+/** Whether a target is asked rather than nobody, and than the last one with room: who left earlier is the sooner replaced. */
 function leftBefore(target: Target, last: Target | "full" | undefined, now: number): boolean {
   const leftAt = target.endpoint.leftAt(now);
   if (leftAt === undefined || last === undefined || last === "full") return leftAt !== undefined;

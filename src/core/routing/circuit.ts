@@ -51,12 +51,17 @@ export class Circuit {
 
   /** Whether a call may go there now. */
   usable(now: number): boolean {
-    return !this.#out || (!this.#probing && now >= this.#until);
+    return !this.#out || (!this.#away && !this.#isPaused(now));
+  }
+
+  /** Whether a call may go there rather than nowhere, though something besides calls says that it is away. */
+  lastResort(now: number): boolean {
+    return this.#out && this.#away && !this.#isPaused(now);
   }
 
   /** Whether it is out no longer than until the next call, and nothing says that it is away. */
   due(now: number): boolean {
-    return this.#out && !this.#away && this.usable(now);
+    return this.#out && this.usable(now);
   }
 
   /** A call goes there. True: it is the one that tries whether the target is back. */
@@ -125,6 +130,10 @@ export class Circuit {
     this.#until = Math.min(this.#until, now);
     this.#probing = false;
     this.#hastenedAt = now;
+  }
+
+  #isPaused(now: number): boolean {
+    return this.#probing || now < this.#until;
   }
 
   /** Takes the target out, as long as the last time. */

@@ -76,11 +76,18 @@ export class Endpoint {
   }
 
   /**
-   * When it said that it is about to leave, while it rests for that: another may be in its place
-   * at any time, so that it is asked rather than nobody.
+   * Set where it is asked rather than nobody: when it said that it is about to leave, while it rests
+   * for that, since another may be in its place at any time; and after all of these, where its
+   * health check fails.
    */
   leftAt(now: number): number | undefined {
-    return this.circuit.usable(now) ? this.#rest.leftAt(now) : undefined;
+    if (this.circuit.usable(now)) return this.#rest.leftAt(now);
+    return this.isAway(now) ? Number.POSITIVE_INFINITY : undefined;
+  }
+
+  /** Whether a call could try it, but for its health check, which fails. */
+  isAway(now: number): boolean {
+    return now >= this.#rest.until && this.circuit.lastResort(now);
   }
 
   /** Whether it takes calls, or will when the time is over for which it asked to be left alone, unless that is too late. */
@@ -98,7 +105,8 @@ export class Endpoint {
   /** When it may be usable again. */
   usableAt(now: number): number {
     const { circuit } = this;
-    const back = !circuit.out ? 0 : circuit.probing ? now + 1000 : circuit.until;
+    const unknown = circuit.probing || circuit.lastResort(now);
+    const back = !circuit.out ? 0 : unknown ? now + 1000 : circuit.until;
     return Math.max(this.#rest.until, back);
   }
 
