@@ -82,6 +82,20 @@ describe("any server of the contract", () => {
     expect(asked).toBe(2);
   });
 
+  it("is asked again soon once it tells of some, and ever more seldom: others may follow", async () => {
+    let asked = 0;
+    const all = ["a", "b"].map((id) => ({ id, task: Task.CHAT, state: State.READY }));
+    const peer = await serve((router) => {
+      router.service(ModelsService, {
+        listModels: () => ({ models: asked++ < 2 ? all.slice(0, 1) : all }),
+      });
+    });
+    const backend = connectTo(peer.address);
+    const ids = () => backend.models().map(({ id }) => id);
+    await vi.waitFor(() => expect(ids()).toEqual(["a", "b"]), 10_000);
+    expect(asked).toBe(3);
+  });
+
   it("that does not list its models in its time is one that took too long", async () => {
     let asked = () => {};
     const begun = new Promise<void>((resolve) => {

@@ -16,7 +16,7 @@ import type { NodeConfig } from "./schema.js";
 export const createNodeBackend: CreateBackend<NodeConfig> = (config, context) =>
   new NodeBackend(config, context);
 
-/** Wait before the first retry, milliseconds; doubles up to `refresh_ms`. Also while a model loads. */
+/** Wait before it is asked again once it came or went, milliseconds; doubles up to `refresh_ms`. Also while a model loads. */
 const firstRetryMs = 500;
 
 /** A backend on another process. */
@@ -30,6 +30,8 @@ export class NodeBackend implements Backend {
   #models: readonly Model[];
   #timer: NodeJS.Timeout | undefined;
   #retryMs = firstRetryMs;
+  /** Whether it told of models, or has no list, when it was asked last, and no call was lost since. */
+  #tells = false;
   #refreshing: Promise<void> | undefined;
   /** Why the node could not be asked for its models, the last time. */
   #failure: LintelError | undefined;
@@ -91,25 +93,24 @@ export class NodeBackend implements Backend {
 
   async #refresh(): Promise<void> {
     clearTimeout(this.#timer);
-    let next = this.#config.refresh_ms;
+    let next: number;
     try {
       const { models } = await this.#peer.listModels(timeLimit(10_000));
       this.#failure = undefined;
       this.#set(merge(this.#config.models, models));
-      // Its own servers may not have told it yet: they begin together.
-      if (this.#models.length === 0) next = this.#sooner();
-      else {
-        this.#retryMs = firstRetryMs;
-        if (models.some(({ state }) => state === State.LOADING)) next = firstRetryMs;
-      }
+      next = this.#wait(this.#models.length > 0);
+      if (models.some(({ state }) => state === State.LOADING)) next = firstRetryMs;
     } catch (thrown) {
       if (this.#closing.signal.aborted) return;
       const error = toLintelError(thrown);
       this.#failure = error.code === "unimplemented" ? undefined : error;
-      if (error.code === "unimplemented") this.#set(merge(this.#config.models, []));
-      else {
+      if (error.code === "unimplemented") {
+        this.#set(merge(this.#config.models, []));
+        this.#tells = true;
+        next = this.#config.refresh_ms;
+      } else {
         this.#set(this.#models.map(unreachable));
-        next = this.#sooner();
+        next = this.#wait(false);
       }
       this.#context.log.warn(
         { backend: this.name, code: error.code, retry: next },
@@ -124,11 +125,16 @@ export class NodeBackend implements Backend {
   /** A call found nobody: look soon, and prefer others meanwhile. */
   #lost(): void {
     this.#set(this.#models.map(unreachable));
-    if (!this.#refreshing) this.#plan(Math.min(this.#retryMs, this.#config.refresh_ms));
+    if (!this.#refreshing && this.#tells) this.#plan(this.#wait(false));
   }
 
-  /** Milliseconds until it is asked again that has told nothing of use: ever more. */
-  #sooner(): number {
+  /**
+   * Milliseconds until it is asked again: ever more. Also once it is back, for its own servers may
+   * not have told it all yet: they begin together.
+   */
+  #wait(tells: boolean): number {
+    if (tells !== this.#tells) this.#retryMs = firstRetryMs;
+    this.#tells = tells;
     const ms = Math.min(this.#retryMs, this.#config.refresh_ms);
     this.#retryMs = ms * 2;
     return ms;

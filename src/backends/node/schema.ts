@@ -34,7 +34,7 @@ export const nodeSchema = z.strictObject({
     .max(longestWait)
     .default(30_000)
     .describe(
-      "How often the node is asked for its models, milliseconds; sooner while it tells of none.",
+      "How often the node is asked for its models, milliseconds; sooner while it tells of none, and once it is back.",
     ),
   ping_ms: z
     .int()
