@@ -261,6 +261,17 @@ test("a record that the database does not take is put aside, the others go on", 
   expect(log.error).toHaveBeenCalledTimes(1);
 });
 
+test("records that were put aside are tried again once their file is named as others are", async () => {
+  const { shipper } = opened();
+  mkdirSync(directory, { recursive: true });
+  const path = join(directory, "refused.journal");
+  writeFileSync(path, `${linesOf(record()).join("\n")}\n`);
+  const time = new Date(Date.now() - 121_000);
+  utimesSync(path, time, time);
+  await shipper.ship();
+  expect([await counted(), files()]).toEqual([1, []]);
+});
+
 describe("what other processes left", () => {
   const host = hostname().replace(/[^\w-]/g, "_");
   const leave = (owner: string, ageMs = 0) => {
