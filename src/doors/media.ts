@@ -1,7 +1,6 @@
 /** Generated images, for whoever has their address. */
 
 import type { FastifyReply } from "fastify";
-import parseRange from "range-parser";
 import { LintelError } from "../core/errors.js";
 import type { ByteRange, StoredMedia } from "../core/media.js";
 import type { Door } from "./door.js";
@@ -99,11 +98,13 @@ function rangeOf(
   header: string | undefined,
   size: number,
 ): ByteRange | "unsatisfiable" | undefined {
-  if (header === undefined) return undefined;
-  const ranges = parseRange(size, header);
-  if (ranges === -1) return "unsatisfiable";
-  if (ranges === -2 || ranges.type !== "bytes" || ranges.length !== 1) return undefined;
-  return ranges[0];
+  const [range, first = "", last = ""] = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? "") ?? [];
+  if (!range || (first === "" && last === "")) return undefined;
+  // The last so many bytes, or all where there are not so many.
+  const start = first === "" ? Math.max(0, size - Number(last)) : Number(first);
+  const end = first === "" || last === "" ? size - 1 : Number(last);
+  if (first !== "" && last !== "" && end < start) return undefined;
+  return start < size ? { start, end: Math.min(end, size - 1) } : "unsatisfiable";
 }
 
 const tagsOf = (header: string | undefined): string[] =>

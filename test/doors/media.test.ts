@@ -50,12 +50,21 @@ describe("decisions 2: stored images", () => {
       { range: "bytes=0-1,4-5" },
       { range: "lines=1-2" },
       { range: "bytes=x" },
+      { range: "bytes=-" },
+      { range: "bytes=5-2" },
       { range: "bytes=0-1", "if-range": '"another"' },
     ]) {
       const whole = await get(headers as Record<string, string>);
       expect(whole.status).toBe(200);
       expect(Buffer.from(await whole.arrayBuffer())).toEqual(png(7));
     }
+    for (const range of ["bytes=0-99999", "bytes=-99999", `BYTES=-${size}`]) {
+      const all = await get({ range });
+      expect(all.status).toBe(206);
+      expect(all.headers.get("content-range")).toBe(`bytes 0-${size - 1}/${size}`);
+      expect(Buffer.from(await all.arrayBuffer())).toEqual(png(7));
+    }
+    expect((await get({ range: "bytes=-0" })).status).toBe(416);
     const outside = await get({ range: `bytes=${size}-` });
     expect(outside.status).toBe(416);
     expect(outside.headers.get("content-range")).toBe(`bytes */${size}`);
