@@ -47,6 +47,12 @@ const skewMs = 3_600_000;
 /** How long an image that could not be deleted is left alone, milliseconds. */
 const leftAloneMs = 3_600_000;
 
+/** An image that goes at this age may go before its caller had its address, milliseconds. */
+const youngMs = 60_000;
+
+/** How often the log hears that such images go, milliseconds. */
+const tellingMs = 600_000;
+
 /** Keeps one store within its age and its size. */
 export class Retention {
   readonly #shelf: Shelf;
@@ -62,6 +68,8 @@ export class Retention {
   readonly #leftAlone = new Map<string, number>();
   /** Whether the last sweep failed to make room: the next image would fare no better. */
   #stuck = false;
+  /** When the log heard that young images go. */
+  #told = Number.NEGATIVE_INFINITY;
 
   constructor(shelf: Shelf, settings: RetentionSettings) {
     this.#shelf = shelf;
@@ -153,6 +161,7 @@ export class Retention {
     let next = 0;
     let leaving = 0;
     let count = 0;
+    let young = 0;
     let first: { name: string; err: unknown } | undefined;
     const remove = async () => {
       for (let image = tried[next]; image && !signal.aborted; image = tried[next]) {
@@ -164,6 +173,7 @@ export class Retention {
         try {
           await this.#shelf.delete(name, signal);
           this.#stored -= bytes;
+          if (!this.expired(storedAt) && this.now() - storedAt < youngMs) young++;
         } catch (err) {
           this.#leftAlone.set(name, this.now() + leftAloneMs);
           count++;
@@ -175,6 +185,13 @@ export class Retention {
     await Promise.all(Array.from({ length: atOnce }, remove));
     this.#stuck = this.#leftAlone.size > 0 && this.#over();
     if (first && !signal.aborted) log.error({ ...first, count }, "images could not be deleted");
+    if (young > 0 && this.now() - this.#told >= tellingMs) {
+      this.#told = this.now();
+      log.warn(
+        { count: young, maxBytes },
+        "images had to go within a minute: media.max_bytes is too small for what is made",
+      );
+    }
   }
 
   /** Sweeps no more. Resolves once a sweep that runs gave up what it had left. */

@@ -93,6 +93,33 @@ describe("total size", () => {
     expect(left).toEqual(names.slice(-left.length));
   });
 
+  test("the log hears of images that go before they can be fetched, from time to time", async () => {
+    const said: object[] = [];
+    const log = {
+      ...silent,
+      warn: (fields: object, message: string) => void said.push({ ...fields, message }),
+    };
+    const { store, clock } = await storeOf({ maxBytes: 1000, log });
+    const put = async () => {
+      for (let i = 0; i < 4; i++) await store.put(bytes(300));
+    };
+    await put();
+    const warning = {
+      count: 1,
+      maxBytes: 1000,
+      message: "images had to go within a minute: media.max_bytes is too small for what is made",
+    };
+    expect(said).toEqual([warning]);
+    await put();
+    expect(said).toEqual([warning]);
+    clock.now += hour;
+    await store.put(bytes(300));
+    await store.put(bytes(300));
+    expect(said).toEqual([warning]);
+    await put();
+    expect(said).toHaveLength(2);
+  });
+
   test("what a clock that ran ahead has stored goes before what came later", async () => {
     const { store, clock, files } = await storeOf({ maxBytes: 1000 });
     const expired = nameIn(await store.put(bytes(10)));
