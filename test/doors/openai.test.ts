@@ -232,7 +232,12 @@ describe("decisions 6: GET /v1/models", () => {
     expect((await server.post(completions, hello({ model: id }))).status).toBe(200);
     expect(await json(await server.get(`/v1/models/${id}`))).toMatchObject({ id, object: "model" });
     expect((await server.get("/v1/models/gpt-4")).status).toBe(404);
-    expect((await server.get("/v1/models/")).status).toBe(404);
+    const none = await server.get("/v1/models/");
+    expect(none.status).toBe(404);
+    expect((await json(none)).error).toMatchObject({
+      message: "there is no GET /v1/models/ here, but GET /v1/models",
+      code: "not_found",
+    });
   });
 
   test("404 model_not_found", async () => {

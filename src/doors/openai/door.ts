@@ -1,5 +1,6 @@
 /** The contract in the form that OpenAI's clients speak. */
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { LintelError } from "../../core/errors.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
 import { chunkEncoder, wholeChat } from "../json/chat.js";
@@ -69,6 +70,9 @@ export const openai: Door = async (app, options) => {
   // A wildcard, since names of models may have slashes.
   app.get<{ Params: { "*": string } }>("/v1/models/*", (request, reply) => {
     const id = request.params["*"];
+    if (id === "") {
+      throw new LintelError("not_found", "there is no GET /v1/models/ here, but GET /v1/models");
+    }
     return sendWhole(reply, list(request, reply, id), (response) => oneModel(response, id));
   });
 };
