@@ -18,6 +18,16 @@ const exposedHeaders = [
   ...rpcCors.exposedHeaders,
 ];
 
+/** Says of an answer outside of the app who may read it, by the request's `Origin`. */
+export type CorsHeaders = (origin: string | undefined) => Readonly<Record<string, string>>;
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Absent where no other origin may read anything. */
+    readonly corsHeaders?: CorsHeaders;
+  }
+}
+
 /** How long browsers may remember a preflight, seconds. */
 const preflightMaxAge = 7200;
 
@@ -37,6 +47,17 @@ export function allowOrigins(app: FastifyInstance, origins: "*" | readonly strin
   plugin(withHook(app, concernsPages), options, (error) => {
     if (error) throw error;
   });
+  app.decorate("corsHeaders", corsHeaders(origins));
+}
+
+function corsHeaders(origins: "*" | readonly string[]): CorsHeaders {
+  const exposed = { "access-control-expose-headers": exposedHeaders.join(", ") };
+  return (origin) => {
+    if (origin === undefined) return {};
+    if (origins === "*") return { "access-control-allow-origin": "*", ...exposed };
+    const read = origins.includes(origin) && { "access-control-allow-origin": origin, ...exposed };
+    return { vary: "Origin", ...read };
+  };
 }
 
 /**

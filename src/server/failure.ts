@@ -1,5 +1,5 @@
 /** Failures outside of any door: unknown paths, wrong methods, requests that can't be read. */
-import type { OutgoingHttpHeaders } from "node:http";
+import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
@@ -10,6 +10,7 @@ import { requestIdOf } from "../core/request-id.js";
 import { errorBody, sendError } from "../doors/json/error.js";
 import { resetSoon } from "../doors/reset.js";
 import { readable } from "../doors/rpc/trailers.js";
+import type { CorsHeaders } from "./cors.js";
 
 const isGrpc = (type: string) => /^application\/grpc(?:[-+;]|$)/i.test(type);
 
@@ -43,16 +44,17 @@ export function refuseStream(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   error: LintelError,
+  cors: CorsHeaders | undefined,
   status = error.http,
 ): void {
   const type = headers["content-type"] ?? "";
-  const id = { "x-request-id": requestIdOf(headers["x-request-id"]) };
+  const all = { "x-request-id": requestIdOf(headers["x-request-id"]), ...cors?.(headers.origin) };
   if (isGrpc(type)) {
-    const answer = { ":status": 200, "content-type": type, ...id, ...statusOf(error) };
+    const answer = { ":status": 200, "content-type": type, ...all, ...statusOf(error) };
     stream.respond(answer, { endStream: true });
   } else {
     const json = "application/json; charset=utf-8";
-    stream.respond({ ":status": status, "content-type": json, ...id });
+    stream.respond({ ":status": status, "content-type": json, ...all });
     // It is ended already where the request was HEAD.
     if (!stream.writableEnded) stream.end(JSON.stringify(errorBody(error)));
   }
@@ -69,12 +71,15 @@ export const tooSlow = () =>
 /**
  * Answers bytes on an HTTP/1 connection that are no request, or came too
  * slowly, and closes it. Answers nothing if the client left or a response has begun.
+ * @param cors who may read it, where the headers came
  */
 export function refuse(
   thrown: Error & { code?: string },
-  socket: Duplex & { readonly _httpMessage?: { readonly headersSent?: boolean } | null },
+  socket: Duplex & { readonly _httpMessage?: ServerResponse | null },
+  cors?: CorsHeaders,
 ): void {
-  if (!socket.writable || thrown.code === "ECONNRESET" || socket._httpMessage?.headersSent) {
+  const { headersSent, req: request } = socket._httpMessage ?? {};
+  if (!socket.writable || thrown.code === "ECONNRESET" || headersSent) {
     socket.destroy();
     return;
   }
@@ -84,7 +89,8 @@ export function refuse(
     `HTTP/1.1 ${status}`,
     "content-type: application/json; charset=utf-8",
     `content-length: ${Buffer.byteLength(body)}`,
-    `x-request-id: ${requestIdOf()}`,
+    `x-request-id: ${requestIdOf(request?.headers["x-request-id"])}`,
+    ...Object.entries(cors?.(request?.headers.origin) ?? {}).map((said) => said.join(": ")),
     "connection: close",
   ];
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());

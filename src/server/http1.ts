@@ -1,6 +1,7 @@
 /** The HTTP/1 side. */
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { CorsHeaders } from "./cors.js";
 import { serveUnexpected } from "./expectation.js";
 import { refuse } from "./failure.js";
 import { closeWaiting } from "./pipeline.js";
@@ -25,11 +26,15 @@ export interface Http1Side {
   drain(): void;
 }
 
-/** Makes the HTTP/1 side. */
+/**
+ * Makes the HTTP/1 side.
+ * @param cors who may read what the handler does not answer
+ */
 export function createHttp1Side(
   handler: RequestListener,
   timeouts: Timeouts,
   limits: ConnectionLimits,
+  cors?: CorsHeaders,
 ): Http1Side {
   const server = createServer(
     {
@@ -46,7 +51,7 @@ export function createHttp1Side(
   );
   // How many headers there are is no matter, only their bytes: Node would drop what it leaves out.
   server.maxHeadersCount = 0;
-  server.on("clientError", refuse);
+  server.on("clientError", (error, socket) => refuse(error, socket, cors));
   serveUnexpected(server);
   closeWaiting(server);
   let draining = false;

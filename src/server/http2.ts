@@ -9,6 +9,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { StreamHandler } from "../doors/door.js";
+import type { CorsHeaders } from "./cors.js";
 import { serveUnexpected } from "./expectation.js";
 import { headersTooLarge, refuseStream } from "./failure.js";
 import { closeAnswered, headerBytes, limitBody } from "./requests.js";
@@ -45,12 +46,14 @@ type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => v
 /**
  * Makes the HTTP/2 side.
  * @param handler answers what `takes` leaves
+ * @param cors who may read what neither of both answers
  */
 export function createHttp2Side(
   handler: Handler,
   takes: StreamHandler,
   timeouts: Timeouts,
   limits: ConnectionLimits,
+  cors?: CorsHeaders,
 ): Http2Side {
   const sessions = new Set<ServerHttp2Session>();
   /** Streams whose clients have not ended their bodies. */
@@ -88,10 +91,10 @@ export function createHttp2Side(
     if (name === "stream") {
       const [stream, headers, , raw] = args as StreamEvent;
       if (headerBytes(raw) > limits.maxHeaderBytes) {
-        refuseStream(stream, headers, headersTooLarge(), 431);
+        refuseStream(stream, headers, headersTooLarge(), cors, 431);
         return true;
       }
-      limitBody(stream, headers, timeouts.request, sending);
+      limitBody(stream, headers, timeouts.request, sending, cors);
       if (takes(stream, headers)) return true;
     }
     return emit(name, ...args);

@@ -75,9 +75,10 @@ export async function listen(
     (request, response) => app.routing(request, response),
     timeouts,
     limits,
+    app.corsHeaders,
   );
   // Fastify's types know one kind of request at a time; its router takes both.
-  const http2 = createHttp2Side(app.routing as never, takes, timeouts, limits);
+  const http2 = createHttp2Side(app.routing as never, takes, timeouts, limits, app.corsHeaders);
 
   const sockets = new Set<Socket>();
   /** Those that have not said yet which protocol they speak. */

@@ -1,6 +1,7 @@
 /** What keeps requests over HTTP/2 within their limits. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { resetSoon } from "../doors/reset.js";
+import type { CorsHeaders } from "./cors.js";
 import { refuseStream, tooSlow } from "./failure.js";
 
 /**
@@ -18,17 +19,19 @@ export function headerBytes(raw: readonly string[]): number {
  * still comes once the answer is out is read and dropped: Node resets a stream of which nobody
  * has read anything as soon as it is answered, and curl and httpx lose the answer with that.
  * @param sending has the stream until then
+ * @param cors who may read the answer
  */
 export function limitBody(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   timeout: number,
   sending: Set<ServerHttp2Stream>,
+  cors: CorsHeaders | undefined,
 ): void {
   if (stream.readableEnded || stream.endAfterHeaders) return;
   const timer = setTimeout(() => {
     if (stream.headersSent) stream.close(constants.NGHTTP2_CANCEL);
-    else refuseStream(stream, headers, tooSlow());
+    else refuseStream(stream, headers, tooSlow(), cors);
   }, timeout);
   const over = () => {
     clearTimeout(timer);

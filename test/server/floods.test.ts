@@ -141,6 +141,20 @@ describe("headers that are too large are refused with 431", () => {
     }
   });
 
+  it("over HTTP/2 such that pages of allowed origins may read it, and no others", async () => {
+    const said = async (corsOrigins: "*" | readonly string[] | false, origin: string) => {
+      const client = session((await serve({}, { corsOrigins })).url);
+      const answer = await http2(client, { ...headers, origin });
+      expect(answer.status).toBe(431);
+      return [answer.headers["access-control-allow-origin"], answer.headers.vary];
+    };
+    const [one, other] = ["https://a.example", "https://b.example"];
+    expect(await said("*", one)).toEqual(["*", undefined]);
+    expect(await said([one], one)).toEqual([one, "Origin"]);
+    expect(await said([one], other)).toEqual([undefined, "Origin"]);
+    expect(await said(false, one)).toEqual([undefined, undefined]);
+  });
+
   it("over gRPC with a status", async () => {
     const client = session((await serve()).url);
     const answer = await http2(client, { ...headers, "content-type": "application/grpc" });

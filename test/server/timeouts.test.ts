@@ -63,6 +63,18 @@ describe("a connection is closed", () => {
     expect(await ended(socket)).toMatch(/^HTTP\/1.1 408 .*x-request-id.*"request_timeout"/s);
   });
 
+  it("with an answer that the page which sent it may read, under its own id", async () => {
+    const { port } = await serve(timeouts({ headers: 80, request: 80 }));
+    const socket = tcp(port);
+    socket.write(
+      begun.body.replace("\r\n", "\r\norigin: https://a.example\r\nx-request-id: mine-1\r\n"),
+    );
+    const answer = await ended(socket);
+    expect(answer).toMatch(/^HTTP\/1.1 408 .*^access-control-allow-origin: \*\r$.*\r\n\r\n\{/ms);
+    expect(answer).toMatch(/^access-control-expose-headers: x-request-id,.*\r$/m);
+    expect(answer).toMatch(/^x-request-id: mine-1\r$/m);
+  });
+
   it("that stays idle after a response", async () => {
     const { port } = await serve(timeouts({ keepAlive: 50 }));
     const socket = tcp(port);
@@ -116,6 +128,7 @@ describe("an HTTP/2 stream is ended", () => {
       ":method": "POST",
       ":path": "/echo",
       "content-type": "text/plain",
+      origin: "https://a.example",
     });
     slow.on("error", () => {});
     slow.write("abc");
@@ -128,7 +141,11 @@ describe("an HTTP/2 stream is ended", () => {
     await new Promise((resolve) => slow.once("close", resolve));
     // A client of Node 20 that is destroyed in the same tick never returns from it.
     await new Promise((resolve) => setImmediate(resolve));
-    expect((await answer)[0]).toMatchObject({ ":status": 408, "x-request-id": expect.any(String) });
+    expect((await answer)[0]).toMatchObject({
+      ":status": 408,
+      "x-request-id": expect.any(String),
+      "access-control-allow-origin": "*",
+    });
     expect(JSON.parse(body).error.code).toBe("request_timeout");
     expect(slow.rstCode).toBe(0);
     expect([held.closed, client.closed]).toEqual([false, false]);
