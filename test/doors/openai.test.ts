@@ -191,6 +191,17 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     expect(error.message).toContain(`${param}: `);
   });
 
+  test("422 of a content says that it may have parts", async () => {
+    const server = await serveChat(says("Hi"));
+    const content = [{ type: "text", text: null }];
+    for (const wrong of [5, content]) {
+      const body = { messages: [{ role: "user", content: wrong }] };
+      expect((await json(await server.post(completions, body))).error.message).toBe(
+        "messages[0].content: must be a string, or an array of parts that each have a text",
+      );
+    }
+  });
+
   test("needs a token", async () => {
     const server = await serveChat(says("Hi"));
     for (const path of [completions, generations]) {

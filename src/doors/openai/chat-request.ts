@@ -1,6 +1,6 @@
 /** OpenAI's chat request to the contract's. */
 import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
-import { invalidFields, type LintelError } from "../../core/errors.js";
+import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm } from "../json/fields.js";
@@ -40,9 +40,18 @@ export function readChat(json: JsonObject): ChatRequest {
   if (limit != null) asked = { ...asked, max_tokens: limit };
   const { message, violations } = decode(asked);
   const form = answerForm(json, violations);
-  const defect = violations.length > 0 ? renamedError(invalidFields(violations), names) : refused;
+  const wrong = violations.map((it) => (contentPattern.test(it.field) ? noText(it) : it));
+  const defect = wrong.length > 0 ? renamedError(invalidFields(wrong), names) : refused;
   return { message, form, defect, warnings, names };
 }
+
+const contentPattern = /^messages\[\d+\]\.content$/;
+
+/** The contract takes a string alone. */
+const noText = ({ field }: Violation): Violation => ({
+  field,
+  message: "must be a string, or an array of parts that each have a text",
+});
 
 /** Whether a message has its text elsewhere than in `content`, or an older role. */
 const isRewritten = (message: unknown) =>
