@@ -182,6 +182,7 @@ describe.each(wires)("%s", (wire) => {
       const error = await failureOf(call(request, me));
       expect(error.code).toBe(Code.ResourceExhausted);
       expect(fromConnectError(error).code).toBe("too_large");
+      expect(error.rawMessage).toBe("the message is too large: at most 2000 bytes are allowed");
     }
     expect((await failureOf(client.complete(request))).code).toBe(Code.Unauthenticated);
     await client.complete(hello, me);

@@ -23,6 +23,7 @@ import { trailerFlag, trailerParse } from "@connectrpc/connect/protocol-grpc-web
 import { toConnectError } from "../../core/connect-error.js";
 import { LintelError } from "../../core/errors.js";
 import { type Arrival, arrivalKey } from "./context.js";
+import { messageTooLarge } from "./edge/request.js";
 import { type Frame, framesIn, isBare, isJson, typeOf } from "./frames.js";
 import { jsonReader, messageIn, type Reading } from "./json-message.js";
 import { withoutTooMuch } from "./unfolding.js";
@@ -48,7 +49,7 @@ export function answering(handler: UniversalHandler, bodyLimit: number): Answer 
     });
     const json = isJson(request.header);
     const body = json ? kept(bounded, arrival) : bounded;
-    const first = await attempt(handler, { ...request, body }, arrival);
+    const first = await attempt(handler, { ...request, body }, arrival, bodyLimit);
     if ("response" in first) return first.response;
 
     let reading: Reading | undefined;
@@ -72,13 +73,14 @@ async function attempt(
   handler: UniversalHandler,
   request: UniversalServerRequest,
   arrival: Arrival,
+  bodyLimit: number,
 ): Promise<{ response: UniversalServerResponse } | { defect: LintelError }> {
   try {
     const response = await handler(request);
     if (arrival.reached || !response.body) return { response };
     const bytes = await readAllBytes(response.body, 1024 * 1024);
     const error = errorIn(response, bytes);
-    const defect = error && defectOf(error);
+    const defect = error && defectOf(error, bodyLimit);
     if (defect && !arrival.signal.aborted) return { defect };
     return { response: { ...response, body: createAsyncIterable([bytes]) } };
   } catch (thrown) {
@@ -140,16 +142,15 @@ const unreadable = "the message can't be read";
 const unknownError = toConnectError(new LintelError("invalid_value", unreadable));
 
 /** What the library found, in the gateway's terms; `undefined` if it is not about the message. */
-function defectOf(error: ConnectError): LintelError | undefined {
-  const said = error.rawMessage.slice(0, 300);
+function defectOf(error: ConnectError, bodyLimit: number): LintelError | undefined {
   switch (error.code) {
     case Code.InvalidArgument:
-      return new LintelError("invalid_json", said);
+      return new LintelError("invalid_json", error.rawMessage.slice(0, 300));
     case Code.Internal:
       // Also what could not be unpacked.
       return new LintelError("invalid_json", unreadable);
     case Code.ResourceExhausted:
-      return new LintelError("too_large", said);
+      return messageTooLarge(bodyLimit);
     default:
       return undefined;
   }

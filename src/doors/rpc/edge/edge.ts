@@ -16,7 +16,7 @@ import type { StreamHandler } from "../../door.js";
 import type { Connection } from "../../forwarded.js";
 import { unfoldsTooFar } from "../../items.js";
 import { GrpcAnswer, type Metadata } from "./answer.js";
-import { isPlain, type Malformed, readMessage, timeoutIn } from "./request.js";
+import { isPlain, type Malformed, messageTooLarge, readMessage, timeoutIn } from "./request.js";
 
 /** One call as a method sees it. */
 export interface EdgeCall {
@@ -165,6 +165,5 @@ const defects: Readonly<Record<Malformed, (limit: number) => LintelError>> = {
       "protocol error: a message is compressed without grpc-encoding",
     ),
   incomplete: () => new LintelError("invalid_json", "protocol error: the message is incomplete"),
-  too_large: (limit) =>
-    new LintelError("too_large", `the message is too large: at most ${limit} bytes are allowed`),
+  too_large: messageTooLarge,
 };

@@ -19,6 +19,10 @@ export function isPlain(headers: IncomingHttpHeaders): boolean {
 /** Why there is no message: the stream has none or several, or one that is not as announced. */
 export type Malformed = "none" | "several" | "compressed" | "incomplete" | "too_large";
 
+/** @param limit most bytes of a message */
+export const messageTooLarge = (limit: number) =>
+  new LintelError("too_large", `the message is too large: at most ${limit} bytes are allowed`);
+
 /**
  * Collects the bytes of the one message that a request has.
  * @param limit most bytes of the message
