@@ -11,7 +11,7 @@ import type {
   UniversalServerRequest,
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Gateway } from "../../core/gateway.js";
@@ -148,6 +148,19 @@ const isClosed = ({ raw }: FastifyRequest): boolean => {
   const { closed, destroyed } = raw.stream as ServerHttp2Stream;
   return closed || destroyed;
 };
+
+/**
+ * Lets what can't be written fail as callers who left do. Only then does it, but the plugin knows
+ * few of the codes that Node gives it: from Node 22 on it is ECANCELED over HTTP/2.
+ */
+export function failAsLeft(response: FastifyReply["raw"]): void {
+  // An end with data calls it too, and without the last.
+  type Write = (data: unknown, encoding: string, done?: (error?: unknown) => void) => boolean;
+  const write = response.write.bind(response) as Write;
+  const writeOrLeave: Write = (data, encoding, done) =>
+    write(data, encoding, done && ((error) => done(error && gone())));
+  response.write = writeOrLeave as typeof response.write;
+}
 
 /** The one failure that the plugin takes without a word: there is nobody to be answered. */
 function gone(): ConnectError {

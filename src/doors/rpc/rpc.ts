@@ -9,7 +9,7 @@ import type { Gateway } from "../../core/gateway.js";
 import type { Door } from "../door.js";
 import { requestKey } from "./context.js";
 import { addContract } from "./contract.js";
-import { guarded } from "./guard.js";
+import { failAsLeft, guarded } from "./guard.js";
 import { addHealth } from "./health.js";
 import { addReflection } from "./reflection.js";
 
@@ -45,7 +45,8 @@ export async function mountRpc(
   app.addHook("onRoute", (route) => {
     route.method = "POST";
   });
-  app.addHook("onRequest", async ({ raw }) => {
+  app.addHook("onRequest", async ({ raw }, reply) => {
+    failAsLeft(reply.raw);
     if (!hasHost(raw)) throw new LintelError("invalid_value", "the request's host is not valid");
   });
   // The library reads bodies itself, of whatever type they are.
