@@ -74,8 +74,10 @@ function tryPart(part: Part, content: Buffer): void {
 }
 
 function reasonOf(part: Part, error: unknown): string {
-  const { code, syscall } = error as NodeJS.ErrnoException;
+  const { code, syscall, reason } = error as NodeJS.ErrnoException & { readonly reason?: string };
   if (code === "ENOENT") return "does not exist";
+  // It was read, and is too weak: for Node 24 a key of RSA with less than 2048 bits is.
+  if (code?.startsWith("ERR_SSL_")) return `is refused by OpenSSL (${reason})`;
   return syscall ? `can't be read (${code})` : holds[part];
 }
 

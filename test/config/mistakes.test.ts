@@ -427,6 +427,11 @@ state: { redis: { url: "rediss://a", tls: { ca: /dev/null, cert: ${pem("key")}, 
       ],
     ],
     [
+      "a certificate whose key is too small for any version of Node",
+      `tls: { cert: ${pem("small-cert")}, key: ${pem("small-key")} }\n`,
+      [`tls.cert: the file ${pem("small-cert")} is refused by OpenSSL (ee key too small)`],
+    ],
+    [
       "files of TLS that are not there",
       "tls:\n  cert: no.pem\n  key: no.key\n",
       [
