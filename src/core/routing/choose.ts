@@ -28,7 +28,7 @@ export function choose(targets: readonly Target[], choice: Choice): Target | "fu
     if (only && target.tier !== only.tier) break;
     if (without?.has(target)) continue;
     if (!target.endpoint.usable(now)) {
-      if (leftBefore(target, last, now)) last = target.endpoint.hasRoom(now) ? target : "full";
+      if (isRather(target, last, now)) last = target.endpoint.hasRoom(now) ? target : "full";
       continue;
     }
     if (!target.endpoint.hasRoom(now)) full = true;
@@ -43,11 +43,11 @@ export function choose(targets: readonly Target[], choice: Choice): Target | "fu
   return affinity === undefined ? lessBusy(candidates, random) : keeper(candidates, affinity);
 }
 
-/** Whether a target is asked rather than nobody, and than the last one with room: who left earlier is the sooner replaced. */
-function leftBefore(target: Target, last: Target | "full" | undefined, now: number): boolean {
-  const leftAt = target.endpoint.leftAt(now);
-  if (leftAt === undefined || last === undefined || last === "full") return leftAt !== undefined;
-  return target.endpoint.hasRoom(now) && leftAt < (last.endpoint.leftAt(now) ?? leftAt);
+/** Whether a target is asked rather than the last one, or nobody. Those with room come first. */
+function isRather(target: Target, last: Target | "full" | undefined, now: number): boolean {
+  const resort = target.endpoint.lastResort(now);
+  if (resort === undefined || last === undefined || last === "full") return resort !== undefined;
+  return target.endpoint.hasRoom(now) && resort < (last.endpoint.lastResort(now) ?? resort);
 }
 
 /** The less busy of two that chance picks by weight. */

@@ -76,11 +76,11 @@ export class Endpoint {
   }
 
   /**
-   * Set where it is asked rather than nobody: when it said that it is about to leave, while it rests
-   * for that, since another may be in its place at any time; and after all of these, where its
-   * health check fails.
+   * Set where it is asked rather than nobody, the lowest first: when it said that it is about to
+   * leave, while it rests for that, since another may be in its place at any time; infinite where
+   * its health check fails.
    */
-  leftAt(now: number): number | undefined {
+  lastResort(now: number): number | undefined {
     if (this.circuit.usable(now)) return this.#rest.leftAt(now);
     return this.isAway(now) ? Number.POSITIVE_INFINITY : undefined;
   }
@@ -172,7 +172,7 @@ export class Endpoint {
     else if (turn === "back") this.#events.back(this);
     this.serve(now);
     // Those who wait for nothing else may ask it.
-    if (this.leftAt(now) !== undefined) this.#wake(now);
+    if (this.lastResort(now) !== undefined) this.#wake(now);
   }
 
   /**
