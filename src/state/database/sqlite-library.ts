@@ -1,5 +1,8 @@
 /** SQLite: Node's own where it has it, else the optional package with the same interface. */
+import { accessSync, constants, existsSync } from "node:fs";
+import { dirname } from "node:path";
 import type * as library from "@photostructure/sqlite";
+import { folderProblem } from "../directory.js";
 
 /** What is used of the library. */
 export type SqliteDatabase = Pick<
@@ -34,15 +37,37 @@ export function hasSqlite(): boolean {
 
 /**
  * Opens a database file.
- * @throws Error with `noSqlite` if there is no SQLite
+ * @throws Error with `noSqlite` if there is no SQLite, or that names the file if it can't be opened
  */
 export async function openSqlite(path: string, options: OpenOptions = {}): Promise<SqliteDatabase> {
   const own = builtinQuietly();
-  if (own) return new own.DatabaseSync(path, options);
+  if (own) return opened(() => new own.DatabaseSync(path, options), path);
   const { DatabaseSync } = await import("@photostructure/sqlite").catch((cause: unknown) => {
     throw new Error(noSqlite, { cause });
   });
-  return new DatabaseSync(path, options);
+  return opened(() => new DatabaseSync(path, options), path);
+}
+
+/** SQLite says neither which file it is nor why it can't be opened. */
+function opened(open: () => SqliteDatabase, path: string): SqliteDatabase {
+  try {
+    return open();
+  } catch (cause) {
+    const code = fileProblem(path);
+    const reason = code ? ` (${code})` : `: ${(cause as Error).message}`;
+    throw new Error(`${path} can't be opened${reason}`, { cause });
+  }
+}
+
+/** Code of the reason why a file can't be read and written, or not be made. */
+function fileProblem(path: string): string | undefined {
+  if (!existsSync(path)) return folderProblem(dirname(path));
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code;
+  }
 }
 
 /** Loads Node's own without its warning that the module is experimental: we know. */

@@ -19,6 +19,14 @@ onSqlite((make) => {
       return { directory, sql, again };
     };
 
+    test("one that can't be opened: it is named, with the reason", async () => {
+      const { place: directory, again } = await make();
+      mkdirSync(join(directory, "lintel.db"), { recursive: true });
+      const sql = again();
+      const reason = `${join(directory, "lintel.db")} can't be opened: `;
+      await expect(countIn(sql)).rejects.toThrow(reason);
+    });
+
     test("moved away: nothing is written to it, no other one is made, and it may come back", async () => {
       const { directory, sql } = await opened();
       renameSync(directory, `${directory}-moved`);
