@@ -9,7 +9,7 @@ import { ModelsService, State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { createNodeBackend } from "../../src/backends/node/index.js";
 import { nodeSchema } from "../../src/backends/node/schema.js";
 import type { Backend } from "../../src/core/backend.js";
-import { silent } from "../../src/core/log.js";
+import { type Logger, silent } from "../../src/core/log.js";
 
 /** A gRPC server of the given services. */
 export async function serve(
@@ -43,9 +43,9 @@ interface Peer {
   cut(): void;
 }
 
-export function connectTo(address: string, config: object = {}): Backend {
+export function connectTo(address: string, config: object = {}, log: Logger = silent): Backend {
   const entry = nodeSchema.parse({ type: "node", name: "peer", address, ...config });
-  const backend = createNodeBackend(entry, { log: silent });
+  const backend = createNodeBackend(entry, { log });
   onTestFinished(() => backend.close());
   return backend;
 }

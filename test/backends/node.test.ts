@@ -96,6 +96,29 @@ describe("any server of the contract", () => {
     expect(asked).toBe(3);
   });
 
+  it("that can't be asked for its models is one line of the log, until it told of some", async () => {
+    let asked = 0;
+    const peer = await serve((router) => {
+      router.service(ModelsService, {
+        listModels() {
+          asked++;
+          if (asked === 4) return { models: [{ id: "m", task: Task.CHAT, state: State.READY }] };
+          throw toConnectError(new LintelError("unavailable", "scripted"));
+        },
+      });
+    });
+    const lines: object[] = [];
+    const log = { ...silent, warn: (fields: object) => void lines.push(fields) };
+    connectTo(peer.address, { refresh_ms: 100 }, log);
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(6), 10_000);
+    const line = {
+      backend: "peer",
+      code: "unavailable",
+      reason: expect.stringContaining("scripted"),
+    };
+    expect(lines).toEqual([line, line]);
+  });
+
   it("that does not list its models in its time is one that took too long", async () => {
     let asked = () => {};
     const begun = new Promise<void>((resolve) => {

@@ -6,6 +6,7 @@ import { timeLimit, unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
+import { reasonOf } from "../../core/log.js";
 import { fromConfiguration } from "../configured-model.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
 import { merge, unreachable } from "./models.js";
@@ -35,6 +36,8 @@ export class NodeBackend implements Backend {
   #refreshing: Promise<void> | undefined;
   /** Why the node could not be asked for its models, the last time. */
   #failure: LintelError | undefined;
+  /** What the log was told of that since the node told of models: once is enough. */
+  #said: string | undefined;
 
   constructor(config: NodeConfig, context: BackendContext) {
     this.name = config.name;
@@ -97,6 +100,7 @@ export class NodeBackend implements Backend {
     try {
       const { models } = await this.#peer.listModels(timeLimit(10_000));
       this.#failure = undefined;
+      this.#said = undefined;
       this.#set(merge(this.#config.models, models));
       next = this.#wait(this.#models.length > 0);
       if (models.some(({ state }) => state === State.LOADING)) next = firstRetryMs;
@@ -112,14 +116,21 @@ export class NodeBackend implements Backend {
         this.#set(this.#models.map(unreachable));
         next = this.#wait(false);
       }
-      this.#context.log.warn(
-        { backend: this.name, code: error.code, retry: next },
+      this.#say(
         error.code === "unimplemented" && !this.#config.models
           ? "the node does not list its models: name them in the configuration"
           : "the node does not say which models it has",
+        error,
       );
     }
     this.#plan(next);
+  }
+
+  #say(words: string, error: LintelError): void {
+    if (words === this.#said) return;
+    this.#said = words;
+    const { code } = error;
+    this.#context.log.warn({ backend: this.name, code, reason: reasonOf(error) }, words);
   }
 
   /** A call found nobody: look soon, and prefer others meanwhile. */
