@@ -10,6 +10,7 @@ import {
   parseDocument,
   type Scalar,
   type YAMLMap,
+  type YAMLParseError,
 } from "yaml";
 import type { Finding, Path, Position } from "./problems.js";
 
@@ -45,13 +46,14 @@ export function readYaml(text: string, environment: Environment): YamlFile {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
-  const syntax = document.errors.map((error) => ({
-    position: at(error.pos[0]),
-    message:
-      error.code === "MULTIPLE_DOCS"
-        ? "another document begins here: a file has one only"
-        : withHint(error.message, text, error.pos[0]),
-  }));
+  // Where the content has ended, each further word and sign is an error of its own: one says it all.
+  const behind = document.errors.findIndex(isBehindContent);
+  const syntax = document.errors
+    .filter((error, i) => i <= behind || !isBehindContent(error))
+    .map((error) => ({
+      position: at(error.pos[0]),
+      message: messageOf(error, text),
+    }));
   for (const { code, pos } of document.warnings) {
     const tag = text.slice(...pos);
     // YAML's own, such as !!str, ask for a type, which is looked at later.
@@ -174,6 +176,17 @@ class MergeError extends Error {
 const keyOf = (key: unknown): string => String(isScalar(key) ? key.value : key);
 
 /** `${NAME}` opens a mapping where YAML's brackets are; its own message does not help then. */
+const isBehindContent = ({ code, message }: YAMLParseError): boolean =>
+  code === "UNEXPECTED_TOKEN" && message.includes(" token in YAML stream");
+
+function messageOf(error: YAMLParseError, text: string): string {
+  if (error.code === "MULTIPLE_DOCS") return "another document begins here: a file has one only";
+  if (isBehindContent(error)) {
+    return "what stands above is complete: nothing may follow it (a # may be missing there, or a bracket be too many)";
+  }
+  return withHint(error.message, text, error.pos[0]);
+}
+
 function withHint(message: string, text: string, offset: number): string {
   const start = text.lastIndexOf("\n", offset - 1) + 1;
   const end = text.indexOf("\n", offset);

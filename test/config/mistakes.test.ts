@@ -22,6 +22,13 @@ describe("mistakes", () => {
       ["lintel.yaml:2:1: another document begins here: a file has one only"],
     ],
     [
+      "words where a # is missing: one line, however much follows",
+      "some words, all.\n# more\nlisten: :8080\nlog: { level: info }\n",
+      [
+        "lintel.yaml:3:1: what stands above is complete: nothing may follow it (a # may be missing there, or a bracket be too many)",
+      ],
+    ],
+    [
       "sockets whose whole path no system takes",
       `listen: unix:run/${"a".repeat(88)}\ntelemetry: { prometheus: { listen: "unix:/${"b".repeat(103)}" } }\nbackends: [{ type: node, name: a, address: "unix:/${"c".repeat(103)}" }]\n`,
       [
