@@ -44,7 +44,7 @@ export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch
       if (/\btext\/event-stream\b/i.test(type)) return limited(response, eventLimit, true);
       const json = /\bjson\b/i.test(type);
       const whole = limited(response, json && !images ? answerLimit : largest);
-      return json && asksForStream(init.body) ? asEvents(whole) : whole;
+      return asksForStream(init.body) ? asEvents(whole) : whole;
     }
     let { headers } = init;
     for (let hops = 0; hops <= mostRedirects; hops++) {

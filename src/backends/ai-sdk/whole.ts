@@ -1,6 +1,8 @@
 /** Whole answers to those who asked for a stream: servers and proxies that don't stream send them. */
+import { ReadableStream } from "node:stream/web";
 import { Headers, Response } from "undici";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { beginningOf } from "../completions/form.js";
 
 /** Whether a request's body asks for a stream. */
 export function asksForStream(body: unknown): boolean {
@@ -8,13 +10,27 @@ export function asksForStream(body: unknown): boolean {
   return isObject(request) && request.stream === true;
 }
 
-/** A whole answer as the one event of a stream, which is all that providers read then. */
-export async function asEvents(whole: Response): Promise<Response> {
-  const { status, statusText } = whole;
-  const text = await whole.text();
+/** A whole answer as the one event of a stream, which is all that providers read then; a stream as it is. */
+export async function asEvents(response: Response): Promise<Response> {
+  const { status, statusText, body } = response;
+  if (!body) return response;
+  const reader = body.getReader();
+  const head = Object.fromEntries(response.headers);
+  const first = await beginningOf(head, async () => (await reader.read()).value);
+  const rest = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(first.bytes),
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  if (!first.whole) return new Response(rest, { status, statusText, headers: head });
+  const text = await new Response(rest).text();
   const answer = parseJson(text);
   if (answer === undefined) return new Response(text, { status, statusText });
-  const headers = new Headers(whole.headers);
+  const headers = new Headers(head);
   headers.set("content-type", "text/event-stream");
   const event = isObject(answer) ? chunkOf(answer) : answer;
   return new Response(`data: ${JSON.stringify(event)}\n\n`, { status, statusText, headers });

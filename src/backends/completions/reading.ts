@@ -3,10 +3,12 @@ import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { iterable } from "../../core/iterate.js";
+import { parseJson } from "../../core/json.js";
 import type { Answer } from "../http/answer.js";
 import { isWhole } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
 import { EventSplitter, type ServerEvent } from "./events.js";
+import { beginningOf } from "./form.js";
 import { asStream, CompletionStream } from "./stream.js";
 
 /** Most bytes of a whole answer. */
@@ -72,13 +74,25 @@ class Reading implements AsyncIterator<Batch> {
       answer.abort();
       return { done: true, value: undefined };
     }
-    if (!isWhole(answer)) {
-      this.#answer = answer;
-      if (!isStream(answer)) this.#start = "";
-      return this.next();
+    this.#answer = answer;
+    if (isStream(answer)) return this.next();
+    try {
+      const read = async () => {
+        const parts = await answer.read();
+        return parts && Buffer.concat(parts);
+      };
+      const { bytes, whole } = await beginningOf(answer.headers, read);
+      const all = whole ? Buffer.concat([bytes, await answer.bytes(answerLimit)]) : bytes;
+      if (whole && (isWhole(answer) || parseJson(all.toString("utf8")) !== undefined)) {
+        this.#over = true;
+        const value = asStream(this.#dialogue.whole(all.toString("utf8")));
+        return { done: false, value };
+      }
+      this.#start = "";
+      return this.#came(all.length > 0 ? [all] : undefined);
+    } catch (thrown) {
+      throw this.#end(thrown);
     }
-    this.#over = true;
-    return { done: false, value: asStream(this.#dialogue.whole(await answer.text(answerLimit))) };
   }
 
   /** @param bytes `undefined`: the answer is at its end */

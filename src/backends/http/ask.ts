@@ -68,5 +68,5 @@ export async function bodyOf(
 }
 
 /** Whether a server that may stream its answer has sent all of it at once, as JSON. */
-export const isWhole = ({ headers }: Answer): boolean =>
+export const isWhole = ({ headers }: Pick<Answer, "headers">): boolean =>
   /\bjson\b/i.test(String(headers["content-type"]));

@@ -1,0 +1,101 @@
+/** Completions that come in the other form than was asked for, or labelled as the other. */
+import { describe, expect, it } from "vitest";
+import type { Backend } from "../../src/core/backend.js";
+import { chatted, thrownBy } from "./ai-sdk-calls.js";
+import { aiSdkBackend } from "./ai-sdk-subject.js";
+import { backendFor, chatRequest, chunk } from "./openai-subject.js";
+import { opened, serve } from "./serve.js";
+import { callOf } from "./subject.js";
+import { cut, type Script } from "./upstream.js";
+
+const kinds: Readonly<Record<string, (url: string) => Backend>> = {
+  openai: (url) => backendFor(url),
+  "ai-sdk": (url) =>
+    aiSdkBackend({
+      package: "@ai-sdk/openai-compatible",
+      options: { name: "x", baseURL: `${url}/v1`, apiKey: "k" },
+      models: [{ id: "m" }],
+    }),
+};
+
+const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
+const pieces = [
+  event(chunk({ role: "assistant", content: "Hel" })),
+  event(chunk({ content: "lö" })),
+  event({ ...chunk({}, "length"), usage }),
+  "data: [DONE]\n\n",
+];
+const choice = { index: 0, message: { role: "assistant", content: "Hellö" } };
+const whole = JSON.stringify({
+  ...{ id: "c", object: "chat.completion", created: 1, model: "m", usage },
+  choices: [{ ...choice, finish_reason: "length" }],
+});
+
+/** Answers with a text of some type, cut into pieces of some bytes. */
+const answering =
+  (type: string | undefined, text: string, size: number): Script =>
+  async (exchange) => {
+    await exchange.head(200, type ? { "content-type": type } : {});
+    for (const piece of cut(Buffer.from(text), size)) await exchange.chunk(piece);
+    await exchange.end();
+  };
+
+const types = ["application/json", "text/plain; charset=utf-8", undefined];
+
+describe.each(Object.keys(kinds))("by %s", (kind) => {
+  const at = async (script: Script) =>
+    opened((kinds[kind] as (url: string) => Backend)((await serve(script)).url));
+
+  describe.each(types)("labelled %s", (type) => {
+    it.each([
+      ["a stream", pieces.join("")],
+      ["a stream that begins with a comment", `: hello\n\n${pieces.join("")}`],
+      ["a whole answer", whole],
+      ["a whole answer after white space", ` \r\n\n  ${whole}`],
+    ])("%s is read as what it is, wherever it is cut", async (_, text) => {
+      for (const size of [1, 7, text.length]) {
+        const { last, ...read } = await chatted(await at(answering(type, text, size)));
+        expect(read.text).toBe("Hellö");
+        expect(last?.choices[0]?.finishReason).toBe("length");
+        expect(last?.usage).toMatchObject({ promptTokens: 3, completionTokens: 2 });
+      }
+    });
+
+    it("a stream comes as it is made", async () => {
+      let go = () => {};
+      const seen = new Promise<void>((resolve) => {
+        go = resolve;
+      });
+      const backend = await at(async (exchange) => {
+        await exchange.head(200, type ? { "content-type": type } : {});
+        await exchange.events(...pieces.slice(0, 2));
+        await seen;
+        await exchange.events(...pieces.slice(2));
+        await exchange.end();
+      });
+      let text = "";
+      for await (const step of backend.handlers.chat?.(callOf("chat", chatRequest())) ?? []) {
+        for (const { choices } of step) text += choices[0]?.delta?.content ?? "";
+        if (text === "Hellö") go();
+      }
+      expect(text).toBe("Hellö");
+    });
+
+    it("an error is told as it is", async () => {
+      const error = JSON.stringify({ error: { message: "too long", code: 400 } });
+      const backend = await at(answering(type, error, 5));
+      expect(await thrownBy(chatted(backend))).toMatchObject({
+        code: "invalid_value",
+        message: "the model server refused the request: too long",
+      });
+    });
+  });
+
+  it.each(["<html>We are back soon.</html>", "hi", ""])("is none: %j", async (text) => {
+    for (const type of types) {
+      const backend = await at(answering(type, text, 64));
+      expect(await thrownBy(chatted(backend))).toMatchObject({ code: "upstream_failed" });
+    }
+  });
+});
