@@ -1,5 +1,6 @@
 /** Completions that come in the other form than was asked for, or labelled as the other. */
 import { describe, expect, it } from "vitest";
+import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
 import { chatted, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend } from "./ai-sdk-subject.js";
@@ -17,6 +18,14 @@ const kinds: Readonly<Record<string, (url: string) => Backend>> = {
       models: [{ id: "m" }],
     }),
 };
+
+async function completed(backend: Backend): Promise<LLMResponse | undefined> {
+  let last: LLMResponse | undefined;
+  for await (const step of backend.handlers.complete?.(callOf("complete", chatRequest())) ?? []) {
+    last = step.at(-1) ?? last;
+  }
+  return last;
+}
 
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
 const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
@@ -96,6 +105,41 @@ describe.each(Object.keys(kinds))("by %s", (kind) => {
     for (const type of types) {
       const backend = await at(answering(type, text, 64));
       expect(await thrownBy(chatted(backend))).toMatchObject({ code: "upstream_failed" });
+    }
+  });
+
+  it.each([...types, "text/event-stream"])(
+    "a stream labelled %s, where none was asked for, is put together",
+    async (type) => {
+      const last = await completed(await at(answering(type, pieces.join(""), 7)));
+      expect(last?.choices).toMatchObject([
+        { finishReason: "length", message: { role: "assistant", content: "Hellö" } },
+      ]);
+      expect(last?.choices[0]?.delta).toBeUndefined();
+      expect(last?.usage).toMatchObject({ promptTokens: 3, completionTokens: 2 });
+    },
+  );
+
+  it.each([
+    ["has no end", pieces[0] as string, "upstream_failed"],
+    ["fails", event({ error: { message: "slow down", code: 429 } }), "rate_limited"],
+  ])("such a stream that %s is a failure", async (_, text, code) => {
+    const backend = await at(answering("text/event-stream", text, 64));
+    expect(await thrownBy(completed(backend))).toMatchObject({ code });
+  });
+
+  it("a whole answer without a message is what its reason says", async () => {
+    for (const [finish_reason, reason] of [
+      ["content_filter: SAFETY", "content_filter"],
+      ["length", "length"],
+    ]) {
+      const choices = [{ index: 0, finish_reason }];
+      const backend = await at((e) =>
+        e.sendJson(200, { id: "c", created: 1, model: "m", choices }),
+      );
+      expect((await completed(backend))?.choices).toMatchObject([
+        { finishReason: reason, message: { content: "" } },
+      ]);
     }
   });
 });

@@ -23,6 +23,7 @@ import { piece } from "../completions/stream.js";
 import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
 import { failureOf, refusalIn, reportedBy } from "./failure.js";
+import { unlessUnread } from "./unread.js";
 import { readWarning } from "./warnings.js";
 
 /** A chat model with what is configured for it. */
@@ -79,17 +80,24 @@ export async function* complete(
   call: Call<"complete">,
   signal: AbortSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
-  const result = await ask(known, call, signal, (options) => known.model.doGenerate(options));
+  yield [await ask(known, call, signal, (options) => generated(known, call, options))];
+}
+
+async function generated(
+  known: ChatModel,
+  call: Call<"complete">,
+  options: LanguageModelV3CallOptions,
+): Promise<LLMResponse> {
+  const result = await unlessUnread(known.model.doGenerate(options));
+  if ("choices" in result) return result;
   heedFailure(result.response?.body);
   heed(known, call, result.warnings);
   const content = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
-  yield [
-    {
-      ...stampOf(call.request.model, result.response),
-      usage: countsOf(result.usage),
-      choices: [messageChoice(content, finishReasonOf(result.finishReason))],
-    },
-  ];
+  return {
+    ...stampOf(call.request.model, result.response),
+    usage: countsOf(result.usage),
+    choices: [messageChoice(content, finishReasonOf(result.finishReason))],
+  };
 }
 
 function heedFailure(raw: unknown): void {

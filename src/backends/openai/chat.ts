@@ -7,6 +7,7 @@ import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
+import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
 import { answerLimit, reading } from "../completions/reading.js";
 import { aboutStop } from "../completions/refusal.js";
@@ -44,7 +45,7 @@ export function complete(
 ): AsyncIterable<readonly LLMResponse[]> {
   return once(async () => {
     const answer = await ask(server, call, false);
-    return [readCompletion(await answer.text(answerLimit))];
+    return [collectCompletion(await answer.text(answerLimit))];
   });
 }
 

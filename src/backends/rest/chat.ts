@@ -3,6 +3,7 @@
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
 import type { ServerEvent } from "../completions/events.js";
 import { answerLimit, reading } from "../completions/reading.js";
@@ -67,7 +68,7 @@ function usual({ tokens_used, choices, ...answer }: JsonObject): JsonObject {
 
 function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResponse {
   const answer = parseJson(text);
-  if (!isObject(answer)) return readCompletion(text);
+  if (!isObject(answer)) return collectCompletion(text);
   const failure = failureIn(answer);
   if (failure) throw failure;
   handOnWarnings(call, answer);
