@@ -1,10 +1,13 @@
 /** Vendors that speak OpenAI's form, by the provider for any of them. */
 import { text as textOf } from "node:stream/consumers";
 import { ReadableStream } from "node:stream/web";
+import { createOpenAI } from "@ai-sdk/openai";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { chat, complete } from "../../src/backends/ai-sdk/chat.js";
 import { untilDone } from "../../src/backends/ai-sdk/until-done.js";
 import type { Backend } from "../../src/core/backend.js";
+import { never } from "../support/calls.js";
 import { chatted, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, echo as anthropic, anthropicAt } from "./ai-sdk-subject.js";
 import { fixture } from "./fixture.js";
@@ -184,6 +187,41 @@ describe("a whole answer where a stream was asked for", () => {
     expect(await thrownBy(chatted(opened(anthropicAt(server.url))))).toMatchObject({
       code: "unavailable",
     });
+  });
+});
+
+describe("why OpenAI's models say nothing else", () => {
+  const refusing: Script = async (exchange) => {
+    if (!exchange.json().stream) {
+      const message = { role: "assistant", content: null, refusal: "I can't." };
+      const choices = [{ index: 0, message, finish_reason: "stop" }];
+      return exchange.sendJson(200, { id: "c", created: 1, model: "m", choices });
+    }
+    const said = [{ role: "assistant", content: null, refusal: "I " }, { refusal: "can't" }];
+    const end = [chunk({ refusal: "." }, "stop"), "data: [DONE]\n\n"];
+    await exchange.stream(...said.map((delta) => chunk(delta)), ...end);
+    await exchange.end();
+  };
+
+  it("is text", async () => {
+    const backend = at(await serve(refusing));
+    const { text, last } = await chatted(backend);
+    expect([text, last?.choices[0]?.finishReason]).toEqual(["I can't.", "stop"]);
+    expect((await whole(backend)).last?.choices[0]?.message?.content).toBe("I can't.");
+  });
+
+  it("is not told twice where the provider tells it", async () => {
+    const { url } = await serve(refusing);
+    const model = createOpenAI({ baseURL: `${url}/v1`, apiKey: "k" }).chat("m");
+    const known = { model, providerOptions: {}, refused: new Set<string>(), learn() {} };
+    let told = "";
+    for await (const step of chat(known, callOf("chat", chatRequest()), never)) {
+      for (const { choices } of step) told += choices[0]?.delta?.content ?? "";
+    }
+    expect(told).toBe("I can't.");
+    for await (const [answer] of complete(known, callOf("complete", chatRequest()), never)) {
+      expect(answer?.choices[0]?.message?.content).toBe("I can't.");
+    }
   });
 });
 

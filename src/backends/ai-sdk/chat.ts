@@ -4,26 +4,25 @@ import type {
   LanguageModelV3,
   LanguageModelV3CallOptions,
   LanguageModelV3FinishReason,
-  LanguageModelV3Message,
   LanguageModelV3StreamPart,
   LanguageModelV3Usage,
   SharedV3Warning,
 } from "@ai-sdk/provider";
-import type { LLMMessage, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { messageChoice } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
-import { traceHeaders } from "../../core/telemetry.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
-import { withoutBlank } from "../completions/blank.js";
 import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js";
 import { aboutStop } from "../completions/refusal.js";
 import { piece } from "../completions/stream.js";
 import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
 import { failureOf, refusalIn, reportedBy } from "./failure.js";
+import { optionalFields, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
+import { refusalOf } from "./untold.js";
 import { readWarning } from "./warnings.js";
 
 /** A chat model with what is configured for it. */
@@ -38,9 +37,6 @@ export interface ChatModel {
 
 type ChatCall = Call<"chat"> | Call<"complete">;
 
-/** Fields that a vendor may refuse and that a request can go without. */
-const optionalFields = ["temperature", "top_p", "top_k", "seed"] as const;
-
 /** Streams a completion. `signal` is the call's, or aborts with it. */
 export async function* chat(
   known: ChatModel,
@@ -53,16 +49,24 @@ export async function* chat(
   const reader = stream.getReader();
   try {
     let stamp = stampOf(call.request.model);
+    /** Of the last chunk; the provider may tell it yet. */
+    let refusal = "";
     for (;;) {
       const { done, value } = await asked(signal, reader.read());
       if (done) throw noReason();
       const part: LanguageModelV3StreamPart = value;
       if (part.type === "stream-start") heed(known, call, part.warnings);
-      else if (part.type === "raw") heedFailure(part.rawValue);
-      else if (part.type === "error") throw failureOf(part.error);
+      else if (part.type === "raw") {
+        if (refusal !== "") yield [piece(stamp, refusal)];
+        heedFailure(part.rawValue);
+        refusal = refusalOf(part.rawValue);
+      } else if (part.type === "error") throw failureOf(part.error);
       else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
-      else if (part.type === "text-delta" && part.delta !== "") yield [piece(stamp, part.delta)];
-      else if (part.type === "finish") {
+      else if (part.type === "text-delta" && part.delta !== "") {
+        if (part.delta === refusal) refusal = "";
+        yield [piece(stamp, part.delta)];
+      } else if (part.type === "finish") {
+        if (refusal !== "") yield [piece(stamp, refusal)];
         if (brokeOff(part.finishReason)) throw noReason();
         yield [piece(stamp, "", finishReasonOf(part.finishReason), countsOf(part.usage))];
         return;
@@ -92,7 +96,9 @@ async function generated(
   if ("choices" in result) return result;
   heedFailure(result.response?.body);
   heed(known, call, result.warnings);
-  const content = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  const told = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  const refusal = refusalOf(result.response?.body);
+  const content = told.endsWith(refusal) ? told : told + refusal;
   return {
     ...stampOf(call.request.model, result.response),
     usage: countsOf(result.usage),
@@ -125,7 +131,10 @@ function ask<T>(
     fields: optionalFields,
     known: () => known.refused,
     async ask(refused) {
-      const asked = await attempt(signal, send(optionsOf(call, known, refused, signal)));
+      const asked = await attempt(
+        signal,
+        send(optionsOf(call, known.providerOptions, refused, signal)),
+      );
       return "answer" in asked ? asked : aboutStop(asked, call.request);
     },
     chosen: (field) => chosenForChat(call, field),
@@ -145,39 +154,6 @@ export async function attempt<T>(
     if (signal.aborted) throw signal.reason;
     return { ...refusalIn(thrown), failure: () => failureOf(thrown) };
   }
-}
-
-function optionsOf(
-  call: ChatCall,
-  { providerOptions }: ChatModel,
-  refused: ReadonlySet<string>,
-  signal: AbortSignal,
-): LanguageModelV3CallOptions {
-  const { request, id } = call;
-  const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
-  const takes = (field: (typeof optionalFields)[number]) => !refused.has(field);
-  return {
-    prompt: withoutBlank(request.messages).map(promptOf),
-    ...(temperature !== undefined && takes("temperature") && { temperature }),
-    // Some models refuse top_p beside temperature; at 1 it changes nothing.
-    ...(topP !== undefined && topP < 1 && takes("top_p") && { topP }),
-    ...(topK >= 1 && takes("top_k") && { topK }),
-    ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
-    ...(seed !== undefined && seed >= 0n && takes("seed") && { seed: Number(seed) }),
-    ...(stop.length > 0 && { stopSequences: stop }),
-    headers: { "x-request-id": id, ...traceHeaders(call) },
-    abortSignal: signal,
-    providerOptions: providerOptions as NonNullable<LanguageModelV3CallOptions["providerOptions"]>,
-  };
-}
-
-/** The contract's messages carry text only: what a tool said is told as the user's. */
-function promptOf({ role, content }: LLMMessage): LanguageModelV3Message {
-  if (role === "system" || role === "developer") return { role: "system", content };
-  return {
-    role: role === "assistant" ? "assistant" : "user",
-    content: [{ type: "text", text: content }],
-  };
 }
 
 function stampOf(
