@@ -225,6 +225,25 @@ describe("why OpenAI's models say nothing else", () => {
   });
 });
 
+describe("a ping of Anthropic's form", () => {
+  const ping = 'event: ping\ndata: {"type":"ping"}\n\n';
+
+  it.each([
+    ["first", [ping, chunk({ content: "a" })]],
+    ["in the middle", [chunk({ content: "a" }), ping, ping]],
+  ])("is passed over: %s", async (_, events) => {
+    const end = [chunk({}, "length"), "data: [DONE]\n\n"];
+    const backend = at(await serve((exchange) => exchange.stream(...events, ...end)));
+    const { text, last } = await chatted(backend);
+    expect([text, last?.choices[0]?.finishReason]).toEqual(["a", "length"]);
+  });
+
+  it("does not make an answer of none", async () => {
+    const backend = at(await serve((exchange) => exchange.stream(ping, "data: [DONE]\n\n")));
+    expect(await thrownBy(chatted(backend))).toMatchObject({ code: "upstream_failed" });
+  });
+});
+
 describe("the marker of a stream's end", () => {
   const events = [chunk({ content: "a" }), chunk({}, "stop"), "data: [DONE]\n\n"];
 

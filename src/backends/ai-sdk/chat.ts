@@ -19,7 +19,7 @@ import { aboutStop } from "../completions/refusal.js";
 import { piece } from "../completions/stream.js";
 import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
-import { failureOf, refusalIn, reportedBy } from "./failure.js";
+import { failureOf, isPing, refusalIn, reportedBy } from "./failure.js";
 import { optionalFields, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
 import { refusalOf } from "./untold.js";
@@ -60,8 +60,10 @@ export async function* chat(
         if (refusal !== "") yield [piece(stamp, refusal)];
         heedFailure(part.rawValue);
         refusal = refusalOf(part.rawValue);
-      } else if (part.type === "error") throw failureOf(part.error);
-      else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
+      } else if (part.type === "error") {
+        if (!isPing(part.error)) throw failureOf(part.error);
+        call.alive?.();
+      } else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
       else if (part.type === "text-delta" && part.delta !== "") {
         if (part.delta === refusal) refusal = "";
         yield [piece(stamp, part.delta)];

@@ -56,6 +56,14 @@ export function failureOf(thrown: unknown): LintelError {
 const reportedIn = (thrown: Error & { readonly value?: unknown }): LintelError | undefined =>
   isNamed(thrown, "AI_TypeValidationError") ? reportedBy(thrown.value) : undefined;
 
+/** Whether a provider stumbled over Anthropic's sign of life, which proxies pass into streams of other forms. */
+export const isPing = (thrown: unknown): boolean =>
+  thrown instanceof Error &&
+  isNamed(thrown, "AI_TypeValidationError") &&
+  "value" in thrown &&
+  isObject(thrown.value) &&
+  thrown.value.type === "ping";
+
 /**
  * The failure that an answer or an event tells of as it came: providers leave out what their
  * vendor's form has no place for, such as an error's status, or all of an error in a choice.
