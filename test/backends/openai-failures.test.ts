@@ -473,6 +473,15 @@ describe("a prompt that a server's filter blocked", () => {
   });
 });
 
+it("Groq's flexible tier without room may be asked again", async () => {
+  const error = { message: "Flex tier capacity exceeded", type: "capacity_exceeded" };
+  expect(await failure(answering(498, { error }, { "retry-after": "4" }))).toMatchObject({
+    code: "unavailable",
+    retry: "anywhere",
+    askedDelay: 4,
+  });
+});
+
 describe("a provider that failed behind OpenRouter, which says so in the choice,", () => {
   const scripts = (choice: object): [Script, "chat" | "complete"][] => {
     const role = { role: "assistant", content: "" };

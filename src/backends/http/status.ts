@@ -30,6 +30,8 @@ export function fromUpstreamStatus(
       return new LintelError("rate_limited", "the model server is at its limit", options);
     case 503:
     case 529:
+    // Groq's, for its flexible tier without room.
+    case 498:
       return new LintelError("unavailable", "the model server can't take the request now", options);
     default:
       return upstreamFailed(status, retryOfStatus(status));
