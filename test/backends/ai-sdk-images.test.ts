@@ -124,6 +124,23 @@ describe("fal", () => {
     expect(files.requests[0]?.headers).not.toHaveProperty("authorization");
   });
 
+  it("may answer with the image itself as its address, which no redirect may be", async () => {
+    const png = picture(64, 48, 7);
+    const url = `data:image/png;base64,${png.toString("base64")}`;
+    const inline = opened(falAt((await serve((e) => e.sendJson(200, { images: [{ url }] }))).url));
+    expect((await drawn(inline)).images.map(({ data }) => pixels(data))).toEqual([pixels(png)]);
+    const redirecting = await serve((exchange) =>
+      exchange.request.method === "POST"
+        ? exchange.play(falAnswer(exchange))
+        : exchange.send(302, { location: "data:image/png;base64,AAAA" }, ""),
+    );
+    expect((await thrownBy(drawn(opened(falAt(redirecting.url))))).message).toContain("fetched");
+    const text = opened(
+      falAt((await serve((e) => e.sendJson(200, { images: [{ url: "data:text/plain,a" }] }))).url),
+    );
+    expect((await thrownBy(drawn(text))).message).toContain("may not be fetched");
+  });
+
   it.each(["http://169.254.169.254/latest/meta-data/", "http://127.0.0.1:9/a.png"])(
     "does not lead us to %s",
     async (location) => {

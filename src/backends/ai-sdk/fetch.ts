@@ -3,7 +3,7 @@ import { type Dispatcher, type RequestInit, Response, fetch as send } from "undi
 import { answerLimit } from "../completions/reading.js";
 import { nonsense } from "../http/failure.js";
 import type { Guard } from "../http/guard.js";
-import { imageLimit, tooLarge } from "../http/image.js";
+import { bytesOfBase64, imageLimit, isInlineImage, tooLarge } from "../http/image.js";
 import { whatComes } from "../http/refused.js";
 import type { Fetch } from "./load.js";
 import { untilDone } from "./until-done.js";
@@ -46,6 +46,7 @@ export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch
       const whole = limited(response, json && !images ? answerLimit : largest);
       return asksForStream(init.body) ? asEvents(whole) : whole;
     }
+    if (isInlineImage(url.href)) return new Response(bytesOfBase64(url.href));
     let { headers } = init;
     for (let hops = 0; hops <= mostRedirects; hops++) {
       const via = guard.isOwn(url) ? dispatcher : guard.admit(url, hops > 0);

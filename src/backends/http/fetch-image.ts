@@ -3,7 +3,7 @@
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Guard } from "./guard.js";
-import { asPng, imageLimit, imageOfBase64, tooLarge } from "./image.js";
+import { asPng, imageLimit, imageOfBase64, isInlineImage, tooLarge } from "./image.js";
 import type { LargeAnswer } from "./large.js";
 
 /** How images are fetched. */
@@ -36,7 +36,7 @@ export async function fetchImage(
   signal: CallSignal,
   large?: LargeAnswer,
 ): Promise<Uint8Array> {
-  if (/^data:image\/[\w.+-]+;base64,/i.test(address)) return imageOfBase64(address);
+  if (isInlineImage(address)) return imageOfBase64(address);
   if (!URL.canParse(address, options.base)) throw failed();
   // `AbortSignal.any` does not keep a signal of `AbortSignal.timeout`: collected, it never aborts.
   const within = new AbortController();

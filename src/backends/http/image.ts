@@ -76,6 +76,10 @@ export async function asPng(
 export const imageOfBase64 = async (text: string): Promise<Uint8Array> =>
   asPng(bytesOfBase64(text));
 
+/** Whether an address is an image itself. */
+export const isInlineImage = (address: string): boolean =>
+  /^data:image\/[\w.+-]+;base64,/i.test(address);
+
 /**
  * What is in base64, or in a `data:` URL of it.
  * @throws LintelError `upstream_failed` if that is more than an image may have
