@@ -1,5 +1,6 @@
 /** Sizes of images: whether somebody asked for one, and what to say where a server makes no such. */
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
+import type { Call } from "../core/call.js";
 import { imageDefaults } from "../core/defaults.js";
 import { LintelError } from "../core/errors.js";
 import { namesField } from "./completions/refusal.js";
@@ -19,6 +20,12 @@ export function choosesSide(
 /** Whether somebody asked for the size, as `choosesSide`. */
 export const choosesSize = (request: TextToImageRequest, usual?: number): boolean =>
   choosesSide(request, "width", usual) || choosesSide(request, "height", usual);
+
+/** Whether the size that somebody asked for, as `choosesSize`, is to be had or nothing. */
+export const insistsOnSize = (
+  { request, modelSettings }: Pick<Call<"textToImage">, "request" | "modelSettings">,
+  usual?: number,
+): boolean => choosesSize(request, usual) && modelSettings?.unsupported !== "ignore";
 
 /**
  * The error for a size that a model does not make.

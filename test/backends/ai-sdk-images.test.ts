@@ -213,6 +213,16 @@ describe("a server that refuses sizes, by the provider for any of OpenAI's form"
     expect(backend.models()[0]?.supports).toEqual(expect.arrayContaining(["width", "height"]));
   });
 
+  it("is asked without the one that somebody asked for where the operator ignores that", async () => {
+    const { backend, sizes } = await against(refusing);
+    const size = { width: 1024, height: 1024, seed: undefined };
+    const modelSettings = { name: "m", unsupported: "ignore" } as const;
+    const { images, warnings } = await drawn(backend, size, { modelSettings });
+    expect(images).toHaveLength(1);
+    expect(warnings).toEqual(["size: not supported by this model, ignored"]);
+    expect(sizes()).toEqual(["1024x1024", undefined]);
+  });
+
   it("is asked with the size that somebody asked for, and the refusal names the width", async () => {
     const { backend, sizes } = await against(refusing);
     await drawn(backend, usual);

@@ -320,6 +320,16 @@ describe("a server that refuses sizes", () => {
     expect(backend.models()[0]?.supports).toEqual(expect.arrayContaining(["width", "height"]));
   });
 
+  it("is asked without the one that somebody asked for where the operator ignores that", async () => {
+    const { backend, sent } = await against("vllm/models", xai, config);
+    const core = coreOf([backend], { models: [{ name: "m", unsupported: "ignore" }] });
+    const request = { modelId: "m", prompt: "a", safetyCheck: false, width: 1024, height: 1024 };
+    const [answer] = await run(core, "textToImage", request);
+    expect(answer?.images).toHaveLength(1);
+    expect(answer?.warnings).toContain("size: not supported by this model, ignored");
+    expect(sent().map(({ size }) => size)).toEqual(["1024x1024", undefined]);
+  });
+
   it("fails as it refuses, where it refuses without a size, too", async () => {
     const script: Script = (exchange) => exchange.play(fixture("xai/image-refuses-size"));
     const { backend, sent } = await against("vllm/models", script, config);

@@ -11,7 +11,7 @@ import { traceHeaders } from "../../core/telemetry.js";
 import { askWithout } from "../completions/asking.js";
 import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
-import { aboutSize, choosesSide, choosesSize } from "../size.js";
+import { aboutSize, choosesSide, choosesSize, insistsOnSize } from "../size.js";
 import { attempt } from "./chat.js";
 import { imagePackage } from "./packages.js";
 import { type Dropped, readWarning } from "./warnings.js";
@@ -88,14 +88,15 @@ async function ask(
 /** What the provider answers, asked again without a size where its vendor refuses one that nobody asked for. */
 function sent(
   known: ImageModel,
-  { request, warnings }: Call<"textToImage">,
+  call: Call<"textToImage">,
   { size, ...options }: Omit<ImageModelV3CallOptions, "abortSignal">,
   abortSignal: AbortSignal,
 ) {
   const { side } = imagePackage(known.package);
+  const { request, warnings } = call;
   const more = { ...options, ...sentSeed(known, options.seed), abortSignal };
   return askWithout({
-    fields: choosesSize(request, side) ? [] : ["size"],
+    fields: insistsOnSize(call, side) ? [] : ["size"],
     known: () => known.refused,
     async ask(refused) {
       const given = refused.has("size") ? undefined : size;
@@ -105,7 +106,7 @@ function sent(
         ? asked
         : { ...asked, failure: () => aboutSize(asked.failure(), asked.body) };
     },
-    chosen: () => false,
+    chosen: () => choosesSize(request, side),
     learn: (field) => known.learn(field),
     warnings,
   });

@@ -19,7 +19,7 @@ import { isWhole } from "../../http/ask.js";
 import { nonsense } from "../../http/failure.js";
 import type { FetchImageOptions } from "../../http/fetch-image.js";
 import { LargeAnswer } from "../../http/large.js";
-import { aboutSize, choosesSize } from "../../size.js";
+import { aboutSize, choosesSize, insistsOnSize } from "../../size.js";
 import { attempt, type Server } from "../chat.js";
 import { readImageEvent, readImages } from "./answer.js";
 import type { ImageProfile } from "./profile.js";
@@ -153,7 +153,7 @@ function ask(
       // Partial images, and the stream that they come in.
       ...(previews ? ["include_previews"] : []),
       // xAI has sizes of its own, and no field for others.
-      ...(choosesSize(request, profile.side) ? [] : ["size"]),
+      ...(insistsOnSize(call, profile.side) ? [] : ["size"]),
     ],
     known: () => models.refusedFor(request.modelId),
     ask: async (refused): Promise<Attempt<Asked>> => {
@@ -174,7 +174,8 @@ function ask(
         ? { answer: { answer: asked.answer, streams } }
         : { ...asked, failure: () => aboutSize(asked.failure(), asked.body) };
     },
-    chosen: (field) => chosen(call, field),
+    chosen: (field) =>
+      field === "size" ? choosesSize(request, profile.side) : chosen(call, field),
     learn: (field) => models.refuse(request.modelId, field),
     warnings: call.warnings,
   });
