@@ -7,7 +7,7 @@ import type { FastifyReply } from "fastify";
 import { toConnectError } from "../core/connect-error.js";
 import { LintelError } from "../core/errors.js";
 import { requestIdOf } from "../core/request-id.js";
-import { errorBody, sendError } from "../doors/json/error.js";
+import { bodyIncomplete, errorBody, sendError } from "../doors/json/error.js";
 import { resetSoon } from "../doors/reset.js";
 import { readable } from "../doors/rpc/trailers.js";
 import type { CorsHeaders } from "./cors.js";
@@ -71,19 +71,24 @@ export const tooSlow = () =>
 /**
  * Answers bytes on an HTTP/1 connection that are no request, or came too
  * slowly, and closes it. Answers nothing if the client left or a response has begun.
+ * @param newest of the connection's responses, also where it is complete
  * @param cors who may read it, where the headers came
  */
 export function refuse(
   thrown: Error & { code?: string },
   socket: Duplex & { readonly _httpMessage?: ServerResponse | null },
+  newest: ServerResponse | undefined,
   cors?: CorsHeaders,
 ): void {
   const { headersSent, req: request } = socket._httpMessage ?? {};
-  if (!socket.writable || thrown.code === "ECONNRESET" || headersSent) {
+  const inBody = newest?.req.complete === false;
+  // A request is answered once, also where its body was not waited for.
+  const answered = headersSent || (inBody && newest.headersSent);
+  if (!socket.writable || thrown.code === "ECONNRESET" || answered) {
     socket.destroy();
     return;
   }
-  const [status, error] = refusalOf(thrown.code);
+  const [status, error] = refusalOf(thrown, inBody);
   const body = JSON.stringify(errorBody(error));
   const head = [
     `HTTP/1.1 ${status}`,
@@ -96,13 +101,21 @@ export function refuse(
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-function refusalOf(code: string | undefined): [string, LintelError] {
-  switch (code) {
+function refusalOf(
+  thrown: Error & { code?: string },
+  inBody: boolean,
+): [status: string, error: LintelError] {
+  switch (thrown.code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return ["408 Request Timeout", tooSlow()];
     case "HPE_HEADER_OVERFLOW":
       return ["431 Request Header Fields Too Large", headersTooLarge()];
-    default:
-      return ["400 Bad Request", new LintelError("invalid_value", "this is no HTTP request")];
   }
+  if (!inBody) {
+    return ["400 Bad Request", new LintelError("invalid_value", "this is no HTTP request")];
+  }
+  // Else what came in chunks has no such form.
+  const brokeOff = thrown.code === "HPE_INVALID_EOF_STATE";
+  const unreadable = () => new LintelError("invalid_json", "the body can't be read");
+  return ["400 Bad Request", brokeOff ? bodyIncomplete(thrown) : unreadable()];
 }

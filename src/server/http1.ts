@@ -51,7 +51,9 @@ export function createHttp1Side(
   );
   // How many headers there are is no matter, only their bytes: Node would drop what it leaves out.
   server.maxHeadersCount = 0;
-  server.on("clientError", (error, socket) => refuse(error, socket, cors));
+  server.on("clientError", (error, socket: Connection) =>
+    refuse(error, socket, socket[newest], cors),
+  );
   serveUnexpected(server);
   closeWaiting(server);
   let draining = false;
