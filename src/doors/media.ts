@@ -9,14 +9,19 @@ import { sendError } from "./json/error.js";
 /** Names as a store makes them: no path, no dot in front, an extension at most. */
 const namePattern = /^[A-Za-z0-9_-]{16,128}(?:\.[a-z0-9]{1,5})?$/;
 
+/** Of every answer: who may read an image may read why there is none. */
+const readable = {
+  "cross-origin-resource-policy": "cross-origin",
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers":
+    "accept-ranges, content-length, content-range, etag, x-request-id",
+};
+
 /** `X-Content-Type-Options` and the policy keep a browser from running what a model server sent. */
 const headers = {
   "accept-ranges": "bytes",
   "x-content-type-options": "nosniff",
   "content-security-policy": "default-src 'none'; sandbox",
-  "cross-origin-resource-policy": "cross-origin",
-  "access-control-allow-origin": "*",
-  "access-control-expose-headers": "accept-ranges, content-length, content-range, etag",
 };
 
 /** `GET` and `HEAD /media/:name`. The random name is the only secret: no token is asked for. */
@@ -56,7 +61,7 @@ export const media: Door = async (app, { gateway }) => {
     // What stands under a name never changes.
     const etag = `"${name}"`;
     const kept = { etag, "cache-control": cacheControl(image, Date.now()) };
-    reply.headers(headers);
+    reply.headers(readable).headers(headers);
     if (tagsOf(asked["if-none-match"]).some((tag) => tag === etag || tag === "*")) {
       await image.close();
       return reply.headers(kept).code(304).send();
@@ -82,7 +87,7 @@ export const media: Door = async (app, { gateway }) => {
 
 /** Sends an error that nobody keeps in the image's place. */
 const refuse = (reply: FastifyReply, error: LintelError): FastifyReply =>
-  sendError(reply.header("cache-control", "no-store"), error);
+  sendError(reply.headers(readable).header("cache-control", "no-store"), error);
 
 /** Only who asked for an image should keep it, so that no shared cache does, and not for longer than we do. */
 function cacheControl({ expiresAt }: StoredMedia, now: number): string {

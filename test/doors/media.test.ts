@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { MediaStore } from "../../src/core/media.js";
+import { startLintel } from "../support/lintel.js";
 import { paints, png, scripted } from "../support/scripted.js";
 import { json, serve } from "./serve.js";
 
@@ -20,6 +21,7 @@ describe("decisions 2: stored images", () => {
       "content-type": "image/png",
       "x-content-type-options": "nosniff",
       "access-control-allow-origin": "*",
+      "access-control-expose-headers": expect.stringContaining("x-request-id"),
       "cache-control": expect.stringMatching(/^private, max-age=86(399|400), immutable$/),
       "x-request-id": expect.any(String),
     });
@@ -99,6 +101,19 @@ describe("decisions 2: stored images", () => {
     const response = await fetch(server.url + path);
     expect(response.status).toBe(404);
     expect((await json(response)).error.code).toBe("not_found");
+  });
+
+  test("who may read an image may read why there is none, whatever origins are let in", async () => {
+    const lintel = await startLintel([scripted({})], {
+      appSettings: { corsOrigins: ["https://a.example"] },
+    });
+    onTestFinished(() => lintel.close());
+    const answer = await fetch(`${lintel.url}/media/00000000000000000000000000000099.png`, {
+      headers: { origin: "https://b.example" },
+    });
+    expect(answer.status).toBe(404);
+    expect(answer.headers.get("access-control-allow-origin")).toBe("*");
+    expect(answer.headers.get("access-control-expose-headers")).toContain("x-request-id");
   });
 
   test("names that no store makes do not reach it", async () => {
