@@ -2,12 +2,13 @@
 import { connect } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
-import { endStreamFromJson } from "@connectrpc/connect/protocol-connect";
+import { endStreamFromJson, errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { afterAll, describe, expect, it } from "vitest";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { silent } from "../../src/core/log.js";
 import { ended, http1, tcp } from "../server/serve.js";
@@ -77,21 +78,21 @@ const types = {
 } as const;
 
 /** The error of a reply, wherever the protocol puts it. */
-function errorOf(type: string, reply: Reply): { code: number; message: string } | undefined {
+function errorOf(type: string, reply: Reply) {
+  const error = thrownOf(type, reply);
+  const { code, rawMessage: message } = error ?? {};
+  return error && { code, message, reason: error.findDetails(ErrorInfoSchema)[0]?.reason };
+}
+
+function thrownOf(type: string, { headers, body, trailers }: Reply): ConnectError | undefined {
   if (type.startsWith("application/grpc-web")) {
-    const error = findTrailerError(trailerParse(reply.body.subarray(5)));
-    return error && { code: error.code, message: error.rawMessage };
+    return findTrailerError(trailerParse(body.subarray(5)));
   }
   if (type.startsWith("application/grpc")) {
-    const error = findTrailerError(reply.trailers) ?? findTrailerError(reply.headers);
-    return error && { code: error.code, message: error.rawMessage };
+    return findTrailerError(trailers) ?? findTrailerError(headers);
   }
-  if (type.startsWith("application/connect")) {
-    const { error } = endStreamFromJson(reply.body.subarray(5));
-    return error && { code: error.code, message: error.rawMessage };
-  }
-  const { code, message } = JSON.parse(reply.body.toString());
-  return { code: code === "invalid_argument" ? 3 : code === "unauthenticated" ? 16 : -1, message };
+  if (type.startsWith("application/connect")) return endStreamFromJson(body.subarray(5)).error;
+  return errorFromJsonBytes(body, undefined, new ConnectError("no error in Connect's form"));
 }
 
 describe("a message that can't be read", () => {
@@ -152,7 +153,45 @@ describe("a message that can't be read", () => {
     });
     const brotli = await post({ ...headers, "grpc-encoding": "br" }, encodeEnvelope(1, garbage));
     expect(errorOf(types.grpc, brotli)).toMatchObject({ code: Code.Unimplemented });
-    expect(brotli.trailers.get("grpc-accept-encoding")).toBe("gzip");
+    expect(brotli.headers.get("grpc-accept-encoding")).toBe("gzip");
+  });
+});
+
+describe("a call with another number of messages than one, or in an unknown compression", () => {
+  const twice = (bytes: Uint8Array) =>
+    Buffer.concat([encodeEnvelope(0, bytes), encodeEnvelope(0, bytes)]);
+  const none = Buffer.alloc(0);
+  const cases: [string, string, Record<string, string>, Uint8Array][] = [
+    ["gRPC, none", types.grpc, {}, none],
+    ["gRPC, two", types.grpc, {}, twice(message)],
+    ["gRPC, Brotli", types.grpc, { "grpc-encoding": "br" }, encodeEnvelope(1, garbage)],
+    ["gRPC JSON, none", types.grpcJson, {}, none],
+    ["gRPC JSON, two", types.grpcJson, {}, twice(Buffer.from("{}"))],
+    ["gRPC-Web, none", types.web, {}, none],
+    ["gRPC-Web, two", types.web, {}, twice(message)],
+    ["gRPC-Web, Brotli", types.web, { "grpc-encoding": "br" }, encodeEnvelope(1, garbage)],
+    ["Connect stream, none", types.connect, {}, none],
+    ["Connect stream, two", types.connect, {}, twice(message)],
+    [
+      "Connect stream, Brotli",
+      types.connect,
+      { "connect-content-encoding": "br" },
+      encodeEnvelope(1, garbage),
+    ],
+    ["Connect, Brotli", types.unary, { "content-encoding": "br" }, garbage],
+  ];
+  it.each(cases)("%s: unimplemented, or unauthenticated first", async (_, type, more, body) => {
+    const path = type === types.unary ? complete : chat;
+    const headers = { ":path": path, "content-type": type, ...more };
+    const reply = await post(headers, body);
+    const unimplemented = { code: Code.Unimplemented, reason: "unimplemented" };
+    expect(errorOf(type, reply)).toMatchObject(unimplemented);
+    for (const name of Object.keys(more)) {
+      const accepts = name.replace("content-", "").replace("encoding", "accept-encoding");
+      expect([accepts, reply.headers.get(accepts)]).toEqual([accepts, "gzip"]);
+    }
+    const stranger = await post({ ...headers, authorization: "none" }, body);
+    expect(errorOf(type, stranger)).toMatchObject({ code: Code.Unauthenticated });
   });
 });
 

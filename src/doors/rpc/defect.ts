@@ -64,8 +64,18 @@ export function answering(handler: UniversalHandler, bodyLimit: number): Answer 
       body: [],
     };
     const contextValues = (request.contextValues ?? createContextValues()).set(arrivalKey, again);
-    return handler({ ...request, ...emptyMessage(request.header), contextValues });
+    const empty = emptyMessage(request.header);
+    const response = await handler({ ...request, ...empty, contextValues });
+    for (const [name, value] of first.accepts ?? []) response.header?.set(name, value);
+    return response;
   };
+}
+
+/** A message that never reached the method. */
+interface Broken {
+  readonly defect: LintelError;
+  /** How messages may be packed, as a response has to say where one was packed otherwise. */
+  readonly accepts?: readonly [name: string, value: string][];
 }
 
 /** What the library answers, or what it found wrong with a message that never reached the method. */
@@ -74,14 +84,14 @@ async function attempt(
   request: UniversalServerRequest,
   arrival: Arrival,
   bodyLimit: number,
-): Promise<{ response: UniversalServerResponse } | { defect: LintelError }> {
+): Promise<{ response: UniversalServerResponse } | Broken> {
   try {
     const response = await handler(request);
     if (arrival.reached || !response.body) return { response };
     const bytes = await readAllBytes(response.body, 1024 * 1024);
     const error = errorIn(response, bytes);
     const defect = error && defectOf(error, bodyLimit);
-    if (defect && !arrival.signal.aborted) return { defect };
+    if (defect && !arrival.signal.aborted) return { defect, accepts: acceptsIn(response, error) };
     return { response: { ...response, body: createAsyncIterable([bytes]) } };
   } catch (thrown) {
     // The library quotes values, and can't put a lone surrogate into trailers.
@@ -89,6 +99,15 @@ async function attempt(
     return { defect: new LintelError("invalid_json", unreadable) };
   }
 }
+
+const acceptNames = ["accept-encoding", "connect-accept-encoding", "grpc-accept-encoding"];
+
+/** What the library says besides an error, wherever its protocol puts it. */
+const acceptsIn = ({ header }: UniversalServerResponse, error: ConnectError): Broken["accepts"] =>
+  acceptNames.flatMap((name): [string, string][] => {
+    const value = new Headers(header).get(name) ?? error.metadata.get(name);
+    return value === null ? [] : [[name, value]];
+  });
 
 /** The body, whose parts are kept until the method is called. */
 async function* kept(
@@ -151,6 +170,9 @@ function defectOf(error: ConnectError, bodyLimit: number): LintelError | undefin
       return new LintelError("invalid_json", unreadable);
     case Code.ResourceExhausted:
       return messageTooLarge(bodyLimit);
+    case Code.Unimplemented:
+      // No message or several of them, or packed in a way that nobody here knows.
+      return new LintelError("unimplemented", error.rawMessage.slice(0, 300));
     default:
       return undefined;
   }
