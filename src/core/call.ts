@@ -116,6 +116,11 @@ export interface CallLife {
   /** Ends the call with an error. */
   abort(reason: LintelError): void;
   /**
+   * What becomes of the call is decided, and written down as that: it ends with the next message
+   * or failure that the caller gets, and neither its deadline nor its caller changes it any more.
+   */
+  settle(outcome: "ok" | ErrorCode): void;
+  /**
    * The work may go on after the caller left: telemetry and the log wait for its end.
    * @param work resolves at that end; never rejects
    */

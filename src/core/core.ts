@@ -120,6 +120,7 @@ export function createCore(parts: CoreParts): Core {
       const said = settings.callLog.content ? new Transcript(call) : undefined;
       const messages = new Observed(life.cancellation, () => handle(call), {
         whole: method === "complete",
+        settled: () => life.settled,
         begin() {
           inFlight.add(life);
           life.begin(origin.signal, deadline);

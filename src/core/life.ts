@@ -11,6 +11,8 @@ export class Life implements CallLife, Enrolled {
   readonly cancellation = new Cancellation();
   /** What may still go on when the call ended; absent: nothing. */
   work: Promise<void> | undefined;
+  /** How the call ends, once that is decided. */
+  settled: "ok" | ErrorCode | undefined;
   readonly #left = () => this.abort(callerLeft());
   #origin: CallSignal | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -38,15 +40,25 @@ export class Life implements CallLife, Enrolled {
     else this.#listeners = [listener];
   }
 
+  settle(outcome: "ok" | ErrorCode): void {
+    this.settled = outcome;
+    this.#ease();
+  }
+
   outlast(work: Promise<void>): void {
     this.work = work;
   }
 
   /** The call ended. */
   end(code: "ok" | ErrorCode): void {
-    clearTimeout(this.#timer);
-    this.#origin?.removeEventListener("abort", this.#left);
+    this.#ease();
     for (const listener of this.#listeners ?? []) listener.ended(code);
     this.#listeners = undefined;
+  }
+
+  /** From now on neither the deadline nor the caller ends the call. */
+  #ease(): void {
+    clearTimeout(this.#timer);
+    this.#origin?.removeEventListener("abort", this.#left);
   }
 }

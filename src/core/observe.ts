@@ -12,6 +12,8 @@ import type { CallOutcome } from "./telemetry.js";
 export interface Hooks<T> {
   /** Whether the first message is the last, and nothing is held behind it: nobody asks for the end then. */
   readonly whole: boolean;
+  /** How the call ends with what comes now, where that is decided. */
+  settled(): "ok" | ErrorCode | undefined;
   /** Called before anything runs; what it throws ends the call. */
   begin(): void;
   /** Called with everything that the caller gets. */
@@ -74,7 +76,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
   async return(): Promise<IteratorResult<T>> {
     this.#untold = undefined;
     if (this.#state === "running") {
-      this.#end("cancelled");
+      this.#end(this.#hooks.settled() ?? "cancelled");
       const reason = callerLeft();
       this.#cancellation.abort(reason);
       this.#release();
@@ -93,6 +95,10 @@ export class Observed<T> implements AsyncIterableIterator<T> {
         this.#firstAt ??= performance.now();
         this.#hooks.saw?.(result.value);
         if (this.#hooks.whole) this.#end("ok");
+        else if (this.#hooks.settled()) {
+          this.#end("ok");
+          this.#release();
+        }
       }
     } catch (thrown) {
       this.#settle(undefined, toLintelError(thrown));

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { imageEvent, inlineImage } from "../../src/core/image-events.js";
+import { silent } from "../../src/core/log.js";
 import type { Input, MethodName } from "../../src/core/methods.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import type { UsageRecord, UsageSink } from "../../src/core/usage/record.js";
@@ -186,6 +187,51 @@ test("no answer is complete before its record is safe", async () => {
     expect((await call.next()).done).toBe(true);
     expect(sink.records).toMatchObject([{ method, outcome: "ok" }]);
   }
+});
+
+describe("the log and the caller hear of the end that is in the record", () => {
+  const leaves = ["while the record is written", "behind the last message"] as const;
+  const cases = (["chat", "complete"] as const).flatMap((method) =>
+    leaves.map((when) => [method, when] as const),
+  );
+  test.each(cases)("%s, the caller leaves %s", async (method, when) => {
+    const codes: unknown[] = [];
+    const info = (fields: object, message: string) => {
+      if (message === "call") codes.push((fields as { code: string }).code);
+    };
+    const sink = new Sink();
+    const parts = { usage: { sink, prices }, log: { ...silent, info } };
+    const core = coreOf([scripted({ chat: says("a") })], {}, parts);
+    const leaving = new AbortController();
+    const call = steps(core, method, chatRequest, leaving.signal);
+    if (method === "chat") await call.next();
+    sink.close();
+    const last = call.next();
+    while (sink.records.length === 0) await new Promise(setImmediate);
+    if (when === "while the record is written") leaving.abort();
+    sink.open();
+    expect(await last).toMatchObject({ done: false });
+    leaving.abort();
+    await call.return?.();
+    expect(sink.records).toMatchObject([{ outcome: "ok" }]);
+    expect(codes).toEqual(["ok"]);
+  });
+
+  test("a failure stays what it was", async () => {
+    const sink = new Sink();
+    const failing = breaksAfter(new LintelError("upstream_failed", "broken"), "1234");
+    const core = coreOf([scripted({ chat: failing })], {}, { usage: { sink, prices } });
+    const leaving = new AbortController();
+    const call = steps(core, "chat", chatRequest, leaving.signal);
+    await call.next();
+    sink.close();
+    const end = expect(call.next()).rejects.toMatchObject({ code: "upstream_failed" });
+    while (sink.records.length === 0) await new Promise(setImmediate);
+    leaving.abort();
+    sink.open();
+    await end;
+    expect(sink.records).toMatchObject([{ outcome: "upstream_failed" }]);
+  });
 });
 
 describe("calls that don't end well", () => {

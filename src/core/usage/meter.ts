@@ -88,6 +88,7 @@ class Metered implements AsyncIterator<Batch> {
   #keep(outcome: "ok" | ErrorCode): Promise<void> | undefined {
     if (this.#kept) return undefined;
     this.#kept = true;
+    this.#call.life?.settle(outcome);
     // Of strangers only calls that reached a model: others cost nothing, and could fill the disk.
     const { caller, attributes } = this.#call;
     const stranger = caller?.token === undefined;
