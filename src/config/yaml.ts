@@ -8,7 +8,6 @@ import {
   type Node,
   type Pair,
   parseDocument,
-  type Scalar,
   type YAMLMap,
   type YAMLParseError,
 } from "yaml";
@@ -70,11 +69,15 @@ export function readYaml(text: string, environment: Environment): YamlFile {
     for (const message of wrong) references.push({ path, message });
     fromEnvironment.add(pathKey(path));
   };
-  const visit = (node: unknown, path: Path): void => {
+  const visit = (node: unknown, path: Path, around: readonly unknown[] = []): void => {
+    const meant = named(node);
+    if (around.includes(meant)) throw new ReadingError(offsetOf(node), hasItself);
     if (isMap(node)) {
-      for (const [key, { value }] of pairsOf(node, named)) visit(value, [...path, key]);
+      for (const [key, { value }] of pairsOf(node, named)) {
+        visit(value, [...path, key], [...around, node]);
+      }
     } else if (isSeq(node)) {
-      for (const [i, item] of node.items.entries()) visit(item, [...path, i]);
+      for (const [i, item] of node.items.entries()) visit(item, [...path, i], [...around, node]);
     } else if (substituted.has(node)) {
       // It stands in a mapping that others merge.
       cameFromEnvironment(path, substituted.get(node));
@@ -89,7 +92,6 @@ export function readYaml(text: string, environment: Environment): YamlFile {
       if (name) references.push({ path, message: `an environment variable is \${${name}} here` });
     } else if (isAlias(node)) {
       // What a mapping's alias stands for is that mapping itself, whose values were visited.
-      const meant = named(node);
       if (substituted.has(meant)) cameFromEnvironment(path, substituted.get(meant));
     }
   };
@@ -100,7 +102,7 @@ export function readYaml(text: string, environment: Environment): YamlFile {
       visit(document.contents, []);
       value = document.toJS({ maxAliasCount: 100 }) ?? {};
     } catch (error) {
-      const offset = error instanceof MergeError ? error.offset : 0;
+      const offset = error instanceof ReadingError ? error.offset : 0;
       syntax.push({ position: at(offset), message: (error as Error).message });
     }
   }
@@ -139,7 +141,7 @@ export function readYaml(text: string, environment: Environment): YamlFile {
  * its own goes first, and then the one before.
  * @param named what an alias stands for
  * @param within the mappings that merge this one
- * @throws MergeError
+ * @throws ReadingError
  */
 function pairsOf(
   map: YAMLMap,
@@ -153,7 +155,7 @@ function pairsOf(
     const from = named(value);
     for (const other of isSeq(from) ? from.items.map(named) : [from]) {
       if (!isMap(other) || other === map || within.includes(other)) {
-        throw new MergeError((key as Scalar).range?.[0] ?? 0);
+        throw new ReadingError(offsetOf(key), mergesNone);
       }
       for (const [name, pair] of pairsOf(other, named, [...within, map])) {
         if (!pairs.has(name)) pairs.set(name, pair);
@@ -163,15 +165,22 @@ function pairsOf(
   return pairs;
 }
 
-/** What is merged is no mapping, or has the mapping in it that merges it. */
-class MergeError extends Error {
+/** A value that can't be made of what stands there. */
+class ReadingError extends Error {
   readonly offset: number;
 
-  constructor(offset: number) {
-    super("<< must be another mapping that has a name above, or a list of such: <<: *name");
+  constructor(offset: number, message: string) {
+    super(message);
     this.offset = offset;
   }
 }
+
+/** What is merged is no mapping, or has the mapping in it that merges it. */
+const mergesNone = "<< must be another mapping that has a name above, or a list of such: <<: *name";
+
+const hasItself = "an alias or << names what stands around it, which would be inside itself";
+
+const offsetOf = (node: unknown): number => (node as Node | null)?.range?.[0] ?? 0;
 
 const keyOf = (key: unknown): string => String(isScalar(key) ? key.value : key);
 

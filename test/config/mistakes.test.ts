@@ -52,6 +52,18 @@ describe("mistakes", () => {
         "lintel.yaml:5:65: auth.oidc[0].jwks_url: must have no fragment",
       ],
     ],
+    [
+      "a list inside itself",
+      "listen: &x [1, *x]\n",
+      [
+        "lintel.yaml:1:16: an alias or << names what stands around it, which would be inside itself",
+      ],
+    ],
+    [
+      "a mapping that merges one around itself",
+      "limits: &x\n  global: { concurrent: 3 }\n  caller:\n    <<: *x\n",
+      ["lintel.yaml:4:5: an alias or << names what stands around it, which would be inside itself"],
+    ],
     ["not a mapping", "- a\n", ["lintel.yaml:1:1: must be a mapping, not a list"]],
     [
       "an unknown key",
