@@ -1,6 +1,7 @@
 /** Reads a YAML file: its value, where each value stands, and the environment inside it. */
 import {
   isAlias,
+  isCollection,
   isMap,
   isScalar,
   isSeq,
@@ -73,8 +74,9 @@ export function readYaml(text: string, environment: Environment): YamlFile {
     const meant = named(node);
     if (around.includes(meant)) throw new ReadingError(offsetOf(node), hasItself);
     if (isMap(node)) {
-      for (const [key, { value }] of pairsOf(node, named)) {
-        visit(value, [...path, key], [...around, node]);
+      for (const [name, { key, value }] of pairsOf(node, named)) {
+        if (isCollection(named(key))) throw new ReadingError(offsetOf(key), "a key must be text");
+        visit(value, [...path, name], [...around, node]);
       }
     } else if (isSeq(node)) {
       for (const [i, item] of node.items.entries()) visit(item, [...path, i], [...around, node]);

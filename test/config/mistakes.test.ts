@@ -64,6 +64,7 @@ describe("mistakes", () => {
       "limits: &x\n  global: { concurrent: 3 }\n  caller:\n    <<: *x\n",
       ["lintel.yaml:4:5: an alias or << names what stands around it, which would be inside itself"],
     ],
+    ["a list as a key", "listen: 1\n? [a]\n: b\n", ["lintel.yaml:2:3: a key must be text"]],
     ["not a mapping", "- a\n", ["lintel.yaml:1:1: must be a mapping, not a list"]],
     [
       "an unknown key",
