@@ -7,7 +7,7 @@ import { readCertificates } from "./certificates.js";
 import { checkDefaults } from "./default-checks.js";
 import { checkModels } from "./model-checks.js";
 import { type Finding, formatPath, type Path } from "./problems.js";
-import { formatListen, parseListen } from "./quantities.js";
+import { absoluteAddress, conflict, parseListen } from "./quantities.js";
 import { type Fields, fields, list, texts } from "./raw.js";
 import { allServed, servedModels } from "./served.js";
 import { didYouMean } from "./suggest.js";
@@ -30,7 +30,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...duplicates(models, ["models"], "name"),
     ...duplicates(list(fields(config.limits).models), ["limits", "models"], "model"),
     ...duplicates(list(config.prices), ["prices"], "model"),
-    ...checkListen(config.listen),
+    ...checkListen(config.listen, directory),
     ...checkSockets(config, directory),
     ...checkAuth(fields(config.auth)),
     ...checkFiles(config, ["tls"], directory),
@@ -85,20 +85,17 @@ const checkModelLists = (backends: readonly Fields[]): Finding[] =>
     }),
   );
 
-/** Any free port may be wanted twice. */
-function checkListen(listen: unknown): Finding[] {
-  const addresses = (Array.isArray(listen) ? listen : []).map((text) =>
-    typeof text === "string" || typeof text === "number" ? parseListen(text) : undefined,
-  );
-  const first = new Map<string, number>();
+function checkListen(listen: unknown, directory: string): Finding[] {
+  const addresses = (Array.isArray(listen) ? listen : []).map((text) => {
+    const parsed =
+      typeof text === "string" || typeof text === "number" ? parseListen(text) : undefined;
+    return parsed && absoluteAddress(parsed, directory);
+  });
   return addresses.flatMap((address, i) => {
-    if (!address || ("port" in address && address.port === 0)) return [];
-    const earlier = first.get(formatListen(address));
-    if (earlier !== undefined) {
-      const message = `is the same as listen[${earlier}]; must be unique`;
-      return [{ path: ["listen", i], message }];
+    for (const [earlier, other] of addresses.slice(0, i).entries()) {
+      const message = address && other && conflict(address, other, `listen[${earlier}]`);
+      if (message) return [{ path: ["listen", i], message }];
     }
-    first.set(formatListen(address), i);
     return [];
   });
 }

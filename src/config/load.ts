@@ -10,6 +10,8 @@ import { otlpProblems, otlpWarnings } from "./otlp-environment.js";
 import type { Parsed } from "./parse.js";
 import { ConfigError, type Problem } from "./problems.js";
 import {
+  absoluteAddress,
+  conflict,
   formatListen,
   isPublic,
   type ListenAddress,
@@ -64,7 +66,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
   const overrides: Problem[] = [];
   const listen =
     sources.listen && sources.listen.length > 0
-      ? sources.listen.map((text) => listenOption(text, cwd, overrides))
+      ? listenOptions(sources.listen, cwd, overrides)
       : listenFromEnvironment(config?.listen ?? [], env, overrides);
   overrides.push(...otlpProblems(env));
   if (config === undefined || problems.length > 0 || overrides.length > 0) {
@@ -83,15 +85,37 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
   return { config: effective, file, text, warnings };
 }
 
+/** The addresses of `--listen`; what is wrong with them goes to the problems. */
+function listenOptions(
+  texts: readonly string[],
+  cwd: string,
+  problems: Problem[],
+): readonly (ListenAddress | undefined)[] {
+  const addresses = texts.map((text) => listenOption(text, cwd, problems));
+  for (const [i, address] of addresses.entries()) {
+    for (const other of addresses.slice(0, i)) {
+      const clash = address && other && conflict(address, other);
+      if (!clash) continue;
+      const message = `${formatListen(address)} ${clash}`;
+      problems.push({ source: "--listen", field: "", message });
+    }
+  }
+  return addresses;
+}
+
 /** An address cannot be listened on for calls and for metrics. */
 function addressOfMetrics({ listen, telemetry }: Config): Omit<Problem, "source"> | undefined {
   const { prometheus } = telemetry;
   if (typeof prometheus !== "object") return undefined;
-  const own = formatListen(prometheus.listen);
-  if (own.endsWith(":0") || !listen.some((address) => formatListen(address) === own))
-    return undefined;
-  const message = "is also in listen; say true to have the metrics there";
-  return { field: "telemetry.prometheus.listen", message };
+  const own = prometheus.listen;
+  for (const address of listen) {
+    const clash = conflict(own, address);
+    if (!clash) continue;
+    const same = formatListen(own) === formatListen(address);
+    const message = `${same ? "is also in listen" : clash}; say true to have the metrics there`;
+    return { field: "telemetry.prometheus.listen", message };
+  }
+  return undefined;
 }
 
 async function parseFile(
@@ -132,9 +156,6 @@ function absolute(config: Config, directory: string): Config {
     },
   };
 }
-
-const absoluteAddress = (address: ListenAddress, directory: string): ListenAddress =>
-  "path" in address ? { path: resolve(directory, address.path) } : address;
 
 function listenOption(text: string, cwd: string, problems: Problem[]): ListenAddress | undefined {
   const parsed = parseListen(text);

@@ -1,4 +1,6 @@
 /** Durations, sizes and addresses as people write them. */
+import { isIPv4 } from "node:net";
+import { resolve } from "node:path";
 import { z } from "zod";
 import { socketPathIn } from "../socket-path.js";
 
@@ -141,12 +143,38 @@ export const listenAddress = z
     return z.NEVER;
   });
 
+/** The same with a socket's path absolute. */
+export const absoluteAddress = (address: ListenAddress, directory: string): ListenAddress =>
+  "path" in address ? { path: resolve(directory, address.path) } : address;
+
 /** An address to listen on as people write it. */
 export function formatListen(address: ListenAddress): string {
   if ("path" in address) return `unix:${address.path}`;
   const { host, port } = address;
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
+
+/**
+ * Why two addresses can't be listened on together, as what is said of the one.
+ * @param name of the other
+ * @returns `undefined` if they can: any free port may be wanted twice
+ */
+export function conflict(
+  one: ListenAddress,
+  other: ListenAddress,
+  name = formatListen(other),
+): string | undefined {
+  if ("port" in one && one.port === 0) return undefined;
+  if (formatListen(one) === formatListen(other)) return `is the same as ${name}; must be unique`;
+  if ("path" in one || "path" in other || one.port !== other.port) return undefined;
+  return takesAlso(one.host, other.host) || takesAlso(other.host, one.host)
+    ? `can't be listened on beside ${name}: one of them takes every address`
+    : undefined;
+}
+
+/** Whether it stands for every address, this one too: that of IPv6 for those of IPv4 as well. */
+const takesAlso = (every: string, host: string): boolean =>
+  every === "::" || (every === "0.0.0.0" && isIPv4(host));
 
 /** Whether other machines can reach this address. */
 export function isPublic(address: ListenAddress): boolean {

@@ -1,4 +1,6 @@
 /** What a start would fail at, or do without, on this machine and for this user. */
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { placeOf } from "../media/open.js";
 import { hasSqlite, noSqlite } from "../state/database/sqlite-library.js";
 import { defaultStateDirectory, folderProblem, keepsInFolder } from "../state/directory.js";
@@ -26,7 +28,22 @@ export async function startProblems(
     const code = folderProblem(path);
     return code === undefined ? [] : [`${field}: ${path} can't be written to now (${code})`];
   });
-  return [...problems, ...(await missingPackages(config, env))];
+  return [...problems, ...missingSocketFolders(config), ...(await missingPackages(config, env))];
+}
+
+function missingSocketFolders({ listen, telemetry: { prometheus } }: Config): string[] {
+  const named = [
+    ...listen.map((address) => ["listen", address] as const),
+    ...(typeof prometheus === "object"
+      ? [["telemetry.prometheus.listen", prometheus.listen] as const]
+      : []),
+  ];
+  return named.flatMap(([field, address]) => {
+    const folder = "path" in address ? dirname(address.path) : undefined;
+    return folder === undefined || existsSync(folder)
+      ? []
+      : [`${field}: there is no folder ${folder} now, and none is made for a socket`];
+  });
 }
 
 /** What to install, a line for each part that is configured and lacks packages. */

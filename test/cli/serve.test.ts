@@ -233,13 +233,19 @@ test.runIf(existsSync("/proc/self")).each(["lintel.yaml/x", "/proc/nope", "/proc
 
 test("check warns of folders that can't be written to, and makes none", async () => {
   const cwd = folder({
-    "lintel.yaml": "state: { directory: lintel.yaml/x }\nmedia: { directory: new/media }\n",
+    "lintel.yaml": `state: { directory: lintel.yaml/x }
+media: { directory: new/media }
+public_url: https://ai.example.com
+listen: unix:none/a.sock
+`,
   });
   const checked = await run(["check"], cwd);
   expect(checked).toMatchObject({ code: 0, stdout: "lintel.yaml: ok\n" });
   const state = join(cwd, "lintel.yaml", "x");
   expect(checked.stderr).toBe(
-    `warning: state.directory: ${state} can't be written to now (ENOTDIR)\n`,
+    `warning: state.directory: ${state} can't be written to now (ENOTDIR)
+warning: listen: there is no folder ${join(cwd, "none")} now, and none is made for a socket
+`,
   );
   expect(readdirSync(cwd)).toEqual(["lintel.yaml"]);
 });

@@ -239,11 +239,23 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
   }
 });
 
+test("addresses of --listen are told apart, too", async () => {
+  const load = (...listen: string[]) => loadConfig({ cwd: folder(), env: {}, listen });
+  await expect(load("1", "127.0.0.1:1")).rejects.toThrow(
+    "--listen: 127.0.0.1:1 is the same as 127.0.0.1:1; must be unique",
+  );
+  await expect(load("127.0.0.1:1", ":1")).rejects.toThrow(
+    "--listen: [::]:1 can't be listened on beside 127.0.0.1:1: one of them takes every address",
+  );
+  await load("127.0.0.1:0", ":0", "[::1]:1", "127.0.0.1:1");
+});
+
 test("metrics have an address of their own, as it is in the end", async () => {
   const prometheus = (listen: string) => `telemetry: { prometheus: { listen: "${listen}" } }\n`;
   const cwd = folder({
     "same.yaml": prometheus("127.0.0.1:8080"),
     "socket.yaml": `listen: unix:a.sock\n${prometheus("unix:./a.sock")}`,
+    "within.yaml": `listen: ":8080"\n${prometheus("127.0.0.1:8080")}`,
     "free.yaml": `listen: 127.0.0.1:0\n${prometheus("127.0.0.1:0")}`,
   });
   mkdirSync(join(cwd, "sub"));
@@ -253,6 +265,9 @@ test("metrics have an address of their own, as it is in the end", async () => {
     "same.yaml: telemetry.prometheus.listen: is also in listen; say true to have the metrics there",
   );
   await expect(load("socket.yaml")).rejects.toThrow("telemetry.prometheus.listen: is also in");
+  await expect(load("within.yaml")).rejects.toThrow(
+    "telemetry.prometheus.listen: can't be listened on beside [::]:8080: one of them takes every address; say true",
+  );
   await load("same.yaml", { PORT: "8081" });
   await load("free.yaml");
   const { telemetry } = (await load("sub/own.yaml")).config;

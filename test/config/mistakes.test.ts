@@ -209,6 +209,16 @@ backends:
       ],
     ],
     [
+      "addresses of which one takes the other",
+      "listen: [0.0.0.0:1, 127.0.0.1:1, ':2', '[::1]:2', '127.0.0.1:2', 'localhost:1', '[::1]:1', 'unix:a', 'unix:./a']\n",
+      [
+        "lintel.yaml:1:21: listen[1]: can't be listened on beside listen[0]: one of them takes every address",
+        "listen[3]: can't be listened on beside listen[2]: one",
+        "listen[4]: can't be listened on beside listen[2]: one",
+        "listen[8]: is the same as listen[7]; must be unique",
+      ],
+    ],
+    [
       "a socket of another machine",
       "listen: unix://host/a.sock",
       ["lintel.yaml:1:9: listen: must be host:port"],
