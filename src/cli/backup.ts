@@ -10,6 +10,12 @@ import { out, say } from "./output.js";
 /** How long a gateway that writes is waited for, milliseconds. */
 const busyMs = 10_000;
 
+/** Why a file can't be made. */
+const reasons: Readonly<Record<string, string>> = {
+  EEXIST: "is there already",
+  ENOENT: "can't be written: there is no such folder",
+};
+
 export const backup: Command = {
   summary: "copies the database of tokens and usage, also while a gateway runs",
   operand: "FILE",
@@ -29,8 +35,8 @@ PostgreSQL is copied with its own pg_dump.`,
       // SQLite takes an empty file: so nobody else reads it, and none that is there is lost.
       closeSync(openSync(file, "wx", 0o600));
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      say(`lintel: ${code === "EEXIST" ? `${file} is there already` : message}`);
+      const { code = "" } = error as NodeJS.ErrnoException;
+      say(`lintel: ${file} ${reasons[code] ?? `can't be written (${code})`}`);
       return 1;
     }
     try {

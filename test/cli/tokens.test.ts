@@ -220,6 +220,7 @@ test("a database that can't be used is one line and 1", async () => {
   });
   const gone = await list("gone.db");
   expect(gone).toMatchObject({ code: 1, stderr: "lintel: there is no database gone.db\n" });
-  const broken = await list(join(folder({ "lintel.db": "not a database" }), "lintel.db"));
-  expect(broken).toMatchObject({ code: 1, stderr: "lintel: file is not a database\n" });
+  const file = join(folder({ "lintel.db": "not a database" }), "lintel.db");
+  const broken = await list(file);
+  expect(broken).toMatchObject({ code: 1, stderr: `lintel: ${file}: file is not a database\n` });
 });

@@ -197,8 +197,9 @@ parentPort?.on("message", (question: Question) => {
 const refusals =
   /constraint failed|string or blob too big|datatype mismatch|column index out of range/;
 
-/** By its words: the libraries give a number with some errors only. */
+/** By its words: the libraries give a number with some errors only. They name no file. */
 function failureOf(error: unknown) {
   const { message } = error as Error;
-  return { message, refused: error instanceof ValueRefused || refusals.test(message) };
+  const refused = error instanceof ValueRefused || refusals.test(message);
+  return { message: refused || message.includes(path) ? message : `${path}: ${message}`, refused };
 }
