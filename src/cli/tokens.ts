@@ -127,9 +127,11 @@ const noSuch = ({ operand }: Given) => `there is no token ${quoted(operand)} tha
 function refusalOf({ refused, token }: Extract<Rotated, { refused: string }>): string {
   const time = (ms = 0) => new Date(ms).toISOString();
   const { name, expiresAt, previous } = token;
+  // A grace ends with the token.
+  const until = Math.min(previous?.until ?? 0, expiresAt ?? Number.POSITIVE_INFINITY);
   return refused === "expired"
     ? `the token ${quoted(name)} expired at ${time(expiresAt)}: say --expires WHEN to renew it`
-    : `the token that ${quoted(name)} had before still counts until ${time(previous?.until)}: rotate it after that, or say --force to end that one now`;
+    : `the token that ${quoted(name)} had before still counts until ${time(until)}: rotate it after that, or say --force to end that one now`;
 }
 
 function failed(message: string): number {

@@ -147,6 +147,12 @@ test("rotate refuses what would be dead at once, or ends a token that may be in 
     /^lintel: the token that "alice" had before still counts until \d{4}-\S+Z: .* --force .*\n$/,
   );
   expect((await tokens("rotate", "alice", "--force")).stdout).toMatch(/^lt_/);
+  const tomorrow = new Date(Math.ceil(Date.now() / 1000) * 1000 + 86_400_000).toISOString();
+  await tokens("create", "--name", "bob", "--expires", tomorrow);
+  await tokens("rotate", "bob", "--grace", "30d");
+  // A grace ends with the token.
+  expect((await tokens("rotate", "bob")).stderr).toContain(`still counts until ${tomorrow}:`);
+  await tokens("revoke", "bob");
 
   const now = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 91 * 86_400_000);
   onTestFinished(() => now.mockRestore());
