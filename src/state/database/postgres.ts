@@ -32,6 +32,8 @@ export class PostgresSql implements Sql {
   readonly kind = "postgres";
   readonly #url: string;
   readonly #longestMs: number;
+  /** Connections that were told how long to wait for locks. */
+  readonly #bounded = new WeakSet<PoolClient>();
   #ready: Promise<Pool> | undefined;
   #pool: Pool | undefined;
   #closed = false;
@@ -52,7 +54,7 @@ export class PostgresSql implements Sql {
       throw error;
     });
     const pool = await this.#ready.catch(rethrow);
-    return withClient(pool, async (client) => {
+    return this.#withClient(pool, async (client) => {
       const [only] = statements;
       if (statements.length === 1 && only) return [await query(client, only)];
       return transaction(client, async () => {
@@ -79,8 +81,39 @@ export class PostgresSql implements Sql {
 
   async #begin(): Promise<Pool> {
     this.#pool ??= await createPool(this.#url, this.#longestMs);
-    await withClient(this.#pool, migrate);
+    await this.#withClient(this.#pool, migrate);
     return this.#pool;
+  }
+
+  async #withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+    let client: PoolClient;
+    try {
+      client = await pool.connect();
+    } catch (error) {
+      throw translate(error);
+    }
+    try {
+      await this.#boundLocks(client);
+      const result = await work(client);
+      client.release();
+      return result;
+    } catch (error) {
+      const translated = translate(error);
+      // A connection in an unknown state is not used again.
+      client.release(translated instanceof DatabaseAway);
+      throw translated;
+    }
+  }
+
+  /**
+   * Has the server give up waiting for a lock before we do: it sees that we left only when it has
+   * the lock, and with each attempt one more of its connections would wait for that. Not told as
+   * the connection is made: poolers of connections refuse what they don't know there.
+   */
+  async #boundLocks(client: PoolClient): Promise<void> {
+    if (this.#bounded.has(client)) return;
+    await client.query(`SET lock_timeout = ${Math.ceil(this.#longestMs * 0.8)}`);
+    this.#bounded.add(client);
   }
 }
 
@@ -108,25 +141,6 @@ async function createPool(url: string, longestMs: number): Promise<Pool> {
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
-}
-
-async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  let client: PoolClient;
-  try {
-    client = await pool.connect();
-  } catch (error) {
-    throw translate(error);
-  }
-  try {
-    const result = await work(client);
-    client.release();
-    return result;
-  } catch (error) {
-    const translated = translate(error);
-    // A connection in an unknown state is not used again.
-    client.release(translated instanceof DatabaseAway);
-    throw translated;
-  }
 }
 
 async function migrate(client: PoolClient): Promise<void> {

@@ -1,4 +1,5 @@
 /** PostgreSQL alone. */
+import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { hashToken } from "../../../src/core/tokens.js";
 import { PostgresSql } from "../../../src/state/database/postgres.js";
@@ -25,6 +26,28 @@ onPostgres((make) => {
     const slow = { text: "SELECT 1 AS one FROM pg_sleep(1)" };
     await expect(sql.run([slow])).rejects.toBeInstanceOf(DatabaseAway);
     expect(await sql.run([{ ...slow, long: true }])).toEqual([[{ one: 1 }]]);
+  });
+
+  test("what waits for a lock leaves no connection that goes on waiting", async () => {
+    const { again, place } = await make();
+    const holder = again();
+    await rowsOf(holder, "SELECT 1 AS one");
+    const locked = new pg.Client(place);
+    onTestFinished(() => locked.end());
+    await locked.connect();
+    await locked.query("BEGIN; LOCK TABLE lintel_usage IN ACCESS EXCLUSIVE MODE");
+    const sql = new PostgresSql(place, 3000);
+    onTestFinished(() => sql.close());
+    const insertion = new DatabaseUsage(sql).insert(linesOf(record()));
+    await expect(insertion).rejects.toMatchObject({
+      name: "DatabaseAway",
+      cause: { message: "canceling statement due to lock timeout" },
+    });
+    const waiting = `SELECT pid FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    expect(await rowsOf(holder, waiting)).toEqual([]);
+    await locked.query("ROLLBACK");
+    expect(await new DatabaseUsage(sql).insert(linesOf(record()))).toEqual([]);
   });
 
   test("one that can be read only answers a gateway that starts, and takes no records", async () => {
