@@ -224,6 +224,9 @@ test("a database that can't be used is one line and 1", async () => {
     stdout: "",
     stderr: "lintel: PostgreSQL can't be used: connect ECONNREFUSED 127.0.0.1:1\n",
   });
+  // Of this the driver writes a warning of its own.
+  const tls = ["--database", `${database}?sslmode=require`];
+  expect(await run(["tokens", "list", ...tls], folder())).toMatchObject(away);
   const gone = await list("gone.db");
   expect(gone).toMatchObject({ code: 1, stderr: "lintel: there is no database gone.db\n" });
   const file = join(folder({ "lintel.db": "not a database" }), "lintel.db");

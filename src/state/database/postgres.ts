@@ -39,7 +39,8 @@ export class PostgresSql implements Sql {
   #closed = false;
 
   /**
-   * @param url as libpq takes it: `postgres://user:password@host:5432/name?sslmode=…`
+   * @param url as libpq takes it: `postgres://user:password@host:5432/name`; `?sslmode=require`
+   *   verifies the server as `verify-full` does
    * @param longestMs that a statement may take which does not read all there is, milliseconds
    */
   constructor(url: string, longestMs = statementMs) {
@@ -121,7 +122,7 @@ async function createPool(url: string, longestMs: number): Promise<Pool> {
   const { default: pg } = await import("pg");
   const { types } = pg;
   const pool = new pg.Pool({
-    connectionString: url,
+    connectionString: verified(url),
     max: connections,
     connectionTimeoutMillis: connectMs,
     query_timeout: longestMs,
@@ -142,6 +143,15 @@ async function createPool(url: string, longestMs: number): Promise<Pool> {
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
+
+/**
+ * The same with its `sslmode` as `pg` takes it, which is not what libpq does: it verifies the
+ * server in each of these, and writes a warning of many lines that it may not do so some day.
+ */
+const verified = (url: string): string =>
+  /[?&]uselibpqcompat=/.test(url)
+    ? url
+    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/g, "$1verify-full");
 
 async function migrate(client: PoolClient): Promise<void> {
   if (await isCurrent(client)) return;
