@@ -7,6 +7,7 @@ import { z } from "zod";
 import { logLevels } from "../core/log.js";
 import { isNetwork } from "../doors/forwarded.js";
 import { authSchema } from "./auth.js";
+import { boundsSchema } from "./bounds.js";
 import { origin, path } from "./fields.js";
 import { httpUrl } from "./http-fields.js";
 import { backendSchema } from "./kinds.js";
@@ -30,39 +31,6 @@ const name = () => z.string().min(1);
 /** Below the longest text that Node can make of a body (`buffer.constants.MAX_STRING_LENGTH`), bytes. */
 const largestBody = 512e6;
 
-/** The bounds of a field, in the numbers that it can have: a default outside is moved to one of them. */
-const leastAndGreatest = (number: () => z.ZodNumber) =>
-  z.strictObject({
-    min: number().optional().describe("Least value that is allowed."),
-    max: number().optional().describe("Greatest value that is allowed."),
-  });
-
-const bound = (what: string, number: () => z.ZodNumber = z.number) =>
-  leastAndGreatest(number)
-    .optional()
-    .describe(`${what} Replaces the contract's bounds; both ends are allowed.`);
-
-const most = (what: string) =>
-  leastAndGreatest(z.int32)
-    .omit({ min: true })
-    .optional()
-    .describe(`${what} Replaces the contract's bound, and is itself allowed.`);
-
-const bounds = z.strictObject({
-  temperature: bound("Contract: 0 to 2."),
-  top_p: bound("Contract: above 0, to 1."),
-  top_k: bound("Contract: -1 or more.", z.int32),
-  max_tokens: bound("Contract: 1 or more, under the model's cap.", z.int32),
-  messages: bound("Number of messages. Contract: 1 or more.", z.int32),
-  width: bound("Pixels. Contract: 64 to 2048.", z.int32),
-  height: bound("Pixels. Contract: 64 to 2048.", z.int32),
-  guidance_scale: bound("Contract: 0 to 30."),
-  num_inference_steps: bound("Contract: 1 to 150.", z.int32),
-  num_images_per_prompt: bound("Contract: 1 to 8.", z.int32),
-  prompts: most("Number of prompts in one image request. Contract: at most 4."),
-  loras: most("Number of LoRAs in one image request. Contract: at most 4."),
-});
-
 /*
  * Not the number of images: since 1 counts as not set, nobody could ask for one
  * image where the default were another, and so for the same picture again.
@@ -70,12 +38,12 @@ const bounds = z.strictObject({
 const modelDefaults = z.strictObject({
   temperature: z.number().optional(),
   top_p: z.number().optional(),
-  top_k: z.int().optional(),
-  max_tokens: z.int().optional(),
-  width: z.int().optional().describe("Pixels."),
-  height: z.int().optional().describe("Pixels."),
+  top_k: z.int32().optional(),
+  max_tokens: z.int32().optional(),
+  width: z.int32().optional().describe("Pixels."),
+  height: z.int32().optional().describe("Pixels."),
   guidance_scale: z.number().optional(),
-  num_inference_steps: z.int().optional(),
+  num_inference_steps: z.int32().optional(),
 });
 
 const model = z.strictObject({
@@ -163,7 +131,7 @@ export const configSchema = z.strictObject({
     .describe(
       "Whose X-Forwarded-Proto, -Host and -Prefix, or Forwarded, say where callers find images, if public_url does not: of every proxy, of none, or of these addresses and networks.",
     ),
-  bounds: bounds
+  bounds: boundsSchema
     .prefault({})
     .describe("Bounds of request fields. A default outside of them is moved into them."),
   body_limit: size()

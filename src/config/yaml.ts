@@ -186,7 +186,7 @@ const offsetOf = (node: unknown): number => (node as Node | null)?.range?.[0] ??
 
 const keyOf = (key: unknown): string => String(isScalar(key) ? key.value : key);
 
-/** `${NAME}` opens a mapping where YAML's brackets are; its own message does not help then. */
+/** Whether it is about what follows where the content has ended. */
 const isBehindContent = ({ code, message }: YAMLParseError): boolean =>
   code === "UNEXPECTED_TOKEN" && message.includes(" token in YAML stream");
 
@@ -198,6 +198,7 @@ function messageOf(error: YAMLParseError, text: string): string {
   return withHint(error.message, text, error.pos[0]);
 }
 
+/** `${NAME}` opens a mapping where YAML's brackets are; its own message does not help then. */
 function withHint(message: string, text: string, offset: number): string {
   const start = text.lastIndexOf("\n", offset - 1) + 1;
   const end = text.indexOf("\n", offset);

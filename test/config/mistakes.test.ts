@@ -145,6 +145,11 @@ describe("mistakes", () => {
       ],
     ],
     [
+      "a default that no whole number of the contract is",
+      "models: [{ name: a, defaults: { max_tokens: 3000000000 } }]\n",
+      ["lintel.yaml:1:45: models[0].defaults.max_tokens: must be at most 2147483647"],
+    ],
+    [
       "defaults beyond wider bounds",
       "bounds: { width: { max: 4096 }, temperature: { min: 1 } }\nmodels: [{ name: a, defaults: { width: 8000, temperature: -1 } }]\n",
       [
