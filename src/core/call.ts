@@ -116,8 +116,8 @@ export interface CallLife {
   /** Ends the call with an error. */
   abort(reason: LintelError): void;
   /**
-   * What becomes of the call is decided, and written down as that: it ends with the next message
-   * or failure that the caller gets, and neither its deadline nor its caller changes it any more.
+   * How the call ends is written down: with the next message or failure that the caller gets, whatever
+   * its deadline or its caller do meanwhile.
    */
   settle(outcome: "ok" | ErrorCode): void;
   /**

@@ -42,7 +42,6 @@ export class Life implements CallLife, Enrolled {
 
   settle(outcome: "ok" | ErrorCode): void {
     this.settled = outcome;
-    this.#ease();
   }
 
   outlast(work: Promise<void>): void {
@@ -51,14 +50,9 @@ export class Life implements CallLife, Enrolled {
 
   /** The call ended. */
   end(code: "ok" | ErrorCode): void {
-    this.#ease();
-    for (const listener of this.#listeners ?? []) listener.ended(code);
-    this.#listeners = undefined;
-  }
-
-  /** From now on neither the deadline nor the caller ends the call. */
-  #ease(): void {
     clearTimeout(this.#timer);
     this.#origin?.removeEventListener("abort", this.#left);
+    for (const listener of this.#listeners ?? []) listener.ended(code);
+    this.#listeners = undefined;
   }
 }

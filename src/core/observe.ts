@@ -12,7 +12,7 @@ import type { CallOutcome } from "./telemetry.js";
 export interface Hooks<T> {
   /** Whether the first message is the last, and nothing is held behind it: nobody asks for the end then. */
   readonly whole: boolean;
-  /** How the call ends with what comes now, where that is decided. */
+  /** How the call ends, once that is written down: what comes then is the last message, or the failure. */
   settled(): "ok" | ErrorCode | undefined;
   /** Called before anything runs; what it throws ends the call. */
   begin(): void;
@@ -35,6 +35,8 @@ export class Observed<T> implements AsyncIterableIterator<T> {
   /** Why it ended between two steps: the next one tells. */
   #untold: LintelError | undefined;
   #state: "new" | "running" | "ended" = "new";
+  /** Whether the caller has the last message: nothing but the end follows. */
+  #complete = false;
   #startedAt = 0;
   #firstAt: number | undefined;
 
@@ -63,6 +65,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
       this.#asked = { resolve, reject };
       try {
         if (this.#state === "new") this.#begin();
+        if (this.#complete && this.#cancellation.aborted) return this.#over();
         this.#cancellation.throwIfAborted();
         this.#source ??= this.#start()[Symbol.asyncIterator]();
         this.#source.next().then(this.#came, this.#failed);
@@ -94,23 +97,22 @@ export class Observed<T> implements AsyncIterableIterator<T> {
       else {
         this.#firstAt ??= performance.now();
         this.#hooks.saw?.(result.value);
+        this.#complete = this.#hooks.settled() !== undefined;
         if (this.#hooks.whole) this.#end("ok");
-        else if (this.#hooks.settled()) {
-          this.#end("ok");
-          this.#release();
-        }
       }
     } catch (thrown) {
       this.#settle(undefined, toLintelError(thrown));
       return;
     }
     this.#settle(result);
+    if (this.#complete && this.#cancellation.aborted) this.#over();
   };
 
   readonly #failed = (thrown: unknown): void => {
     if (this.#state === "ended") return;
+    if (this.#complete) return this.#over();
     const { aborted, reason } = this.#cancellation;
-    const error = toLintelError(aborted ? reason : thrown);
+    const error = toLintelError(aborted && !this.#hooks.settled() ? reason : thrown);
     this.#end(error.code, error);
     // Also what the gateway itself found wrong with an answer is to stop the model server.
     this.#cancellation.abort(error);
@@ -118,6 +120,25 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     if (!this.#asked) this.#untold = error;
     this.#settle(undefined, error);
   };
+
+  /**
+   * The caller left, the deadline passed, or the gateway shuts down. Also between two steps: a caller
+   * who reads slowly, or not at all, must not hold the call.
+   */
+  readonly #cutOff = (): void => {
+    if (this.#complete) this.#over();
+    // Else what was written down is on its way to the caller.
+    else if (!this.#hooks.settled()) this.#failed(this.#cancellation.reason);
+  };
+
+  /** Nothing is missing, but the end is not waited for. */
+  #over(): void {
+    if (this.#state === "running") {
+      this.#end("ok");
+      this.#release();
+    }
+    this.#settle({ done: true, value: undefined });
+  }
 
   /** Answers the step that is asked for, if one is. */
   #settle(result: IteratorResult<T> | undefined, error?: LintelError): void {
@@ -136,8 +157,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     this.#state = "running";
     this.#startedAt = performance.now();
     this.#hooks.begin();
-    // Also between two steps: a caller who reads slowly, or not at all, must not hold the call.
-    this.#cancellation.addEventListener("abort", () => this.#failed(undefined));
+    this.#cancellation.addEventListener("abort", this.#cutOff);
   }
 
   #end(code: "ok" | ErrorCode, error?: LintelError): void {

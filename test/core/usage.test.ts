@@ -212,6 +212,9 @@ describe("the log and the caller hear of the end that is in the record", () => {
     sink.open();
     expect(await last).toMatchObject({ done: false });
     leaving.abort();
+    // Also where nobody asks for the end.
+    expect(codes).toEqual(["ok"]);
+    expect(await call.next()).toMatchObject({ done: true });
     await call.return?.();
     expect(sink.records).toMatchObject([{ outcome: "ok" }]);
     expect(codes).toEqual(["ok"]);
