@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { dirname, resolve } from "node:path";
+import { proxyAddresses, proxyProblems } from "../backends/http/proxy.js";
 import { keepSecret } from "../core/secrets.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { budgetWarnings } from "./budget-warnings.js";
@@ -69,6 +70,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
       ? listenOptions(sources.listen, cwd, overrides)
       : listenFromEnvironment(config?.listen ?? [], env, overrides);
   overrides.push(...otlpProblems(env));
+  overrides.push(...proxyProblems(env).map((problem) => ({ source: "environment", ...problem })));
   if (config === undefined || problems.length > 0 || overrides.length > 0) {
     throw new ConfigError([...problems, ...overrides]);
   }
@@ -79,7 +81,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
   const unheard = sources.listen?.length ? [] : replaced(config.listen, effective.listen);
   const taken = addressOfMetrics(effective);
   if (taken) throw new ConfigError([{ source: file ?? "--listen", ...taken }]);
-  keepSecret(secretsOf(effective));
+  keepSecret([...secretsOf(effective), ...secretsOf(proxyAddresses(env))]);
   const untold = otlpWarnings(otlpSettings(effective.telemetry.otlp, env), env);
   const warnings = [...unheard, ...warningsOf(effective), ...untold];
   return { config: effective, file, text, warnings };

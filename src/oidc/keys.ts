@@ -15,6 +15,7 @@ import {
   jwtVerify,
   type LocalJWKSet,
 } from "jose";
+import { environmentProxies, type Proxies } from "../backends/http/proxy.js";
 import { LintelError } from "../core/errors.js";
 import { type Logger, reasonOf } from "../core/log.js";
 import type { IssuerSettings } from "./settings.js";
@@ -40,6 +41,7 @@ export class IssuerKeys {
   readonly #issuer: IssuerSettings;
   readonly #log: Logger;
   readonly #cooldownMs: number;
+  readonly #proxies: Proxies;
   #set: LocalJWKSet | undefined;
   #text = "";
   #generation = 0;
@@ -49,11 +51,20 @@ export class IssuerKeys {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  /** @param cooldown for tests; default 10000 */
-  constructor(issuer: IssuerSettings, log: Logger, cooldown = cooldownMs) {
+  /**
+   * @param cooldown for tests; default 10000
+   * @param proxies default: the environment's
+   */
+  constructor(
+    issuer: IssuerSettings,
+    log: Logger,
+    cooldown = cooldownMs,
+    proxies = environmentProxies(),
+  ) {
     this.#issuer = issuer;
     this.#log = log;
     this.#cooldownMs = cooldown;
+    this.#proxies = proxies;
   }
 
   /** Changes when the keys do: what was verified before has to be verified again. */
@@ -165,7 +176,7 @@ export class IssuerKeys {
     this.#askedAt = performance.now();
     try {
       const url = this.#issuer.jwksUrl ?? (await this.#discover());
-      const keys = (await readJson(url)) as JSONWebKeySet;
+      const keys = (await readJson(url, this.#proxies)) as JSONWebKeySet;
       const set = createLocalJWKSet(keys);
       const text = JSON.stringify(keys);
       if (text !== this.#text) this.#generation++;
@@ -189,7 +200,8 @@ export class IssuerKeys {
   async #discover(): Promise<string> {
     const { issuer } = this.#issuer;
     const path = ".well-known/openid-configuration";
-    const document = (await readJson(`${issuer.replace(/\/$/, "")}/${path}`)) as {
+    const url = `${issuer.replace(/\/$/, "")}/${path}`;
+    const document = (await readJson(url, this.#proxies)) as {
       issuer?: unknown;
       jwks_uri?: unknown;
     };
@@ -227,15 +239,32 @@ async function verifyWithEach(
   throw new errors.JWSSignatureVerificationFailed();
 }
 
-async function readJson(url: string): Promise<unknown> {
-  const response = await fetch(url, {
+async function readJson(url: string, proxies: Proxies): Promise<unknown> {
+  const init = {
     headers: { accept: "application/json" },
     redirect: "error",
     signal: AbortSignal.timeout(answerMs),
-  });
-  if (!response.ok) {
-    await response.body?.cancel();
-    throw new Error(`${url} answers with status ${response.status}`);
+  } as const;
+  if (!proxies.for(url)) return jsonOf(url, await fetch(url, init));
+  // Loaded here: Node's own `fetch` is there already, but knows no other version's connections.
+  const [undici, { agentTo }] = await Promise.all([
+    import("undici"),
+    import("../backends/http/pools.js"),
+  ]);
+  const dispatcher = agentTo({ connect: { timeout: answerMs } }, proxies);
+  try {
+    return await jsonOf(url, await undici.fetch(url, { ...init, dispatcher }));
+  } finally {
+    await dispatcher.destroy();
   }
-  return response.json();
+}
+
+/** What an answer holds. @throws Error that names the status, unless it is a success */
+async function jsonOf(
+  url: string,
+  answer: Pick<Response, "ok" | "status" | "json"> & { body: { cancel(): Promise<void> } | null },
+): Promise<unknown> {
+  if (answer.ok) return answer.json();
+  await answer.body?.cancel();
+  throw new Error(`${url} answers with status ${answer.status}`);
 }

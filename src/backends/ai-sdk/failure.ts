@@ -111,8 +111,8 @@ function ofApiCall(error: APICallError): LintelError {
   return failureOfAnswer(status ?? statusCode, responseBody, responseHeaders, message);
 }
 
-/** The operating system's codes, undici's, and those of Node's own that are about the connection. */
-const connectionCode = /^(?:E(?!RR_)|UND_ERR_|ERR_(?:TLS|SSL)_)/;
+/** The operating system's codes, undici's, and those of Node's own and of proxies that are about the connection. */
+const connectionCode = /^(?:E(?!RR_)|UND_ERR_|ERR_(?:TLS|SSL|PROXY)_)/;
 
 const isConnection = (error: Error) =>
   causes(error).some(({ code }) => connectionCode.test(String(code ?? "")));

@@ -49,7 +49,7 @@ export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch
     if (isInlineImage(url.href)) return new Response(bytesOfBase64(url.href));
     let { headers } = init;
     for (let hops = 0; hops <= mostRedirects; hops++) {
-      const via = guard.isOwn(url) ? dispatcher : guard.admit(url, hops > 0);
+      const via = guard.isOwn(url) ? dispatcher : await guard.admit(url, hops > 0);
       const response = await send(url, {
         ...init,
         ...(headers && { headers }),

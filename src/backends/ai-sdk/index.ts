@@ -1,7 +1,7 @@
 /** The kind `ai-sdk`: providers of the Vercel AI SDK, for what has no kind of its own. */
 
 import { isDeepStrictEqual } from "node:util";
-import { Agent } from "undici";
+import type { Agent } from "undici";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
@@ -10,6 +10,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import { modelOf } from "../../core/model.js";
 import { Guard } from "../http/guard.js";
+import { agentTo } from "../http/pools.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
 import { Running } from "../running.js";
 import { chat, complete } from "./chat.js";
@@ -50,7 +51,7 @@ export class AiSdkBackend implements Backend {
     this.#entries = new Map(config.models.map((m) => [m.id, { config: m, ignored: new Set() }]));
     const { connect, first_token, idle } = config.timeouts;
     const { baseURL } = config.options;
-    this.#agent = new Agent({
+    this.#agent = agentTo({
       connect: { timeout: connect },
       headersTimeout: first_token,
       bodyTimeout: idle,

@@ -1,5 +1,8 @@
 /** The websocket over which ComfyUI tells one call how its prompts are getting on. */
-import { WebSocket } from "ws";
+import type { Duplex } from "node:stream";
+import { type ClientOptions, WebSocket } from "ws";
+import { environmentProxies, type Proxies } from "../http/proxy.js";
+import { throughTunnel } from "../http/tunnel.js";
 import { type Message, readFrame, readMessage } from "./messages.js";
 
 /** How to reach it. */
@@ -9,6 +12,8 @@ export interface SocketOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** Longest time to connect, milliseconds. */
   readonly timeout: number;
+  /** Default: the environment's. */
+  readonly proxies?: Proxies | undefined;
 }
 
 /** Most bytes of one message: a preview is small. */
@@ -45,12 +50,13 @@ export class Socket {
   }
 
   /** Connects; resolves also if that fails. */
-  static open({ url, headers, timeout }: SocketOptions): Promise<Socket> {
+  static open({ url, headers, timeout, proxies }: SocketOptions): Promise<Socket> {
     const socket = new WebSocket(url, {
       headers,
       handshakeTimeout: timeout,
       maxPayload: largest,
       perMessageDeflate: false,
+      ...throughProxy(url, timeout, proxies),
     });
     const opened = new Socket(socket);
     // "close" follows; without a listener an error would end the process.
@@ -116,4 +122,22 @@ export class Socket {
   close(): void {
     this.#socket.terminate();
   }
+}
+
+/** How it is connected through the proxy of its server. Proxies know websockets only in tunnels, also without TLS. */
+function throughProxy(
+  address: string,
+  timeout: number,
+  proxies: Proxies = environmentProxies(),
+): ClientOptions {
+  const url = new URL(address.replace(/^ws/, "http"));
+  const proxy = proxies.for(url);
+  if (!proxy) return {};
+  const { protocol, host, port } = url;
+  const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const open = throughTunnel(proxy, timeout);
+  const createConnection = (_: unknown, done: (error: Error | null, socket?: Duplex) => void) => {
+    open({ protocol, host, hostname, port }, (error, socket) => done(error, socket ?? undefined));
+  };
+  return { createConnection } as unknown as ClientOptions;
 }

@@ -1,5 +1,6 @@
 /** Fetches an image from an address that a model server answered with. */
 
+import { unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Guard } from "./guard.js";
@@ -74,7 +75,7 @@ async function download(
   let url = first;
   for (let hops = 0; hops <= mostRedirects; hops++) {
     const answer = await request(url, {
-      dispatcher: guard.admit(url, hops > 0),
+      dispatcher: await unlessAborted(guard.admit(url, hops > 0), signal),
       headers: { accept: "image/png, image/*;q=0.5", ...(guard.isOwn(url) && headers) },
       signal,
     });

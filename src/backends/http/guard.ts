@@ -8,7 +8,9 @@ import { isIP, type LookupFunction } from "node:net";
 import type { Dispatcher } from "undici";
 import { LintelError } from "../../core/errors.js";
 import { isPublicAddress } from "./address-class.js";
-import { Agent } from "./undici.js";
+import { agentTo } from "./pools.js";
+import { environmentProxies, type Proxies } from "./proxy.js";
+import type { Agent } from "./undici.js";
 
 /** What a guard goes by. */
 export interface GuardOptions {
@@ -20,6 +22,8 @@ export interface GuardOptions {
   readonly connectTimeout?: number;
   /** How names become addresses. Default: the system's way. */
   readonly lookup?: LookupFunction;
+  /** Default: the environment's. */
+  readonly proxies?: Proxies | undefined;
 }
 
 /** Lets requests through to the server itself and to what is allowed, and to nothing else. */
@@ -29,15 +33,25 @@ export class Guard {
   readonly #hosts: readonly string[];
   readonly #anywhere: Agent;
   readonly #public: Agent;
+  readonly #lookup: LookupFunction;
+  readonly #proxies: Proxies;
 
-  constructor({ own, allow, connectTimeout = 5000, lookup = systemLookup }: GuardOptions) {
+  constructor({
+    own,
+    allow,
+    connectTimeout = 5000,
+    lookup = systemLookup,
+    proxies = environmentProxies(),
+  }: GuardOptions) {
     this.#own = new Set(own.map((text) => new URL(text).origin));
     const [whole, hosts] = [allow.filter(isOrigin), allow.filter((entry) => !isOrigin(entry))];
     this.#origins = new Set(whole.map((text) => new URL(text).origin));
     this.#hosts = hosts.map((host) => host.toLowerCase());
     const options = { timeout: connectTimeout };
-    this.#anywhere = new Agent({ connect: { ...options, lookup } });
-    this.#public = new Agent({ connect: { ...options, lookup: publicOnly(lookup) } });
+    this.#lookup = publicOnly(lookup);
+    this.#proxies = proxies;
+    this.#anywhere = agentTo({ connect: { ...options, lookup } }, proxies);
+    this.#public = agentTo({ connect: { ...options, lookup: this.#lookup } }, proxies);
   }
 
   /** From now on an origin is the server's own. */
@@ -55,7 +69,7 @@ export class Guard {
    * @param redirected whether a redirect led there: then only the server itself may be private
    * @throws LintelError `upstream_failed` if it may not be fetched
    */
-  admit(url: URL, redirected: boolean): Dispatcher {
+  async admit(url: URL, redirected: boolean): Promise<Dispatcher> {
     if (url.protocol !== "http:" && url.protocol !== "https:") throw refused(url, "its scheme");
     if (url.username !== "" || url.password !== "") throw refused(url, "a password in it");
     if (this.isOwn(url)) return this.#anywhere;
@@ -65,7 +79,21 @@ export class Guard {
     const literal = url.hostname.replace(/^\[(.*)\]$/, "$1");
     // No name is looked up for an address: what the lookup would refuse is refused here.
     if (isIP(literal) !== 0 && !isPublicAddress(literal)) throw refused(url, "not public");
+    if (isIP(literal) === 0 && this.#proxies.for(url)) await this.#looksPublic(literal);
     return this.#public;
+  }
+
+  /**
+   * Looks a name up that a proxy will look up again: what is known here to be private is refused.
+   * Behind a proxy this machine may know no names, and then that of the proxy counts.
+   */
+  #looksPublic(hostname: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#lookup(hostname, { all: true }, (error) => {
+        if (error instanceof LintelError) reject(error);
+        else resolve();
+      });
+    });
   }
 
   /** Ends every connection. */

@@ -1,5 +1,6 @@
 /** What became of a request whose connection failed. */
 import { LintelError } from "../../core/errors.js";
+import { ProxyError } from "./proxy-error.js";
 
 /** The error for a connection that did not come about in time. */
 export const notConnected = (cause?: unknown): LintelError =>
@@ -7,6 +8,10 @@ export const notConnected = (cause?: unknown): LintelError =>
 
 /** What this machine or process is short of: no fault of whoever was to be reached. */
 const ownLack: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
+
+/** Whether a connection could not be made for want of something that this machine or process is short of. */
+export const isOwnLack = (error: (Error & { code?: string }) | undefined): error is Error =>
+  ownLack.has(error?.code ?? "");
 
 /**
  * The error for what undici reports.
@@ -23,8 +28,8 @@ export function transportError(
   if (error.code === "UND_ERR_CONNECT_TIMEOUT") {
     return notConnected(error);
   }
-  if (!sent) {
-    if (ownLack.has(error.code ?? "")) {
+  if (!sent || error instanceof ProxyError) {
+    if (isOwnLack(error)) {
       return new LintelError("overloaded", "the gateway can open no more connections", options);
     }
     return new LintelError("upstream_unreachable", "the model server can't be reached", options);

@@ -5,8 +5,10 @@ import { LintelError } from "../../core/errors.js";
 import { Roster } from "../../core/roster.js";
 import type { Answer } from "./answer.js";
 import { Exchange } from "./exchange.js";
+import { poolTo } from "./pools.js";
+import type { Proxies } from "./proxy.js";
 import { intoSharedBuffer } from "./reading.js";
-import { Pool } from "./undici.js";
+import type { Pool } from "./undici.js";
 
 /** Limits of a transport; times in milliseconds. */
 export interface TransportOptions {
@@ -23,6 +25,8 @@ export interface TransportOptions {
   };
   /** Most connections at once. */
   readonly connections: number;
+  /** Default: the environment's. */
+  readonly proxies?: Proxies | undefined;
 }
 
 /** A request. */
@@ -66,13 +70,14 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#usual = this.#headers(json, undefined, true);
-    this.#pool = new Pool(options.origin, {
+    const pool = {
       connections: options.connections,
       connect: { timeout: options.timeouts.connect, onread: intoSharedBuffer },
       // An exchange keeps its own time: undici's can't tell the first byte from the next.
       headersTimeout: 0,
       bodyTimeout: 0,
-    });
+    };
+    this.#pool = poolTo(options.origin, pool, options.proxies);
   }
 
   /**
