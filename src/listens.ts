@@ -1,5 +1,7 @@
 /** Whether there is anybody at an address. */
+
 import { connect } from "node:net";
+import { withoutBrackets } from "./hostname.js";
 
 /**
  * Whether anything accepts connections there. Never throws.
@@ -27,6 +29,6 @@ export function listens(
 }
 
 const addressOf = ({ hostname, port }: URL) => ({
-  host: hostname.replace(/^\[(.*)\]$/, "$1"),
+  host: withoutBrackets(hostname),
   port: Number(port),
 });

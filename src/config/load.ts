@@ -1,9 +1,11 @@
 /** Finds and loads the configuration. */
+
 import { existsSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { dirname, resolve } from "node:path";
 import { proxyAddresses, proxyProblems } from "../backends/http/proxy.js";
 import { keepSecret } from "../core/secrets.js";
+import { withoutBrackets } from "../hostname.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { budgetWarnings } from "./budget-warnings.js";
 import { mediaWarnings } from "./media-warnings.js";
@@ -199,7 +201,7 @@ function listenFromEnvironment(
 
 /** What stands before the port in `listen`, or an address of IPv6 without brackets. */
 function hostIn(text: string): string | undefined {
-  const bare = text.replace(/^\[(.*)\]$/, "$1");
+  const bare = withoutBrackets(text);
   if (isIPv6(bare)) return bare;
   const address = parseListen(`${text}:0`);
   return address && "host" in address ? address.host : undefined;

@@ -65,7 +65,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
       this.#asked = { resolve, reject };
       try {
         if (this.#state === "new") this.#begin();
-        if (this.#complete && this.#cancellation.aborted) return this.#over();
+        if (this.#complete && this.#cancellation.aborted) return void this.#over();
         this.#cancellation.throwIfAborted();
         this.#source ??= this.#start()[Symbol.asyncIterator]();
         this.#source.next().then(this.#came, this.#failed);
@@ -110,7 +110,10 @@ export class Observed<T> implements AsyncIterableIterator<T> {
 
   readonly #failed = (thrown: unknown): void => {
     if (this.#state === "ended") return;
-    if (this.#complete) return this.#over();
+    if (this.#complete) {
+      this.#over();
+      return;
+    }
     const { aborted, reason } = this.#cancellation;
     const error = toLintelError(aborted && !this.#hooks.settled() ? reason : thrown);
     this.#end(error.code, error);

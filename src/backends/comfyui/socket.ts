@@ -1,6 +1,8 @@
 /** The websocket over which ComfyUI tells one call how its prompts are getting on. */
+
 import type { Duplex } from "node:stream";
 import { type ClientOptions, WebSocket } from "ws";
+import { withoutBrackets } from "../../hostname.js";
 import { environmentProxies, type Proxies } from "../http/proxy.js";
 import { throughTunnel } from "../http/tunnel.js";
 import { type Message, readFrame, readMessage } from "./messages.js";
@@ -134,7 +136,7 @@ function throughProxy(
   const proxy = proxies.for(url);
   if (!proxy) return {};
   const { protocol, host, port } = url;
-  const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const hostname = withoutBrackets(url.hostname);
   const open = throughTunnel(proxy, timeout);
   const createConnection = (_: unknown, done: (error: Error | null, socket?: Duplex) => void) => {
     open({ protocol, host, hostname, port }, (error, socket) => done(error, socket ?? undefined));

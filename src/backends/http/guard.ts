@@ -3,10 +3,12 @@
  * controls such a server, or what it redirects to, must not be able to read
  * what only this machine can reach.
  */
+
 import { lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import type { Dispatcher } from "undici";
 import { LintelError } from "../../core/errors.js";
+import { withoutBrackets } from "../../hostname.js";
 import { isPublicAddress } from "./address-class.js";
 import { agentTo } from "./pools.js";
 import { environmentProxies, type Proxies } from "./proxy.js";
@@ -76,7 +78,7 @@ export class Guard {
     const named = this.#origins.has(url.origin);
     if (!named && !this.#allowsHost(url)) throw refused(url, "not the server's, nor allowed");
     if (named && !redirected) return this.#anywhere;
-    const literal = url.hostname.replace(/^\[(.*)\]$/, "$1");
+    const literal = withoutBrackets(url.hostname);
     // No name is looked up for an address: what the lookup would refuse is refused here.
     if (isIP(literal) !== 0 && !isPublicAddress(literal)) throw refused(url, "not public");
     if (isIP(literal) === 0 && this.#proxies.for(url)) await this.#looksPublic(literal);

@@ -3,7 +3,9 @@
  * for https: targets, `HTTP_PROXY` for http: ones, and `NO_PROXY` for those that are reached
  * directly. Names in lower case win, as with curl. This machine is always reached directly.
  */
+
 import { BlockList, isIP } from "node:net";
+import { withoutBrackets } from "../../hostname.js";
 
 /** Environment variables. */
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -106,7 +108,7 @@ function proxyAt(text: string, variable: string): HttpProxy | undefined {
   const credentials = `${decoded(username)}:${decoded(password)}`;
   return {
     protocol,
-    hostname: hostname.replace(/^\[(.*)\]$/, "$1"),
+    hostname: withoutBrackets(hostname),
     port: Number(port) || (usualPorts[protocol] ?? 0),
     origin: `${protocol}//${host}`,
     ...(credentials !== ":" && {
@@ -126,11 +128,7 @@ function decoded(text: string): string {
 }
 
 /** In lower case, without the brackets of an address or the dot of a full name. */
-const bare = (hostname: string) =>
-  hostname
-    .toLowerCase()
-    .replace(/^\[(.*)\]$/, "$1")
-    .replace(/\.$/, "");
+const bare = (hostname: string) => withoutBrackets(hostname.toLowerCase()).replace(/\.$/, "");
 
 const thisMachine = new BlockList();
 thisMachine.addSubnet("127.0.0.0", 8, "ipv4");
