@@ -1,5 +1,4 @@
 /** Finds and loads the configuration. */
-
 import { existsSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { dirname, resolve } from "node:path";

@@ -5,7 +5,7 @@ import { noSeed } from "../../src/core/image-events.js";
 import { never, outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
 import { drawn, thrownBy } from "./ai-sdk-calls.js";
-import { aiSdkBackend, drawing, falAnswer, falAt } from "./ai-sdk-subject.js";
+import { aiSdkBackend, compatibleAt, drawing, falAnswer, falAt } from "./ai-sdk-subject.js";
 import { fixture } from "./fixture.js";
 import { imageRequest, picture, pixels } from "./picture.js";
 import { opened, serve } from "./serve.js";
@@ -191,13 +191,7 @@ describe("a server that refuses sizes, by the provider for any of OpenAI's form"
   };
   const against = async (script: Script) => {
     const server = await serve(script);
-    const backend = opened(
-      aiSdkBackend({
-        package: "@ai-sdk/openai-compatible",
-        options: { name: "x", baseURL: `${server.url}/v1`, apiKey: "k" },
-        models: [{ id: "m", task: "image" }],
-      }),
-    );
+    const backend = opened(compatibleAt(server.url, { models: [{ id: "m", task: "image" }] }));
     const sizes = () => server.requests.map(({ body }) => JSON.parse(String(body)).size);
     return { backend, sizes };
   };

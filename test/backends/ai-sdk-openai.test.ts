@@ -9,21 +9,14 @@ import { untilDone } from "../../src/backends/ai-sdk/until-done.js";
 import type { Backend } from "../../src/core/backend.js";
 import { never } from "../support/calls.js";
 import { chatted, thrownBy } from "./ai-sdk-calls.js";
-import { aiSdkBackend, echo as anthropic, anthropicAt } from "./ai-sdk-subject.js";
+import { echo as anthropic, anthropicAt, compatibleAt } from "./ai-sdk-subject.js";
 import { fixture } from "./fixture.js";
 import { chatRequest, chunk, echo } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 import { cut, type Script, type Upstream } from "./upstream.js";
 
-const at = ({ url }: Upstream): Backend =>
-  opened(
-    aiSdkBackend({
-      package: "@ai-sdk/openai-compatible",
-      options: { name: "x", baseURL: `${url}/v1`, apiKey: "k" },
-      models: [{ id: "m" }],
-    }),
-  );
+const at = ({ url }: Upstream): Backend => opened(compatibleAt(url));
 
 async function whole(backend: Backend, more = {}) {
   const call = callOf("complete", chatRequest(more));

@@ -6,7 +6,7 @@ import type { ErrorCode } from "../../src/core/errors.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { type Fixture, fixture } from "./fixture.js";
-import { chatRequest } from "./openai-subject.js";
+import { backendFor, chatRequest } from "./openai-subject.js";
 import { imageRequest, picture } from "./picture.js";
 import type { Held, Subject } from "./subject.js";
 import { type Exchange, type Script, Upstream } from "./upstream.js";
@@ -25,6 +25,24 @@ export const anthropicAt = (url: string, config: object = {}) =>
     models: [{ id: "m" }],
     ...config,
   });
+
+/** A backend for models of a server of OpenAI's form at an address. */
+export const compatibleAt = (url: string, config: object = {}) =>
+  aiSdkBackend({
+    package: "@ai-sdk/openai-compatible",
+    options: { name: "x", baseURL: `${url}/v1`, apiKey: "k" },
+    models: [{ id: "m" }],
+    ...config,
+  });
+
+/** The kinds of backend that speak to such a server, each at an address. */
+export const compatibleKinds: readonly (readonly [
+  kind: string,
+  backendAt: (url: string) => Backend,
+])[] = [
+  ["openai", backendFor],
+  ["ai-sdk", compatibleAt],
+];
 
 /** A backend for fal's models at an address. */
 export const falAt = (url: string, config: object = {}) =>

@@ -3,21 +3,11 @@ import { describe, expect, it } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
 import { chatted, thrownBy } from "./ai-sdk-calls.js";
-import { aiSdkBackend } from "./ai-sdk-subject.js";
-import { backendFor, chatRequest, chunk } from "./openai-subject.js";
+import { compatibleKinds } from "./ai-sdk-subject.js";
+import { chatRequest, chunk } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 import { cut, type Script } from "./upstream.js";
-
-const kinds: Readonly<Record<string, (url: string) => Backend>> = {
-  openai: (url) => backendFor(url),
-  "ai-sdk": (url) =>
-    aiSdkBackend({
-      package: "@ai-sdk/openai-compatible",
-      options: { name: "x", baseURL: `${url}/v1`, apiKey: "k" },
-      models: [{ id: "m" }],
-    }),
-};
 
 async function completed(backend: Backend): Promise<LLMResponse | undefined> {
   let last: LLMResponse | undefined;
@@ -52,9 +42,8 @@ const answering =
 
 const types = ["application/json", "text/plain; charset=utf-8", undefined];
 
-describe.each(Object.keys(kinds))("by %s", (kind) => {
-  const at = async (script: Script) =>
-    opened((kinds[kind] as (url: string) => Backend)((await serve(script)).url));
+describe.each(compatibleKinds)("by %s", (_, backendAt) => {
+  const at = async (script: Script) => opened(backendAt((await serve(script)).url));
 
   describe.each(types)("labelled %s", (type) => {
     it.each([

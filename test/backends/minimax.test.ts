@@ -2,26 +2,20 @@
 import { describe, expect, it } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import type { LintelError } from "../../src/core/errors.js";
-import { aiSdkBackend } from "./ai-sdk-subject.js";
+import { compatibleKinds } from "./ai-sdk-subject.js";
 import { fixture } from "./fixture.js";
 import { backendFor, chatRequest, chunk } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 import type { Script } from "./upstream.js";
 
-const kinds: Readonly<Record<string, (url: string) => Backend>> = {
-  openai: (url) => backendFor(url),
-  "ai-sdk": (url) =>
-    aiSdkBackend({
-      package: "@ai-sdk/openai-compatible",
-      options: { name: "x", baseURL: `${url}/v1`, apiKey: "k" },
-      models: [{ id: "m" }],
-    }),
-};
-
 /** The text of a completion, or what it failed with. */
-async function outcome(kind: string, method: "chat" | "complete", script: Script) {
-  const backend = opened((kinds[kind] as (url: string) => Backend)((await serve(script)).url));
+async function outcome(
+  backendAt: (url: string) => Backend,
+  method: "chat" | "complete",
+  script: Script,
+) {
+  const backend = opened(backendAt((await serve(script)).url));
   const call = callOf(method, chatRequest());
   let text = "";
   try {
@@ -41,10 +35,12 @@ const refusal = (status_code: number, status_msg: string) => ({
 
 const seen = ({ cause }: LintelError) => (cause as Error | undefined)?.message;
 
-describe.each(Object.keys(kinds))("by %s", (kind) => {
+describe.each(compatibleKinds)("by %s", (_, backendAt) => {
   it("says in the log why it answers nothing", async () => {
     for (const method of ["chat", "complete"] as const) {
-      const { error } = await outcome(kind, method, (e) => e.play(fixture("minimax/no-balance")));
+      const { error } = await outcome(backendAt, method, (e) =>
+        e.play(fixture("minimax/no-balance")),
+      );
       expect(error).toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
       expect(error?.message).not.toContain("balance");
       expect(seen(error as LintelError)).toBe("insufficient balance (1008)");
@@ -71,7 +67,7 @@ describe.each(Object.keys(kinds))("by %s", (kind) => {
       ["chat", (e) => e.stream(chunk({ content: "a" }), body)],
     ] satisfies ["chat" | "complete", Script][];
     for (const [method, script] of scripts) {
-      const { error } = await outcome(kind, method, script);
+      const { error } = await outcome(backendAt, method, script);
       expect(error).toMatchObject({ code, retry });
       const told = code === "content_blocked" || code === "invalid_value";
       if (told) expect(error?.message).toContain(words);
@@ -80,14 +76,16 @@ describe.each(Object.keys(kinds))("by %s", (kind) => {
   });
 
   it("is read to the end where all went well", async () => {
-    const { text, error } = await outcome(kind, "chat", (e) => e.play(fixture("minimax/stream")));
+    const { text, error } = await outcome(backendAt, "chat", (e) =>
+      e.play(fixture("minimax/stream")),
+    );
     expect([text, error]).toEqual(["Hello", undefined]);
   });
 });
 
 describe("with another status", () => {
   it("has its words, too", async () => {
-    const { error } = await outcome("openai", "chat", (exchange) =>
+    const { error } = await outcome(backendFor, "chat", (exchange) =>
       exchange.sendJson(400, refusal(1039, "token limit")),
     );
     expect(error).toMatchObject({
@@ -97,7 +95,7 @@ describe("with another status", () => {
   });
 
   it("does not hide an error in the usual form", async () => {
-    const { error } = await outcome("openai", "chat", (exchange) =>
+    const { error } = await outcome(backendFor, "chat", (exchange) =>
       exchange.sendJson(200, { ...refusal(1002, "x"), error: { message: "no", code: 400 } }),
     );
     expect(error).toMatchObject({

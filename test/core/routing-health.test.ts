@@ -22,6 +22,15 @@ import {
 } from "../support/routing.js";
 import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
 
+/** A backend whose health check succeeds while `health.well`. */
+function checked(name: string, chat: Handle<"chat">, well: boolean) {
+  const health = { well };
+  const check = async () => {
+    if (!health.well) throw new LintelError("upstream_unreachable", "gone");
+  };
+  return { health, backend: scripted({ chat }, [chatModel("m")], name, { health: check }) };
+}
+
 describe("health", () => {
   it("takes a target out that fails, tries it with one call at a time, and takes it back in", async () => {
     const door = gate("a");
@@ -277,22 +286,18 @@ describe("health", () => {
     core.routing.close();
   });
   it("checks that fail don't lengthen the pause: it doubles where a call that tried it failed", async () => {
-    let well = true;
-    const health = async () => {
-      if (!well) throw new LintelError("upstream_unreachable", "gone");
-    };
     const chat = inTurn(fails("upstream_unreachable"), says("a"));
-    const a = scripted({ chat }, [chatModel("m")], "a", { health });
+    const { health, backend: a } = checked("a", chat, true);
     const { core, clock } = bench([a], {
       health: { firstPauseMs: 5000, check: { intervalMs: 1000, timeoutMs: 500 } },
       retry: { attempts: 1 },
     });
     core.routing.start();
-    well = false;
+    health.well = false;
     await clock.advance(30_000);
     expect(stateOf(core, "a").state).toBe("out");
     expect(stateOf(core, "a").outForMs).toBeLessThanOrEqual(5000);
-    well = true;
+    health.well = true;
     await clock.advance(1000);
     await expect(run(core, "chat", hello)).rejects.toEqual(failure("upstream_unreachable"));
     expect(stateOf(core, "a").outForMs).toBeGreaterThan(5000);
@@ -302,11 +307,7 @@ describe("health", () => {
     core.routing.close();
   });
   it("is due, and not out, once the pause is over, for as long as no check fails", async () => {
-    let well = true;
-    const health = async () => {
-      if (!well) throw new LintelError("upstream_unreachable", "gone");
-    };
-    const standby = scripted({ chat: fails("unavailable") }, [chatModel("m")], "b", { health });
+    const { health, backend: standby } = checked("b", fails("unavailable"), true);
     const a = backend("a", inTurn(fails("unavailable"), says("a")));
     const { core, clock } = bench([a, standby], {
       health: { failures: 1, check: { intervalMs: 5000, timeoutMs: 500 } },
@@ -318,23 +319,20 @@ describe("health", () => {
     expect(await textOf(run(core, "chat", hello))).toBe("a");
     expect(stateOf(core, "b")).toMatchObject({ state: "due", outForMs: 0 });
     core.routing.start();
-    well = false;
+    health.well = false;
     await clock.advance(30_000);
     expect(stateOf(core, "b").state).toBe("out");
     await clock.advance(4000);
     expect(stateOf(core, "b").state).toBe("out");
-    well = true;
+    health.well = true;
     await clock.advance(5000);
     expect(stateOf(core, "b").state).toBe("due");
     core.routing.close();
   });
   it("gets no call while its check fails and another one can take it, be it once more", async () => {
-    const health = async () => {
-      throw new LintelError("timeout", "gone");
-    };
     const hole = gate();
     const b = backend("b", inTurn(says("b"), says("b"), fails("unavailable"), says("again")));
-    const all = [scripted({ chat: hole.handle }, [chatModel("m")], "a", { health }), b];
+    const all = [checked("a", hole.handle, false).backend, b];
     const check = { intervalMs: 5000, timeoutMs: 500, backends: ["a"] };
     const { core, clock } = bench(all, { health: { check } });
     core.routing.start();
@@ -347,10 +345,7 @@ describe("health", () => {
     core.routing.close();
   });
   it("is asked rather than nobody while its check fails", async () => {
-    const health = async () => {
-      throw new LintelError("timeout", "gone");
-    };
-    const a = scripted({ chat: says("a") }, [chatModel("m")], "a", { health });
+    const { backend: a } = checked("a", says("a"), false);
     const check = { intervalMs: 5000, timeoutMs: 500, backends: ["a"] };
     const { core, clock } = bench([a, backend("b", fails("unavailable"))], {
       health: { failures: 1, check },
@@ -365,13 +360,9 @@ describe("health", () => {
     core.routing.close();
   });
   it("is tried by another call once its check succeeds, though the one before has no answer", async () => {
-    let well = false;
-    const health = async () => {
-      if (!well) throw new LintelError("timeout", "gone");
-    };
     const hole = gate();
     const chat = inTurn(hole.handle, says("a"));
-    const a = scripted({ chat }, [chatModel("m")], "a", { health });
+    const { health, backend: a } = checked("a", chat, false);
     const { core, clock } = bench([a], {
       health: { failures: 1, check: { intervalMs: 5000, timeoutMs: 500 } },
       retry: { attempts: 1 },
@@ -381,7 +372,7 @@ describe("health", () => {
     const hanging = run(core, "chat", hello);
     await settled();
     expect(stateOf(core, "a").state).toBe("probing");
-    well = true;
+    health.well = true;
     await clock.advance(5000);
     expect(await textOf(run(core, "chat", hello))).toBe("a");
     expect(stateOf(core, "a").state).toBe("in");

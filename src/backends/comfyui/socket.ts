@@ -1,5 +1,4 @@
 /** The websocket over which ComfyUI tells one call how its prompts are getting on. */
-
 import type { Duplex } from "node:stream";
 import { type ClientOptions, WebSocket } from "ws";
 import { withoutBrackets } from "../../hostname.js";

@@ -83,10 +83,10 @@ class Reading implements AsyncIterator<Batch> {
       };
       const { bytes, whole } = await beginningOf(answer.headers, read);
       const all = whole ? Buffer.concat([bytes, await answer.bytes(answerLimit)]) : bytes;
-      if (whole && (isWhole(answer) || parseJson(all.toString("utf8")) !== undefined)) {
+      const text = whole ? all.toString("utf8") : "";
+      if (whole && (isWhole(answer) || parseJson(text) !== undefined)) {
         this.#over = true;
-        const value = asStream(this.#dialogue.whole(all.toString("utf8")));
-        return { done: false, value };
+        return { done: false, value: asStream(this.#dialogue.whole(text)) };
       }
       this.#start = "";
       return this.#came(all.length > 0 ? [all] : undefined);

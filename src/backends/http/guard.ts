@@ -3,7 +3,6 @@
  * controls such a server, or what it redirects to, must not be able to read
  * what only this machine can reach.
  */
-
 import { lookup as systemLookup } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import type { Dispatcher } from "undici";
