@@ -79,7 +79,7 @@ function begin(variant: string, port: number, folder: string) {
     gateway,
     async ready() {
       await answering(contestant, port);
-      await warm(gateway.pid, async () => (await warming(2)).answers);
+      await warm(gateway.pid, async (seconds) => (await warming(seconds)).answers);
     },
     async measure() {
       const rest = Number(values.rest);

@@ -68,25 +68,31 @@ function family(pid: number): number[] {
   return all;
 }
 
-/** Fields of `/proc/PID/stat` after the name: state, parent, … */
-function statOf(pid: number): string[] {
-  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+/** Fields of `/proc/PID/stat` after the name: state, parent, … A thread is `PID/task/TID`. */
+function statOf(of: number | string): string[] {
+  const text = readFileSync(`/proc/${of}/stat`, "utf8");
   return text.slice(text.lastIndexOf(")") + 2).split(" ");
 }
 
+/** CPU time in the fields of a `stat`, microseconds: user's and system's. */
+const microsIn = (fields: readonly string[]): number =>
+  ((Number(fields[11]) + Number(fields[12])) / ticksPerSecond) * 1e6;
+
 /** CPU time of a process with all threads and children, microseconds. */
 export function cpuMicros(pid: number): number {
-  let ticks = 0;
+  let micros = 0;
   for (const member of family(pid)) {
     try {
-      const fields = statOf(member);
-      ticks += Number(fields[11]) + Number(fields[12]);
+      micros += microsIn(statOf(member));
     } catch {
       // It ended meanwhile.
     }
   }
-  return (ticks / ticksPerSecond) * 1e6;
+  return micros;
 }
+
+/** CPU time of a process' first thread, microseconds: of Node, JavaScript and what it waits for. */
+export const mainThreadMicros = (pid: number): number => microsIn(statOf(`${pid}/task/${pid}`));
 
 /** Memory that is resident, of a process and its children, bytes. */
 export function residentBytes(pid: number): number {

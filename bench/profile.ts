@@ -1,9 +1,11 @@
 /**
  * Where Lintel's CPU time goes under a load: functions and files by their own
  * time, and Lintel's functions with what they call. Run by
- *   npx tsx bench/profile.ts [json|sse|apart|image|unary|stream|paced] [lintel|lintel-full] [--seconds 5] [--connections 32] [--plain]
+ *   npx tsx bench/profile.ts [json|sse|apart|image|unary|stream|paced] [lintel|lintel-full] [--seconds 5] [--connections 32] [--plain] [--turns 1]
  * `paced`: so many streams open, an event each 20 ms; times are those of an event.
- * `--plain`: without the profiler, only the CPU time of an answer.
+ * `--plain`: without the profiler, only the CPU time of an answer, and how much of it the
+ * first thread had; what others have is collecting, compiling, and SQLite's. `--turns 10`: so
+ * often, as seconds differ.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,6 +23,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: "string", default: "5" },
     connections: { type: "string", default: "32" },
     plain: { type: "boolean", default: false },
+    turns: { type: "string", default: "1" },
     top: { type: "string", default: "45" },
   },
 });
@@ -40,16 +43,20 @@ try {
   await answering(contestant, at + 1);
   const load = (kind: Kind) => loadOf(kind, contestant, at + 1, folder, Number(values.connections));
   const warming = load(warmingOf(kind));
-  await warm(gateway.pid, async () => (await warming(2)).answers);
-  const measured = await cpuOf(gateway.pid, kind, load(kind), Number(values.seconds));
-  const { perSecond, failures, said } = measured;
-  each = measured.each;
-  const what = kind === "paced" ? "an event" : "an answer";
-  const events =
-    kind === "sse" || kind === "apart" ? `${Math.round(65e6 / each)} events per core-second` : said;
-  console.log(
-    `${kind} ${name}: ${each.toFixed(1)} CPU µs ${what}, ${perSecond.toFixed(0)}/s, ${failures} failures${events ? `, ${events}` : ""}`,
-  );
+  await warm(gateway.pid, async (seconds) => (await warming(seconds)).answers);
+  for (let turn = 0; turn < Number(values.turns); turn++) {
+    const measured = await cpuOf(gateway.pid, kind, load(kind), Number(values.seconds));
+    const { perSecond, failures, said, firstThread } = measured;
+    each = measured.each;
+    const what = kind === "paced" ? "an event" : "an answer";
+    const events =
+      kind === "sse" || kind === "apart"
+        ? `${Math.round(65e6 / each)} events per core-second`
+        : said;
+    console.log(
+      `${kind} ${name}: ${each.toFixed(1)} CPU µs ${what} (${firstThread.toFixed(1)} in its first thread), ${perSecond.toFixed(0)}/s, ${failures} failures${events ? `, ${events}` : ""}`,
+    );
+  }
 } finally {
   await gateway.stop();
   await upstream.stop();

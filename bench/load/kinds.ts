@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { compile } from "../compile.js";
 import { type Contestant, chatBody, headersOf, pathOf } from "../contestants/contestant.js";
-import { cpuMicros, otherCore } from "../cores.js";
+import { cpuMicros, mainThreadMicros, otherCore } from "../cores.js";
 import { imageRequest } from "../scenarios/whole.js";
 import { h2load } from "./h2load.js";
 import { opening, streams } from "./streams.js";
@@ -80,7 +80,8 @@ export function loadOf(
 export const warmingOf = (kind: Kind): Kind => (kind === "paced" ? "sse" : kind);
 
 /**
- * CPU µs of an answer under load, without what is spent while streams are opened.
+ * CPU µs of an answer under load, without what is spent while streams are opened; and how much
+ * of it the process' first thread had.
  * @param load of this kind, as `loadOf` made it
  */
 export async function cpuOf(
@@ -88,10 +89,15 @@ export async function cpuOf(
   kind: Kind,
   load: (seconds: number) => Promise<Loaded>,
   seconds: number,
-): Promise<Loaded & { readonly each: number }> {
+): Promise<Loaded & { readonly each: number; readonly firstThread: number }> {
   const running = load(seconds);
   if (kind === "paced") await sleep(opening * 1000);
   const before = cpuMicros(pid);
+  const firstBefore = mainThreadMicros(pid);
   const loaded = await running;
-  return { ...loaded, each: (cpuMicros(pid) - before) / loaded.answers };
+  return {
+    ...loaded,
+    each: (cpuMicros(pid) - before) / loaded.answers,
+    firstThread: (mainThreadMicros(pid) - firstBefore) / loaded.answers,
+  };
 }

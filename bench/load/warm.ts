@@ -6,19 +6,24 @@ import { cpuMicros } from "../cores.js";
 const enough = 12_000_000;
 /** Answers, whole or streamed, after which it is warm. */
 const usual = 40_000;
+/** Runs of the load: connections come and go with each, which takes ways of its own. */
+const least = 8;
 /** Longest that it is waited for, milliseconds. */
 const patience = 60_000;
 
 /**
  * Repeats a load until the process has answered enough.
- * @param load gives how much was answered
+ * @param load runs for so many seconds, and gives how much was answered
  */
-export async function warm(pid: number, load: () => Promise<number>): Promise<void> {
+export async function warm(pid: number, load: (seconds: number) => Promise<number>): Promise<void> {
   const until = performance.now() + patience;
   const end = cpuMicros(pid) + enough;
   let done = 0;
-  do done += await load();
-  while (done < usual && cpuMicros(pid) < end && performance.now() < until);
+  let runs = 0;
+  do {
+    done += await load(1);
+    runs++;
+  } while ((done < usual || runs < least) && cpuMicros(pid) < end && performance.now() < until);
 }
 
 /** How long it is looked whether a process does anything, milliseconds, and how little is nothing. */

@@ -17,7 +17,7 @@ async function both(stage: Stage, port: number, pid: number, token: string) {
   ] as const) {
     const load = (seconds: number) =>
       h2load({ folder: stage.folder, port, method, seconds, token });
-    await warm(pid, async () => (await load(2)).calls);
+    await warm(pid, async (seconds) => (await load(seconds)).calls);
     const before = cpuMicros(pid);
     const { calls, perSecond } = await load(stage.seconds);
     const cpu = (cpuMicros(pid) - before) / calls;

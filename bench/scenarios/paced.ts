@@ -31,7 +31,7 @@ export function paced(open: number, contestants: readonly Contestant[]): Scenari
         clearInterval(watch);
         if (contestant && pid) {
           const warming = loadOf(warmingOf("paced"), contestant, port, stage.folder, 64);
-          await warm(pid, async () => (await warming(2)).answers);
+          await warm(pid, async (seconds) => (await warming(seconds)).answers);
           // What was compiled for streams at full speed is compiled anew for slow ones.
           await load(stage.seconds);
         }

@@ -44,11 +44,11 @@ function scenario(kind: Kind, contestants: readonly Contestant[]): Scenario {
             headers: headersOf(contestant),
             body: kind.body,
           });
-        await warm(process.pid, async () => (await load(32, 2)).requests);
+        await warm(process.pid, async (seconds) => (await load(32, seconds)).requests);
         const figures: Figures = {};
         for (const connections of kind.connections) {
           // Of another number some functions take ways that they never took, and are compiled anew.
-          await load(connections, 1);
+          for (let run = 0; run < 2; run++) await load(connections, 1);
           await idle(process.pid);
           const before = cpuMicros(process.pid);
           const result = await load(connections, stage.seconds);
