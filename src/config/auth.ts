@@ -3,11 +3,9 @@ import { z } from "zod";
 import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
 import { limitsOf, limitsSchema } from "./caller-limits.js";
-import { modelPattern } from "./fields.js";
+import { modelPattern, name } from "./fields.js";
 import { httpAddress, withoutFragment } from "./http-fields.js";
 import { duration, time, wait } from "./quantities.js";
-
-const name = () => z.string().min(1);
 
 const models = () =>
   z

@@ -1,8 +1,11 @@
 /** Kinds of fields that several parts of the configuration have. */
 import { z } from "zod";
 
+/** The name of something, or another word that is not empty. */
+export const name = () => z.string().min(1);
+
 /** A file or folder; relative paths count from the configuration file's folder. */
-export const path = () => z.string().min(1).meta({ format: "path" });
+export const path = () => name().meta({ format: "path" });
 
 /** The name of a model, or a pattern of such names. */
 export const modelPattern = () =>

@@ -8,11 +8,12 @@ import { logLevels } from "../core/log.js";
 import { isNetwork } from "../doors/forwarded.js";
 import { authSchema } from "./auth.js";
 import { boundsSchema } from "./bounds.js";
-import { origin, path } from "./fields.js";
+import { name, origin, path } from "./fields.js";
 import { httpUrl } from "./http-fields.js";
 import { backendSchema } from "./kinds.js";
 import { idempotencySchema, limitSettingsSchema, pricesSchema } from "./limits.js";
 import { mediaSchema } from "./media.js";
+import { modelRouting, routeTimeouts } from "./model-routing.js";
 import {
   formatListen,
   listenAddress,
@@ -21,12 +22,10 @@ import {
   wait,
   waitOrNone,
 } from "./quantities.js";
-import { modelRouting, routeTimeouts, routingSchema } from "./routing.js";
+import { routingSchema } from "./routing.js";
 import { safetySchema } from "./safety.js";
 import { stateSchema, usageSchema } from "./state.js";
 import { telemetrySchema } from "./telemetry.js";
-
-const name = () => z.string().min(1);
 
 /** Below the longest text that Node can make of a body (`buffer.constants.MAX_STRING_LENGTH`), bytes. */
 const largestBody = 512e6;

@@ -5,7 +5,8 @@ import { forwardedBy } from "../doors/forwarded.js";
 import type { AppSettings, ListenOptions, TlsSettings } from "../server/settings.js";
 import { authSettings } from "./auth.js";
 import { usableCertificates } from "./certificates.js";
-import { modelRoutingSettings, routingSettings } from "./routing.js";
+import { modelRoutingSettings } from "./model-routing.js";
+import { routingSettings } from "./routing.js";
 import type { Config } from "./schema.js";
 
 /** The core's part of the configuration. */

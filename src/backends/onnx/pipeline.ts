@@ -9,12 +9,12 @@ import { type Noise, noiseOf } from "./noise.js";
 import { encodePng } from "./png.js";
 import { type Projection, preview, projectionOf } from "./previews.js";
 import { JobProblem, NotFinite } from "./problem.js";
+import { encoded } from "./prompts.js";
 import type { ImageEvent, ImageJob } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
 import { type StartRun, schedulerOf } from "./schedulers/index.js";
-import { zerosLike } from "./text.js";
 import { processTurns } from "./turns.js";
-import { guided, type LatentSize, numbersIn, takesGuidance, type Wanted } from "./unet.js";
+import { guided, type LatentSize, numbersIn } from "./unet.js";
 import { decodeLatents, latentSize, leastSize, type Size } from "./vae.js";
 import { type Loading, loadParts, type Parts, type Weights } from "./weights.js";
 
@@ -170,25 +170,11 @@ export class Pipeline {
   }
 
   async #warnOfCuts(job: ImageJob, weights: Weights, emit: (event: ImageEvent) => void) {
-    const { prompt, negative } = await this.#encoded(job, weights);
+    const { prompt, negative } = await encoded(job, weights, this.#folder);
     for (const [field, encoded] of Object.entries({ prompt, negative_prompt: negative })) {
       if (!encoded?.cut) continue;
       emit({ type: "warning", text: `${field}: cut to the model's ${encoded.tokens} tokens` });
     }
-  }
-
-  /** The job's texts as the UNet takes them. */
-  async #encoded(job: PictureJob, { encode, unet }: Weights): Promise<Wanted> {
-    const prompt = await encode(textsOf(job.prompt, job), "prompt");
-    const { guidanceScale, width, height, negativePrompt } = job;
-    const wanted = { prompt, guidanceScale, width, height };
-    // At a scale of 1 the guided prediction is the plain one, below 1 the contract has no guidance.
-    if (guidanceScale <= 1 || takesGuidance(unet)) return wanted;
-    const empty = negativePrompt.trim() === "" && this.#folder.zeroNegative;
-    const negative = empty
-      ? zerosLike(prompt)
-      : await encode(textsOf(negativePrompt, job), "negative_prompt");
-    return { ...wanted, negative };
   }
 
   /** Bytes that the model takes in memory now, about, fused LoRAs included. */
@@ -210,7 +196,7 @@ export class Pipeline {
     const weights = fused ?? (await this.#variants.of(job.loras)).weights;
     const size = this.latentSize(job);
     const scheduler = this.#startRun(job.steps);
-    const model = guided(weights.unet, size, await this.#encoded(job, weights));
+    const model = guided(weights.unet, size, await encoded(job, weights, this.#folder));
     const latents = new Float32Array(numbersIn(size));
     noise(latents);
     if (scheduler.initialSigma !== 1) {
@@ -255,9 +241,4 @@ export class Pipeline {
     await vae.release();
     await checker?.release();
   }
-}
-
-/** The texts for the encoders. */
-function textsOf(text: string, { bar }: PictureJob): string[] {
-  return bar ? text.split("|").map((part) => part.trim()) : [text];
 }

@@ -1,0 +1,131 @@
+/** Where the calls of one model go, and the times and bounds that models share with the part `routing`. */
+import { z } from "zod";
+import type { HedgeSettings, RouteTimeouts, TargetSettings } from "../core/routing/settings.js";
+import { name } from "./fields.js";
+import { wait, waitOrNone } from "./quantities.js";
+
+/** Of a target, a model, or every target. */
+export const maxInFlight = z
+  .int()
+  .min(1)
+  .optional()
+  .describe("Most requests at once; further ones wait in a queue. Default: any number.");
+
+const target = z.strictObject({
+  backend: name().describe("Name of the backend."),
+  model: name()
+    .optional()
+    .describe(
+      "Name by which the backend knows it. A * in it stands for what the * of the model's name fits. Default: the model's name.",
+    ),
+  weight: z
+    .number()
+    .gt(0)
+    .max(1000)
+    .default(1)
+    .describe("Share of the calls among targets of the same priority."),
+  priority: z
+    .int()
+    .min(0)
+    .max(1000)
+    .default(0)
+    .describe("Lower ones are asked first; the others where those are out or full."),
+  max_in_flight: maxInFlight,
+});
+
+/** When a second target is asked, too. */
+export const hedge = z
+  .strictObject({
+    percentile: z
+      .number()
+      .min(1)
+      .max(99)
+      .default(95)
+      .describe("Of the target's recent times to the first token: as long is waited."),
+    at_least: waitOrNone().prefault("50ms").describe("Is waited in any case."),
+  })
+  .describe(
+    "Asks a second target where the first one is slow to begin its stream; the slower one is aborted. Counts as a retry.",
+  );
+
+/** Times of routing that hold for every model. */
+export const routeTimeouts = {
+  connect: wait()
+    .optional()
+    .describe(
+      "Longest time to connect to a model server, where it is shorter than what its backend says; ai-sdk: always the backend's own.",
+    ),
+  first_token: wait()
+    .optional()
+    .describe(
+      "Longest time until a stream begins, where it is shorter than what its backend says.",
+    ),
+  between_tokens: wait()
+    .optional()
+    .describe("Longest silence within a stream, where it is shorter than what its backend says."),
+};
+
+/** What the entry of a model says of routing. */
+export const modelRouting = {
+  aliases: z
+    .array(name())
+    .optional()
+    .describe("Further names; calls under them count as calls of this model. One * is allowed."),
+  targets: z
+    .array(target)
+    .min(1)
+    .optional()
+    .describe("Where it is served, instead of backends and model."),
+  timeouts: z
+    .strictObject({
+      ...routeTimeouts,
+      total: wait().optional().describe("Longest time that one call may take."),
+    })
+    .optional()
+    .describe(
+      "Times for this model instead of those for all. Those for streams count for images only if set here.",
+    ),
+  max_in_flight: maxInFlight,
+  hedge: hedge.optional(),
+};
+
+/** What `timeouts` says, of one model or of all. */
+export type Timeouts = Readonly<
+  Partial<Record<keyof typeof routeTimeouts | "total", number | undefined>>
+>;
+
+/** A model's part in the core's terms. */
+export function modelRoutingSettings(model: {
+  readonly targets?:
+    | readonly (Omit<TargetSettings, "maxInFlight"> & {
+        readonly max_in_flight?: number | undefined;
+      })[]
+    | undefined;
+  readonly timeouts?: Timeouts | undefined;
+  readonly max_in_flight?: number | undefined;
+  readonly hedge?: z.output<typeof hedge> | undefined;
+}) {
+  const { targets, timeouts, hedge, max_in_flight: maxInFlight } = model;
+  return {
+    maxInFlight,
+    targets: targets?.map(({ max_in_flight, ...rest }) => ({
+      ...rest,
+      maxInFlight: max_in_flight,
+    })),
+    timeouts: timeouts && { ...timesOf(timeouts), total: timeouts.total },
+    hedge: hedge && hedgeOf(hedge),
+  };
+}
+
+/** In the core's terms. */
+export const hedgeOf = ({ percentile, at_least }: z.output<typeof hedge>): HedgeSettings => ({
+  percentile,
+  leastMs: at_least,
+});
+
+/** In the core's terms. */
+export const timesOf = ({ connect, first_token, between_tokens }: Timeouts): RouteTimeouts => ({
+  connect,
+  firstToken: first_token,
+  betweenTokens: between_tokens,
+});
