@@ -38,6 +38,10 @@ type Rule = (hostname: string, port: number) => boolean;
 const schemes = { "http:": "http_proxy", "https:": "https_proxy" } as const;
 const usualPorts: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
+/** The port of an address, or the usual one of its scheme. */
+export const portOf = ({ protocol, port }: Pick<URL, "protocol" | "port">): number =>
+  Number(port) || (usualPorts[protocol] ?? 0);
+
 /** The proxies of an environment. */
 export class Proxies {
   /** By the scheme of the target. */
@@ -62,12 +66,12 @@ export class Proxies {
   /** The proxy for an address; absent: it is reached directly. */
   for(address: string | URL): HttpProxy | undefined {
     if (!this.any) return undefined;
-    const { protocol, hostname, port } = new URL(address);
-    const proxy = this.#proxies.get(protocol);
+    const url = new URL(address);
+    const proxy = this.#proxies.get(url.protocol);
     if (!proxy) return undefined;
-    const name = bare(hostname);
-    const number = Number(port) || (usualPorts[protocol] ?? 0);
-    if (isThisMachine(name) || this.#direct.some((rule) => rule(name, number))) return undefined;
+    const name = bare(url.hostname);
+    const port = portOf(url);
+    if (isThisMachine(name) || this.#direct.some((rule) => rule(name, port))) return undefined;
     return proxy;
   }
 }
@@ -104,12 +108,13 @@ function read(env: Env, name: string): { readonly variable: string; readonly val
 function proxyAt(text: string, variable: string): HttpProxy | undefined {
   // Without slashes it may be a host and a port, whose host passes for a scheme.
   if (!/^https?:\/\/[^/?#]/i.test(text) || !URL.canParse(text)) return undefined;
-  const { protocol, hostname, port, host, username, password } = new URL(text);
+  const url = new URL(text);
+  const { protocol, hostname, host, username, password } = url;
   const credentials = `${decoded(username)}:${decoded(password)}`;
   return {
     protocol,
     hostname: withoutBrackets(hostname),
-    port: Number(port) || (usualPorts[protocol] ?? 0),
+    port: portOf(url),
     origin: `${protocol}//${host}`,
     ...(credentials !== ":" && {
       authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,

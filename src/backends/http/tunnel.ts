@@ -4,7 +4,7 @@ import { request as secureRequest } from "node:https";
 import { isIP, type Socket } from "node:net";
 import type { buildConnector as Connectors } from "undici";
 import { longestTimerMs } from "../../core/timers.js";
-import type { HttpProxy } from "./proxy.js";
+import { type HttpProxy, portOf } from "./proxy.js";
 import { ProxyError, wordsOf } from "./proxy-error.js";
 import { isOwnLack } from "./transport-error.js";
 import { buildConnector } from "./undici.js";
@@ -60,9 +60,10 @@ export function throughTunnel(proxy: HttpProxy, timeout: number): Connectors.con
   };
 }
 
-function connectRequest(proxy: HttpProxy, { hostname, port, protocol }: Connectors.Options) {
+function connectRequest(proxy: HttpProxy, target: Connectors.Options) {
+  const { hostname } = target;
   const host = isIP(hostname) === 6 ? `[${hostname}]` : hostname;
-  const authority = `${host}:${port || (protocol === "https:" ? 443 : 80)}`;
+  const authority = `${host}:${portOf(target)}`;
   const secure = proxy.protocol === "https:";
   return (secure ? secureRequest : plainRequest)({
     method: "CONNECT",

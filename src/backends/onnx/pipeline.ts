@@ -9,7 +9,7 @@ import { type Noise, noiseOf } from "./noise.js";
 import { encodePng } from "./png.js";
 import { type Projection, preview, projectionOf } from "./previews.js";
 import { JobProblem, NotFinite } from "./problem.js";
-import { encoded } from "./prompts.js";
+import { encodePrompts } from "./prompts.js";
 import type { ImageEvent, ImageJob } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
 import { type StartRun, schedulerOf } from "./schedulers/index.js";
@@ -170,7 +170,7 @@ export class Pipeline {
   }
 
   async #warnOfCuts(job: ImageJob, weights: Weights, emit: (event: ImageEvent) => void) {
-    const { prompt, negative } = await encoded(job, weights, this.#folder);
+    const { prompt, negative } = await encodePrompts(job, weights, this.#folder);
     for (const [field, encoded] of Object.entries({ prompt, negative_prompt: negative })) {
       if (!encoded?.cut) continue;
       emit({ type: "warning", text: `${field}: cut to the model's ${encoded.tokens} tokens` });
@@ -196,7 +196,7 @@ export class Pipeline {
     const weights = fused ?? (await this.#variants.of(job.loras)).weights;
     const size = this.latentSize(job);
     const scheduler = this.#startRun(job.steps);
-    const model = guided(weights.unet, size, await encoded(job, weights, this.#folder));
+    const model = guided(weights.unet, size, await encodePrompts(job, weights, this.#folder));
     const latents = new Float32Array(numbersIn(size));
     noise(latents);
     if (scheduler.initialSigma !== 1) {

@@ -9,7 +9,7 @@ import type { Weights } from "./weights.js";
  * Encodes a job's prompt, and its negative prompt where it is used.
  * @param weights with the job's LoRAs
  */
-export async function encoded(
+export async function encodePrompts(
   job: PictureJob,
   { encode, unet }: Weights,
   { zeroNegative }: ModelFolder,
