@@ -32,7 +32,7 @@ export async function openTelemetry(
   settings: TelemetrySettings,
   log: Logger,
 ): Promise<OpenTelemetry | undefined> {
-  const { prometheus, otlp, status, providers, version } = settings;
+  const { prometheus, otlp, status, providers, service = "lintel", version } = settings;
   if (!prometheus && !otlp && !status) return undefined;
   const metrics = prometheus || otlp ? new CallMetrics(providers) : undefined;
   const tally = status ? new Tally() : undefined;
@@ -44,7 +44,9 @@ export async function openTelemetry(
   ];
   const sent =
     otlp && (await (await import("./otlp.js")).openOtlp(otlp, settings, watchers, read, log));
-  const target = { service_name: "lintel", service_version: version };
+  // An empty variable is none, by OpenTelemetry's specification.
+  const name = process.env.OTEL_SERVICE_NAME?.trim() || service;
+  const target = { service_name: name, service_version: version };
   return {
     telemetry: sent?.telemetry ?? watchers,
     observe(from) {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
@@ -51,6 +51,16 @@ describe("as Prometheus reads them", () => {
     expect(of(text, "gen_ai_client_operation_time_to_first_chunk_seconds_count")).toEqual([1]);
     expect(of(text, "lintel_target_failures_total", 'lintel_backend="a"')).toEqual([1]);
     expect(of(text, "lintel_target_available")).toEqual([1, 1]);
+  });
+
+  test.each([
+    ["lintel", ""],
+    ["front", "front"],
+  ])("what the process is called: %s", async (name, variable) => {
+    vi.stubEnv("OTEL_SERVICE_NAME", variable);
+    const open = await telemetryOf({ prometheus: true });
+    vi.unstubAllEnvs();
+    expect(of(open.prometheus?.() ?? "", "target_info", `service_name="${name}"`)).toEqual([1]);
   });
 
   test("names that callers make up for one model are one series, replays too", async () => {
