@@ -35,6 +35,12 @@ export interface Http2Side {
 const sessionMemory = 128;
 
 /**
+ * Pings of ours that a client may leave unanswered, before there are no more: a session that
+ * breaks after that is not noticed, and Node's own 10 are over in minutes.
+ */
+const mostPings = 1000;
+
+/**
  * Most bytes of headers that are read, to be answered where they are more than allowed: what Node
  * reads before a client knows the settings. Of more it says nothing but ENHANCE_YOUR_CALM.
  */
@@ -66,6 +72,7 @@ export function createHttp2Side(
     },
     maxHeaderListPairs: mostHeaderBytes,
     maxSessionMemory: sessionMemory,
+    maxOutstandingPings: mostPings,
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
     maxSettings: 32,

@@ -68,19 +68,21 @@ export function limitControlFrames(session: ServerHttp2Session, limits: Connecti
  * that is too large, Node 20 says goodbye and from then on neither reads nor writes: it emits
  * nothing, does not notice that the client leaves, and lets streams wait for ever. What shows it
  * is a ping that stays in the queue of frames although the connection takes bytes; one that is
- * only not answered does not, for a client may read slowly.
+ * only not answered does not, for a client may read slowly. So it is asked again: a ping that was
+ * on its way when the session broke is never answered.
  * @param interval milliseconds; a broken session lives for at most two of them
  */
 export function destroyBroken(session: ServerHttp2Session, interval: number): void {
   const { socket } = session;
-  let asked = false;
+  let unanswered = 0;
+  const answered = () => {
+    unanswered--;
+  };
   const stop = every(interval, () => {
     if (session.destroyed) return;
-    if (!asked) {
-      asked = session.ping(() => {
-        asked = false;
-      });
-    } else if ((session.state.outboundQueueSize ?? 0) > 0 && waitingIn(socket) === 0) {
+    if ((session.state.outboundQueueSize ?? 0) === 0) {
+      if (session.ping(answered)) unanswered++;
+    } else if (unanswered > 0 && waitingIn(socket) === 0) {
       session.destroy();
     }
   });
