@@ -80,9 +80,10 @@ export function destroyBroken(session: ServerHttp2Session, interval: number): vo
   };
   const stop = every(interval, () => {
     if (session.destroyed) return;
-    if ((session.state.outboundQueueSize ?? 0) === 0) {
+    const queued = (session.state.outboundQueueSize ?? 0) > 0;
+    if (!queued || unanswered === 0) {
       if (session.ping(answered)) unanswered++;
-    } else if (unanswered > 0 && waitingIn(socket) === 0) {
+    } else if (waitingIn(socket) === 0) {
       session.destroy();
     }
   });

@@ -13,27 +13,28 @@ const broken: [string, Buffer][] = [
   ["data for a stream that was not opened", frame(0, 0, 5, Buffer.alloc(1))],
 ];
 
-/** Length, type, flags and stream of a ping. */
-const pingHead = frame(6, 0, 0, Buffer.alloc(8)).subarray(0, 9);
+/** Type, flags and stream of frames that are not of a stream. */
+const ping = Buffer.from([6, 0, 0, 0, 0, 0]);
+const goaway = Buffer.from([7, 0, 0, 0, 0, 0]);
 
 /** A connection on which a call waits for its answer. */
-async function waiting() {
-  const { port, url, holding, held } = await serve({ timeouts: { ping: 20 } });
+async function waiting(interval = 20, path?: string) {
+  const { port, url, holding, held } = await serve({ timeouts: { ping: interval } });
   const socket = tcp(port);
-  socket.write(Buffer.concat([preface, settings, open(1)]));
+  socket.write(Buffer.concat([preface, settings, open(1, path)]));
   await holding(1);
   return { socket, url, held };
 }
 
-/** Resolves when so many pings have come. */
-function pinged(socket: Socket, count: number): Promise<void> {
+/** Resolves when so many frames have come that have this in their head. */
+function arrive(socket: Socket, count: number, head: Buffer): Promise<void> {
   return new Promise((resolve) => {
     let came = Buffer.alloc(0);
     socket.on("data", (part: Buffer) => {
       came = Buffer.concat([came, part]);
-      let pings = 0;
-      for (let at = came.indexOf(pingHead); at >= 0; at = came.indexOf(pingHead, at + 1)) pings++;
-      if (pings >= count) resolve();
+      let frames = 0;
+      for (let at = came.indexOf(head); at >= 0; at = came.indexOf(head, at + 1)) frames++;
+      if (frames >= count) resolve();
     });
   });
 }
@@ -49,10 +50,20 @@ describe.each(broken)("after %s", (_, bytes) => {
   it("so they do where pings stay unanswered", async () => {
     const { socket, held } = await waiting();
     // More than Node lets be unanswered by itself.
-    await pinged(socket, 12);
+    await arrive(socket, 12, ping);
     socket.write(bytes);
     await ended(socket);
     await expect.poll(() => held.size).toBe(0);
+  });
+
+  it("the connection ends although an answer waits to be written", async () => {
+    const { socket, held } = await waiting(200, "/late");
+    const over = ended(socket);
+    const goodbye = arrive(socket, 1, goaway);
+    socket.write(bytes);
+    await goodbye;
+    for (const release of held) release();
+    await over;
   });
 
   it("a client that left is noticed", async () => {

@@ -21,12 +21,17 @@ export function frame(
 /** Nothing is set. */
 export const settings = frame(4, 0, 0);
 
-/** `:method GET`, `:scheme http`, `:path /hold` without indexing, `:authority a` */
-export const requestHeaders = Buffer.concat([
-  Buffer.from([0x82, 0x86, 0x04, 5]),
-  Buffer.from("/hold"),
-  Buffer.from([0x01, 1, 0x61]),
-]);
+/** `:method GET`, `:scheme http`, `:path` without indexing, `:authority a` */
+const headersTo = (path: string) =>
+  Buffer.concat([
+    Buffer.from([0x82, 0x86, 0x04, path.length]),
+    Buffer.from(path),
+    Buffer.from([0x01, 1, 0x61]),
+  ]);
 
-/** A whole request for `/hold`. */
-export const open = (stream: number): Buffer => frame(1, 0x5, stream, requestHeaders);
+/** For `/hold`. */
+export const requestHeaders = headersTo("/hold");
+
+/** A whole request. */
+export const open = (stream: number, path = "/hold"): Buffer =>
+  frame(1, 0x5, stream, headersTo(path));

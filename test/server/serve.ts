@@ -10,15 +10,15 @@ import type { AppSettings, ListenOptions } from "../../src/server/settings.js";
 
 export interface Served extends Listener {
   readonly app: FastifyInstance;
-  /** Answers to requests of `/hold` that wait; see `release`. */
+  /** Answers to requests of `/hold` and `/late` that wait; see `release`. */
   readonly held: Set<() => void>;
-  /** Resolves when so many requests of `/hold` have come. */
+  /** Resolves when so many of these have come. */
   holding(count: number): Promise<void>;
 }
 
 /**
- * `/hello`, `/echo` (POST), `/hold` (starts an answer, ends it when released), and 64 MiB as
- * `/big` and, in a single write, as `/whole`.
+ * `/hello`, `/echo` (POST), `/hold` (starts an answer, ends it when released), `/late` (starts it
+ * then, too), and 64 MiB as `/big` and, in a single write, as `/whole`.
  */
 export async function serve(
   options: Partial<ListenOptions> = {},
@@ -29,18 +29,21 @@ export async function serve(
   let came = () => {};
   app.get("/hello", () => "hello");
   app.post("/echo", (request) => request.body);
-  app.get("/hold", (_request, reply) => {
-    reply.hijack();
-    reply.raw.writeHead(200, { "content-type": "text/plain" });
-    reply.raw.write("first");
-    const release = () => {
-      held.delete(release);
-      reply.raw.end("last");
-    };
-    held.add(release);
-    reply.raw.on("close", () => held.delete(release));
-    came();
-  });
+  for (const path of ["/hold", "/late"]) {
+    app.get(path, (_request, reply) => {
+      reply.hijack();
+      const start = () => reply.raw.writeHead(200, { "content-type": "text/plain" }).write("first");
+      if (path === "/hold") start();
+      const release = () => {
+        held.delete(release);
+        if (path === "/late") start();
+        reply.raw.end("last");
+      };
+      held.add(release);
+      reply.raw.on("close", () => held.delete(release));
+      came();
+    });
+  }
   app.get("/big", (_request, reply) => reply.send(Buffer.alloc(64 * 1024 * 1024)));
   app.get("/whole", (_request, reply) => {
     reply.hijack();
