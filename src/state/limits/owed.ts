@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { BudgetPeriod } from "../../core/limits/settings.js";
 import type { Claim } from "../../core/limits/store.js";
+import { systemClock, type Timer } from "../../core/routing/clock.js";
 import type { RedisConnection } from "../redis/connection.js";
 import { runScript } from "../redis/script.js";
 import { steadyNow } from "./counts.js";
@@ -11,6 +12,8 @@ import { chargeScript } from "./scripts.js";
 const mostKept = 10_000;
 /** How many are on their way at once. */
 const chunk = 100;
+/** When a store that is there is told again what it did not confirm in time, milliseconds. */
+const againMs = 1000;
 
 /** Every period is made of whole hours: what was used within one is told as one. */
 const together = 3_600_000;
@@ -32,6 +35,8 @@ export class Owed {
   readonly #charges = new Map<string, Charge>();
   readonly #sending = new Set<Promise<void>>();
   #flushing: Promise<void> | undefined;
+  #again: Timer | undefined;
+  #closed = false;
 
   /**
    * @param prefix of all keys
@@ -51,7 +56,10 @@ export class Owed {
       return;
     }
     const sent: Promise<void> = task()
-      .catch(() => this.#keep(task))
+      .catch(() => {
+        this.#keep(task);
+        this.#flushLater();
+      })
       .finally(() => this.#sending.delete(sent));
     this.#sending.add(sent);
   }
@@ -76,6 +84,8 @@ export class Owed {
 
   /** Waits for what is on its way. */
   async close(): Promise<void> {
+    this.#closed = true;
+    this.#again?.cancel();
     if (this.#connection.available) this.#flush();
     await Promise.all([...this.#sending, this.#flushing]);
   }
@@ -95,6 +105,15 @@ export class Owed {
     });
   }
 
+  /** A store that is only slow never says that it is back, and until it knows it takes the estimate for used. */
+  #flushLater(): void {
+    if (this.#closed || !this.#connection.available) return;
+    this.#again ??= systemClock.after(againMs, () => {
+      this.#again = undefined;
+      if (this.#connection.available) this.#flush();
+    });
+  }
+
   async #sendAll(): Promise<void> {
     try {
       while (this.#waiting.size > 0) {
@@ -103,7 +122,8 @@ export class Owed {
       }
       while (this.#charges.size > 0) await this.#sendCharges();
     } catch {
-      // It went away again. What was not sent stays for the next time.
+      // What was not sent stays for the next time: when it is back, if it went away again.
+      this.#flushLater();
     }
   }
 

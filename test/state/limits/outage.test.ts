@@ -222,6 +222,45 @@ describe.skipIf(!redisBinary).each(redisServers)(
       await expect.poll(left).toBe(6);
     });
 
+    it("is told again what it was too slow to confirm, also where it never counts as away", async () => {
+      const store = await replica({}, patient);
+      const other = await replica({}, patient);
+      const left = async () => (await other.reserve([images(1)])).standings[0]?.remaining;
+      const reservation = reservationOf(await store.reserve([images(5)]));
+      const { connection } = open[0] as (typeof open)[number];
+      const ask = vi.spyOn(connection, "ask");
+      ask.mockRejectedValueOnce(new Error("no answer in time"));
+      store.settle(reservation, [1]);
+      await vi.waitFor(() => expect(ask).toHaveBeenCalledTimes(2), 5000);
+      await ask.mock.results[1]?.value;
+      expect(await left()).toBe(8);
+      expect(store.state).toMatchObject({ available: true, outages: 0 });
+    });
+
+    it("is told the rest of what is owed where it is too slow to confirm some of it", async () => {
+      const store = await replica();
+      const other = await replica({}, patient);
+      // More than are told at once.
+      const verdicts = await Promise.all(
+        Array.from({ length: 250 }, () => store.reserve([images(2, 1000)])),
+      );
+      server.pause();
+      await store.reserve([requests(1)]);
+      for (const verdict of verdicts) store.settle(reservationOf(verdict), [1]);
+      const { connection } = open[0] as (typeof open)[number];
+      const ask = connection.ask.bind(connection);
+      let late = 0;
+      vi.spyOn(connection, "ask").mockImplementation((command, bytes) =>
+        command.toString().includes("settleScript") && late++ === 0
+          ? Promise.reject(new Error("no answer in time"))
+          : ask(command, bytes),
+      );
+      server.resume();
+      await back(store);
+      const left = async () => (await other.reserve([images(1001, 1000)])).standings[0]?.remaining;
+      await expect.poll(left, { timeout: 5000 }).toBe(750);
+    });
+
     it("is told all that is owed before the end", async () => {
       const store = await replica({}, patient);
       await server.kill();
