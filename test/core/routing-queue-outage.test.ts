@@ -1,4 +1,4 @@
-/** Calls that wait for room while some of their targets are out. */
+/** Calls that wait for room while some of their targets are out, or have full queues. */
 import { describe, expect, it } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { settled } from "../support/clock.js";
@@ -64,25 +64,6 @@ describe("while a target is out", () => {
     }
     expect(clock.timers).toBe(0);
   });
-  it("who waits for it alone goes where there is room by now", async () => {
-    const { core, ask, outOfA, b } = shared();
-    const running = [await ask("x"), await ask("y")];
-    const full = await ask("y");
-    const waits = await ask("x");
-    expect(stateOf(core, "a").waiting).toBe(1);
-    for (const other of [running[1], full]) {
-      b.open();
-      expect(await other?.answer).toBe("b");
-      await settled();
-    }
-    await outOfA();
-    for (let i = 0; i < 2; i++) {
-      b.open();
-      await settled();
-    }
-    expect(await waits.answer).toBe("b");
-    expect(await running[0]?.answer).toBe("b");
-  });
   it("who waited for it goes on to wait for another one for what remains of the time", async () => {
     const { core, clock, ask, outOfA, b } = shared(3);
     await ask("x");
@@ -110,6 +91,41 @@ describe("while a target is out", () => {
     expect(stateOf(core, "b").waiting).toBe(3);
     await ask("y", "modest");
     expect(await last.answer).toEqual(failure("rate_limited"));
+  });
+});
+
+describe("while the queue of a target is full", () => {
+  it("who waits at another one takes a place there once there is one, and is served", async () => {
+    const { core, ask, b } = shared();
+    await ask("x");
+    const other = await ask("y");
+    const full = await ask("y");
+    const waits = await ask("x");
+    expect([stateOf(core, "a").waiting, stateOf(core, "b").waiting]).toEqual([1, 1]);
+    b.open();
+    expect(await other.answer).toBe("b");
+    expect([stateOf(core, "a").waiting, stateOf(core, "b").waiting]).toEqual([1, 1]);
+    for (const next of [full, waits]) {
+      b.open();
+      expect(await next.answer).toBe("b");
+      await settled();
+    }
+    expect([stateOf(core, "a").waiting, stateOf(core, "b").waiting]).toEqual([0, 0]);
+  });
+  it("who lost his place there gets one again", async () => {
+    const { core, ask, b } = shared(2);
+    for (const model of ["x", "y", "x", "x"]) await ask(model, "greedy");
+    await ask("y", "modest");
+    expect([stateOf(core, "a").waiting, stateOf(core, "b").waiting]).toEqual([2, 2]);
+    b.open();
+    await settled();
+    expect([stateOf(core, "a").waiting, stateOf(core, "b").waiting]).toEqual([1, 2]);
+    for (let i = 0; i < 3; i++) {
+      b.open();
+      await settled();
+    }
+    expect([stateOf(core, "a").waiting, stateOf(core, "b").waiting]).toEqual([0, 0]);
+    expect(stateOf(core, "b").inFlight).toBe(0);
   });
 });
 

@@ -21,6 +21,8 @@ export class Waiter {
   readonly place: Promise<Place | undefined>;
   /** The queues that it stands in. */
   readonly queues = new Set<FairQueue>();
+  /** Those that have had no room for it, and let it in once they have. */
+  readonly shutOut = new Set<FairQueue>();
   #resolve: (place: Place | undefined) => void = () => {};
   #reject: (reason: unknown) => void = () => {};
 
@@ -56,6 +58,7 @@ export class Waiter {
 
   /** Frees its places, at once. */
   leave(): void {
+    for (const queue of this.shutOut) queue.forget(this);
     for (const queue of this.queues) queue.remove(this);
   }
 
@@ -80,6 +83,8 @@ export class FairQueue {
   /** Whose turn is next stands first; each caller's own calls in the order of their coming. */
   readonly #callers = new Map<string, Set<Waiter>>();
   #size = 0;
+  /** Calls for which there was no room here, and that may wait elsewhere: the first one is let in next. */
+  readonly #outside = new Set<Waiter>();
 
   /** @param share what a caller has already: who has least is next, and among equals each in turn */
   constructor(share?: (caller: string) => number) {
@@ -94,7 +99,8 @@ export class FairQueue {
   /**
    * Lets a call in; nothing happens if it is in.
    * @param most as many may wait. If they do, whoever has most calls waiting
-   *   loses the last of them to a caller who would have fewer
+   *   loses the last of them to a caller who would have fewer. Who gets no place, or loses it, is
+   *   let in once there is one, if it waits elsewhere until then
    * @param now as the clock says
    * @returns whether it was let in
    */
@@ -103,17 +109,38 @@ export class FairQueue {
     if (this.#size >= most) {
       const own = this.#callers.get(waiter.caller)?.size ?? 0;
       const longest = this.#longest();
-      if (!longest || longest.size <= own + 1) return false;
+      if (!longest || longest.size <= own + 1) {
+        this.#shutOut(waiter);
+        return false;
+      }
       const last = [...longest].at(-1) as Waiter;
-      this.remove(last);
+      this.#takeOut(last);
       if (last.stuck(now)) last.fail(crowded());
+      else this.#shutOut(last);
+      this.#tellMoved();
     }
+    this.#letIn(waiter);
+    return true;
+  }
+
+  /** It waits no more, or needs no place. */
+  forget(waiter: Waiter): void {
+    waiter.shutOut.delete(this);
+    this.#outside.delete(waiter);
+  }
+
+  #shutOut(waiter: Waiter): void {
+    waiter.shutOut.add(this);
+    this.#outside.add(waiter);
+  }
+
+  #letIn(waiter: Waiter): void {
+    this.forget(waiter);
     const line = this.#callers.get(waiter.caller);
     if (line) line.add(waiter);
     else this.#callers.set(waiter.caller, new Set([waiter]));
     waiter.queues.add(this);
     this.#size++;
-    return true;
   }
 
   /** Takes out whose turn it is; it is out of all other queues then, too. */
@@ -142,14 +169,25 @@ export class FairQueue {
     return next;
   }
 
-  /** Takes a call out. Nothing happens if it is not in. */
+  /** Takes a call out; its place is that of the first for whom there was none. Nothing happens if it is not in. */
   remove(waiter: Waiter): void {
+    if (!this.#takeOut(waiter)) return;
+    const [next] = this.#outside;
+    if (next) this.#letIn(next);
+    this.#tellMoved();
+  }
+
+  #tellMoved(): void {
+    for (const other of this.#waiting()) other.moved?.();
+  }
+
+  #takeOut(waiter: Waiter): boolean {
     waiter.queues.delete(this);
     const line = this.#callers.get(waiter.caller);
-    if (!line?.delete(waiter)) return;
+    if (!line?.delete(waiter)) return false;
     this.#size--;
     if (line.size === 0) this.#callers.delete(waiter.caller);
-    for (const other of this.#waiting()) other.moved?.();
+    return true;
   }
 
   /** Takes out calls for which `hopeless` holds, and tells them to choose anew. */

@@ -49,7 +49,10 @@ export class Waiting {
     const usable = endpoints.filter((one) => one.usableBy(waiter.until, this.#since));
     for (const some of [usable, endpoints]) {
       for (const endpoint of some) endpoint.enter(waiter, size, this.#since);
-      if (some.length > 0 && waiter.queues.size === 0) throw overloaded(some);
+      if (some.length > 0 && waiter.queues.size === 0) {
+        waiter.leave();
+        throw overloaded(some);
+      }
     }
     call.signal.addEventListener("abort", this.#left, { once: true });
     this.#timer = clock.after(timeoutMs, () => waiter.fail(tooLate(endpoints)));
