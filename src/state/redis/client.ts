@@ -47,7 +47,7 @@ export function connect(settings: RedisSettings): RedisClient {
     reconnectOnError: (error) => error.message.startsWith("READONLY"),
     ...(tls && { tls }),
   };
-  if (typeof url === "string") return new Redis(url, options);
+  if (typeof url === "string") return endingWaits(new Redis(url, options));
   const { retryStrategy: clusterRetryStrategy, enableOfflineQueue, ...redisOptions } = options;
   return new Cluster([...url], {
     // What is said of TLS stands behind the address's word that it is spoken at all.
@@ -56,6 +56,20 @@ export function connect(settings: RedisSettings): RedisClient {
     clusterRetryStrategy,
     slotsRefreshTimeout: Math.max(timeoutMs, 1000),
   });
+}
+
+/**
+ * Ends the wait for an answer with the connection that it was asked over. ioredis before 6 goes on
+ * with it, and when it is over ends the connection of then, whatever that answered. Nodes of a
+ * cluster never connect again.
+ */
+function endingWaits(redis: Redis): Redis {
+  const waiting = redis as unknown as { socketTimeoutTimer: NodeJS.Timeout | undefined };
+  redis.on("close", () => {
+    clearTimeout(waiting.socketTimeoutTimer);
+    waiting.socketTimeoutTimer = undefined;
+  });
+  return redis;
 }
 
 /** Further nodes of a cluster are found without an address, so they need these apart. */

@@ -89,6 +89,26 @@ describe.skipIf(!redisBinary).each(redisServers)(
       ]);
     });
 
+    it("stays once it is back, though something was asked as it went away", async () => {
+      const timeoutMs = 100;
+      const store = await replica({}, timeoutMs);
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      onTestFinished(() => void vi.useRealTimers());
+      server.pause();
+      const asked = store.reserve([requests(10)]);
+      await server.kill();
+      expect((await asked).granted).toBe(true);
+      await server.start();
+      await back(store);
+      const client = open.at(-1)?.connection.client;
+      // Answers come in the order of the questions: nothing is asked any more after this one.
+      await client?.ping();
+      // Longer than an answer over the connection before was waited for.
+      await vi.advanceTimersByTimeAsync(20 * timeoutMs);
+      expect(await client?.ping()).toBe("PONG");
+      expect(said).toEqual([expect.stringMatching(/^warn: .*away/), "info: the store is back"]);
+      expect(store.state).toMatchObject({ available: true, outages: 1 });
+    });
     it("may be away at start", async () => {
       await server.kill();
       const store = await replica();
