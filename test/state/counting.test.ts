@@ -276,9 +276,7 @@ describe.skipIf(!redisBinary)("in Redis", () => {
   });
 
   it("may be a cluster: what a call touches is in one slot", async () => {
-    const server = await startRedis({
-      args: ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"],
-    });
+    const server = await startRedis({ cluster: true });
     onTestFinished(() => server.close());
     const cli = (...args: string[]) =>
       execFileSync("redis-cli", ["-p", `${server.port}`, ...args], { encoding: "utf8" });
@@ -337,11 +335,9 @@ describe.skipIf(!redisBinary)("in Redis", () => {
       fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
     const [cert, key] = [file("cert"), file("key")];
     const server = await startRedis({
+      cluster: true,
       tls: { cert, key },
-      args: [
-        ...["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1"],
-        ...["--tls-cluster", "yes", "--tls-ca-cert-file", cert],
-      ],
+      args: ["--tls-cluster", "yes", "--tls-ca-cert-file", cert],
     });
     onTestFinished(() => server.close());
     const trusted = ["-p", `${server.port}`, "--tls", "--cacert", cert];

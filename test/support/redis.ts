@@ -59,6 +59,8 @@ export interface RedisServer {
 export interface RedisOptions {
   /** More of the command line. */
   readonly args?: readonly string[];
+  /** Whether it is a node of a cluster, which has no slots yet. */
+  readonly cluster?: boolean;
   /** Files of a certificate and its key, for TLS only. */
   readonly tls?: { readonly cert: string; readonly key: string };
   /** The program. Default: whichever is here. */
@@ -67,13 +69,18 @@ export interface RedisOptions {
 
 /** Starts one; `close` it when done. */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
-  const { args = [], tls, binary = redisBinary ?? "redis-server" } = options;
+  const { args = [], cluster, tls, binary = redisBinary ?? "redis-server" } = options;
   const directory = mkdtempSync(join(tmpdir(), "lintel-redis-"));
   const port = await freePort();
   const secured = tls && ["--tls-cert-file", tls.cert, "--tls-key-file", tls.key];
   const listening = secured
     ? ["--port", "0", "--tls-port", `${port}`, "--tls-auth-clients", "no", ...secured]
     : ["--port", `${port}`];
+  if (cluster) {
+    // Else its nodes speak at a port that is 10,000 higher, and many have none.
+    const bus = ["--cluster-port", `${await freePort()}`];
+    listening.push("--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1", ...bus);
+  }
   let child: ChildProcess | undefined;
   const server: RedisServer = {
     port,
