@@ -7,7 +7,10 @@ import type { Claim } from "../../src/core/limits/store.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import type { UsageHistory } from "../../src/core/usage/history.js";
 import { type Counting, type CountingSettings, openCounting } from "../../src/state/counting.js";
-import { redisBinary, startRedis } from "../support/redis.js";
+import { redisIdempotency } from "../../src/state/idempotency/redis.js";
+import { RedisLimits } from "../../src/state/limits/redis.js";
+import { RedisConnection } from "../../src/state/redis/connection.js";
+import { type RedisServer, redisBinary, startRedis } from "../support/redis.js";
 import { slowLink } from "../support/slow-link.js";
 
 const settings: CountingSettings = {
@@ -308,6 +311,56 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     for await (const part of again.parts) parts.push(Buffer.from(part).toString());
     expect(parts).toEqual(["part"]);
     await counting.close();
+  });
+
+  it("may be a cluster of which a node goes away: what is there is away until it is back", async () => {
+    const partly = ["--cluster-require-full-coverage", "no"];
+    const nodes = [
+      await startRedis({ cluster: true, args: partly }),
+      await startRedis({ cluster: true, args: partly }),
+    ] as const;
+    onTestFinished(async () => {
+      await Promise.all(nodes.map((node) => node.close()));
+    });
+    const [node, other] = nodes;
+    const cli = ({ port }: RedisServer, ...args: string[]) =>
+      execFileSync("redis-cli", ["-p", `${port}`, ...args], { encoding: "utf8" }).trim();
+    // With the limits, and the answer of `b`.
+    cli(node, "cluster", "addslotsrange", "0", "8191");
+    cli(other, "cluster", "addslotsrange", "8192", "16383");
+    const bus = cli(other, "config", "get", "cluster-port").split("\n")[1] ?? "";
+    cli(node, "cluster", "meet", "127.0.0.1", `${other.port}`, bus);
+    for (const one of nodes) {
+      const known = () => cli(one, "cluster", "info");
+      await vi.waitFor(() => expect(known()).toContain("cluster_slots_ok:16384"), 20_000);
+    }
+    const connect = async (keeps: "limits" | "answers") => {
+      const redis = { url: [other.url], timeoutMs: 100 };
+      const connection = new RedisConnection(redis, silent, keeps);
+      onTestFinished(() => connection.close());
+      await vi.waitFor(() => expect(connection.available).toBe(true), 20_000);
+      const probes = vi.spyOn(connection.client, "set");
+      return { connection, probes, outages: connection.outages };
+    };
+    const connections = [await connect("limits"), await connect("answers")] as const;
+    const limits = new RedisLimits(connections[0].connection);
+    const idempotency = { ttlMs: 1000, maxAnswerBytes: 1000, maxBytes: 1000 };
+    const answers = redisIdempotency(connections[1].connection, idempotency);
+    node.pause();
+    await vi.waitFor(async () => {
+      await limits.reserve([images(1)]);
+      await answers.open({ name: "b", caller: "c", print: `${Math.random()}`, signal });
+      expect(connections.map(({ connection }) => connection.away)).toEqual([true, true]);
+    }, 20_000);
+    for (const { connection, probes, outages } of connections) {
+      await vi.waitFor(() => expect(probes.mock.calls.length).toBeGreaterThan(1), 20_000);
+      expect([connection.away, connection.outages]).toEqual([true, outages + 1]);
+    }
+    node.resume();
+    for (const { connection } of connections) {
+      await vi.waitFor(() => expect(connection.available).toBe(true), 20_000);
+    }
+    await Promise.all([limits.close(), answers.close()]);
   });
 
   it("may be reached over TLS", async () => {

@@ -228,7 +228,7 @@ it.skipIf(!redisBinary)("queues are fair to callers over all gateways with one R
   onTestFinished(() => client.disconnect());
   /** When each gateway spoke last, by the store's time, and whether it runs something. */
   const reports = async () =>
-    (await client.hvals("lintel:{peers}:reports")).map((report) => ({
+    (await client.hvals("lintel:{limits}:peers")).map((report) => ({
       at: Number(report.split(" ")[0]),
       runs: JSON.parse(report.slice(report.indexOf(" "))).running.length > 0,
     }));

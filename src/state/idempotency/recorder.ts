@@ -122,6 +122,7 @@ export class RedisRecorder implements Recorder {
       const kept = await connection.ask(
         (client) => runScript(client, writeScript, keys, [owner, state, life, ...parts]),
         bytes,
+        keys[0],
       );
       if (kept === 0) throw new Error("somebody else runs this call by now");
       this.#wanted = kept === 2;

@@ -58,8 +58,10 @@ export function redisIdempotency(
       const place: Place = { connection, keys: [tagged, `${tagged}:parts`], owner };
       let said: unknown;
       try {
-        said = await connection.ask((client) =>
-          runScript(client, openScript, place.keys, [print, owner, leaseMs]),
+        said = await connection.ask(
+          (client) => runScript(client, openScript, place.keys, [print, owner, leaseMs]),
+          0,
+          tagged,
         );
       } catch {
         return without(question);
@@ -102,6 +104,7 @@ async function* follow(
       answer = (await connection.ask(
         (client) => runScript(client, readScript, keys, [at], "bytes"),
         maxBytes,
+        keys[0],
       )) as Buffer[];
     } catch (cause) {
       throw new LintelError("unavailable", "the first answer can't be read now", { cause });

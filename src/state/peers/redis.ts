@@ -33,7 +33,8 @@ return others
  * @param goneMs after so long without a word somebody is gone
  */
 export function redisPeers(connection: RedisConnection, goneMs = silentMs): Peers {
-  const key = `${connection.keyPrefix}{peers}:reports`;
+  // In a cluster where the limits are: a node that is gone takes nothing else along.
+  const key = `${connection.keyPrefix}{limits}:peers`;
   preload(connection, [exchangeScript]);
   return {
     join(): Peer {

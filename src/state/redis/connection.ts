@@ -49,11 +49,14 @@ export class RedisConnection {
   #late = 0;
   /** Bytes of what is asked now: whatever is asked next comes after them. */
   #carried = 0;
+  /** What a probe writes: in a cluster at the node that did not answer, since others may well do. */
+  #probed: string;
   #closed = false;
 
   /** @param keeps what the store is for, in the log */
   constructor(settings: RedisSettings, log: Logger, keeps: "limits" | "answers" = "limits") {
     this.keyPrefix = settings.keyPrefix ?? "lintel:";
+    this.#probed = `${this.keyPrefix}probe:{${keeps}}`;
     this.#log = log;
     this.#keeps = keeps;
     this.#timeoutMs = settings.timeoutMs ?? 250;
@@ -98,9 +101,11 @@ export class RedisConnection {
   /**
    * Asks the store.
    * @param bytes that the question has, or its answer may have, where that is many
+   * @param key what it is about, with the tag by which a cluster has its slot; default: the tag is
+   *   what the store is for
    * @throws StoreAway at once if it is away, and what the client threw if it just went
    */
-  async ask<T>(command: (client: RedisClient) => Promise<T>, bytes = 0): Promise<T> {
+  async ask<T>(command: (client: RedisClient) => Promise<T>, bytes = 0, key?: string): Promise<T> {
     if (!this.#available) throw new StoreAway("the store is away");
     this.#carried += bytes;
     try {
@@ -114,7 +119,10 @@ export class RedisConnection {
       // A store that answers others is there, if slow: this one goes without it.
       const lately = performance.now() - this.#answeredAt < this.#timeoutMs / 2;
       const slow = error instanceof TooLate && lately && ++this.#late < mostLate;
-      if (!slow) this.#fail(error as Error);
+      if (!slow) {
+        if (key !== undefined) this.#probed = `${key}:probe`;
+        this.#fail(error as Error);
+      }
       throw error;
     }
   }
@@ -180,7 +188,7 @@ export class RedisConnection {
   async #try(): Promise<void> {
     if (this.#available || this.#closed) return;
     try {
-      await this.#inTime(this.client.set(`${this.keyPrefix}probe`, "1", "PX", 1000));
+      await this.#inTime(this.client.set(this.#probed, "1", "PX", 1000));
     } catch (error) {
       this.#fail(error as Error);
       return;

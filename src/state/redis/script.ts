@@ -14,8 +14,12 @@ export function script(source: string): Script {
   return { source, sha: createHash("sha1").update(source).digest("hex") };
 }
 
-/** Sends scripts whenever the store is there, ahead of those who want to run them. */
+/**
+ * Sends scripts whenever the store is there, ahead of those who want to run them. Not to a cluster:
+ * what has no key goes to any node there, also to one that is gone.
+ */
 export function preload(connection: RedisConnection, scripts: readonly Script[]): void {
+  if (connection.client.isCluster) return;
   connection.onAvailable(() => {
     for (const { source } of scripts) {
       connection.ask((client) => client.script("LOAD", source)).catch(() => {});

@@ -60,7 +60,7 @@ describe.skipIf(!redisBinary).each(redisServers)("peers in %s", (_, binary) => {
     const [connection, other] = await connections(2);
     const [a, b] = [connection, other].map((it) => redisPeers(it as RedisConnection).join());
     await a?.exchange(told("a"));
-    const key = `${connection?.keyPrefix}{peers}:reports`;
+    const key = `${connection?.keyPrefix}{limits}:peers`;
     const time = Date.now() + 1000;
     await connection?.client.hset(key, "odd", "no time", "new", `${time} {"version": 9}`);
     await connection?.client.hset(key, "cut", `${time} {"out": [`);
