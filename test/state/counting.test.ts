@@ -1,6 +1,7 @@
 /** The stores as a gateway opens them. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Claim } from "../../src/core/limits/store.js";
@@ -260,6 +261,19 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     let bytes = 0;
     for await (const part of again.parts) bytes += part.length;
     expect(bytes).toBe(size);
+  });
+
+  it("keeps its connections from being forgotten on the way while nothing is asked", async () => {
+    const server = await startRedis();
+    onTestFinished(() => server.close());
+    const asked = vi.spyOn(Socket.prototype, "setKeepAlive");
+    onTestFinished(() => asked.mockRestore());
+    const counting = await openCounting(
+      { ...settings, redis: { ...redis, url: server.url } },
+      silent,
+    );
+    expect(asked.mock.calls.filter(([on, ms]) => on && ms === 30_000)).toHaveLength(2);
+    await counting.close();
   });
 
   it("keeps its password out of logs", async () => {

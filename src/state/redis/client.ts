@@ -25,6 +25,12 @@ export type RedisClient = Redis | Cluster;
 /** Longest pause between two attempts to connect, or to find out whether the store is back, milliseconds. */
 export const longestProbeMs = 1000;
 
+/**
+ * After how long without a word the system asks whether the connection is still there, milliseconds:
+ * balancers and firewalls forget idle ones after minutes, and tell nobody.
+ */
+const idleMs = 30_000;
+
 /** What a slow link carries in a millisecond. */
 const bytesPerMs = (4 * 1024 * 1024) / 1000;
 
@@ -36,6 +42,7 @@ export function connect(settings: RedisSettings): RedisClient {
   const { url, timeoutMs = 250, largestBytes = 0, tls } = settings;
   const options: RedisOptions = {
     connectTimeout: Math.max(timeoutMs, 1000),
+    keepAlive: idleMs,
     // A peer that is gone without a word: the connection is given up.
     socketTimeout: 20 * timeoutMs + carriedMs(largestBytes),
     // Nobody waits for a connection: a command fails at once where there is none.
