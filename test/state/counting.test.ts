@@ -276,6 +276,28 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     await counting.close();
   });
 
+  it("is asked for a sign of life while nothing else is, and else not", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const server = await startRedis();
+    onTestFinished(() => server.close());
+    const connection = new RedisConnection({ url: server.url }, silent, "answers");
+    onTestFinished(() => connection.close());
+    await connection.settled(5000);
+    const signs = async () => {
+      const said = await connection.client.info("commandstats");
+      return Number(/cmdstat_ping:calls=(\d+)/.exec(said)?.[1] ?? 0);
+    };
+    // What was asked as it connected.
+    vi.advanceTimersByTime(10_000);
+    expect(await signs()).toBe(0);
+    vi.advanceTimersByTime(10_000);
+    expect(await signs()).toBe(1);
+    await connection.ask((client) => client.get("anything"));
+    vi.advanceTimersByTime(10_000);
+    expect(await signs()).toBe(1);
+  });
+
   it("keeps its password out of logs", async () => {
     const server = await startRedis({ args: ["--requirepass", "right"] });
     onTestFinished(() => server.close());

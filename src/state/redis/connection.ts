@@ -22,6 +22,8 @@ class StoreAway extends Error {
 const firstProbeMs = 50;
 /** So many late answers in a row mean that the store is as good as away. */
 const mostLate = 10;
+/** Where nothing was answered for so long a sign of life is asked for: servers may close what is silent. */
+const idleMs = 10_000;
 /** After this long without an outage the next one is probed for as quickly as the first. */
 const calmMs = 30_000;
 
@@ -46,6 +48,9 @@ export class RedisConnection {
   #probe: NodeJS.Timeout | undefined;
   /** When something was answered last, by the clock of `performance`. */
   #answeredAt = 0;
+  /** Whether that was since it was seen to last that the connection is not silent. */
+  #heard = true;
+  readonly #idle: NodeJS.Timeout;
   #late = 0;
   /** Bytes of what is asked now: whatever is asked next comes after them. */
   #carried = 0;
@@ -65,6 +70,7 @@ export class RedisConnection {
     this.client.on("error", (error: Error) => this.#fail(error));
     this.client.on("close", () => this.#fail(new Error("the connection was closed")));
     this.client.on("ready", () => void this.#try());
+    this.#idle = setInterval(() => this.#breakSilence(), idleMs).unref();
   }
 
   /** Whether the store answered when it was asked last. */
@@ -139,6 +145,7 @@ export class RedisConnection {
         (value) => {
           clearTimeout(timer);
           this.#answeredAt = performance.now();
+          this.#heard = true;
           resolve(value);
         },
         (error: unknown) => {
@@ -153,9 +160,19 @@ export class RedisConnection {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#probe);
+    clearInterval(this.#idle);
     if (this.#available) await this.client.quit().catch(() => {});
     this.client.disconnect();
     this.#available = false;
+  }
+
+  /**
+   * A connection that is closed while nothing is asked would be an outage. Nodes of a cluster are
+   * connected to again as they are asked.
+   */
+  #breakSilence(): void {
+    if (!this.#heard && !this.client.isCluster) this.ask((client) => client.ping()).catch(() => {});
+    this.#heard = false;
   }
 
   #fail(error: Error): void {
