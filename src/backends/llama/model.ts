@@ -14,7 +14,7 @@ import { localFile } from "./download.js";
 import type { Evaluation, Place } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
 import { importLlama, type LlamaLibrary, runtime } from "./library.js";
-import { bytesNeeded, bytesOf } from "./memory.js";
+import { bytesNeeded, bytesOf, partsOf } from "./memory.js";
 import { Pool } from "./pool.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
 
@@ -140,11 +140,13 @@ export async function loadModel(
   const path = folder
     ? await localFile(library, settings.path, { folder, log, signal })
     : settings.path;
-  const fail = (why: string, cause?: unknown) =>
-    new LintelError("model_not_loaded", `${basename(path)}: ${why}`, { cause });
-  await checkFile(path).catch((cause: Error) => {
-    throw fail(cause.message, cause);
-  });
+  const fail = (why: string, cause?: unknown, file = path) =>
+    new LintelError("model_not_loaded", `${basename(file)}: ${why}`, { cause });
+  for (const part of partsOf(path)) {
+    await checkFile(part).catch((cause: Error) => {
+      throw fail(cause.message, cause, part);
+    });
+  }
   const { llama, loading } = await runtime(library, settings.gpu, log);
   const shape = { ...settings, largestDefault: largestDefaultContext };
   const size = bytesOf(path);
