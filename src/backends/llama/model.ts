@@ -94,13 +94,17 @@ export class LoadedModel {
   }
 
   /**
-   * The tokens of a conversation, up to where the assistant speaks.
+   * The tokens of a conversation, up to where the assistant speaks; of one that does not fit
+   * maybe only the first, but more than fit.
    * @throws LintelError `invalid_value` if the template refuses it
    */
   tokenize(messages: readonly LLMMessage[]): Token[] {
     const [first = "", ...rest] = this.#template.render(messages);
     const tokens = this.model.tokenize(first, true);
-    for (const piece of rest) tokens.push(...this.model.tokenize(piece, true, "trimLeadingSpace"));
+    for (const piece of rest) {
+      if (tokens.length > this.contextSize) break;
+      for (const token of this.model.tokenize(piece, true, "trimLeadingSpace")) tokens.push(token);
+    }
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     return tokens;
