@@ -1,5 +1,6 @@
 /** Generated images, for whoever has their address. */
 
+import type { ServerHttp2Stream } from "node:http2";
 import type { FastifyReply } from "fastify";
 import { LintelError } from "../core/errors.js";
 import type { ByteRange, StoredMedia } from "../core/media.js";
@@ -58,6 +59,10 @@ export const media: Door = async (app, { gateway }) => {
   ): Promise<FastifyReply> {
     const image = namePattern.test(name) ? await gateway.media?.get(name) : undefined;
     if (!image) return refuse(reply, new LintelError("not_found", "no such image"));
+    if (hasLeft(reply)) {
+      await image.close();
+      return reply.hijack();
+    }
     // What stands under a name never changes.
     const etag = `"${name}"`;
     const kept = { etag, "cache-control": cacheControl(image, Date.now()) };
@@ -83,6 +88,13 @@ export const media: Door = async (app, { gateway }) => {
     await image.close();
     return reply.send();
   }
+};
+
+/** Whether nobody can be answered any more, of whose end no stream would hear that is sent only now. */
+const hasLeft = ({ raw }: FastifyReply): boolean => {
+  if (!("stream" in raw)) return raw.destroyed;
+  const { closed, destroyed } = raw.stream as ServerHttp2Stream;
+  return closed || destroyed;
 };
 
 /** Sends an error that nobody keeps in the image's place. */

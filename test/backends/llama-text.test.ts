@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as jinja from "@huggingface/jinja";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
 import { boundedTemplate } from "../../src/backends/llama/bounded.js";
 import { ControlTokenMarks } from "../../src/backends/llama/control-tokens.js";
@@ -13,11 +13,13 @@ import { StopScanner } from "../../src/backends/llama/stop.js";
 import { ChatTemplate, chatML, looksFor } from "../../src/backends/llama/template.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
-import { tiny } from "./llama-subject.js";
+import { tiny, trained } from "./llama-subject.js";
 
 let model: LoadedModel;
 beforeAll(async () => {
-  model = await loadModel({ path: tiny, sequences: 1, gpu: false }, { log: silent, signal: never });
+  // More than the conversations here have: what does not fit is not made into tokens to its end.
+  const settings = { path: tiny, sequences: 1, gpu: false, contextSize: 1024 } as const;
+  model = await loadModel(settings, { log: silent, signal: never });
 });
 afterAll(() => model.close());
 
@@ -172,6 +174,65 @@ describe("prompts", () => {
     for (const text of ["", "  ", "hello", "x < y | z > w", "é😀"]) {
       expect(marks.insert(text)).toBe(text);
     }
+  });
+
+  it("are cut where nothing else would end a word, but not in a control token or a character", () => {
+    const template = new ChatTemplate(boundedTemplate(jinja, thinks), {
+      bos: "",
+      eos: "",
+      control: ["<think>", "</think>", "<|user|>", "<|assistant|>", "<|end|>"],
+    });
+    const letters = (count: number) => "a".repeat(count);
+    for (const text of [
+      ...Array.from({ length: 30 }, (_, i) => letters(980 + i)),
+      `${letters(500)} ${letters(2500)}\n${letters(500)}`,
+      `${" ".repeat(3000)}a${"\n \t".repeat(2000)}`,
+      "😀".repeat(4000),
+      `a${"😀".repeat(4000)}`,
+      "中".repeat(5000),
+      "word ".repeat(5000),
+    ]) {
+      const pieces = template.render([say(text)]);
+      expect(pieces.join("")).toBe(`<|user|>${text}<|end|><|assistant|><think>`);
+      for (const piece of pieces) {
+        for (const run of piece.match(/\S+|\s+/g) ?? []) expect(run.length).toBeLessThan(1050);
+        expect(Buffer.from(piece).toString()).toBe(piece);
+      }
+      for (const token of ["<|user|>", "<|end|>", "<|assistant|>"])
+        expect(pieces.some((piece) => piece.includes(token))).toBe(true);
+    }
+    expect(template.render([say("word ".repeat(5000))])).toHaveLength(1);
+  });
+
+  it("are cut also in a control token that is longer than any word may be", () => {
+    const token = "<|x|>".repeat(1000);
+    const source = `{% for m in messages %}{{ m.content }}{% endfor %}${token}`;
+    const texts = { bos: "", eos: "", control: [token] };
+    const pieces = new ChatTemplate(boundedTemplate(jinja, source), texts).render([say("hi")]);
+    expect(pieces.map(({ length }) => length)).toEqual([1000, 1000, 1000, 1000, 1000, 2]);
+  });
+
+  it("of one long word are counted with any vocabulary, and don't end the process", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "lintel-test-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const bytes = await readFile(trained);
+    const name = "tokenizer.ggml.pre";
+    // Behind the name stand the type, and the length in 64 bits. For this one words are found by an expression.
+    bytes.write("bloom", bytes.indexOf(name) + name.length + 4 + 8);
+    const path = join(folder, "bloom.gguf");
+    await writeFile(path, bytes);
+    const settings = { path, sequences: 1, gpu: false } as const;
+    const bloom = await loadModel(settings, { log: silent, signal: never });
+    onTestFinished(() => bloom.close());
+    const tokens = bloom.tokenize([say("a".repeat(100_000))]).length;
+    expect(tokens).toBeGreaterThan(bloom.contextSize);
+    // No more is made than what tells that it does not fit.
+    expect(tokens).toBeLessThan(2 * bloom.contextSize);
+  });
+
+  it("are counted also where a control token stands before half a million of others", () => {
+    const { length } = model.tokenize([say(`<|end|>${"a b ".repeat(125_000)}`)]);
+    expect(length).toBeGreaterThan(500_000);
   });
 
   /** As Qwen's and DeepSeek's do: earlier thoughts are left out. */

@@ -257,6 +257,40 @@ describe("files", () => {
     expect(await failure("header.gguf")).toMatch(/damaged or incomplete/);
   });
 
+  const architecture = Buffer.from("general.architecture");
+  const damages: Record<string, (bytes: Buffer) => unknown> = {
+    // The length of a text stands in 64 bits in front of it.
+    "a text is longer than the file": (bytes) =>
+      bytes.writeUInt32LE(3_000_000_000, bytes.indexOf(architecture) - 8),
+    "a list is longer than the file": (bytes) =>
+      bytes.writeUInt32LE(1, bytes.indexOf("tokenizer.ggml.tokens") + 21 + 4 + 4 + 4),
+    "a value has a type that there is not": (bytes) =>
+      bytes.writeUInt32LE(70, bytes.indexOf(architecture) + architecture.length),
+    "it has keys without end": (bytes) => bytes.writeUInt32LE(1, 20),
+    "a tensor is empty": (bytes) =>
+      bytes.writeBigUInt64LE(0n, bytes.indexOf("token_embd.weight") + 17 + 4),
+    "a tensor has too many dimensions": (bytes) =>
+      bytes.writeUInt32LE(255, bytes.indexOf("token_embd.weight") + 17),
+    "it has a version of the future": (bytes) => bytes.writeUInt32LE(70, 4),
+  };
+
+  it.each(Object.entries(damages))("says that a file is damaged: %s", async (_, damage) => {
+    const bytes = await readFile(tiny);
+    damage(bytes);
+    await writeFile(join(folder, "damaged.gguf"), bytes);
+    expect(await failure("damaged.gguf")).toMatch(/the file is damaged or incomplete: /);
+  });
+
+  it("names the part of a model in several files that is not there", async () => {
+    await copyFile(tiny, join(folder, "big-00001-of-00002.gguf"));
+    const backend = backendFor(join(folder, "big-00001-of-00002.gguf"));
+    await expect(answer(backend, chatRequest("hello"))).rejects.toMatchObject({
+      code: "model_not_loaded",
+      message: "big-00002-of-00002.gguf: no such file",
+    });
+    await backend.close();
+  });
+
   it("says that a file ends in its weights", async () => {
     await copyFile(tiny, join(folder, "cut.gguf"));
     await truncate(join(folder, "cut.gguf"), 60_000);

@@ -1,15 +1,18 @@
 /** A request's body is read whole, however it comes. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import type { Logger } from "../../src/core/log.js";
 import { hashToken } from "../../src/core/tokens.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
 import { readBytes } from "../../src/doors/json/bytes.js";
+import { readMessage } from "../../src/doors/rpc/edge/request.js";
 import { piece } from "../support/scripted.js";
 import { hello, http, json, serveChat } from "./serve.js";
 
@@ -99,6 +102,64 @@ test("in chunks, all in one piece or one by one", async () => {
     await turn();
   }
   expect(await answers(1)).toEqual([{ status: 200, said: "in chunks" }]);
+});
+
+/** Each takes a hundred times its byte of memory. */
+const pieces = 20_000;
+const fewer = pieces / 20;
+
+/** A request whose body comes in pieces of one byte. */
+const inBytes = (path: string, body: string): string => {
+  const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer me\r\ncontent-type: application/json`;
+  const chunks = [...body].map((letter) => `1\r\n${letter}\r\n`).join("");
+  return `${head}\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`;
+};
+
+/** The most parts of which something was put together. */
+function mostParts(): () => number {
+  const concat = vi.spyOn(Buffer, "concat");
+  onTestFinished(() => concat.mockRestore());
+  return () => Math.max(...concat.mock.calls.map(([parts]) => parts.length));
+}
+
+test("byte by byte: few pieces are kept", async () => {
+  const most = mostParts();
+  const server = await serveChat(echo);
+  const said = "0123456789".repeat(pieces / 10);
+  const [answer] = await answersOf(server.socket(inBytes("/llm", asking(said))))(1);
+  expect(answer?.said === said).toBe(true);
+  expect(most()).toBeLessThan(fewer);
+});
+
+test("byte by byte, for the RPC library: it gets few pieces to keep", async () => {
+  let taken = 0;
+  const own = IncomingMessage.prototype.iterator;
+  const iterator = vi.spyOn(IncomingMessage.prototype, "iterator");
+  onTestFinished(() => iterator.mockRestore());
+  iterator.mockImplementation(async function* (this: IncomingMessage, options) {
+    for await (const piece of own.call(this, options)) {
+      taken++;
+      yield piece;
+    }
+  });
+  const server = await serveChat(echo);
+  const said = "0123456789".repeat(pieces / 10);
+  const socket = server.socket(inBytes("/lintel.v1.ChatService/Complete", asking(said)));
+  const [answer] = await answersOf(socket)(1);
+  expect(answer?.said === said).toBe(true);
+  expect(taken).toBeGreaterThan(0);
+  expect(taken).toBeLessThan(fewer);
+});
+
+test("byte by byte, of plain gRPC: few pieces are kept", async () => {
+  const most = mostParts();
+  const message = Buffer.alloc(pieces, "0123456789");
+  const stream = new Readable({ read() {} });
+  const read = new Promise((resolve) => readMessage(stream as never, pieces, resolve));
+  for (const byte of encodeEnvelope(0, message)) stream.push(Buffer.of(byte));
+  stream.push(null);
+  expect(message.equals((await read) as Buffer)).toBe(true);
+  expect(most()).toBeLessThan(fewer);
 });
 
 test("empty, by its length or without any, and the next request is served", async () => {

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect, constants } from "node:http2";
 import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { MediaStore } from "../../src/core/media.js";
@@ -181,6 +183,60 @@ describe("decisions 2: stored images", () => {
     expect(response.status).toBe(status);
     await response.text();
     expect(closed).toBe(1);
+  });
+
+  test("an image that is found for who has left is closed, in a pipeline too", async () => {
+    const images = [1, 2].map(() => new Readable({ read() {} }));
+    const closed = images.map((image) => once(image, "close"));
+    let find = () => {};
+    const waiting: Promise<unknown>[] = [
+      Promise.resolve(),
+      new Promise<void>((resolve) => {
+        find = resolve;
+      }),
+    ];
+    const left = [...images];
+    const slow = storeOf(async () => {
+      const image = left.shift() as Readable;
+      await waiting.shift();
+      return { ...found(), read: () => image, close: async () => void image.destroy() };
+    });
+    const server = await serve(scripted({}), { parts: { media: slow } });
+    const path = "/media/00000000000000000000000000000001.png";
+    const socket = server.socket(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(2));
+    await expect.poll(() => waiting.length).toBe(0);
+    socket.destroy();
+    // With the first the connection's end is known.
+    await closed[0];
+    find();
+    await closed[1];
+  });
+
+  test("an image that is found for who has reset its stream is closed", async () => {
+    let find = () => {};
+    let closed = () => {};
+    const isFound = new Promise<void>((resolve) => {
+      find = resolve;
+    });
+    const isClosed = new Promise<void>((resolve) => {
+      closed = resolve;
+    });
+    const slow = storeOf(async () => {
+      await isFound;
+      const read = () => new Readable({ read() {} }).once("close", closed);
+      return { ...found(), read, close: async () => closed() };
+    });
+    const server = await serve(scripted({}), { parts: { media: slow } });
+    const client = connect(server.url);
+    onTestFinished(() => client.destroy());
+    const stream = client.request({ ":path": "/media/00000000000000000000000000000001.png" });
+    await once(stream, "ready");
+    stream.close(constants.NGHTTP2_CANCEL);
+    await once(stream, "close");
+    // An answer on the same connection comes after the reset.
+    await once(client.request({ ":path": "/nowhere" }), "response");
+    find();
+    await isClosed;
   });
 
   test("a store that fails is a 500 that tells nothing", async () => {

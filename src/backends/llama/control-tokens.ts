@@ -65,4 +65,5 @@ export class ControlTokenMarks {
   }
 }
 
-const quote = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+/** The text as an expression. */
+export const quote = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");

@@ -1,6 +1,7 @@
 /** What is wrong with a model file, in words. */
 import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
+import { checkHeader } from "./header.js";
 
 /**
  * Looks whether the file is what its name says.
@@ -15,6 +16,7 @@ export async function checkFile(path: string): Promise<void> {
       throw new Error("the file can't be read", { cause });
     });
     if (bytesRead < 4 || buffer.toString("latin1") !== "GGUF") throw new Error("not a GGUF file");
+    await checkHeader(file);
   } finally {
     await file.close();
   }

@@ -26,7 +26,7 @@ export async function* generate(
   if (messages.length >= loaded.contextSize) throw tooLong(`at least ${messages.length}`, loaded);
   const prompt = loaded.tokenize(messages);
   const room = loaded.contextSize - prompt.length;
-  if (room < 1) throw tooLong(prompt.length, loaded);
+  if (room < 1) throw tooLong(room < 0 ? `at least ${prompt.length}` : prompt.length, loaded);
   const limit = Math.min(request.maxTokens ?? chatDefaults.maxTokens, room);
   const place = await loaded.pool.acquire(
     signal,

@@ -3,17 +3,18 @@ import type { Llama } from "node-llama-cpp";
 import { lookAt } from "../local.js";
 import type { LlamaLibrary } from "./library.js";
 
-/** Bytes of a GGUF file, with all parts of a model in several files; 0 if it can't be read. */
-export function bytesOf(path: string): number {
-  const parts = /-00001-of-(\d{5})\.gguf$/i.exec(path);
-  const count = parts ? Number(parts[1]) : 1;
-  let sum = 0;
-  for (let part = 1; part <= count; part++) {
-    const file = path.replace("-00001-of-", `-${String(part).padStart(5, "0")}-of-`);
-    sum += lookAt(parts ? file : path)?.size ?? 0;
-  }
-  return sum;
+/** The files of a model: of one in several, `path` is the first. */
+export function partsOf(path: string): string[] {
+  const count = Number(/-00001-of-(\d{5})\.gguf$/i.exec(path)?.[1] ?? 1);
+  if (count <= 1) return [path];
+  return Array.from({ length: count }, (_, i) =>
+    path.replace(/-00001(?=-of-\d{5}\.gguf$)/i, `-${String(i + 1).padStart(5, "0")}`),
+  );
 }
+
+/** Bytes of a GGUF file, with all parts of a model in several files; 0 if it can't be read. */
+export const bytesOf = (path: string): number =>
+  partsOf(path).reduce((sum, part) => sum + (lookAt(part)?.size ?? 0), 0);
 
 /** What decides about a context's memory. */
 interface ContextShape {

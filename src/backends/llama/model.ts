@@ -14,7 +14,7 @@ import { localFile } from "./download.js";
 import type { Evaluation, Place } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
 import { importLlama, type LlamaLibrary, runtime } from "./library.js";
-import { bytesNeeded, bytesOf } from "./memory.js";
+import { bytesNeeded, bytesOf, partsOf } from "./memory.js";
 import { Pool } from "./pool.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
 
@@ -94,13 +94,17 @@ export class LoadedModel {
   }
 
   /**
-   * The tokens of a conversation, up to where the assistant speaks.
+   * The tokens of a conversation, up to where the assistant speaks; of one that does not fit
+   * maybe only the first, but more than fit.
    * @throws LintelError `invalid_value` if the template refuses it
    */
   tokenize(messages: readonly LLMMessage[]): Token[] {
     const [first = "", ...rest] = this.#template.render(messages);
     const tokens = this.model.tokenize(first, true);
-    for (const piece of rest) tokens.push(...this.model.tokenize(piece, true, "trimLeadingSpace"));
+    for (const piece of rest) {
+      if (tokens.length > this.contextSize) break;
+      for (const token of this.model.tokenize(piece, true, "trimLeadingSpace")) tokens.push(token);
+    }
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     return tokens;
@@ -140,11 +144,13 @@ export async function loadModel(
   const path = folder
     ? await localFile(library, settings.path, { folder, log, signal })
     : settings.path;
-  const fail = (why: string, cause?: unknown) =>
-    new LintelError("model_not_loaded", `${basename(path)}: ${why}`, { cause });
-  await checkFile(path).catch((cause: Error) => {
-    throw fail(cause.message, cause);
-  });
+  const fail = (why: string, cause?: unknown, file = path) =>
+    new LintelError("model_not_loaded", `${basename(file)}: ${why}`, { cause });
+  for (const part of partsOf(path)) {
+    await checkFile(part).catch((cause: Error) => {
+      throw fail(cause.message, cause, part);
+    });
+  }
   const { llama, loading } = await runtime(library, settings.gpu, log);
   const shape = { ...settings, largestDefault: largestDefaultContext };
   const size = bytesOf(path);

@@ -3,6 +3,7 @@ import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidValue } from "../../core/errors.js";
 import type { Rendering } from "./bounded.js";
 import { ControlTokenMarks } from "./control-tokens.js";
+import { ShortRuns } from "./runs.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */
 export const chatML =
@@ -34,6 +35,7 @@ export class ChatTemplate {
    * speaks as somebody else by it: marks of roles are never sought, and stay cut here as well.
    */
   readonly #assistantMarks: ControlTokenMarks;
+  readonly #runs: ShortRuns;
 
   /** @throws Error if the template does not work at all */
   constructor(template: Rendering, texts: TemplateTexts) {
@@ -42,6 +44,7 @@ export class ChatTemplate {
     this.#marks = new ControlTokenMarks(texts.control);
     const sought = new Set(texts.sought);
     this.#assistantMarks = new ControlTokenMarks(texts.control.filter((text) => !sought.has(text)));
+    this.#runs = new ShortRuns(texts.control);
     this.#render([{ role: "user", content: "Hello" }]);
   }
 
@@ -56,7 +59,10 @@ export class ChatTemplate {
       content: (role === "assistant" ? this.#assistantMarks : this.#marks).insert(content),
     }));
     const split = (prompt: string) =>
-      this.#marks.split(prompt).flatMap((piece) => this.#assistantMarks.split(piece));
+      this.#marks
+        .split(prompt)
+        .flatMap((piece) => this.#assistantMarks.split(piece))
+        .flatMap((piece) => this.#runs.cut(piece));
     try {
       return split(this.#render(turns));
     } catch (refusal) {

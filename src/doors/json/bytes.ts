@@ -2,6 +2,7 @@
 import type { FastifyRequest } from "fastify";
 import type { LintelError } from "../../core/errors.js";
 import { afterReads } from "../../core/turn.js";
+import { withFewer } from "../pieces.js";
 import { bodyIncomplete, bodyTooLarge } from "./error.js";
 
 /** A request's body before it is parsed. */
@@ -44,6 +45,7 @@ export function discard(payload: Payload): void {
 function collect(payload: Payload, limit: number, done: Parameters<typeof readBytes>[3]): void {
   const parts: Buffer[] = [];
   let length = 0;
+  let fresh = 0;
   const settle = (error: LintelError | null, bytes?: Buffer) => {
     payload.off("data", take).off("end", end).off("error", fail);
     // What still comes is read and dropped; what still fails is nobody's business.
@@ -52,8 +54,12 @@ function collect(payload: Payload, limit: number, done: Parameters<typeof readBy
   };
   const take = (part: Buffer) => {
     length += part.length;
-    if (length > limit) settle(bodyTooLarge(limit));
-    else parts.push(part);
+    if (length > limit) {
+      settle(bodyTooLarge(limit));
+      return;
+    }
+    parts.push(part);
+    fresh = withFewer(parts, fresh + 1);
   };
   const end = () => settle(null, Buffer.concat(parts, length));
   const fail = (cause: Error) => settle(bodyIncomplete(cause));

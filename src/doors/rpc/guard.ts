@@ -5,6 +5,7 @@
  */
 
 import { constants, type ServerHttp2Stream } from "node:http2";
+import { setImmediate } from "node:timers/promises";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type {
   UniversalHandler,
@@ -27,6 +28,9 @@ import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable } from "./trailers.js";
 import { plainRefusal, unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
+
+/** Pieces of a body that are taken as they come; each takes far more memory than its bytes. */
+const mostPieces = 64;
 
 const contract = new Set<unknown>(Object.values(methods));
 
@@ -96,8 +100,13 @@ export function guarded(
  * request comes after it.
  */
 async function* bodyOf({ raw }: FastifyRequest): AsyncGenerator<Uint8Array> {
+  let pieces = 0;
   try {
-    yield* raw.iterator({ destroyOnReturn: false });
+    for await (const piece of raw.iterator({ destroyOnReturn: false })) {
+      yield piece as Uint8Array;
+      // The library keeps them all. What comes in a turn is one piece for who asks at its end.
+      if (++pieces > mostPieces) await setImmediate();
+    }
   } finally {
     raw.resume();
   }

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { LintelError } from "../../../core/errors.js";
 import { longestTimerMs } from "../../../core/timers.js";
+import { withFewer } from "../../pieces.js";
 import { prefixLength } from "./envelopes.js";
 import { type Unfinished, uncounted, unfinishedOf } from "./unfinished.js";
 
@@ -35,14 +36,18 @@ export function readMessage(
 ): void {
   let parts: Buffer[] = [];
   let length = 0;
+  let fresh = 0;
   let tooLarge = false;
   let unfinished: Unfinished | undefined;
   stream.on("data", (part: Buffer) => {
     length += part.length;
     // What is too much is still read to its end, so that the client reads our answer.
     if (length > prefixLength + limit) tooLarge = true;
-    if (!tooLarge) parts.push(part);
-    else parts = [];
+    if (tooLarge) parts = [];
+    else {
+      parts.push(part);
+      fresh = withFewer(parts, fresh + 1);
+    }
     if (length <= uncounted) return;
     unfinished ??= unfinishedOf(stream);
     if (tooLarge) unfinished?.ends(stream);
