@@ -12,6 +12,7 @@ import type { FastifyInstance } from "fastify";
 import { type Logger, silent } from "../core/log.js";
 import type { StreamHandler } from "../doors/door.js";
 import { listens } from "../listens.js";
+import { watchDescriptors } from "./descriptors.js";
 import { createHttp1Side } from "./http1.js";
 import { createHttp2Side } from "./http2.js";
 import {
@@ -102,7 +103,9 @@ export async function listen(
     sniff(socket, timeouts.firstBytes, (isHttp2) => hand(socket, isHttp2 && !options.tls));
   };
   const server = options.tls ? createTlsServer(tlsOptions(options.tls, timeouts)) : createServer();
+  const counted = watchDescriptors(options.log ?? silent);
   server.on("connection", (socket) => {
+    counted(socket);
     accept(socket);
     if (!options.tls) look(socket);
   });
