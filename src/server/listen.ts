@@ -16,6 +16,7 @@ import { watchDescriptors } from "./descriptors.js";
 import { createHttp1Side } from "./http1.js";
 import { createHttp2Side } from "./http2.js";
 import {
+  type Address,
   type ListenOptions,
   limitDefaults,
   type Timeouts,
@@ -33,7 +34,7 @@ const tellingInterval = 1000;
 
 /** A listener that runs. */
 export interface Listener {
-  /** Host as it was given; for a Unix socket its path. */
+  /** The host that is listened on; for a Unix socket its path. */
   readonly address: string;
   /** The port, also where any free one was asked for; 0 for a Unix socket. */
   readonly port: number;
@@ -116,13 +117,13 @@ export async function listen(
   });
   server.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections;
-  await bind(server, options);
+  const address = await bind(server, options);
   // Of a connection that can't be accepted; the next one may be. Unheard it would end the process.
   server.on("error", told(options.log ?? silent));
   const stopWatching = destroyStalled(sockets, timeouts.stalled);
 
   return {
-    ...describe(server, options),
+    ...describe(server, address, options.tls !== undefined),
     renew({ cert, key }) {
       if (server instanceof TlsServer) server.setSecureContext({ cert, key });
     },
@@ -192,22 +193,28 @@ function closer({ server, idle, destroy, closed }: Closing): Listener["close"] {
   };
 }
 
-async function bind(server: Server, { host, port, path }: ListenOptions): Promise<void> {
-  const attempt = () =>
-    new Promise<void>((resolve, reject) => {
+/** @returns where it listens: on a system without IPv6, `::` means every interface all the same */
+async function bind(server: Server, wanted: Address): Promise<Address> {
+  const attempt = (address: Address) =>
+    new Promise<Address>((resolve, reject) => {
+      const { host, port, path } = address;
       server.once("error", reject);
       server.listen(path === undefined ? { host, port } : { path }, () => {
         server.off("error", reject);
-        resolve();
+        resolve(address);
       });
     });
   try {
-    await attempt();
+    return await attempt(wanted);
   } catch (error) {
-    const inUse = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
-    if (!inUse || path === undefined || !(await isLeftover(path))) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    const { host, path } = wanted;
+    if (code === "EAFNOSUPPORT" && host === "::") {
+      return attempt({ host: "0.0.0.0", port: wanted.port });
+    }
+    if (code !== "EADDRINUSE" || path === undefined || !(await isLeftover(path))) throw error;
     await rm(path, { force: true });
-    await attempt();
+    return attempt(wanted);
   }
 }
 
@@ -229,7 +236,8 @@ async function isLeftover(path: string): Promise<boolean> {
 
 function describe(
   server: Server,
-  { host, path, tls }: ListenOptions,
+  { host, path }: Address,
+  tls: boolean,
 ): Pick<Listener, "address" | "port" | "url"> {
   if (path !== undefined) return { address: path, port: 0, url: `unix:${path}` };
   const { port } = server.address() as AddressInfo;
