@@ -71,6 +71,7 @@ export async function listen(
   takes: StreamHandler = () => false,
 ): Promise<Listener> {
   await app.ready();
+  const { log = silent } = options;
   const timeouts = { ...timeoutDefaults, ...options.timeouts };
   const limits = { ...limitDefaults, ...options.limits };
   const http1 = createHttp1Side(
@@ -104,7 +105,7 @@ export async function listen(
     sniff(socket, timeouts.firstBytes, (isHttp2) => hand(socket, isHttp2 && !options.tls));
   };
   const server = options.tls ? createTlsServer(tlsOptions(options.tls, timeouts)) : createServer();
-  const counted = watchDescriptors(options.log ?? silent);
+  const counted = watchDescriptors(log);
   server.on("connection", (socket) => {
     counted(socket);
     accept(socket);
@@ -115,11 +116,14 @@ export async function listen(
     if (socket.alpnProtocol === "h2") hand(socket, true);
     else look(socket);
   });
-  server.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
+  server.on("tlsClientError", (error: Error & { reason?: string }, socket: TLSSocket) => {
+    log.debug({ reason: error.reason ?? error.message }, "a TLS handshake failed");
+    socket.destroy();
+  });
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections;
   const address = await bind(server, options);
   // Of a connection that can't be accepted; the next one may be. Unheard it would end the process.
-  server.on("error", told(options.log ?? silent));
+  server.on("error", told(log));
   const stopWatching = destroyStalled(sockets, timeouts.stalled);
 
   return {
