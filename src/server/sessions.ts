@@ -38,6 +38,20 @@ export function closeWhenIdle(session: ServerHttp2Session, timeout: number): voi
   arm();
 }
 
+/**
+ * Ends a session that Node gives up after the read that brought the reason: a goodbye with an error, a
+ * frame that is wrong. Node does so in the middle of it, and data of a stream that begins behind that
+ * frame ends the process of Node 22 (`onread->IsFunction()`).
+ */
+export function endAfterRead(session: ServerHttp2Session): void {
+  const destroy = session.destroy.bind(session);
+  session.destroy = (error, code) => {
+    const { code: why } = (error ?? {}) as NodeJS.ErrnoException;
+    if (why?.startsWith("ERR_HTTP2_")) setImmediate(() => destroy(error, code));
+    else destroy(error, code);
+  };
+}
+
 /** Every ping, settings frame and reset costs work; a leaking bucket says how many are too many. */
 export function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimits): void {
   let level = 0;

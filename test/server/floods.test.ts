@@ -104,6 +104,21 @@ it("a connection that is lost with all its streams is no flood, and ends no proc
   expect(uncaught).not.toHaveBeenCalled();
 });
 
+it.each([
+  ["a goodbye with an error", frame(7, 0, 0, Buffer.from([0, 0, 0, 0, 0, 0, 0, 1]))],
+  ["an answer to no ping", frame(6, 1, 0, Buffer.alloc(8))],
+])("%s, with a request behind it, ends its connection and no process", async (_, wrong) => {
+  const { port, held } = await serve();
+  const socket = tcp(port);
+  const closed = once(socket.resume(), "close");
+  const asked = [frame(1, 4, 3, requestHeaders), frame(0, 0, 3, Buffer.from("x"))];
+  // In one piece: Node 22 dies where all come in one read.
+  socket.write(Buffer.concat([preface, settings, open(1), wrong, ...asked]));
+  await closed;
+  await expect.poll(() => held.size).toBe(0);
+  expect((await http1({ port, path: "/hello" })).body).toBe("hello");
+});
+
 it("as many resets as are allowed end no connection, where Node can be told how many", async () => {
   const { url } = await serve({ limits: { controlFrameBurst: 100_000 } });
   const client = session(url).on("error", () => {});
