@@ -83,6 +83,7 @@ export abstract class ImageServer<C extends Entry, Inventory, W extends Work> im
       read: (signal) => this.read(signal),
       changed: () => this.#changed(),
       refresh: config.refresh,
+      backend: config.name,
       log,
     });
   }

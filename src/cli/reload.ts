@@ -90,17 +90,22 @@ const settleMs = 200;
 const longestMs = 2000;
 
 /**
- * Reloads when the text of the file changes. Its folder is watched, since editors
+ * Reloads when the text of the file changes, or that of a certificate's. The folder is watched, since editors
  * replace files, and so are those of links on the way to it, and of what they lead to; and the
- * file itself, which another folder holds where it is mounted into a container.
+ * file itself, which another folder holds where it is mounted into a container. A certificate
+ * that is gone, for the moment, is waited for.
  * @returns ends it
  */
 export async function reloadOnChange(options: ReloadOptions): Promise<() => void> {
-  const { file, log, sources } = options;
+  const { file, log, sources, running } = options;
   if (file === undefined) return () => {};
   const path = resolve(sources.cwd ?? process.cwd(), file);
-  const read = () => readFile(path, "utf8").catch(() => undefined);
+  const { cert, key } = running.config.tls ?? {};
+  // Other ones apply after a restart.
+  const certificates = [cert, key].filter((one) => one !== undefined);
+  const read = (what: string) => readFile(what, "utf8").catch(() => undefined);
   let known = options.text;
+  let served = await Promise.all(certificates.map(read));
   let timer: NodeJS.Timeout | undefined;
   let changedAt: number | undefined;
   let watchers: FSWatcher[] = [];
@@ -114,13 +119,22 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
     changedAt = undefined;
     // Another file may stand there now, and elsewhere. Where there is none, a folder tells when it is back.
     end();
-    const watched = [...foldersOf(path), ...(existsSync(path) ? [path] : [])];
-    watchers = watched.flatMap((what) => watcherOf(what) ?? []);
-    const text = await read();
+    const watched = [path, ...certificates].flatMap((one) => [
+      ...foldersOf(one),
+      ...(existsSync(one) ? [one] : []),
+    ]);
+    watchers = [...new Set(watched)].flatMap((what) => watcherOf(what) ?? []);
+    const [text, ...texts] = await Promise.all([path, ...certificates].map(read));
     // Gone for the moment, while it is being replaced.
-    if (text === undefined || text === known) return;
+    if (text === undefined) return;
+    const renewed = texts.includes(undefined)
+      ? undefined
+      : certificates.find((_, i) => texts[i] !== served[i]);
+    const why = text !== known ? path : renewed;
+    if (why === undefined) return;
     known = text;
-    await reload(options, `${basename(path)} changed`);
+    served = texts;
+    await reload(options, `${basename(why)} changed`);
   };
   const unwatched = (error: Error) => {
     log.warn({ reason: error.message }, "the configuration's file can't be watched: send SIGHUP");

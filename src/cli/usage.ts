@@ -3,7 +3,7 @@
 import { time } from "../config/quantities.js";
 import { didYouMean } from "../config/suggest.js";
 import { unit } from "../core/limits/prices.js";
-import { silent } from "../core/log.js";
+import { type Logger, silent } from "../core/log.js";
 import { DatabaseUsage, type Group, groups, type UsageTotals } from "../state/database/usage.js";
 import { Shipper } from "../state/journal/shipper.js";
 import { type Command, type Given, UsageError } from "./command.js";
@@ -50,8 +50,11 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
       const usual = given.has("since") ? "" : ", which is 7d where it is not given";
       throw new UsageError(`--until must be after --since${usual}`);
     }
-    return withDatabase(given, { before: bringIn }, async ({ sql }) => {
+    const missing: string[] = [];
+    const before = (database: OpenDatabase) => bringIn(database, missing);
+    return withDatabase(given, { before }, async ({ sql }) => {
       const totals = await new DatabaseUsage(sql).totals(by, filter);
+      for (const warning of missing) say(`warning: ${warning}`);
       if (format === "json") out(JSON.stringify(totals.map(entryOf), undefined, 2));
       else if (format === "csv") out(csv(...cells(totals, by)));
       else if (totals.length === 0) say("nothing was used");
@@ -61,10 +64,21 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
   },
 };
 
-/** What a gateway left behind that was killed and not started again. */
-async function bringIn({ sql, journal: directory }: OpenDatabase): Promise<void> {
+/**
+ * What a gateway left behind that was killed and not started again.
+ * @param missing gets what can't be brought in, and why
+ */
+async function bringIn(
+  { sql, journal: directory }: OpenDatabase,
+  missing: string[],
+): Promise<void> {
   if (directory === undefined) return;
-  await new Shipper({ directory, usage: new DatabaseUsage(sql), log: silent }).close();
+  const tell: Logger["warn"] = (fields: { file?: string; error?: string }, message) => {
+    const { file, error } = fields;
+    missing.push([file, message, error].filter((part) => part !== undefined).join(": "));
+  };
+  const log = { ...silent, warn: tell, error: tell };
+  await new Shipper({ directory, usage: new DatabaseUsage(sql), log }).close();
 }
 
 const weekAgo = () => Date.now() - 7 * 86_400_000;

@@ -7,6 +7,7 @@ import { keepSecret } from "../core/secrets.js";
 import { withoutBrackets } from "../hostname.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { budgetWarnings } from "./budget-warnings.js";
+import { certificateWarnings } from "./certificate-warnings.js";
 import { mediaWarnings } from "./media-warnings.js";
 import { otlpProblems, otlpWarnings } from "./otlp-environment.js";
 import type { Parsed } from "./parse.js";
@@ -245,6 +246,7 @@ function warningsOf(config: Config): string[] {
   return [
     ...warnings,
     ...budgetWarnings(config),
+    ...certificateWarnings(config),
     ...mediaWarnings(config),
     ...timeoutWarnings(config),
   ];

@@ -97,7 +97,9 @@ export const configSchema = z.strictObject({
   reload: z
     .enum(["signal", "watch"])
     .default("signal")
-    .describe("When changes of this file apply: on SIGHUP, or also as soon as it changes."),
+    .describe(
+      "When changes of this file apply: on SIGHUP, or also as soon as it, or a file of tls, changes.",
+    ),
   public_url: httpUrl
     .optional()
     .describe(

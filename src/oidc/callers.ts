@@ -118,5 +118,7 @@ function reasonFor(error: unknown): string {
     return "is signed with a key that its issuer does not have";
   if (error instanceof errors.JWSSignatureVerificationFailed)
     return "has a signature that is not right";
+  // The library says it of a key that is too short, or not what it says it is.
+  if (!(error instanceof errors.JOSEError)) return "is signed with a key that can't be used";
   return "is not a JWT that can be read";
 }

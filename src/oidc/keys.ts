@@ -217,6 +217,10 @@ export class IssuerKeys {
   }
 }
 
+/** Whether another key may be the one: this one is not, or is none that can be used, as one that is too short. */
+const isOtherKeys = (error: unknown): boolean =>
+  error instanceof errors.JWSSignatureVerificationFailed || !(error instanceof errors.JOSEError);
+
 /** Which keys were looked through. */
 interface Used {
   generation: number;
@@ -231,7 +235,7 @@ async function verifyWithEach(
     try {
       return (await jwtVerify(token, key, options)).payload;
     } catch (error) {
-      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+      if (!isOtherKeys(error)) throw error;
     }
   }
   throw new errors.JWSSignatureVerificationFailed();

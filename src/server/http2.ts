@@ -13,7 +13,13 @@ import type { CorsHeaders } from "./cors.js";
 import { serveUnexpected } from "./expectation.js";
 import { headersTooLarge, refuseStream } from "./failure.js";
 import { closeAnswered, headerBytes, limitBody } from "./requests.js";
-import { closeWhenIdle, destroyBroken, limitControlFrames, resetBounds } from "./sessions.js";
+import {
+  closeWhenIdle,
+  destroyBroken,
+  endAfterRead,
+  limitControlFrames,
+  resetBounds,
+} from "./sessions.js";
 import type { ConnectionLimits, Timeouts } from "./settings.js";
 import { endStalledStreams } from "./stalled.js";
 
@@ -83,6 +89,7 @@ export function createHttp2Side(
     session.on("close", () => sessions.delete(session));
     // A broken connection is the end of its streams, which they hear of themselves.
     session.on("error", () => session.destroy());
+    endAfterRead(session);
     closeWhenIdle(session, timeouts.idleSession);
     limitControlFrames(session, limits);
     endStalledStreams(session, timeouts.stalled);

@@ -12,9 +12,11 @@ import type { FastifyInstance } from "fastify";
 import { type Logger, silent } from "../core/log.js";
 import type { StreamHandler } from "../doors/door.js";
 import { listens } from "../listens.js";
+import { watchDescriptors } from "./descriptors.js";
 import { createHttp1Side } from "./http1.js";
 import { createHttp2Side } from "./http2.js";
 import {
+  type Address,
   type ListenOptions,
   limitDefaults,
   type Timeouts,
@@ -32,7 +34,7 @@ const tellingInterval = 1000;
 
 /** A listener that runs. */
 export interface Listener {
-  /** Host as it was given; for a Unix socket its path. */
+  /** The host that is listened on; for a Unix socket its path. */
   readonly address: string;
   /** The port, also where any free one was asked for; 0 for a Unix socket. */
   readonly port: number;
@@ -69,6 +71,7 @@ export async function listen(
   takes: StreamHandler = () => false,
 ): Promise<Listener> {
   await app.ready();
+  const { log = silent } = options;
   const timeouts = { ...timeoutDefaults, ...options.timeouts };
   const limits = { ...limitDefaults, ...options.limits };
   const http1 = createHttp1Side(
@@ -102,7 +105,9 @@ export async function listen(
     sniff(socket, timeouts.firstBytes, (isHttp2) => hand(socket, isHttp2 && !options.tls));
   };
   const server = options.tls ? createTlsServer(tlsOptions(options.tls, timeouts)) : createServer();
+  const counted = watchDescriptors(log);
   server.on("connection", (socket) => {
+    counted(socket);
     accept(socket);
     if (!options.tls) look(socket);
   });
@@ -111,15 +116,18 @@ export async function listen(
     if (socket.alpnProtocol === "h2") hand(socket, true);
     else look(socket);
   });
-  server.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
+  server.on("tlsClientError", (error: Error & { reason?: string }, socket: TLSSocket) => {
+    log.debug({ reason: error.reason ?? error.message }, "a TLS handshake failed");
+    socket.destroy();
+  });
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections;
-  await bind(server, options);
+  const address = await bind(server, options);
   // Of a connection that can't be accepted; the next one may be. Unheard it would end the process.
-  server.on("error", told(options.log ?? silent));
+  server.on("error", told(log));
   const stopWatching = destroyStalled(sockets, timeouts.stalled);
 
   return {
-    ...describe(server, options),
+    ...describe(server, address, options.tls !== undefined),
     renew({ cert, key }) {
       if (server instanceof TlsServer) server.setSecureContext({ cert, key });
     },
@@ -189,22 +197,28 @@ function closer({ server, idle, destroy, closed }: Closing): Listener["close"] {
   };
 }
 
-async function bind(server: Server, { host, port, path }: ListenOptions): Promise<void> {
-  const attempt = () =>
-    new Promise<void>((resolve, reject) => {
+/** @returns where it listens: on a system without IPv6, `::` means every interface all the same */
+async function bind(server: Server, wanted: Address): Promise<Address> {
+  const attempt = (address: Address) =>
+    new Promise<Address>((resolve, reject) => {
+      const { host, port, path } = address;
       server.once("error", reject);
       server.listen(path === undefined ? { host, port } : { path }, () => {
         server.off("error", reject);
-        resolve();
+        resolve(address);
       });
     });
   try {
-    await attempt();
+    return await attempt(wanted);
   } catch (error) {
-    const inUse = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
-    if (!inUse || path === undefined || !(await isLeftover(path))) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    const { host, path } = wanted;
+    if (code === "EAFNOSUPPORT" && host === "::") {
+      return attempt({ host: "0.0.0.0", port: wanted.port });
+    }
+    if (code !== "EADDRINUSE" || path === undefined || !(await isLeftover(path))) throw error;
     await rm(path, { force: true });
-    await attempt();
+    return attempt(wanted);
   }
 }
 
@@ -226,7 +240,8 @@ async function isLeftover(path: string): Promise<boolean> {
 
 function describe(
   server: Server,
-  { host, path, tls }: ListenOptions,
+  { host, path }: Address,
+  tls: boolean,
 ): Pick<Listener, "address" | "port" | "url"> {
   if (path !== undefined) return { address: path, port: 0, url: `unix:${path}` };
   const { port } = server.address() as AddressInfo;

@@ -38,12 +38,28 @@ export function closeWhenIdle(session: ServerHttp2Session, timeout: number): voi
   arm();
 }
 
+/**
+ * Ends a session that Node gives up after the read that brought the reason: a goodbye with an error, a
+ * frame that is wrong. Node does so in the middle of it, and data of a stream that begins behind that
+ * frame ends the process of Node 22 (`onread->IsFunction()`).
+ */
+export function endAfterRead(session: ServerHttp2Session): void {
+  const destroy = session.destroy.bind(session);
+  session.destroy = (error, code) => {
+    const { code: why } = (error ?? {}) as NodeJS.ErrnoException;
+    if (why?.startsWith("ERR_HTTP2_")) setImmediate(() => destroy(error, code));
+    else destroy(error, code);
+  };
+}
+
 /** Every ping, settings frame and reset costs work; a leaking bucket says how many are too many. */
 export function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimits): void {
   let level = 0;
   let then = performance.now();
   let over = false;
   const count = (cost: number) => {
+    // The streams of a connection that is gone close after it, all as if they were reset.
+    if (session.destroyed) return;
     const now = performance.now();
     level = Math.max(0, level - ((now - then) / 1000) * limits.controlFrameRate) + cost;
     then = now;

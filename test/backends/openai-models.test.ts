@@ -242,6 +242,7 @@ describe("reading the list again", () => {
 
   function modelsOf(list: () => Promise<Listed[]>, refresh = 60_000, log = silent) {
     const models = new Models({
+      backend: "gpu-1",
       refresh,
       log,
       list,
@@ -274,7 +275,10 @@ describe("reading the list again", () => {
     expect(models.list()).toHaveLength(10_000);
     expect(models.list().at(-1)?.id).toBe("m9999");
     expect(heard.mock.calls).toEqual([
-      [{ listed: 300_000, known: 10_000 }, expect.stringContaining("too many models")],
+      [
+        { backend: "gpu-1", listed: 300_000, known: 10_000 },
+        expect.stringContaining("too many models"),
+      ],
     ]);
   });
 

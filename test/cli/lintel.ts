@@ -32,6 +32,8 @@ interface Surroundings {
   /** Descriptors of files that its outputs are; absent: what it says is kept. */
   readonly stdout?: number | undefined;
   readonly stderr?: number | undefined;
+  /** How many descriptors it may have; absent: as many as we. */
+  readonly descriptors?: number | undefined;
   /** Whose process it is; absent: ours. */
   readonly uid?: number | undefined;
 }
@@ -46,7 +48,13 @@ export class Lintel {
 
   constructor(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv, around: Surroundings) {
     const { HOST: _host, PORT: _port, LINTEL_CONFIG: _config, ...rest } = process.env;
-    this.#child = spawn(process.execPath, [entry, ...args], {
+    const { descriptors } = around;
+    const program = [process.execPath, entry, ...args];
+    const [command = "", ...words] =
+      descriptors === undefined
+        ? program
+        : ["sh", "-c", `ulimit -n ${descriptors}; exec "$0" "$@"`, ...program];
+    this.#child = spawn(command, words, {
       cwd,
       env: { ...rest, XDG_STATE_HOME: join(cwd, "state"), ...env },
       stdio: ["ignore", around.stdout ?? "pipe", around.stderr ?? "pipe"],

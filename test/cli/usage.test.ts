@@ -81,6 +81,10 @@ test("as a table, as CSV and as JSON", async () => {
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "nothing was used\n" });
 });
 
+/** A file of a process of this machine that is gone. */
+const leftBy = (nonce: string) =>
+  `${hostname().replace(/[^\w-]/g, "_")}.999999999.${nonce}.0000000000.journal`;
+
 test("what a gateway left behind that was killed is in it, once", async () => {
   const cwd = folder({ "lintel.yaml": "state: { directory: . }" });
   const journal = join(cwd, "usage");
@@ -88,10 +92,9 @@ test("what a gateway left behind that was killed is in it, once", async () => {
   const at = Date.now();
   const left = [record({ at, id: "a" }), record({ at, id: "b" })];
   const text = linesOf(...left).join("\n");
-  // A process of this machine that is gone; its last line is only half there.
-  const dead = "host.999999999.abc.0000000000.journal";
+  // Its last line is only half there.
   writeFileSync(
-    join(journal, dead.replace("host", hostname().replace(/[^\w-]/g, "_"))),
+    join(journal, leftBy("abc")),
     `${text}\n${linesOf(record({ at }))[0]?.slice(0, 40)}`,
   );
   for (const _ of [1, 2]) {
@@ -107,6 +110,22 @@ test("what a gateway left behind that was killed is in it, once", async () => {
     expect(JSON.parse(stdout)).toMatchObject([{ token: "alice", calls: 2, prompt_tokens: 20 }]);
   }
   expect(readdirSync(journal)).toEqual([]);
+});
+
+test("what can't be brought in is told, and the rest is summed up", async () => {
+  const cwd = folder({ "lintel.yaml": "state: { directory: . }" });
+  const journal = join(cwd, "usage");
+  mkdirSync(journal);
+  const [line = ""] = linesOf(record({ at: Date.now() }));
+  writeFileSync(join(journal, leftBy("abc")), `${line}\n`);
+  mkdirSync(join(journal, leftBy("abd")));
+  const usage = ["usage", "--format", "csv", "--by", "token", "--config"];
+  const { code, stdout, stderr } = await runHere([...usage, join(cwd, "lintel.yaml")]);
+  expect({ code, rows: stdout.split("\r\n").slice(1) }).toMatchObject({
+    code: 0,
+    rows: [expect.stringMatching(/^alice,1,/)],
+  });
+  expect(stderr).toMatch(/^warning: \S+: a file of usage can't be sent; .*: EISDIR.*\n$/);
 });
 
 test("nothing that callers or servers named steers the terminal; JSON has it as it is", async () => {

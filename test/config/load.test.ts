@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
 import { missingFiles } from "../../src/config/missing-files.js";
 import { ConfigError } from "../../src/config/problems.js";
@@ -47,6 +47,34 @@ test("a file that was named must be there", async () => {
   await expect(loadConfig({ cwd: folder(), env })).rejects.toThrow(
     "y.yaml: there is no such file; LINTEL_CONFIG names it",
   );
+});
+
+test("certificates whose time is not now are warned of, each of the file", async () => {
+  const pem = (name: string) =>
+    readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8");
+  const cwd = folder({
+    "chain.pem": `some words\n${pem("key")}${pem("cert")}${pem("renewed-cert")}`,
+    "key.pem": pem("key"),
+    "lintel.yaml": "tls: { cert: chain.pem, key: key.pem }",
+  });
+  const warningsIn = async (year: string) => {
+    vi.setSystemTime(`${year}-06-01`);
+    return (await loadConfig({ cwd, env: {} })).warnings;
+  };
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const of = `tls.cert: the certificate of CN=localhost in ${join(cwd, "chain.pem")}`;
+  expect(await warningsIn("2027")).toEqual([]);
+  expect(await warningsIn("2020")).toEqual([
+    `${of} does not count before 2026-11-21T01:28:25.000Z`,
+    `${of} does not count before 2026-11-21T11:53:33.000Z`,
+  ]);
+  expect(await warningsIn("2127")).toEqual([
+    `${of} expired at 2126-10-28T01:28:25.000Z`,
+    `${of} expired at 2126-10-28T11:53:33.000Z`,
+  ]);
 });
 
 test("HOST means what stands before the port in listen", async () => {

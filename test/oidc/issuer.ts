@@ -14,6 +14,8 @@ export class Issuer {
   claimed: string | undefined;
   /** Path of a document that a redirect leads to; absent: none. */
   moved: string | undefined;
+  /** Public keys besides those that sign, before them. */
+  readonly others: JWK[] = [];
   url = "";
   #keys: { kid: string; pair: Pair; public: JWK; alg: string }[] = [];
   #server: Server | undefined;
@@ -32,7 +34,8 @@ export class Issuer {
         response.end(JSON.stringify({ issuer: this.claimed ?? this.url, jwks_uri }));
       } else {
         this.asked++;
-        response.end(JSON.stringify({ keys: this.#keys.map((key) => key.public) }));
+        const keys = [...this.others, ...this.#keys.map((key) => key.public)];
+        response.end(JSON.stringify({ keys }));
       }
     });
     await new Promise<void>((resolve) => this.#server?.listen(this.#port, "127.0.0.1", resolve));

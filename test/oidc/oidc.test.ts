@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { issuerSettings } from "../../src/config/auth.js";
@@ -176,6 +177,19 @@ describe("keys", () => {
     const key = await generateKeyPair("ES256");
     expect(await who(callers, await issuer.sign({}, { ...none, key }))).toMatch(
       "has a signature that is not right",
+    );
+  });
+
+  test("a key that is too short keeps no token from another that fits", async () => {
+    await issuer.rotate("RS256", true);
+    const { publicKey } = generateKeyPairSync("rsa", { modulusLength: 1024 });
+    issuer.others.push({ ...publicKey.export({ format: "jwk" }), kid: "short" });
+    const callers = callersOf();
+    expect(await who(callers, await issuer.sign({}, { kid: null }))).toMatchObject({
+      id: "corp:alice",
+    });
+    expect(await who(callers, await issuer.sign({}, { kid: "short" }))).toBe(
+      "invalid_token: the bearer token is signed with a key that can't be used",
     );
   });
 

@@ -1,10 +1,11 @@
 /** Certificates that are renewed while a gateway runs. */
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
+import { reloadOnChange } from "../../src/cli/reload.js";
 import { gateway } from "../support/gateway.js";
 
 const pem = (name: string) =>
@@ -61,6 +62,16 @@ test("who connects after a reload gets the new certificate; open connections go 
   expect(await it.served()).toBe(second);
   expect(await healthy(before)).toBe(200);
   expect((await it.said("configuration reloaded")).fields.changed).toEqual(["tls (certificate)"]);
+});
+
+test("a renewed certificate is served as soon as a watched gateway sees it", async () => {
+  const it = await opened();
+  onTestFinished(await reloadOnChange(it.options));
+  rmSync(join(it.cwd, "key.pem"));
+  it.put(pem("renewed-cert"), pem("renewed-key"));
+  const { fields } = await it.said("configuration reloaded");
+  expect(fields).toMatchObject({ why: "cert.pem changed", changed: ["tls (certificate)"] });
+  expect(await it.served()).toBe(second);
 });
 
 test("a certificate that can't be used, or is another key's, is refused as a whole", async () => {

@@ -1,7 +1,7 @@
 /** HTTP/2 clients that ask for more than they should: the server lives, and serves others. */
 import { once } from "node:events";
 import { constants } from "node:http2";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { frame, open, preface, requestHeaders, settings } from "./frames.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
@@ -85,6 +85,38 @@ describe("a flood ends its connection and no other", () => {
     await flood(port, repeat(ping), false);
     expect((await http1({ port, path: "/hello" })).body).toBe("hello");
   });
+});
+
+it("a connection that is lost with all its streams is no flood, and ends no process", async () => {
+  const uncaught = vi.fn();
+  process.on("uncaughtException", uncaught);
+  onTestFinished(() => void process.off("uncaughtException", uncaught));
+  const { port, holding, held } = await serve({
+    limits: { controlFrameBurst: 50, controlFrameRate: 1 },
+  });
+  const socket = tcp(port);
+  const streams = [1, 3, 5, 7, 9, 11];
+  socket.write(Buffer.concat([preface, settings, ...streams.map((id) => open(id))]));
+  await holding(streams.length);
+  socket.destroy();
+  await expect.poll(() => held.size).toBe(0);
+  expect((await http1({ port, path: "/hello" })).body).toBe("hello");
+  expect(uncaught).not.toHaveBeenCalled();
+});
+
+it.each([
+  ["a goodbye with an error", frame(7, 0, 0, Buffer.from([0, 0, 0, 0, 0, 0, 0, 1]))],
+  ["an answer to no ping", frame(6, 1, 0, Buffer.alloc(8))],
+])("%s, with a request behind it, ends its connection and no process", async (_, wrong) => {
+  const { port, held } = await serve();
+  const socket = tcp(port);
+  const closed = once(socket.resume(), "close");
+  const asked = [frame(1, 4, 3, requestHeaders), frame(0, 0, 3, Buffer.from("x"))];
+  // In one piece: Node 22 dies where all come in one read.
+  socket.write(Buffer.concat([preface, settings, open(1), wrong, ...asked]));
+  await closed;
+  await expect.poll(() => held.size).toBe(0);
+  expect((await http1({ port, path: "/hello" })).body).toBe("hello");
 });
 
 it("as many resets as are allowed end no connection, where Node can be told how many", async () => {

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { isHttp2 } from "../../src/server/sniff.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
@@ -46,6 +46,21 @@ describe("one port", () => {
       .find((one) => one instanceof Server && (one.address() as AddressInfo)?.port === port);
     for (let i = 0; i < 3; i++) server?.emit("error", new Error("accept EMFILE"));
     expect(said).toEqual([[{ error: "accept EMFILE" }, "a connection could not be accepted"]]);
+    expect((await http1({ port, path: "/hello" })).body).toBe("hello");
+  });
+
+  it("is on every interface of IPv4 where the system knows no IPv6", async () => {
+    // What Node says then; there is no such system to be had.
+    const listening = vi.spyOn(Server.prototype, "listen").mockImplementationOnce(function (
+      this: Server,
+    ) {
+      const error = Object.assign(new Error("listen EAFNOSUPPORT"), { code: "EAFNOSUPPORT" });
+      queueMicrotask(() => this.emit("error", error));
+      return this;
+    });
+    onTestFinished(() => listening.mockRestore());
+    const { address, url, port } = await serve({ host: "::" });
+    expect([address, url]).toEqual(["0.0.0.0", `http://0.0.0.0:${port}`]);
     expect((await http1({ port, path: "/hello" })).body).toBe("hello");
   });
 

@@ -4,6 +4,7 @@ import { request } from "node:https";
 import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { silent } from "../../src/core/log.js";
 import { ended, http2, serve, session, tcp } from "./serve.js";
 
 const file = (name: string) => new URL(`../fixtures/tls/${name}`, import.meta.url);
@@ -72,6 +73,16 @@ describe("TLS", () => {
     silent.on("error", () => {});
     await ended(silent);
     expect(await https(port, "/hello").catch((e: Error) => e.message)).toBeTypeOf("string");
+  });
+
+  it("tells at debug level why a handshake failed", async () => {
+    const said: unknown[] = [];
+    const log = { ...silent, debug: (...all: unknown[]) => said.push(all) };
+    const { port } = await serve({ tls, host: "127.0.0.1", log });
+    const clear = tcp(port);
+    clear.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
+    await ended(clear);
+    expect(said).toEqual([[{ reason: "http request" }, "a TLS handshake failed"]]);
   });
 
   it("close ends idle connections and waits for open ones", async () => {

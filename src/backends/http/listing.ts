@@ -11,6 +11,8 @@ export interface ListingOptions<T> {
   changed(): void;
   /** Milliseconds between two readings; 0: none after the first that succeeds. */
   readonly refresh: number;
+  /** Whose list it is, for the log. */
+  readonly backend: string;
   readonly log: Logger;
 }
 
@@ -60,7 +62,7 @@ export class Listing<T> {
 
   async #update(): Promise<void> {
     clearTimeout(this.#timer);
-    const { refresh, log, read, changed } = this.#options;
+    const { refresh, backend, log, read, changed } = this.#options;
     let next = refresh;
     try {
       this.value = await read(this.#stop.signal);
@@ -69,7 +71,7 @@ export class Listing<T> {
     } catch (thrown) {
       if (this.#stop.signal.aborted) return;
       const failure = toLintelError(thrown);
-      if (!this.failure) log.warn({ err: failure }, "the list of models can't be read");
+      if (!this.failure) log.warn({ backend, err: failure }, "the list of models can't be read");
       this.failure = failure;
       next = Math.min(this.#retry, refresh || lastRetry);
       this.#retry *= 2;

@@ -37,6 +37,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
   });
   const list = (signal: CallSignal) => listModels(transport, address.at("/models"), signal);
   const models = new Models({
+    backend: config.name,
     names: config.models,
     imageNames: config.image_models,
     maxTokens: config.max_tokens,

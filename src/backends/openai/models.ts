@@ -25,6 +25,8 @@ const most = 10_000;
 
 /** Where the models come from. */
 export interface ModelSource {
+  /** The backend's name, for the log. */
+  readonly backend: string;
   /** Names in the configuration; absent: the server's list counts. */
   readonly names?: readonly string[] | undefined;
   /** Names of those that make images; absent: their names and the server tell. */
@@ -62,6 +64,7 @@ export class Models {
       read: async (signal) => this.#served(this.#firstOf(await source.list(signal))),
       changed: () => this.#build(),
       refresh: source.refresh,
+      backend: source.backend,
       log: source.log,
     });
     this.#listing.value = this.#served((source.names ?? []).map(unlisted));
@@ -144,7 +147,7 @@ export class Models {
   /** As many as are known; the first time that there are more, the log says so. */
   #firstOf(listed: readonly Listed[]): readonly Listed[] {
     if (listed.length <= most) return listed;
-    const said = { listed: listed.length, known: most };
+    const said = { backend: this.#source.backend, listed: listed.length, known: most };
     if (!this.#cut)
       this.#source.log.warn(said, "the server lists too many models: the first are known");
     this.#cut = true;
