@@ -9,6 +9,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { StreamHandler } from "../doors/door.js";
+import { refuseConnectStreams } from "./connect.js";
 import type { CorsHeaders } from "./cors.js";
 import { serveUnexpected } from "./expectation.js";
 import { headersTooLarge, refuseStream } from "./failure.js";
@@ -91,6 +92,7 @@ export function createHttp2Side(
   });
   server.on("request", handler);
   serveUnexpected(server);
+  refuseConnectStreams(server, cors);
   // Node makes a request and a response of every stream as soon as anybody listens for
   // requests. A stream that is taken here is spared that.
   const emit = server.emit.bind(server) as (...args: unknown[]) => boolean;
