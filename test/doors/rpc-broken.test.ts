@@ -1,4 +1,5 @@
 /** Messages that can't be read, and requests that are no RPC. */
+import { once } from "node:events";
 import { connect } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -7,7 +8,7 @@ import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { endStreamFromJson, errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { silent } from "../../src/core/log.js";
@@ -132,6 +133,19 @@ describe("a message that can't be read", () => {
     expect(errorOf(type, await post(headers, body))).toMatchObject({
       code: Code.Unauthenticated,
     });
+  });
+
+  it("is in the log without a stack, as it is the caller's", async () => {
+    const calls: object[] = [];
+    const log = { ...silent, info: (fields: object) => calls.push(fields) };
+    const server = await serve(scripted({ chat: says("x") }), { parts: { log } });
+    const own = connect(server.url);
+    onTestFinished(() => own.destroy());
+    const head = { ":method": "POST", ":path": chat, "content-type": types.grpc };
+    const stream = own.request({ ...head, authorization: "Bearer me" });
+    stream.resume().end(encodeEnvelope(0, garbage));
+    await once(stream, "close");
+    expect(calls).toEqual([expect.objectContaining({ code: "invalid_json", cause: undefined })]);
   });
 
   it("a deadline that can't be read is a defect, a very long one is fine", async () => {
