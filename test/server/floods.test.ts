@@ -1,7 +1,7 @@
 /** HTTP/2 clients that ask for more than they should: the server lives, and serves others. */
 import { once } from "node:events";
 import { constants } from "node:http2";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { frame, open, preface, requestHeaders, settings } from "./frames.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
@@ -85,6 +85,22 @@ describe("a flood ends its connection and no other", () => {
     await flood(port, repeat(ping), false);
     expect((await http1({ port, path: "/hello" })).body).toBe("hello");
   });
+});
+
+it("a connection that is lost with many streams is no flood", async () => {
+  const thrown: unknown[] = [];
+  const note = (error: unknown) => thrown.push(error);
+  process.on("uncaughtException", note);
+  onTestFinished(() => void process.off("uncaughtException", note));
+  const { port, holding, held } = await serve({ limits });
+  const socket = tcp(port).resume();
+  const opened = Array.from({ length: 120 }, (_, i) => open(2 * i + 1));
+  socket.write(Buffer.concat([preface, settings, ...opened]));
+  await holding(120);
+  socket.destroy();
+  await expect.poll(() => held.size).toBe(0);
+  expect((await http1({ port, path: "/hello" })).body).toBe("hello");
+  expect(thrown).toEqual([]);
 });
 
 it("as many resets as are allowed end no connection, where Node can be told how many", async () => {
