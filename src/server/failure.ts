@@ -47,6 +47,8 @@ export function refuseStream(
   cors: CorsHeaders | undefined,
   status = error.http,
 ): void {
+  // Its client may have reset it since, in what was read together with its headers: to answer would throw.
+  if (stream.destroyed || stream.closed) return;
   const type = headers["content-type"] ?? "";
   const all = { "x-request-id": requestIdOf(headers["x-request-id"]), ...cors?.(headers.origin) };
   if (isGrpc(type)) {

@@ -2,7 +2,15 @@
 import { once } from "node:events";
 import { constants } from "node:http2";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { frame, open, preface, requestHeaders, settings } from "./frames.js";
+import {
+  frame,
+  open,
+  openConnect,
+  openLarge,
+  preface,
+  requestHeaders,
+  settings,
+} from "./frames.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 afterEach(() => vi.restoreAllMocks());
@@ -87,11 +95,35 @@ describe("a flood ends its connection and no other", () => {
   });
 });
 
-it("a connection that is lost with many streams is no flood", async () => {
+/** What nobody caught, during a test. */
+function uncaught(): readonly unknown[] {
   const thrown: unknown[] = [];
   const note = (error: unknown) => thrown.push(error);
   process.on("uncaughtException", note);
   onTestFinished(() => void process.off("uncaughtException", note));
+  return thrown;
+}
+
+it.each([
+  ["headers that are too large", openLarge],
+  ["CONNECT", openConnect],
+])("%s may be reset before the answer", async (_, begin) => {
+  const thrown = uncaught();
+  const { port } = await serve();
+  const socket = tcp(port);
+  socket.write(Buffer.concat([preface, settings, begin(1), reset(1), begin(3)]));
+  // HEADERS, of the second.
+  const answer = Buffer.from([1, 4, 0, 0, 0, 3]);
+  let came = Buffer.alloc(0);
+  for await (const part of socket) {
+    came = Buffer.concat([came, part as Buffer]);
+    if (came.includes(answer)) break;
+  }
+  expect(thrown).toEqual([]);
+});
+
+it("a connection that is lost with many streams is no flood", async () => {
+  const thrown = uncaught();
   const { port, holding, held } = await serve({ limits });
   const socket = tcp(port).resume();
   const opened = Array.from({ length: 120 }, (_, i) => open(2 * i + 1));

@@ -35,3 +35,27 @@ export const requestHeaders = headersTo("/hold");
 /** A whole request. */
 export const open = (stream: number, path = "/hold"): Buffer =>
   frame(1, 0x5, stream, headersTo(path));
+
+/** `:method CONNECT`, `:authority a` */
+const connectTo = Buffer.concat([
+  Buffer.from([0x02, 7]),
+  Buffer.from("CONNECT"),
+  Buffer.from([0x01, 1, 0x61]),
+]);
+
+/** A request that asks for a proxy. */
+export const openConnect = (stream: number): Buffer => frame(1, 0x5, stream, connectTo);
+
+/** `x` with 10,000 letters, as a header of its own: 127 and 9873 more. */
+const large = Buffer.concat([
+  Buffer.from([0x00, 1, 0x78, 0x7f, 0x91, 0x4d]),
+  Buffer.alloc(10_000, 0x61),
+]);
+
+/** A whole request with 20,000 bytes of headers. */
+export const openLarge = (stream: number): Buffer =>
+  Buffer.concat([
+    frame(1, 0x1, stream, requestHeaders),
+    frame(9, 0, stream, large),
+    frame(9, 0x4, stream, large),
+  ]);
