@@ -47,6 +47,8 @@ export function refuseStream(
   cors: CorsHeaders | undefined,
   status = error.http,
 ): void {
+  // Nobody else may have it yet, and that its connection breaks would end the process.
+  stream.on("error", () => {});
   // Its client may have reset it since, in what was read together with its headers: to answer would throw.
   if (stream.destroyed || stream.closed) return;
   const type = headers["content-type"] ?? "";

@@ -52,10 +52,10 @@ const large = Buffer.concat([
   Buffer.alloc(10_000, 0x61),
 ]);
 
-/** A whole request with 20,000 bytes of headers. */
-export const openLarge = (stream: number): Buffer =>
+/** A request with 20,000 bytes of headers. @param flags 1: it is whole */
+export const openLarge = (stream: number, flags = 0x1): Buffer =>
   Buffer.concat([
-    frame(1, 0x1, stream, requestHeaders),
+    frame(1, flags, stream, requestHeaders),
     frame(9, 0, stream, large),
     frame(9, 0x4, stream, large),
   ]);
