@@ -49,7 +49,6 @@ export function refuseStream(
 ): void {
   // Nobody else may have it yet, and that its connection breaks would end the process.
   stream.on("error", () => {});
-  // Its client may have reset it since, in what was read together with its headers: to answer would throw.
   if (stream.destroyed || stream.closed) return;
   const type = headers["content-type"] ?? "";
   const all = { "x-request-id": requestIdOf(headers["x-request-id"]), ...cors?.(headers.origin) };

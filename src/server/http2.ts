@@ -99,6 +99,11 @@ export function createHttp2Side(
   server.emit = (name: string, ...args: unknown[]) => {
     if (name === "stream") {
       const [stream, headers, , raw] = args as StreamEvent;
+      if (stream.destroyed || stream.closed) {
+        // It was reset in what was read together with its headers: to answer would throw.
+        stream.on("error", () => {});
+        return true;
+      }
       if (headerBytes(raw) > limits.maxHeaderBytes) {
         refuseStream(stream, headers, headersTooLarge(), cors, 431);
         return true;

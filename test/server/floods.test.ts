@@ -6,6 +6,7 @@ import {
   frame,
   open,
   openConnect,
+  openExpecting,
   openLarge,
   preface,
   requestHeaders,
@@ -107,6 +108,7 @@ function uncaught(): readonly unknown[] {
 it.each([
   ["headers that are too large", openLarge],
   ["CONNECT", openConnect],
+  ["a request that expects 100-continue", openExpecting],
 ])("%s may be reset before the answer", async (_, begin) => {
   const thrown = uncaught();
   const { port } = await serve();

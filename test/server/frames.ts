@@ -46,6 +46,12 @@ const connectTo = Buffer.concat([
 /** A request that asks for a proxy. */
 export const openConnect = (stream: number): Buffer => frame(1, 0x5, stream, connectTo);
 
+/** A whole request that waits for leave to send its body. */
+export const openExpecting = (stream: number): Buffer => {
+  const expect = [0x00, 6, ...Buffer.from("expect"), 12, ...Buffer.from("100-continue")];
+  return frame(1, 0x5, stream, Buffer.concat([requestHeaders, Buffer.from(expect)]));
+};
+
 /** `x` with 10,000 letters, as a header of its own: 127 and 9873 more. */
 const large = Buffer.concat([
   Buffer.from([0x00, 1, 0x78, 0x7f, 0x91, 0x4d]),
