@@ -47,6 +47,9 @@ export function refuseStream(
   cors: CorsHeaders | undefined,
   status = error.http,
 ): void {
+  // Nobody else may have it yet, and that its connection breaks would end the process.
+  stream.on("error", () => {});
+  if (stream.destroyed || stream.closed) return;
   const type = headers["content-type"] ?? "";
   const all = { "x-request-id": requestIdOf(headers["x-request-id"]), ...cors?.(headers.origin) };
   if (isGrpc(type)) {
@@ -54,7 +57,8 @@ export function refuseStream(
     stream.respond(answer, { endStream: true });
   } else {
     const json = "application/json; charset=utf-8";
-    stream.respond({ ":status": status, "content-type": json, ...all });
+    const allow = error.allow !== undefined && { allow: error.allow };
+    stream.respond({ ":status": status, "content-type": json, ...all, ...allow });
     // It is ended already where the request was HEAD.
     if (!stream.writableEnded) stream.end(JSON.stringify(errorBody(error)));
   }
@@ -88,14 +92,30 @@ export function refuse(
     socket.destroy();
     return;
   }
-  const [status, error] = refusalOf(thrown, inBody);
+  refuseSocket(socket, ...refusalOf(thrown, inBody), request?.headers, cors);
+}
+
+/**
+ * Answers a request for which there is no response on its HTTP/1 connection, and closes that.
+ * @param status with its name
+ * @param headers of the request, where they came
+ * @param cors who may read it
+ */
+export function refuseSocket(
+  socket: Duplex,
+  status: string,
+  error: LintelError,
+  headers: IncomingHttpHeaders = {},
+  cors?: CorsHeaders,
+): void {
   const body = JSON.stringify(errorBody(error));
   const head = [
     `HTTP/1.1 ${status}`,
     "content-type: application/json; charset=utf-8",
     `content-length: ${Buffer.byteLength(body)}`,
-    `x-request-id: ${requestIdOf(request?.headers["x-request-id"])}`,
-    ...Object.entries(cors?.(request?.headers.origin) ?? {}).map((said) => said.join(": ")),
+    `x-request-id: ${requestIdOf(headers["x-request-id"])}`,
+    ...(error.allow === undefined ? [] : [`allow: ${error.allow}`]),
+    ...Object.entries(cors?.(headers.origin) ?? {}).map((said) => said.join(": ")),
     "connection: close",
   ];
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());

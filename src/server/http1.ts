@@ -1,6 +1,7 @@
 /** The HTTP/1 side. */
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { refuseConnect } from "./connect.js";
 import type { CorsHeaders } from "./cors.js";
 import { serveUnexpected } from "./expectation.js";
 import { refuse } from "./failure.js";
@@ -55,6 +56,7 @@ export function createHttp1Side(
     refuse(error, socket, socket[newest], cors),
   );
   serveUnexpected(server);
+  refuseConnect(server);
   closeWaiting(server);
   let draining = false;
   const connections = new Set<Connection>();

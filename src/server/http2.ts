@@ -9,6 +9,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { StreamHandler } from "../doors/door.js";
+import { refuseConnectStreams } from "./connect.js";
 import type { CorsHeaders } from "./cors.js";
 import { serveUnexpected } from "./expectation.js";
 import { headersTooLarge, refuseStream } from "./failure.js";
@@ -98,12 +99,18 @@ export function createHttp2Side(
   });
   server.on("request", handler);
   serveUnexpected(server);
+  refuseConnectStreams(server, cors);
   // Node makes a request and a response of every stream as soon as anybody listens for
   // requests. A stream that is taken here is spared that.
   const emit = server.emit.bind(server) as (...args: unknown[]) => boolean;
   server.emit = (name: string, ...args: unknown[]) => {
     if (name === "stream") {
       const [stream, headers, , raw] = args as StreamEvent;
+      if (stream.destroyed || stream.closed) {
+        // It was reset in what was read together with its headers: to answer would throw.
+        stream.on("error", () => {});
+        return true;
+      }
       if (headerBytes(raw) > limits.maxHeaderBytes) {
         refuseStream(stream, headers, headersTooLarge(), cors, 431);
         return true;

@@ -58,7 +58,7 @@ export function limitControlFrames(session: ServerHttp2Session, limits: Connecti
   let then = performance.now();
   let over = false;
   const count = (cost: number) => {
-    // The streams of a connection that is gone close after it, all as if they were reset.
+    // All streams of a connection that is lost close with it: that is no flood, and nobody can be told.
     if (session.destroyed) return;
     const now = performance.now();
     level = Math.max(0, level - ((now - then) / 1000) * limits.controlFrameRate) + cost;

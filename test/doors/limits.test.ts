@@ -172,3 +172,11 @@ describe.each(wires)("%s", (wire) => {
     expect(server.backend.asked).toHaveLength(1);
   });
 });
+
+test("a unary call of Connect, which has a status of HTTP, is refused with Retry-After, too", async () => {
+  const server = await limited(1);
+  const ask = () => server.post("/lintel.v1.ChatService/Complete", hello());
+  expect((await ask()).headers.get("retry-after")).toBeNull();
+  const refused = await ask();
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "61"]);
+});

@@ -158,6 +158,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     ["tool_choice", hello({ tool_choice: { type: "function", function: { name: "auto" } } })],
     ["function_call", hello({ function_call: { name: "auto" } })],
     ["modalities", hello({ modalities: ["text", "audio"] })],
+    ["moderation", hello({ moderation: { model: "omni-moderation-latest" } })],
     [
       "messages",
       { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "x" } }] }] },

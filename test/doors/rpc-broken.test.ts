@@ -1,4 +1,5 @@
 /** Messages that can't be read, and requests that are no RPC. */
+import { once } from "node:events";
 import { connect } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -7,7 +8,7 @@ import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { endStreamFromJson, errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { silent } from "../../src/core/log.js";
@@ -134,6 +135,19 @@ describe("a message that can't be read", () => {
     });
   });
 
+  it("is in the log without a stack, as it is the caller's", async () => {
+    const calls: object[] = [];
+    const log = { ...silent, info: (fields: object) => calls.push(fields) };
+    const server = await serve(scripted({ chat: says("x") }), { parts: { log } });
+    const own = connect(server.url);
+    onTestFinished(() => own.destroy());
+    const head = { ":method": "POST", ":path": chat, "content-type": types.grpc };
+    const stream = own.request({ ...head, authorization: "Bearer me" });
+    stream.resume().end(encodeEnvelope(0, garbage));
+    await once(stream, "close");
+    expect(calls).toEqual([expect.objectContaining({ code: "invalid_json", cause: undefined })]);
+  });
+
   it("a deadline that can't be read is a defect, a very long one is fine", async () => {
     const headers = { ":path": chat, "content-type": types.grpc };
     const body = encodeEnvelope(0, message);
@@ -220,25 +234,31 @@ describe("what is no RPC", () => {
     }
   });
 
-  it("another method than POST is 405, another type 415 that names those of the method", async () => {
+  it("another method than POST is 405", async () => {
     const get = await http1({ port, path: chat });
     expect([get.status, get.headers.allow]).toEqual([405, "POST"]);
-    const headers = { "content-type": "text/plain", authorization: "Bearer me" };
-    const text = await http1({ port, path: complete, method: "POST", headers }, "hi");
-    expect(text.status).toBe(415);
-    expect(text.headers["x-request-id"]).toBeTruthy();
-    const { error } = JSON.parse(text.body);
-    expect(error.code).toBe("unsupported_media_type");
-    expect(error.message).toBe(
-      "this method takes application/json, application/proto, application/grpc, " +
-        "application/grpc-web, application/grpc-web-text",
-    );
-    const other = await http1({ port, path: chat, method: "POST", headers }, "hi");
-    expect(JSON.parse(other.body).error.message).toMatch(/ application\/connect\+json, /);
   });
 
-  it("without a token, another type is 401", async () => {
-    const headers = { "content-type": "text/plain" };
+  it.each(["text/plain", "text", ""])(
+    "another type is 415 that names those of the method: %j",
+    async (type) => {
+      const headers = { "content-type": type, authorization: "Bearer me" };
+      const text = await http1({ port, path: complete, method: "POST", headers }, "hi");
+      expect(text.status).toBe(415);
+      expect(text.headers["x-request-id"]).toBeTruthy();
+      const { error } = JSON.parse(text.body);
+      expect(error.code).toBe("unsupported_media_type");
+      expect(error.message).toBe(
+        "this method takes application/json, application/proto, application/grpc, " +
+          "application/grpc-web, application/grpc-web-text",
+      );
+      const other = await http1({ port, path: chat, method: "POST", headers }, "hi");
+      expect(JSON.parse(other.body).error.message).toMatch(/ application\/connect\+json, /);
+    },
+  );
+
+  it.each(["text/plain", "text", ""])("without a token, another type is 401: %j", async (type) => {
+    const headers = { "content-type": type };
     const answer = await http1({ port, path: complete, method: "POST", headers }, "hi");
     expect([answer.status, answer.headers["www-authenticate"]]).toEqual([401, "Bearer"]);
     expect(JSON.parse(answer.body)).toMatchObject({ error: { code: "invalid_token" } });

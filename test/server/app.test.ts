@@ -186,6 +186,43 @@ it("a method that HTTP/1 does not know is none of a path's", async () => {
   expect(await ask("/nothing")).toMatchObject({ status: 404 });
 });
 
+describe("a client that takes it for a proxy", () => {
+  const refused = {
+    error: { message: "this is no proxy: it does not take CONNECT", code: "method_not_allowed" },
+  };
+
+  it("is told so over HTTP/1", async () => {
+    const socket = tcp((await serve()).port);
+    socket.write(
+      "CONNECT a.example:443 HTTP/1.1\r\nhost: a.example:443\r\nx-request-id: mine\r\n\r\n",
+    );
+    const [head = "", body = ""] = (await ended(socket)).split("\r\n\r\n");
+    expect(head).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/);
+    expect(head).toContain("\r\nx-request-id: mine\r\nallow: GET, HEAD, POST\r\n");
+    expect(JSON.parse(body)).toMatchObject(refused);
+  });
+
+  it("does not get this in the place of another answer", async () => {
+    const { port, holding } = await serve();
+    const socket = tcp(port);
+    socket.write("GET /hold HTTP/1.1\r\nhost: a\r\n\r\n");
+    await holding(1);
+    socket.write("CONNECT a.example:443 HTTP/1.1\r\nhost: a.example:443\r\n\r\n");
+    expect(await ended(socket)).not.toContain("405");
+  });
+
+  it("is told so over HTTP/2", async () => {
+    const client = session((await serve()).url);
+    const asked = { ":method": "CONNECT", ":authority": "a.example:443", "x-request-id": "mine" };
+    const answer = await http2(client, asked);
+    expect(answer).toMatchObject({
+      status: 405,
+      headers: { "x-request-id": "mine", allow: "GET, HEAD, POST" },
+    });
+    expect(JSON.parse(answer.body)).toMatchObject(refused);
+  });
+});
+
 it("a client that sends too much gets its answer, and keeps its connection", async () => {
   const { port } = await serve();
   const body = Buffer.alloc(2 * 1024 * 1024);

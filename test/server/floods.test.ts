@@ -2,7 +2,16 @@
 import { once } from "node:events";
 import { constants } from "node:http2";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { frame, open, preface, requestHeaders, settings } from "./frames.js";
+import {
+  frame,
+  open,
+  openConnect,
+  openExpecting,
+  openLarge,
+  preface,
+  requestHeaders,
+  settings,
+} from "./frames.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 afterEach(() => vi.restoreAllMocks());
@@ -87,21 +96,62 @@ describe("a flood ends its connection and no other", () => {
   });
 });
 
-it("a connection that is lost with all its streams is no flood, and ends no process", async () => {
-  const uncaught = vi.fn();
-  process.on("uncaughtException", uncaught);
-  onTestFinished(() => void process.off("uncaughtException", uncaught));
-  const { port, holding, held } = await serve({
-    limits: { controlFrameBurst: 50, controlFrameRate: 1 },
-  });
+/** What nobody caught, during a test. */
+function uncaught(): readonly unknown[] {
+  const thrown: unknown[] = [];
+  const note = (error: unknown) => thrown.push(error);
+  process.on("uncaughtException", note);
+  onTestFinished(() => void process.off("uncaughtException", note));
+  return thrown;
+}
+
+it.each([
+  ["headers that are too large", openLarge],
+  ["CONNECT", openConnect],
+  ["a request that expects 100-continue", openExpecting],
+])("%s may be reset before the answer", async (_, begin) => {
+  const thrown = uncaught();
+  const { port } = await serve();
   const socket = tcp(port);
-  const streams = [1, 3, 5, 7, 9, 11];
-  socket.write(Buffer.concat([preface, settings, ...streams.map((id) => open(id))]));
-  await holding(streams.length);
+  socket.write(Buffer.concat([preface, settings, begin(1), reset(1), begin(3)]));
+  // HEADERS, of the second.
+  const answer = Buffer.from([1, 4, 0, 0, 0, 3]);
+  let came = Buffer.alloc(0);
+  for await (const part of socket) {
+    came = Buffer.concat([came, part as Buffer]);
+    if (came.includes(answer)) break;
+  }
+  expect(thrown).toEqual([]);
+});
+
+it("connections may break while requests with headers that are too large are refused", async () => {
+  const thrown = uncaught();
+  const { port } = await serve();
+  const old = Number(process.versions.node.split(".")[0]) < 22;
+  for (let i = 0; i < 50; i++) {
+    const socket = tcp(port);
+    await once(socket, "connect");
+    // No frame comes behind the headers, as far as Node 20's memory bears it (nodejs/node#64113).
+    const rest = Buffer.alloc(!old && i % 2 === 0 ? 30 : 0, 0xff);
+    socket.write(Buffer.concat([preface, settings, openLarge(1, 0), rest]));
+    for (let turn = 0; turn < i % 5; turn++) await new Promise((go) => setImmediate(go));
+    socket.resetAndDestroy();
+  }
+  expect((await http1({ port, path: "/hello" })).body).toBe("hello");
+  expect(thrown).toEqual([]);
+});
+
+it("a connection that is lost with many streams is no flood", async () => {
+  const thrown = uncaught();
+  const { port, holding, held } = await serve({ limits });
+  const socket = tcp(port).resume();
+  const opened = Array.from({ length: 120 }, (_, i) => open(2 * i + 1));
+  socket.write(Buffer.concat([preface, settings, ...opened]));
+  await holding(120);
   socket.destroy();
   await expect.poll(() => held.size).toBe(0);
   expect((await http1({ port, path: "/hello" })).body).toBe("hello");
-  expect(uncaught).not.toHaveBeenCalled();
+  expect(thrown).toEqual([]);
 });
 
 it.each([

@@ -35,3 +35,33 @@ export const requestHeaders = headersTo("/hold");
 /** A whole request. */
 export const open = (stream: number, path = "/hold"): Buffer =>
   frame(1, 0x5, stream, headersTo(path));
+
+/** `:method CONNECT`, `:authority a` */
+const connectTo = Buffer.concat([
+  Buffer.from([0x02, 7]),
+  Buffer.from("CONNECT"),
+  Buffer.from([0x01, 1, 0x61]),
+]);
+
+/** A request that asks for a proxy. */
+export const openConnect = (stream: number): Buffer => frame(1, 0x5, stream, connectTo);
+
+/** A whole request that waits for leave to send its body. */
+export const openExpecting = (stream: number): Buffer => {
+  const expect = [0x00, 6, ...Buffer.from("expect"), 12, ...Buffer.from("100-continue")];
+  return frame(1, 0x5, stream, Buffer.concat([requestHeaders, Buffer.from(expect)]));
+};
+
+/** `x` with 10,000 letters, as a header of its own: 127 and 9873 more. */
+const large = Buffer.concat([
+  Buffer.from([0x00, 1, 0x78, 0x7f, 0x91, 0x4d]),
+  Buffer.alloc(10_000, 0x61),
+]);
+
+/** A request with 20,000 bytes of headers. @param flags 1: it is whole */
+export const openLarge = (stream: number, flags = 0x1): Buffer =>
+  Buffer.concat([
+    frame(1, flags, stream, requestHeaders),
+    frame(9, 0, stream, large),
+    frame(9, 0x4, stream, large),
+  ]);

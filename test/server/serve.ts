@@ -107,7 +107,9 @@ export function http2(
   body?: string | Buffer,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const stream = client.request({ ":path": "/hello", ...headers }, { endStream: false });
+    // CONNECT has none.
+    const path = headers[":method"] !== "CONNECT" && { ":path": "/hello" };
+    const stream = client.request({ ...path, ...headers }, { endStream: false });
     let received: IncomingHttpHeaders & { ":status"?: number } = {};
     let text = "";
     stream.on("response", (h) => {

@@ -33,6 +33,8 @@ export const chatParameters = rules({
   logit_bias: warn(),
   logprobs: warn(false),
   modalities: refuse("text"),
+  // Who has an answer checked, or blocked, must not take one that nobody looked at for such.
+  moderation: refuse(),
   prediction: warn(),
   presence_penalty: warn(0),
   reasoning_effort: warn(),
@@ -49,6 +51,7 @@ export const imageParameters = rules({
   stream: refuse(false),
   partial_images: warn(0),
   background: warn("auto", "opaque"),
+  complexity: warn(),
   moderation: warn("auto"),
   output_compression: warn(100),
   output_format: warn("png"),
@@ -74,7 +77,7 @@ export function checkParameters(
     const value = json[name];
     if (value === undefined || value === null || isNeutral(value, rule)) continue;
     if (rule.otherwise === "warn") warnings.push(`${name}: not supported, ignored`);
-    else refused ??= unsupported(name, `this gateway supports only ${inWords(rule.neutral)}`);
+    else refused ??= unsupported(name, `this gateway supports ${inWords(rule.neutral)}`);
   }
   return refused;
 }
@@ -85,7 +88,9 @@ export function unsupported(param: string, message: string): LintelError {
 }
 
 const inWords = (values: readonly unknown[]) =>
-  values.map((value) => JSON.stringify(value)).join(" and ");
+  values.length === 0
+    ? "nothing of the kind"
+    : `only ${values.map((value) => JSON.stringify(value)).join(" and ")}`;
 
 /** `{type: "text"}` stands for `"text"`, `["text"]` too. */
 function isNeutral(value: unknown, { neutral, emptyAsks = false }: Rule): boolean {

@@ -80,8 +80,13 @@ function unary<M extends MethodName>(method: M, options: DoorOptions) {
       setHeaders(context, running);
       return message;
     } catch (thrown) {
+      const error = toLintelError(thrown);
       setHeaders(context, running);
-      throw toConnectError(toLintelError(thrown));
+      // Such an answer has a status of HTTP, and who asks with curl or a proxy reads no details.
+      if (context.protocolName === "connect" && error.retryAfter !== undefined) {
+        context.responseHeader.set("retry-after", String(Math.ceil(error.retryAfter)));
+      }
+      throw toConnectError(error);
     }
   };
 }

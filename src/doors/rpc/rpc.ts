@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LintelError } from "../../core/errors.js";
 import type { Gateway } from "../../core/gateway.js";
 import type { Door } from "../door.js";
+import { fromFastify } from "../json/error.js";
 import { requestKey } from "./context.js";
 import { addContract } from "./contract.js";
 import { failAsLeft, guarded } from "./guard.js";
@@ -74,7 +75,14 @@ export async function mountRpc(
     },
   };
   // What the plugin throws itself would end the process; out of an async one it gets here.
-  await app.register(async (scope) => fastifyConnectPlugin(scope, options, () => {}));
+  await app.register(async (scope) => {
+    scope.setErrorHandler((thrown, request, reply) => {
+      if (fromFastify(thrown).code !== "unsupported_media_type") throw thrown;
+      // What is no media type at all is refused as another one is: the token first.
+      return request.routeOptions.handler.call(scope, request, reply);
+    });
+    fastifyConnectPlugin(scope, options, () => {});
+  });
 }
 
 /** Stands for a host that was not said. It can be one in a URL, but in no address of ours. */

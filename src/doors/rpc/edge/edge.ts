@@ -145,8 +145,9 @@ function requestOf(message: Buffer | Malformed, { input }: DescMethod, limit: nu
     if (tooFar) return { request: empty(input), defect: tooFar };
     try {
       return { request: fromBinary(input, message), defect: undefined };
-    } catch (cause) {
-      const defect = new LintelError("invalid_json", "the message can't be read", { cause });
+    } catch {
+      // Without its cause, which would be a stack in the log for each.
+      const defect = new LintelError("invalid_json", "the message can't be read");
       return { request: empty(input), defect };
     }
   }
