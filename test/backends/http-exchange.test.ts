@@ -162,6 +162,15 @@ describe("reading", () => {
     expect(controller.paused).toBe(false);
   });
 
+  it("holds a server back that sends letter by letter, long before they are many bytes", async () => {
+    const { exchange, controller } = begun();
+    let sent = 0;
+    for (; !controller.paused && sent < 100_000; sent++) exchange.onResponseData(controller, some);
+    expect(sent).toBeLessThan(10_000);
+    expect(await exchange.read()).toHaveLength(sent);
+    expect(controller.paused).toBe(false);
+  });
+
   it("brings what came before a failure, then the failure", async () => {
     const { exchange, controller } = begun();
     exchange.onResponseData(controller, some);
