@@ -317,6 +317,18 @@ it("counts what only the total has", async () => {
   }
 });
 
+it.each([
+  ["below zero", { prompt_tokens: -1, completion_tokens: 2, total_tokens: 1 }, [0, 2, 2]],
+  ["in fractions", { prompt_tokens: 3.5, completion_tokens: 2, total_tokens: 5.5 }, [0, 2, 2]],
+  ["in fractions everywhere", { prompt_tokens: 3.5, completion_tokens: 2.5, total_tokens: 6 }, []],
+])("counts %s are none", async (_, usage, [prompt, completion, total]) => {
+  const backend = at(await serve(ending("stop", usage)));
+  for (const { last } of [await chatted(backend), await whole(backend)]) {
+    const { promptTokens, completionTokens, totalTokens } = last?.usage ?? {};
+    expect([promptTokens, completionTokens, totalTokens]).toEqual([prompt, completion, total]);
+  }
+});
+
 describe("an error that the provider does not understand", () => {
   it("is told in its own words", async () => {
     const body = [{ error: { code: 400, message: "Multiturn chat is not enabled", status: "X" } }];

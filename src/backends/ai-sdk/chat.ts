@@ -195,9 +195,9 @@ function finishReasonOf({ unified, raw }: LanguageModelV3FinishReason): string {
   return finishReasons[unified] ?? readFinishReason(raw) ?? "stop";
 }
 
-/** Providers for any OpenAI-compatible server leave out what only the total has. */
+/** Providers hand on whatever is a number, and those for any OpenAI-compatible server leave out what only the total has. */
 function countsOf({ inputTokens, outputTokens, raw }: LanguageModelV3Usage) {
-  return usageOf(inputTokens.total ?? 0, outputTokens.total ?? 0, uint32(raw?.total_tokens));
+  return usageOf(uint32(inputTokens.total), uint32(outputTokens.total), uint32(raw?.total_tokens));
 }
 
 /** Fields that a provider leaves out of every request; of others it may depend on their neighbours. */
