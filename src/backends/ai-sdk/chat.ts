@@ -19,7 +19,7 @@ import { aboutStop } from "../completions/refusal.js";
 import { piece } from "../completions/stream.js";
 import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
-import { failureOf, isPing, refusalIn, reportedBy } from "./failure.js";
+import { beginsMessage, failureOf, isNewer, isPing, refusalIn, reportedBy } from "./failure.js";
 import { optionalFields, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
 import { refusalOf } from "./untold.js";
@@ -51,6 +51,7 @@ export async function* chat(
     let stamp = stampOf(call.request.model);
     /** Of the last chunk; the provider may tell it yet. */
     let refusal = "";
+    let ofAnthropic = false;
     for (;;) {
       const { done, value } = await asked(signal, reader.read());
       if (done) throw noReason();
@@ -59,9 +60,11 @@ export async function* chat(
       else if (part.type === "raw") {
         if (refusal !== "") yield [piece(stamp, refusal)];
         heedFailure(part.rawValue);
+        ofAnthropic ||= beginsMessage(part.rawValue);
         refusal = refusalOf(part.rawValue);
       } else if (part.type === "error") {
-        if (!isPing(part.error)) throw failureOf(part.error);
+        const passed = isPing(part.error) || (ofAnthropic && isNewer(part.error));
+        if (!passed) throw failureOf(part.error);
         call.alive?.();
       } else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
       else if (part.type === "text-delta" && part.delta !== "") {
