@@ -38,6 +38,11 @@ const routed = (code: number, raw: unknown) => ({
   error: { message: "Provider returned error", code, metadata: { raw, provider_name: "X" } },
 });
 
+/** What llama.cpp's router refuses with. */
+const router = (message: string) => ({
+  error: { code: 400, message, type: "invalid_request_error" },
+});
+
 const causeOf = ({ cause }: LintelError) => (cause as Error | undefined)?.message;
 
 describe("the log is told", () => {
@@ -268,6 +273,10 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       "Bedrock of the model",
       routed(400, '{"message":"The provided model identifier is invalid."}'),
     ],
+    ["llama.cpp's router of a name", router("model 'qwen3:8b' not found")],
+    ["llama.cpp's router of a name, formerly", router("model not found")],
+    ["llama.cpp's router of a model to load", router("model is not loaded")],
+    ["llama.cpp's router of a model that left", router("model name=qwen3:8b is not running")],
   ])("%s", async (_, body) => {
     const error = await failure(answering(400, body));
     expect(error).toMatchObject({
@@ -278,6 +287,31 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     expect(verdictOf(error.code)).toBe("failed");
     expect(causeOf(error)).not.toBe("");
   });
+
+  it.each([
+    { message: "model name=m failed to load", code: 500, type: "server_error" },
+    ...[
+      "model requires more system memory (8.4 GiB) than is available (7.7 GiB)",
+      "llama runner process has terminated: exit status 2",
+      "llama runner process no longer running: -1 ",
+      "timed out waiting for llama runner to start - progress 0.00 - ",
+    ].map((message) => ({ message, type: "api_error", param: null, code: null })),
+  ])("also a 500 of a model that can't be loaded: $message", async (error) => {
+    expect(await failure(answering(500, { error }))).toMatchObject({
+      code: "upstream_failed",
+      retry: "elsewhere",
+    });
+  });
+
+  it.each(["model runner has unexpectedly stopped", "no model requires more system memory"])(
+    "and no other 500 is: %s",
+    async (message) => {
+      expect(await failure(answering(500, { error: { message } }))).toMatchObject({
+        code: "upstream_failed",
+        retry: "never",
+      });
+    },
+  );
 
   it("also in an event", async () => {
     const error = { code: 400, message: "Incorrect API key provided: xa***ab." };
@@ -292,6 +326,7 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     "The model does not support images",
     "tools[0].function: api key is required in the description",
     'no template takes "invalid API key"',
+    "model 'm' not found in the text that the caller wrote",
     `messages[0] can not be read: ${"what the caller wrote, ".repeat(4)} incorrect API key`,
   ])("and no other is: %s", async (message) => {
     expect(await failure(answering(400, { error: { message } }))).toMatchObject({

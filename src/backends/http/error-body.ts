@@ -149,6 +149,13 @@ const notRequest: readonly (readonly [RegExp, number])[] = [
 const ofTarget =
   /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b/i;
 
+/** llama.cpp's router of the model, in whole messages: what is quoted is the name that we gave it. */
+const ofRouter = /^model (?:(?:'[^'\n]*' )?not found|is not loaded|name=\S+ is not running)$/;
+
+/** What a 500 tells of a model that could not be loaded, so that nothing was done: llama.cpp's router and Ollama. */
+const notLoaded =
+  /^(?:model name=\S+ failed to load$|model requires more system memory\b|llama runner process (?:has terminated|no longer running)\b|timed out waiting for llama runner\b)/;
+
 /**
  * Codes of a 400 about the model: of Groq, Together AI, Hugging Face's router, GitHub, and LM Studio
  * where it can't load one.
@@ -157,12 +164,19 @@ const ofModel =
   /^(?:model_(?:decommissioned|not_(?:found|available|supported)\w*)|(?:unknown|unavailable)_model|dedicated_endpoint_not_running)$/i;
 
 /**
- * Whether what a server says with a status for bad requests is about its own key, account or model.
+ * Whether what a server says with a status for bad requests is about its own key, account or model,
+ * or with one of its own failure that it has no model to do it with.
  * @param said its message
  */
-export const isOfTarget = (status: number, body: unknown, said: string): boolean =>
-  status === 400 &&
-  (ofTarget.test(said) || errorsIn(body).some(({ code }) => ofModel.test(string(code))));
+export function isOfTarget(status: number, body: unknown, said: string): boolean {
+  if (status === 500) return notLoaded.test(said);
+  if (status !== 400) return false;
+  return (
+    ofTarget.test(said) ||
+    ofRouter.test(said) ||
+    errorsIn(body).some(({ code }) => ofModel.test(string(code)))
+  );
+}
 
 /** What a prompt that is too long is told in: LM Studio has nothing but words for it. */
 const tooLong =
