@@ -6,6 +6,8 @@ import { refusedField } from "../../src/backends/completions/refusal.js";
 import { addressOf } from "../../src/backends/openai/address.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
 import type { Call } from "../../src/core/call.js";
+import { version } from "../../src/version.js";
+import { never } from "../support/calls.js";
 import { fixture } from "./fixture.js";
 import { backendFor, chatRequest, echo } from "./openai-subject.js";
 import { callOf } from "./subject.js";
@@ -156,6 +158,18 @@ describe("the head", () => {
     const server = await against(echo, config);
     await complete(server);
     expect(server.upstream.requests[0]?.headers.authorization).toBe("Basic eA==");
+  });
+
+  it("says who asks, of models, too, unless the configuration says it", async () => {
+    const server = await against(echo);
+    await complete(server);
+    await server.backend.health?.(never);
+    const named = await against(echo, { headers: { "User-Agent": "ours/1" } });
+    await complete(named);
+    const agents = [...server.upstream.requests, ...named.upstream.requests].map(
+      ({ headers }) => headers["user-agent"],
+    );
+    expect(agents).toEqual([`lintel/${version()}`, `lintel/${version()}`, "ours/1"]);
   });
 
   it("has no authorization without a key", async () => {

@@ -10,6 +10,7 @@ import { poolTo } from "./pools.js";
 import type { Proxies } from "./proxy.js";
 import { intoSharedBuffer } from "./reading.js";
 import type { Pool } from "./undici.js";
+import { userAgent } from "./user-agent.js";
 
 /** Limits of a transport; times in milliseconds. */
 export interface TransportOptions {
@@ -139,7 +140,8 @@ export class Transport {
   /** Names and values in turn, of each name the last that was said. */
   #headers(accept: string, own: Request["headers"], body: boolean): string[] {
     const type = body && { "content-type": "application/json" };
-    return Object.entries({ accept, ...this.#options.headers, ...own, ...type }).flat();
+    const usual = { accept, "user-agent": userAgent };
+    return Object.entries({ ...usual, ...this.#options.headers, ...own, ...type }).flat();
   }
 
   /** Ends every request and every connection. */
