@@ -305,6 +305,19 @@ describe("the marker of a stream's end", () => {
   });
 });
 
+it("a stream that breaks off is told as that", async () => {
+  const backend = at(
+    await serve(async (exchange) => {
+      await exchange.stream(chunk({ content: "a" }));
+      await exchange.end();
+    }),
+  );
+  expect(await thrownBy(chatted(backend))).toMatchObject({
+    code: "upstream_failed",
+    message: "the model server broke off its answer: no finish reason",
+  });
+});
+
 it("counts what only the total has", async () => {
   const usage = { prompt_tokens: 32, completion_tokens: 9, total_tokens: 135 };
   const backend = at(await serve(ending("stop", usage)));

@@ -17,9 +17,16 @@ import { type Attempt, askWithout, chosenForChat } from "../completions/asking.j
 import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js";
 import { aboutStop } from "../completions/refusal.js";
 import { piece } from "../completions/stream.js";
-import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
-import { beginsMessage, failureOf, isNewer, isPing, refusalIn, reportedBy } from "./failure.js";
+import {
+  beginsMessage,
+  failureOf,
+  isNewer,
+  isPing,
+  noReason,
+  refusalIn,
+  reportedBy,
+} from "./failure.js";
 import { optionalFields, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
 import { refusalOf } from "./untold.js";
@@ -189,8 +196,6 @@ const finishReasons: Readonly<Record<string, string>> = {
 function brokeOff({ unified, raw }: { unified: string; raw: string | undefined }): boolean {
   return unified === "interrupted" || (unified === "other" && raw === undefined);
 }
-
-const noReason = () => nonsense("broke off its answer: no finish reason");
 
 /** What a provider has no name of its own for is read as OpenAI-compatible servers say it. */
 function finishReasonOf({ unified, raw }: LanguageModelV3FinishReason): string {

@@ -49,8 +49,16 @@ export function failureOf(thrown: unknown): LintelError {
   // Streams report the vendor's own error object.
   if (!(thrown instanceof Error)) return failureIn({ error: thrown }) ?? nonsense("failed", thrown);
   if (isConnection(thrown)) return unreachable(thrown);
+  // OpenAI-compatible providers report so that no more came.
+  if (isNamed(thrown, "AI_InvalidResponseDataError") && "data" in thrown && !thrown.data) {
+    return noReason(thrown);
+  }
   return reportedIn(thrown) ?? notUnderstood(thrown);
 }
+
+/** The error for a stream that ended, though nobody said why. */
+export const noReason = (cause?: unknown): LintelError =>
+  nonsense("broke off its answer: no finish reason", cause);
 
 /** What a server reports in a form that is not its vendor's: the provider has it as a value of the wrong type. */
 const reportedIn = (thrown: Error & { readonly value?: unknown }): LintelError | undefined =>
