@@ -261,6 +261,15 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       },
     ],
     [
+      "Alibaba of the account",
+      {
+        error: {
+          message: "Access denied, please make sure your account is in good standing.",
+          ...{ type: "Arrearage", param: null, code: "Arrearage" },
+        },
+      },
+    ],
+    [
       "DeepSeek of the model",
       { error: { message: "Model Not Exist", code: "invalid_request_error" } },
     ],
@@ -286,6 +295,63 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     });
     expect(verdictOf(error.code)).toBe("failed");
     expect(causeOf(error)).not.toBe("");
+  });
+
+  it.each([
+    [
+      "OpenAI",
+      {
+        error: {
+          message: "You exceeded your current quota, please check your plan and billing details.",
+          ...{ type: "insufficient_quota", param: null, code: "project_spend_limit_exceeded" },
+        },
+      },
+    ],
+    [
+      "Moonshot",
+      {
+        error: {
+          message:
+            "Your account org-ea6a80cc0e75 <ak-f8tyo15zao8111h11q4i> is suspended due to insufficient balance, please recharge your account or check your plan and billing details",
+          type: "exceeded_current_quota_error",
+        },
+      },
+    ],
+    [
+      "Z.ai",
+      {
+        error: {
+          ...{
+            code: "1113",
+            message: "Insufficient balance or no resource package. Please recharge.",
+          },
+        },
+      },
+    ],
+    [
+      "xAI",
+      {
+        code: "Some resource has been exhausted",
+        error:
+          "Your team 0f2ac2e5-7c1b-4b0f-9a52-6d3c7e1d9c11 has either used all available credits or reached its monthly spending limit. To continue making API requests, please purchase more credits or raise your spending limit.",
+      },
+    ],
+  ])("also a 429 of an account that is spent: %s", async (_, body) => {
+    const error = await failure(answering(429, body));
+    expect(error).toMatchObject({
+      code: "upstream_failed",
+      message: "the model server failed (status 429)",
+      retry: "elsewhere",
+    });
+    expect(verdictOf(error.code)).toBe("failed");
+  });
+
+  it("and no other 429 is, whatever its words", async () => {
+    expect(
+      await failure((exchange) => exchange.play(fixture("google/rate-limited"))),
+    ).toMatchObject({
+      code: "rate_limited",
+    });
   });
 
   it.each([

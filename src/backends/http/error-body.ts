@@ -152,24 +152,40 @@ const ofTarget =
 /** llama.cpp's router of the model, in whole messages: what is quoted is the name that we gave it. */
 const ofRouter = /^model (?:(?:'[^'\n]*' )?not found|is not loaded|name=\S+ is not running)$/;
 
+/**
+ * What a 429 is called that no waiting helps, for the account has nothing left to spend: by OpenAI
+ * and Moonshot. Google has the same words for limits per minute.
+ */
+const spent = /^(?:insufficient_quota|exceeded_current_quota_error|billing_hard_limit_reached)$/i;
+
+/** The same in the words of Z.ai and xAI, who call it nothing that tells. */
+const spentInWords =
+  /^(?:insufficient balance\b|your team \S{1,80} has either used all available credits\b)/i;
+
 /** What a 500 tells of a model that could not be loaded, so that nothing was done: llama.cpp's router and Ollama. */
 const notLoaded =
   /^(?:model name=\S+ failed to load$|model requires more system memory\b|llama runner process (?:has terminated|no longer running)\b|timed out waiting for llama runner\b)/;
 
 /**
  * Codes of a 400 about the model: of Groq, Together AI, Hugging Face's router, GitHub, and LM Studio
- * where it can't load one.
+ * where it can't load one. Alibaba's and one of OpenAI's, of images, are about the account.
  */
 const ofModel =
-  /^(?:model_(?:decommissioned|not_(?:found|available|supported)\w*)|(?:unknown|unavailable)_model|dedicated_endpoint_not_running)$/i;
+  /^(?:arrearage|billing_hard_limit_reached|model_(?:decommissioned|not_(?:found|available|supported)\w*)|(?:unknown|unavailable)_model|dedicated_endpoint_not_running)$/i;
 
 /**
  * Whether what a server says with a status for bad requests is about its own key, account or model,
- * or with one of its own failure that it has no model to do it with.
+ * with one for limits that its account is spent, or with one of its own failure that it has no
+ * model to do it with.
  * @param said its message
  */
 export function isOfTarget(status: number, body: unknown, said: string): boolean {
   if (status === 500) return notLoaded.test(said);
+  if (status === 429) {
+    const named = ({ code, type }: JsonObject) =>
+      spent.test(string(code)) || spent.test(string(type));
+    return spentInWords.test(said) || errorsIn(body).some(named);
+  }
   if (status !== 400) return false;
   return (
     ofTarget.test(said) ||
