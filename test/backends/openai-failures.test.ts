@@ -38,6 +38,12 @@ const routed = (code: number, raw: unknown) => ({
   error: { message: "Provider returned error", code, metadata: { raw, provider_name: "X" } },
 });
 
+/** What Anthropic refuses with. */
+const anthropic = (message: string) => ({
+  type: "error",
+  error: { type: "invalid_request_error", message },
+});
+
 /** What llama.cpp's router refuses with. */
 const router = (message: string) => ({
   error: { code: 400, message, type: "invalid_request_error" },
@@ -206,13 +212,7 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     ["Google of where it is", google("User location is not supported for the API use.")],
     [
       "Anthropic of the account",
-      {
-        type: "error",
-        error: {
-          type: "invalid_request_error",
-          message: "Your credit balance is too low to access the Anthropic API.",
-        },
-      },
+      anthropic("Your credit balance is too low to access the Anthropic API."),
     ],
     [
       "Groq of the model",
@@ -260,6 +260,48 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
         },
       },
     ],
+    ...[
+      "You have reached your specified API usage limits. You will regain access on 2026-04-01 at 00:00 UTC.",
+      "This organization has been disabled.",
+    ].map((message) => [`Anthropic: ${message}`, anthropic(message)] as [string, unknown]),
+    [
+      "Groq of the account",
+      {
+        error: {
+          message: "Organization has been restricted. Please reach out to support.",
+          ...{ type: "invalid_request_error", code: "organization_restricted" },
+        },
+      },
+    ],
+    [
+      "LiteLLM of what the key may spend",
+      {
+        error: {
+          message: "ExceededBudget: Key=sk-...1234 over budget. Spend=0.2, Budget=0.1",
+          ...{ type: "budget_exceeded", param: null, code: "400" },
+        },
+      },
+    ],
+    [
+      "LiteLLM of what the key may spend, formerly",
+      {
+        error: {
+          message: "Budget has been exceeded! Current cost: 0.0010747, Max budget: 0.0",
+          ...{ type: "auth_error", param: null, code: 400 },
+        },
+      },
+    ],
+    ...[
+      "{'error': '/chat/completions: Invalid model name passed in model=x. Call `/v1/models` to view available models for your key.'}",
+      "/chat/completions: Invalid model name passed in model=x. Call `/v1/models` to view available models for your key.",
+      "litellm.BadRequestError: You passed in model=x. There are no healthy deployments for this model",
+    ].map(
+      (message) =>
+        [
+          `LiteLLM: ${message}`,
+          { error: { message, type: "None", param: "None", code: "400" } },
+        ] as [string, unknown],
+    ),
     [
       "Alibaba of the account",
       {
@@ -334,6 +376,15 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
         code: "Some resource has been exhausted",
         error:
           "Your team 0f2ac2e5-7c1b-4b0f-9a52-6d3c7e1d9c11 has either used all available credits or reached its monthly spending limit. To continue making API requests, please purchase more credits or raise your spending limit.",
+      },
+    ],
+    [
+      "LiteLLM",
+      {
+        error: {
+          message: "LiteLLM User: engineer-1, exceeded budget for model=x",
+          ...{ type: "budget_exceeded", param: null, code: "429" },
+        },
       },
     ],
   ])("also a 429 of an account that is spent: %s", async (_, body) => {
