@@ -108,15 +108,27 @@ class Stream implements AsyncIterator<Batch> {
     return { done: true, value: undefined };
   }
 
-  readonly #shape = (step: Step): Step | Promise<Step> => {
+  readonly #shape = (step: Step): Step | Promise<Step> => this.#said(step) ?? this.#further();
+
+  /** What a step says; `undefined` where that is nothing. */
+  #said(step: Step): Step | undefined {
     if (step.done) return this.#last();
     const out: LLMResponse[] = [];
     for (const message of step.value) this.#take(message, out);
-    if (out.length === 0) return this.next();
+    if (out.length === 0) return undefined;
     // What was delivered counts, also if the caller leaves or upstream fails from here on.
     settle(this.#call, undefined, this.#bytes);
     return { done: false, value: out };
-  };
+  }
+
+  /** Goes on until something is said, without one promise in another for each step. */
+  async #further(): Promise<Step> {
+    for (;;) {
+      if (this.#done) return over;
+      const step = this.#said(await this.#source.next());
+      if (step) return step;
+    }
+  }
 
   #take(message: LLMResponse, out: LLMResponse[]): void {
     // Usage may come with the last choice, after it, or with every piece.

@@ -9,7 +9,7 @@ import {
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
 import { type ErrorCode, LintelError, type Violation } from "./errors.js";
-import { acrossHop, isErrorCode } from "./hop.js";
+import { acrossHop, askedAcrossHop, isErrorCode } from "./hop.js";
 import { withoutAddresses } from "./withheld.js";
 
 /** `domain` of the `google.rpc.ErrorInfo` that every error of Lintel carries. */
@@ -64,7 +64,7 @@ export function fromConnectError(thrown: unknown): LintelError {
     .findDetails(BadRequestSchema)
     .flatMap((b) => b.fieldViolations)
     .map(({ field, description }) => ({ field, message: description }));
-  const retryAfter = retryAfterOf(error);
+  const retryAfter = askedAcrossHop(info?.reason, retryAfterOf(error));
   const param = info?.metadata.param ?? violations[0]?.field;
   const refused = error.code === Code.InvalidArgument || own;
   return new LintelError(code, own ? error.rawMessage : inOurWords(code, error.rawMessage), {

@@ -177,7 +177,7 @@ export class LintelError extends Error {
 const year = 31_536_000;
 
 /** Statuses that need `Retry-After` get one, also where nobody said when. */
-const defaultRetryAfter: { readonly [C in ErrorCode]?: number } = {
+export const defaultRetryAfter: { readonly [C in ErrorCode]?: number } = {
   rate_limited: 1,
   unavailable: 1,
   // A call that comes then loads it anew.

@@ -1,5 +1,5 @@
 /** What the errors of another Lintel mean to this one's callers. */
-import { type ErrorCode, errorTable } from "./errors.js";
+import { defaultRetryAfter, type ErrorCode, errorTable } from "./errors.js";
 
 /** Whether a text is a code of ours. */
 export function isErrorCode(reason: string): reason is ErrorCode {
@@ -23,4 +23,18 @@ export function acrossHop(code: ErrorCode): ErrorCode {
     default:
       return code;
   }
+}
+
+/** Those that another Lintel may say of one call, or of one of the servers behind it. */
+const ofOneCall: ReadonlySet<unknown> = new Set<ErrorCode>(["rate_limited", "unavailable"]);
+
+/**
+ * Seconds for which another Lintel asks to be left alone. Where it says as much as it does when
+ * nobody asked it, that is a guess for the caller: it would keep all others from it, too.
+ * @param code of its error
+ * @param seconds as it says
+ */
+export function askedAcrossHop(code: unknown, seconds: number | undefined): number | undefined {
+  const guess = ofOneCall.has(code) && seconds === defaultRetryAfter[code as ErrorCode];
+  return guess ? undefined : seconds;
 }

@@ -173,6 +173,38 @@ describe("Anthropic", () => {
     }
   });
 
+  const events = String(fixture("anthropic/events").body).split(/(?<=\n\n)/);
+  const adding =
+    (event: { type: string }): Script =>
+    async (exchange) => {
+      const added = `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+      await exchange.stream(events.slice(0, 4).join(""), added, events.slice(4).join(""));
+      await exchange.end();
+    };
+
+  it.each([
+    { type: "progress_note", note: { message: "an error" } },
+    { type: "content_block_start", index: 1, content_block: { type: "hologram", data: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "hologram_delta", data: "x" } },
+  ])("may send events that are newer than its provider: %j", async (event) => {
+    const { text, last } = await chatted(opened(anthropicAt((await serve(adding(event))).url)));
+    expect(text).toBe("Hello there, wörld");
+    expect(last?.choices[0]?.finishReason).toBe("stop");
+  });
+
+  it.each([
+    { type: "content_block_start", index: 1, content_block: { type: "text" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", words: "x" } },
+    { type: "message_delta", delta: "x" },
+    { type: "error", note: "x" },
+  ])(
+    "may not bring text, or tell of its end, in a form that its provider does not know: %j",
+    async (event) => {
+      const failed = thrownBy(chatted(opened(anthropicAt((await serve(adding(event))).url))));
+      expect(await failed).toMatchObject({ code: "upstream_failed" });
+    },
+  );
+
   it("may break off: that is no end", async () => {
     const server = await serve(playedUpTo("anthropic/events", "event: message_delta"));
     expect(await thrownBy(chatted(opened(anthropicAt(server.url))))).toMatchObject({

@@ -305,6 +305,19 @@ describe("the marker of a stream's end", () => {
   });
 });
 
+it("a stream that breaks off is told as that", async () => {
+  const backend = at(
+    await serve(async (exchange) => {
+      await exchange.stream(chunk({ content: "a" }));
+      await exchange.end();
+    }),
+  );
+  expect(await thrownBy(chatted(backend))).toMatchObject({
+    code: "upstream_failed",
+    message: "the model server broke off its answer: no finish reason",
+  });
+});
+
 it("counts what only the total has", async () => {
   const usage = { prompt_tokens: 32, completion_tokens: 9, total_tokens: 135 };
   const backend = at(await serve(ending("stop", usage)));
@@ -314,6 +327,18 @@ it("counts what only the total has", async () => {
       completionTokens: 103,
       totalTokens: 135,
     });
+  }
+});
+
+it.each([
+  ["below zero", { prompt_tokens: -1, completion_tokens: 2, total_tokens: 1 }, [0, 2, 2]],
+  ["in fractions", { prompt_tokens: 3.5, completion_tokens: 2, total_tokens: 5.5 }, [0, 2, 2]],
+  ["in fractions everywhere", { prompt_tokens: 3.5, completion_tokens: 2.5, total_tokens: 6 }, []],
+])("counts %s are none", async (_, usage, [prompt, completion, total]) => {
+  const backend = at(await serve(ending("stop", usage)));
+  for (const { last } of [await chatted(backend), await whole(backend)]) {
+    const { promptTokens, completionTokens, totalTokens } = last?.usage ?? {};
+    expect([promptTokens, completionTokens, totalTokens]).toEqual([prompt, completion, total]);
   }
 });
 

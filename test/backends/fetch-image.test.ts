@@ -283,6 +283,12 @@ describe("what comes back", () => {
     expect((await refusal(asPng(enormous))).message).toContain("broken image");
   });
 
+  it("is asked for by somebody: image hosts refuse who does not say", async () => {
+    const server = await serve((exchange) => exchange.send(200, {}, png));
+    await fetchImage("/a.png", options(server.url), never);
+    expect(server.requests[0]?.headers["user-agent"]).toMatch(/^lintel\//);
+  });
+
   it("must come with status 200, and after few redirects", async () => {
     const server = await serve((exchange) => exchange.send(404, {}, png));
     server.route("/loop", redirectTo("/loop"));

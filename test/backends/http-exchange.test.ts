@@ -1,4 +1,8 @@
 /** The clocks of an exchange and its transport, and how a fast server is held back. */
+import { randomBytes } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
 import { Exchange } from "../../src/backends/http/exchange.js";
 import { errorBodyOf } from "../../src/backends/http/refused.js";
@@ -162,6 +166,15 @@ describe("reading", () => {
     expect(controller.paused).toBe(false);
   });
 
+  it("holds a server back that sends letter by letter, long before they are many bytes", async () => {
+    const { exchange, controller } = begun();
+    let sent = 0;
+    for (; !controller.paused && sent < 100_000; sent++) exchange.onResponseData(controller, some);
+    expect(sent).toBeLessThan(10_000);
+    expect(await exchange.read()).toHaveLength(sent);
+    expect(controller.paused).toBe(false);
+  });
+
   it("brings what came before a failure, then the failure", async () => {
     const { exchange, controller } = begun();
     exchange.onResponseData(controller, some);
@@ -298,5 +311,58 @@ describe("the time to connect", () => {
       code: "timeout",
       message: "the model server did not take the connection",
     });
+  });
+});
+
+describe("a request that waits for a connection", () => {
+  it("is sent in its turn, and leaves nothing behind when nobody waits for it any more", async () => {
+    const server = await Upstream.start(async (exchange) => {
+      if (exchange.request.path === "/hangs") await exchange.gone;
+      else await exchange.send(200, {}, exchange.request.path);
+    });
+    const transport = new Transport({
+      origin: server.url,
+      headers: {},
+      timeouts: { connect: 0, first: 0, idle: 0 },
+      connections: 1,
+    });
+    const left = new LintelError("cancelled", "the caller left");
+    const callers = Array.from({ length: 64 }, () => new AbortController());
+    const send = (path: string, { signal }: AbortController, body = "") =>
+      transport.send({ method: "POST", path, body, signal });
+    const [one, two, three] = ["/hangs", "/two", "/three"].map((path) => {
+      const caller = new AbortController();
+      return { caller, answer: send(path, caller) };
+    });
+    await server.received(1);
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    const gone = callers.map((caller) =>
+      send("/gone", caller, randomBytes(256 * 1024).toString("hex")),
+    );
+    for (const caller of callers) caller.abort(left);
+    for (const answer of await Promise.allSettled(gone)) {
+      expect(answer).toEqual({ status: "rejected", reason: left });
+    }
+    gone.length = 0;
+    await setImmediate();
+    collect();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(8 * 1024 * 1024);
+    one?.caller.abort(left);
+    await expect(one?.answer).rejects.toBe(left);
+    for (const sent of [two, three]) expect((await sent?.answer)?.status).toBe(200);
+    expect(server.requests.map(({ path }) => path)).toEqual(["/hangs", "/two", "/three"]);
+    const last = Promise.allSettled(
+      ["/hangs", "/four"].map((path) => send(path, new AbortController())),
+    );
+    await server.received(4);
+    await transport.close();
+    for (const answer of await last) {
+      expect(answer).toMatchObject({ status: "rejected", reason: { code: "shutting_down" } });
+    }
+    expect(server.requests).toHaveLength(4);
+    await server.close();
   });
 });

@@ -3,7 +3,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createNodeBackend } from "../../src/backends/node/index.js";
 import { nodeSchema } from "../../src/backends/node/schema.js";
 import type { Backend } from "../../src/core/backend.js";
+import type { Handle } from "../../src/core/call.js";
 import type { Core } from "../../src/core/core.js";
+import { LintelError } from "../../src/core/errors.js";
 import type { CallerLimits } from "../../src/core/limits/settings.js";
 import { silent } from "../../src/core/log.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
@@ -32,9 +34,21 @@ const fronts = {
   },
 } satisfies Record<string, (url: string) => Backend>;
 
-/** A core in front of a Lintel that gives every caller the same limits. */
-async function inFrontOf(caller: CallerLimits, front: (url: string) => Backend): Promise<Core> {
-  const model = scripted({ chat: says("hi"), streamTextToImage: paints() }, [
+/**
+ * A core in front of a Lintel that gives every caller the same limits.
+ * @param busy what its model server says of a chat as long as it is an error
+ */
+async function inFrontOf(
+  caller: CallerLimits,
+  front: (url: string) => Backend,
+  busy: () => LintelError | undefined = () => undefined,
+): Promise<Core> {
+  const chat: Handle<"chat"> = async function* (call) {
+    const error = busy();
+    if (error) throw error;
+    yield* says("hi")(call);
+  };
+  const model = scripted({ chat, streamTextToImage: paints() }, [
     chatModel("m"),
     imageModel("draw"),
   ]);
@@ -61,6 +75,21 @@ describe.each(Object.entries(fronts))("behind %s", (_, front) => {
     expect(error?.message).toContain("this request alone may take more than 1000 tokens");
     expect((await outcome(core, "chat", { ...hello, maxTokens: 20 })).code).toBe("ok");
   });
+
+  it.each([
+    ["without a time", undefined, "ok"],
+    ["for 20 s", 20, "unavailable"],
+  ] as const)(
+    "keeps others from it for a server of its own at its limit, if that asked for a time: %s",
+    async (_, retryAfter, next) => {
+      const options = retryAfter === undefined ? {} : { retryAfter };
+      let busy: LintelError | undefined = new LintelError("rate_limited", "busy", options);
+      const core = await inFrontOf({}, front, () => busy);
+      expect((await outcome(core, "chat", hello)).code).toBe("rate_limited");
+      busy = undefined;
+      expect((await outcome(core, "chat", hello)).code).toBe(next);
+    },
+  );
 
   it("a limit that is used up lets the target rest for all", async () => {
     const core = await inFrontOf({ imagesPerDay: 1 }, front);

@@ -90,9 +90,9 @@ it("calls beyond those that one connection takes go by another", async () => {
   );
 });
 
-it("a connection that does not come about in its time is given up, and the next call asks for another", async () => {
+/** A backend on a server that takes connections, and never answers a handshake. */
+async function mute(connect: string) {
   const asked = new Set<Socket>();
-  // Takes connections, and never answers a handshake.
   const server = createServer((socket) => asked.add(socket.on("error", () => {})));
   onTestFinished(() => {
     for (const socket of asked) socket.destroy();
@@ -101,7 +101,22 @@ it("a connection that does not come about in its time is given up, and the next 
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const { port } = server.address() as AddressInfo;
   const models = [{ id: "m", task: "chat" }];
-  const backend = connectTo(`https://127.0.0.1:${port}`, { models, timeouts: { connect: "50ms" } });
+  const backend = connectTo(`https://127.0.0.1:${port}`, { models, timeouts: { connect } });
+  return { asked, backend };
+}
+
+it("a call whose caller leaves waits for no connection", async () => {
+  const { backend } = await mute("1h");
+  const caller = new AbortController();
+  const left = new Error("left");
+  const call = callOf("chat", chatRequest("hello"), caller.signal);
+  const next = backend.handlers.chat?.(call)[Symbol.asyncIterator]().next();
+  caller.abort(left);
+  await expect(next).rejects.toBe(left);
+});
+
+it("a connection that does not come about in its time is given up, and the next call asks for another", async () => {
+  const { asked, backend } = await mute("50ms");
   for (const least of [1, 2]) {
     const call = start(backend, chatRequest("hello")).next();
     await expect(call).rejects.toMatchObject({ code: "timeout", retry: "anywhere" });

@@ -38,6 +38,17 @@ const routed = (code: number, raw: unknown) => ({
   error: { message: "Provider returned error", code, metadata: { raw, provider_name: "X" } },
 });
 
+/** What Anthropic refuses with. */
+const anthropic = (message: string) => ({
+  type: "error",
+  error: { type: "invalid_request_error", message },
+});
+
+/** What llama.cpp's router refuses with. */
+const router = (message: string) => ({
+  error: { code: 400, message, type: "invalid_request_error" },
+});
+
 const causeOf = ({ cause }: LintelError) => (cause as Error | undefined)?.message;
 
 describe("the log is told", () => {
@@ -201,13 +212,7 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     ["Google of where it is", google("User location is not supported for the API use.")],
     [
       "Anthropic of the account",
-      {
-        type: "error",
-        error: {
-          type: "invalid_request_error",
-          message: "Your credit balance is too low to access the Anthropic API.",
-        },
-      },
+      anthropic("Your credit balance is too low to access the Anthropic API."),
     ],
     [
       "Groq of the model",
@@ -255,6 +260,57 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
         },
       },
     ],
+    ...[
+      "You have reached your specified API usage limits. You will regain access on 2026-04-01 at 00:00 UTC.",
+      "This organization has been disabled.",
+    ].map((message) => [`Anthropic: ${message}`, anthropic(message)] as [string, unknown]),
+    [
+      "Groq of the account",
+      {
+        error: {
+          message: "Organization has been restricted. Please reach out to support.",
+          ...{ type: "invalid_request_error", code: "organization_restricted" },
+        },
+      },
+    ],
+    [
+      "LiteLLM of what the key may spend",
+      {
+        error: {
+          message: "ExceededBudget: Key=sk-...1234 over budget. Spend=0.2, Budget=0.1",
+          ...{ type: "budget_exceeded", param: null, code: "400" },
+        },
+      },
+    ],
+    [
+      "LiteLLM of what the key may spend, formerly",
+      {
+        error: {
+          message: "Budget has been exceeded! Current cost: 0.0010747, Max budget: 0.0",
+          ...{ type: "auth_error", param: null, code: 400 },
+        },
+      },
+    ],
+    ...[
+      "{'error': '/chat/completions: Invalid model name passed in model=x. Call `/v1/models` to view available models for your key.'}",
+      "/chat/completions: Invalid model name passed in model=x. Call `/v1/models` to view available models for your key.",
+      "litellm.BadRequestError: You passed in model=x. There are no healthy deployments for this model",
+    ].map(
+      (message) =>
+        [
+          `LiteLLM: ${message}`,
+          { error: { message, type: "None", param: "None", code: "400" } },
+        ] as [string, unknown],
+    ),
+    [
+      "Alibaba of the account",
+      {
+        error: {
+          message: "Access denied, please make sure your account is in good standing.",
+          ...{ type: "Arrearage", param: null, code: "Arrearage" },
+        },
+      },
+    ],
     [
       "DeepSeek of the model",
       { error: { message: "Model Not Exist", code: "invalid_request_error" } },
@@ -268,6 +324,10 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       "Bedrock of the model",
       routed(400, '{"message":"The provided model identifier is invalid."}'),
     ],
+    ["llama.cpp's router of a name", router("model 'qwen3:8b' not found")],
+    ["llama.cpp's router of a name, formerly", router("model not found")],
+    ["llama.cpp's router of a model to load", router("model is not loaded")],
+    ["llama.cpp's router of a model that left", router("model name=qwen3:8b is not running")],
   ])("%s", async (_, body) => {
     const error = await failure(answering(400, body));
     expect(error).toMatchObject({
@@ -278,6 +338,97 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     expect(verdictOf(error.code)).toBe("failed");
     expect(causeOf(error)).not.toBe("");
   });
+
+  it.each([
+    [
+      "OpenAI",
+      {
+        error: {
+          message: "You exceeded your current quota, please check your plan and billing details.",
+          ...{ type: "insufficient_quota", param: null, code: "project_spend_limit_exceeded" },
+        },
+      },
+    ],
+    [
+      "Moonshot",
+      {
+        error: {
+          message:
+            "Your account org-ea6a80cc0e75 <ak-f8tyo15zao8111h11q4i> is suspended due to insufficient balance, please recharge your account or check your plan and billing details",
+          type: "exceeded_current_quota_error",
+        },
+      },
+    ],
+    [
+      "Z.ai",
+      {
+        error: {
+          ...{
+            code: "1113",
+            message: "Insufficient balance or no resource package. Please recharge.",
+          },
+        },
+      },
+    ],
+    [
+      "xAI",
+      {
+        code: "Some resource has been exhausted",
+        error:
+          "Your team 0f2ac2e5-7c1b-4b0f-9a52-6d3c7e1d9c11 has either used all available credits or reached its monthly spending limit. To continue making API requests, please purchase more credits or raise your spending limit.",
+      },
+    ],
+    [
+      "LiteLLM",
+      {
+        error: {
+          message: "LiteLLM User: engineer-1, exceeded budget for model=x",
+          ...{ type: "budget_exceeded", param: null, code: "429" },
+        },
+      },
+    ],
+  ])("also a 429 of an account that is spent: %s", async (_, body) => {
+    const error = await failure(answering(429, body));
+    expect(error).toMatchObject({
+      code: "upstream_failed",
+      message: "the model server failed (status 429)",
+      retry: "elsewhere",
+    });
+    expect(verdictOf(error.code)).toBe("failed");
+  });
+
+  it("and no other 429 is, whatever its words", async () => {
+    expect(
+      await failure((exchange) => exchange.play(fixture("google/rate-limited"))),
+    ).toMatchObject({
+      code: "rate_limited",
+    });
+  });
+
+  it.each([
+    { message: "model name=m failed to load", code: 500, type: "server_error" },
+    ...[
+      "model requires more system memory (8.4 GiB) than is available (7.7 GiB)",
+      "llama runner process has terminated: exit status 2",
+      "llama runner process no longer running: -1 ",
+      "timed out waiting for llama runner to start - progress 0.00 - ",
+    ].map((message) => ({ message, type: "api_error", param: null, code: null })),
+  ])("also a 500 of a model that can't be loaded: $message", async (error) => {
+    expect(await failure(answering(500, { error }))).toMatchObject({
+      code: "upstream_failed",
+      retry: "elsewhere",
+    });
+  });
+
+  it.each(["model runner has unexpectedly stopped", "no model requires more system memory"])(
+    "and no other 500 is: %s",
+    async (message) => {
+      expect(await failure(answering(500, { error: { message } }))).toMatchObject({
+        code: "upstream_failed",
+        retry: "never",
+      });
+    },
+  );
 
   it("also in an event", async () => {
     const error = { code: 400, message: "Incorrect API key provided: xa***ab." };
@@ -292,6 +443,7 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     "The model does not support images",
     "tools[0].function: api key is required in the description",
     'no template takes "invalid API key"',
+    "model 'm' not found in the text that the caller wrote",
     `messages[0] can not be read: ${"what the caller wrote, ".repeat(4)} incorrect API key`,
   ])("and no other is: %s", async (message) => {
     expect(await failure(answering(400, { error: { message } }))).toMatchObject({

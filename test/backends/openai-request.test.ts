@@ -6,6 +6,8 @@ import { refusedField } from "../../src/backends/completions/refusal.js";
 import { addressOf } from "../../src/backends/openai/address.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
 import type { Call } from "../../src/core/call.js";
+import { version } from "../../src/version.js";
+import { never } from "../support/calls.js";
 import { fixture } from "./fixture.js";
 import { backendFor, chatRequest, echo } from "./openai-subject.js";
 import { callOf } from "./subject.js";
@@ -158,6 +160,18 @@ describe("the head", () => {
     expect(server.upstream.requests[0]?.headers.authorization).toBe("Basic eA==");
   });
 
+  it("says who asks, of models, too, unless the configuration says it", async () => {
+    const server = await against(echo);
+    await complete(server);
+    await server.backend.health?.(never);
+    const named = await against(echo, { headers: { "User-Agent": "ours/1" } });
+    await complete(named);
+    const agents = [...server.upstream.requests, ...named.upstream.requests].map(
+      ({ headers }) => headers["user-agent"],
+    );
+    expect(agents).toEqual([`lintel/${version()}`, `lintel/${version()}`, "ours/1"]);
+  });
+
   it("has no authorization without a key", async () => {
     const server = await against(echo);
     await complete(server);
@@ -172,6 +186,9 @@ describe("the address", () => {
     ["http://h:8000/v1", "/v1/chat/completions"],
     ["http://h:8000/v1/", "/v1/chat/completions"],
     ["http://h/v1/chat/completions", "/v1/chat/completions"],
+    ["http://h/v1/models/", "/v1/chat/completions"],
+    ["https://h/chat/completions", "/chat/completions"],
+    ["https://h/chat/completions/?api-version=2025", "/chat/completions?api-version=2025"],
     ["https://h/openai/v1", "/openai/v1/chat/completions"],
     ["https://h/api", "/api/chat/completions"],
     ["https://h/d/gpt?api-version=2025", "/d/gpt/chat/completions?api-version=2025"],

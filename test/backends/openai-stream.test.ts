@@ -196,6 +196,25 @@ describe("odd chunks", () => {
     expect(text(readText(sse(odd)).messages)).toBe("ab");
   });
 
+  it("takes a message for its text where there are no deltas", () => {
+    const said = (message: object, finish_reason: string | null, more = {}) => ({
+      choices: [{ index: 0, message, finish_reason, ...more }],
+    });
+    const one = readText(sse(said({ role: "assistant", content: "Hello" }, "length")));
+    expect(text(one.messages)).toBe("Hello");
+    expect(one.messages.at(-1)?.choices[0]?.finishReason).toBe("length");
+    const pieces = [
+      said({ content: "Hel" }, null),
+      said({ content: "lo" }, "stop", { delta: null }),
+    ];
+    expect(text(readText(sse(...pieces)).messages)).toBe("Hello");
+    const whole = said({ content: "Hello" }, "stop");
+    const beside = said({ content: "Hello" }, "stop", { delta: { content: "lo" } });
+    for (const last of [[chunk({ content: "lo" }), whole], [beside]]) {
+      expect(text(readText(sse(chunk({ content: "Hel" }), ...last)).messages)).toBe("Hello");
+    }
+  });
+
   it.each([
     ["broken JSON", 'data: {"choices":[\n\n'],
     ["a number", "data: 5\n\n"],
@@ -296,6 +315,25 @@ describe("whole answers", () => {
     expect(answer.usage).toMatchObject({ promptTokens: 4, completionTokens: 26 });
     const { messages } = readText(sse({ choices, usage }));
     expect(messages).toMatchObject([{ choices: [{ finishReason, delta: message }] }]);
+  });
+
+  it("may have their message in a delta", () => {
+    const choice = { index: 0, delta: { role: "assistant", content: "Hello" }, message: null };
+    const choices = [{ ...choice, finish_reason: "length" }];
+    expect(readCompletion(JSON.stringify({ choices })).choices).toMatchObject([
+      { finishReason: "length", message: { content: "Hello" } },
+    ]);
+  });
+
+  it("that are none tell the log what they say", () => {
+    for (const said of [{ detail: "Not Found" }, { message: "Not Found", code: 404 }]) {
+      expect(() => readCompletion(JSON.stringify(said))).toThrowError(
+        expect.objectContaining({
+          message: "the model server answered without a completion",
+          cause: new Error("Not Found"),
+        }),
+      );
+    }
   });
 
   it("takes a provider's own reason beside OpenRouter's for no other end", () => {

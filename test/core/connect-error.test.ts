@@ -92,6 +92,13 @@ describe("from a ConnectError of another Lintel", () => {
     });
   });
 
+  it.each(["rate_limited", "unavailable"] as const)("%s without a time asks for none", (code) => {
+    const guessed = fromConnectError(overTheWire(toConnectError(new LintelError(code, "x"))));
+    expect(guessed).toMatchObject({ code, askedDelay: undefined, retryAfter: 1 });
+    const asked = new LintelError(code, "x", { retryAfter: 2 });
+    expect(fromConnectError(overTheWire(toConnectError(asked)))).toMatchObject({ askedDelay: 2 });
+  });
+
   it.each(codes)("%s says whether it is about to leave", (code) => {
     const error = fromConnectError(overTheWire(toConnectError(new LintelError(code, "words"))));
     expect(error.leaving).toBe(code === "shutting_down");

@@ -17,9 +17,16 @@ import { type Attempt, askWithout, chosenForChat } from "../completions/asking.j
 import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js";
 import { aboutStop } from "../completions/refusal.js";
 import { piece } from "../completions/stream.js";
-import { nonsense } from "../http/failure.js";
 import { uint32 } from "../http/json.js";
-import { failureOf, isPing, refusalIn, reportedBy } from "./failure.js";
+import {
+  beginsMessage,
+  failureOf,
+  isNewer,
+  isPing,
+  noReason,
+  refusalIn,
+  reportedBy,
+} from "./failure.js";
 import { optionalFields, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
 import { refusalOf } from "./untold.js";
@@ -51,6 +58,7 @@ export async function* chat(
     let stamp = stampOf(call.request.model);
     /** Of the last chunk; the provider may tell it yet. */
     let refusal = "";
+    let ofAnthropic = false;
     for (;;) {
       const { done, value } = await asked(signal, reader.read());
       if (done) throw noReason();
@@ -59,9 +67,11 @@ export async function* chat(
       else if (part.type === "raw") {
         if (refusal !== "") yield [piece(stamp, refusal)];
         heedFailure(part.rawValue);
+        ofAnthropic ||= beginsMessage(part.rawValue);
         refusal = refusalOf(part.rawValue);
       } else if (part.type === "error") {
-        if (!isPing(part.error)) throw failureOf(part.error);
+        const passed = isPing(part.error) || (ofAnthropic && isNewer(part.error));
+        if (!passed) throw failureOf(part.error);
         call.alive?.();
       } else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
       else if (part.type === "text-delta" && part.delta !== "") {
@@ -187,17 +197,15 @@ function brokeOff({ unified, raw }: { unified: string; raw: string | undefined }
   return unified === "interrupted" || (unified === "other" && raw === undefined);
 }
 
-const noReason = () => nonsense("broke off its answer: no finish reason");
-
 /** What a provider has no name of its own for is read as OpenAI-compatible servers say it. */
 function finishReasonOf({ unified, raw }: LanguageModelV3FinishReason): string {
   if (unified === "error") throw gaveUp(raw ?? unified);
   return finishReasons[unified] ?? readFinishReason(raw) ?? "stop";
 }
 
-/** Providers for any OpenAI-compatible server leave out what only the total has. */
+/** Providers hand on whatever is a number, and those for any OpenAI-compatible server leave out what only the total has. */
 function countsOf({ inputTokens, outputTokens, raw }: LanguageModelV3Usage) {
-  return usageOf(inputTokens.total ?? 0, outputTokens.total ?? 0, uint32(raw?.total_tokens));
+  return usageOf(uint32(inputTokens.total), uint32(outputTokens.total), uint32(raw?.total_tokens));
 }
 
 /** Fields that a provider leaves out of every request; of others it may depend on their neighbours. */

@@ -1,7 +1,7 @@
 /** What went wrong at a provider, in Lintel's terms. */
 import type { APICallError } from "@ai-sdk/provider";
 import { LintelError } from "../../core/errors.js";
-import { isObject, parseJson } from "../../core/json.js";
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import { firstChoice, readEnd } from "../completions/completion.js";
 import { statusOf } from "../http/error-body.js";
@@ -49,20 +49,48 @@ export function failureOf(thrown: unknown): LintelError {
   // Streams report the vendor's own error object.
   if (!(thrown instanceof Error)) return failureIn({ error: thrown }) ?? nonsense("failed", thrown);
   if (isConnection(thrown)) return unreachable(thrown);
+  // OpenAI-compatible providers report so that no more came.
+  if (isNamed(thrown, "AI_InvalidResponseDataError") && "data" in thrown && !thrown.data) {
+    return noReason(thrown);
+  }
   return reportedIn(thrown) ?? notUnderstood(thrown);
 }
+
+/** The error for a stream that ended, though nobody said why. */
+export const noReason = (cause?: unknown): LintelError =>
+  nonsense("broke off its answer: no finish reason", cause);
 
 /** What a server reports in a form that is not its vendor's: the provider has it as a value of the wrong type. */
 const reportedIn = (thrown: Error & { readonly value?: unknown }): LintelError | undefined =>
   isNamed(thrown, "AI_TypeValidationError") ? reportedBy(thrown.value) : undefined;
 
+/** What a provider stumbled over, where that is an event that its vendor's form does not foresee. */
+function unforeseen(thrown: unknown): JsonObject | undefined {
+  if (!(thrown instanceof Error) || !isNamed(thrown, "AI_TypeValidationError")) return undefined;
+  return "value" in thrown && isObject(thrown.value) ? thrown.value : undefined;
+}
+
 /** Whether a provider stumbled over Anthropic's sign of life, which proxies pass into streams of other forms. */
-export const isPing = (thrown: unknown): boolean =>
-  thrown instanceof Error &&
-  isNamed(thrown, "AI_TypeValidationError") &&
-  "value" in thrown &&
-  isObject(thrown.value) &&
-  thrown.value.type === "ping";
+export const isPing = (thrown: unknown): boolean => unforeseen(thrown)?.type === "ping";
+
+/** Whether an event as it came begins a message of Anthropic's. */
+export const beginsMessage = (raw: unknown): boolean =>
+  isObject(raw) && raw.type === "message_start";
+
+/**
+ * Whether a provider stumbled over an event of such a message that is newer than it, or is about a
+ * newer kind of block: Anthropic adds them in one version of its API. What brings text, or tells
+ * how a message ends, is none.
+ */
+export function isNewer(thrown: unknown): boolean {
+  const { type, content_block, delta } = unforeseen(thrown) ?? {};
+  if (type === "content_block_start") return isOther(content_block, "text");
+  if (type === "content_block_delta") return isOther(delta, "text_delta");
+  return typeof type === "string" && !/^(?:message_|error$)/.test(type);
+}
+
+const isOther = (part: unknown, type: string): boolean =>
+  isObject(part) && typeof part.type === "string" && part.type !== type;
 
 /**
  * The failure that an answer or an event tells of as it came: providers leave out what their

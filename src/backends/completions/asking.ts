@@ -77,10 +77,10 @@ export async function askWithout<T, F extends string>(question: Question<T, F>):
   }
 }
 
-/** Whether the caller of a completion chose the value of a field. */
+/** Whether the caller of a completion chose the value of a field; none of what is no field. */
 export function chosenForChat(
   { request, modelSettings }: Call<"chat"> | Call<"complete">,
-  field: Optional,
+  field: string,
 ): boolean {
   const own = modelSettings?.defaults ?? {};
   const { temperature = chatDefaults.temperature } = own;
@@ -94,5 +94,5 @@ export function chosenForChat(
     top_k: (request.topK ?? top_k) !== top_k,
     seed: (request.seed ?? -1n) >= 0n,
   };
-  return values[field];
+  return values[field as Optional] ?? false;
 }

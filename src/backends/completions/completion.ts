@@ -3,7 +3,7 @@ import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.
 import { messageChoice, tokenUsage } from "../../core/chat-messages.js";
 import type { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
-import { soleObject } from "../http/error-body.js";
+import { saidIn, soleObject } from "../http/error-body.js";
 import { failureIn, nonsense } from "../http/failure.js";
 import { string, uint32 } from "../http/json.js";
 
@@ -24,9 +24,14 @@ export function readCompletion(text: string): LLMResponse {
   if (failure) throw failure;
   const choice = firstChoice(answer);
   const finishReason = choice && readEnd(choice);
-  // Gemini has none where all went into thoughts, or a filter came first: the reason says so.
-  const message = choice?.message ?? (finishReason && {});
-  if (!isObject(message)) throw nonsense("answered without a completion");
+  // Livepeer's workers and others have it in `delta`. Gemini has none where all went into
+  // thoughts, or a filter came first: the reason says so.
+  const message = choice?.message ?? choice?.delta ?? (finishReason && {});
+  if (!isObject(message)) {
+    const said = saidIn(answer);
+    const cause = said === "" ? undefined : new Error(said);
+    throw nonsense("answered without a completion", cause);
+  }
   const { id, model, created } = stampOf(answer);
   return {
     $typeName: "lintel.v1.LLMResponse",

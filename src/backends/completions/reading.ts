@@ -95,8 +95,28 @@ class Reading implements AsyncIterator<Batch> {
     }
   }
 
-  /** @param bytes `undefined`: the answer is at its end */
-  readonly #came = (bytes: readonly Buffer[] | undefined): Step | Promise<Step> => {
+  readonly #came = (bytes: readonly Buffer[] | undefined): Step | Promise<Step> =>
+    this.#stepOf(bytes) ?? this.#further();
+
+  /** Reads on until something is said: one promise in another for each read would be as many as a model has thoughts. */
+  async #further(): Promise<Step> {
+    for (;;) {
+      let bytes: readonly Buffer[] | undefined;
+      try {
+        bytes = await (this.#answer as Answer).read();
+      } catch (thrown) {
+        return this.#broke(thrown);
+      }
+      const step = this.#stepOf(bytes);
+      if (step) return step;
+    }
+  }
+
+  /**
+   * @param bytes `undefined`: the answer is at its end
+   * @returns `undefined` where nothing was said
+   */
+  #stepOf(bytes: readonly Buffer[] | undefined): Step | undefined {
     const messages: LLMResponse[] = [];
     let events: readonly ServerEvent[] = [];
     try {
@@ -119,11 +139,11 @@ class Reading implements AsyncIterator<Batch> {
     }
     if (messages.length === 0) {
       if (events.length > 0) this.#call.alive?.();
-      return this.next();
+      return this.#over ? { done: true, value: undefined } : undefined;
     }
     this.#dialogue.made?.(messages);
     return { done: false, value: messages };
-  };
+  }
 
   /** @param last it came to no end of its own: once the server said why it ended, half an event is none */
   #take(event: ServerEvent, messages: LLMResponse[], last: boolean): void {

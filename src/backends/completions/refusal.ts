@@ -7,6 +7,7 @@ import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
 import { string } from "../http/json.js";
 import type { Refused } from "../http/refused.js";
 import { blankMessages } from "./blank.js";
+import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 
 const refuses =
   /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
@@ -27,6 +28,13 @@ const names: Readonly<Record<string, string>> = {
 const refusesBlank =
   /(?:must not|cannot) be empty|either content or tool_calls|must (?:be|have) non-empty/i;
 
+/** What is refused in words of its own, not by a field's name. */
+const inWords: Readonly<Record<string, RegExp>> = {
+  [blankMessages]: refusesBlank,
+  [streams]: refusesStreams,
+  [wholeAnswers]: refusesWhole,
+};
+
 /**
  * The optional field that an error names as not known or not supported;
  * `undefined` if the error is about something else, for example its value.
@@ -41,14 +49,14 @@ export function refusedField<F extends string>(
 ): F | undefined {
   if (status !== 400 && status !== 422) return undefined;
   const text = wordsOf(body);
-  const isNamed = (field: string) => field !== blankMessages && named(field).test(text);
+  const isNamed = (field: string) => !inWords[field] && named(field).test(text);
   if (eitherOr.test(text) && isNamed("temperature")) {
     return fields.find((field) => field === "top_p" && isNamed(field));
   }
   const unwanted = (field: F) => ofForm.has(field) || ours.includes(field);
   return (
     fields.find((field) => isNamed(field) && (unwanted(field) || refuses.test(text))) ??
-    fields.find((field) => field === blankMessages && refusesBlank.test(text))
+    fields.find((field) => inWords[field]?.test(text))
   );
 }
 

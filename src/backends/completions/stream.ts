@@ -1,7 +1,7 @@
 /** Reads the events of a streamed completion. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice } from "../../core/chat-messages.js";
-import { isObject } from "../../core/json.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { failureIn, nonsense } from "../http/failure.js";
 import { firstChoice, readEnd, readObject, readText, readUsage, stampOf } from "./completion.js";
 import type { ServerEvent } from "./events.js";
@@ -18,6 +18,8 @@ export class CompletionStream {
   #stamp: Omit<LLMResponse, "usage" | "choices"> | undefined;
   #finishReason: string | undefined;
   #usage: LLMTokenUsage | undefined;
+  /** Whether there are pieces: a message beside them, or after them, is all of them again. */
+  #inPieces = false;
   #done = false;
   readonly #template = new ChunkTemplate();
 
@@ -59,11 +61,20 @@ export class CompletionStream {
     if (!choice) return;
     // Azure's first chunk, about the prompt, has neither a choice nor a name.
     this.#stamp ??= stampOf(chunk);
-    const content = isObject(choice.delta) ? readText(choice.delta) : "";
+    const content = this.#textOf(choice);
     if (content !== "") out.push(piece(this.#stamp, content));
     const finishReason = readEnd(choice);
     if (finishReason) this.#finishReason = finishReason;
     else if (content !== "" && !usage) this.#template.learn(data, content);
+  }
+
+  /** Some servers that don't stream answer with one event, or some, that has a message in it. */
+  #textOf({ delta, message }: JsonObject): string {
+    if (isObject(delta)) {
+      this.#inPieces = true;
+      return readText(delta);
+    }
+    return isObject(message) && !this.#inPieces ? readText(message) : "";
   }
 
   /**

@@ -15,6 +15,8 @@ type Controller = Dispatcher.DispatchController;
 
 /** Bytes that may wait for the reader before the server is held back. */
 const highWater = 256 * 1024;
+/** Pieces that may wait: some servers send each letter as a chunk of its own, and a piece takes a hundred times that. */
+const mostPieces = 4096;
 /** What a server may still send after the end of the answer, in bytes and milliseconds. */
 const drainBytes = 64 * 1024;
 const drainMs = 1000;
@@ -129,7 +131,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
       this.#stopTimer();
     }
     this.#queue.push(bytes);
-    if (this.#queued > highWater) controller.pause();
+    if (this.#queued > highWater || this.#queue.length > mostPieces) controller.pause();
     this.#serveAfterReads();
   }
 

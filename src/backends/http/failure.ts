@@ -1,5 +1,6 @@
 /** Errors as model servers report them, in bodies and inside streams. */
 import { LintelError } from "../../core/errors.js";
+import { askedAcrossHop } from "../../core/hop.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import {
@@ -52,7 +53,9 @@ export function failureOf(
 ): LintelError {
   const value = parseJson(body);
   const said = saidIn(value) || otherwise;
-  const retryAfter = retryAfterIn(headers, value, Date.now());
+  // Another Lintel's, on its OpenAI paths.
+  const code = errorsIn(value).find((error) => "code" in error)?.code;
+  const retryAfter = askedAcrossHop(code, retryAfterIn(headers, value, Date.now()));
   return errorOf(status, value, said, retryAfter);
 }
 

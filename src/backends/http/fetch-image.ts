@@ -6,6 +6,7 @@ import { LintelError } from "../../core/errors.js";
 import type { Guard } from "./guard.js";
 import { asPng, imageLimit, imageOfBase64, isInlineImage, tooLarge } from "./image.js";
 import type { LargeAnswer } from "./large.js";
+import { userAgent } from "./user-agent.js";
 
 /** How images are fetched. */
 export interface FetchImageOptions {
@@ -76,7 +77,11 @@ async function download(
   for (let hops = 0; hops <= mostRedirects; hops++) {
     const answer = await request(url, {
       dispatcher: await unlessAborted(guard.admit(url, hops > 0), signal),
-      headers: { accept: "image/png, image/*;q=0.5", ...(guard.isOwn(url) && headers) },
+      headers: {
+        accept: "image/png, image/*;q=0.5",
+        "user-agent": userAgent,
+        ...(guard.isOwn(url) && headers),
+      },
       signal,
     });
     const { statusCode, headers: received, body } = answer;

@@ -1,5 +1,6 @@
 /** Requests to one model server over a pool of kept connections. */
 
+import type { Dispatcher } from "undici";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { Roster } from "../../core/roster.js";
@@ -9,6 +10,7 @@ import { poolTo } from "./pools.js";
 import type { Proxies } from "./proxy.js";
 import { intoSharedBuffer } from "./reading.js";
 import type { Pool } from "./undici.js";
+import { userAgent } from "./user-agent.js";
 
 /** Limits of a transport; times in milliseconds. */
 export interface TransportOptions {
@@ -63,6 +65,11 @@ export class Transport {
   readonly #pool: Pool;
   readonly #options: TransportOptions;
   readonly #running = new Roster<Exchange>();
+  /**
+   * Requests for which there is no connection yet. The pool has a queue of its own, from which
+   * nobody can leave: beside a server that hangs it would fill with what those asked who have left.
+   */
+  readonly #waiting = new Map<Exchange, Dispatcher.DispatchOptions>();
   /** Headers of most requests, made once. */
   readonly #usual: string[];
   #closed: LintelError | undefined;
@@ -105,25 +112,43 @@ export class Transport {
       timeout ?? timeouts.first,
       idle ?? timeouts.idle,
       waits ? undefined : connect,
-      () => this.#running.delete(exchange),
+      () => this.#over(exchange),
     );
-    this.#running.add(exchange);
     const usual = own === undefined && accept === json && body !== undefined;
     const headers = usual ? this.#usual : this.#headers(accept, own, body !== undefined);
-    this.#pool.dispatch({ origin, method, path, headers, body: body ?? null }, exchange);
+    const options = { origin, method, path, headers, body: body ?? null };
+    if (waits) this.#waiting.set(exchange, options);
+    else this.#dispatch(exchange, options);
     return exchange.answer;
+  }
+
+  #dispatch(exchange: Exchange, options: Dispatcher.DispatchOptions): void {
+    this.#running.add(exchange);
+    this.#pool.dispatch(options, exchange);
+  }
+
+  #over(exchange: Exchange): void {
+    this.#running.delete(exchange);
+    if (this.#waiting.size === 0 || this.#waiting.delete(exchange)) return;
+    for (const [next, options] of this.#waiting) {
+      if (this.#running.size >= this.#options.connections) return;
+      this.#waiting.delete(next);
+      this.#dispatch(next, options);
+    }
   }
 
   /** Names and values in turn, of each name the last that was said. */
   #headers(accept: string, own: Request["headers"], body: boolean): string[] {
     const type = body && { "content-type": "application/json" };
-    return Object.entries({ accept, ...this.#options.headers, ...own, ...type }).flat();
+    const usual = { accept, "user-agent": userAgent };
+    return Object.entries({ ...usual, ...this.#options.headers, ...own, ...type }).flat();
   }
 
   /** Ends every request and every connection. */
   async close(): Promise<void> {
     this.#closed ??= new LintelError("shutting_down", "the model server's connection was closed");
-    for (const exchange of this.#running) exchange.fail(this.#closed);
+    // Those that wait first: they would take the places of the others.
+    for (const exchange of [...this.#waiting.keys(), ...this.#running]) exchange.fail(this.#closed);
     if (!this.#pool.destroyed) await this.#pool.destroy();
   }
 }

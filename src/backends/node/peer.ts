@@ -3,6 +3,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import type { ListModelsRequest, ListModelsResponse } from "../../../gen/lintel/v1/models_pb.js";
+import { unlessAborted } from "../../core/abort.js";
 import type { Backend, Handlers } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
@@ -83,7 +84,8 @@ export class Peer {
     const link = this.#links.take();
     let answered = false;
     try {
-      await this.#connected(link, Math.min(call.connectMs ?? Infinity, this.#connectMs));
+      const ms = Math.min(call.connectMs ?? Infinity, this.#connectMs);
+      if (!isConnected(link)) await unlessAborted(this.#connect(link, ms), signal);
       const { transport } = link;
       if (method.methodKind === "unary") {
         const message = await this.#unary(transport, method, call, signal);
@@ -106,10 +108,8 @@ export class Peer {
   }
 
   /** Waits for a connection; that one is refused is for the request to say. */
-  async #connected(link: Link, ms: number): Promise<void> {
+  async #connect(link: Link, ms: number): Promise<void> {
     const { session } = link;
-    const state = session.state();
-    if (state !== "closed" && state !== "connecting" && state !== "error") return;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
@@ -180,6 +180,9 @@ export class Peer {
     };
   }
 }
+
+const unconnected: ReadonlySet<string> = new Set(["closed", "connecting", "error"]);
+const isConnected = ({ session }: Link): boolean => !unconnected.has(session.state());
 
 type Message = Parameters<Transport["unary"]>[4];
 

@@ -11,11 +11,11 @@ export interface Address {
 /**
  * Reads a base URL as people have it: with or without `/v1`, with a trailing
  * slash, copied with `/chat/completions` at its end, or with a query
- * (`?api-version=…`), which is kept.
+ * (`?api-version=…`), which is kept. One that was copied says all of its path: Perplexity's has no `/v1`.
  */
 export function addressOf(text: string): Address {
   const url = new URL(text);
-  const given = url.pathname.replace(/\/(?:chat\/completions|models)\/?$/, "").replace(/\/+$/, "");
-  const base = given === "" ? "/v1" : given;
+  const path = url.pathname.replace(/\/+$/, "");
+  const base = path === "" ? "/v1" : path.replace(/\/+(?:chat\/completions|models)$/, "");
   return { origin: url.origin, at: (path) => `${base}${path}${url.search}` };
 }

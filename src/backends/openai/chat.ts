@@ -9,6 +9,7 @@ import { type Attempt, askWithout, chosenForChat, optionalFields } from "../comp
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
+import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, reading } from "../completions/reading.js";
 import { aboutStop } from "../completions/refusal.js";
 import type { Answer } from "../http/answer.js";
@@ -28,6 +29,10 @@ export interface Server {
 }
 
 type ChatCall = Call<"chat"> | Call<"complete">;
+
+/** What a request can go without, by whether the caller gets a stream. */
+const streamed = [...optionalFields, streams] as const;
+const whole = [...optionalFields, wholeAnswers] as const;
 
 /** Streams a completion: a step for each read that brought text. */
 export function chat(server: Server, call: Call<"chat">): AsyncIterable<readonly LLMResponse[]> {
@@ -55,17 +60,20 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const { request, signal, connectMs } = call;
   const path = address.at("/chat/completions");
   const headers = traceHeaders(call);
+  const fields = stream ? streamed : whole;
   const blank = withoutBlank(request.messages).length < request.messages.length;
   return askWithout({
-    fields: blank ? [...optionalFields, blankMessages] : optionalFields,
+    fields: blank ? [...fields, blankMessages] : fields,
     known: () => models.refusedFor(request.model),
     ask: async (refused) => {
-      const body = writeRequest(request, { dialect: models.dialect, stream, refused, cap });
+      const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);
+      const options = { dialect: models.dialect, stream: asStream, refused, cap };
+      const body = writeRequest(request, options);
       const sent = { method: "POST", path, body, headers, signal, connect: connectMs } as const;
       const asked = await attempt(server, call, sent);
       return "answer" in asked ? asked : aboutStop(asked, request);
     },
-    chosen: (field) => field !== blankMessages && chosenForChat(call, field),
+    chosen: (field) => chosenForChat(call, field),
     learn: (field) => models.refuse(request.model, field),
     warnings: call.warnings,
   });

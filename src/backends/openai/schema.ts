@@ -9,7 +9,9 @@ import { dialectNames } from "./dialect.js";
 export const openaiSchema = z.strictObject({
   type: z.literal("openai"),
   name: backendName(),
-  url: serverUrl().describe("Address of the API. Without a path, /v1 is added."),
+  url: serverUrl().describe(
+    "Address of the API. Without a path, /v1 is added; an address that ends in /chat/completions is taken as it is.",
+  ),
   api_key: headerValue()
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),

@@ -52,19 +52,11 @@ function inspect(call: Call<"chat">, { data }: ServerEvent): JsonObject | undefi
   return chunk;
 }
 
-/**
- * An answer in the contract's form. Livepeer's workers call the usage
- * `tokens_used`, and put the text of whole answers into `delta`.
- */
-function usual({ tokens_used, choices, ...answer }: JsonObject): JsonObject {
-  const whole = (choice: unknown) =>
-    isObject(choice) ? { ...choice, message: choice.message ?? choice.delta } : choice;
-  return {
-    ...(tokens_used !== undefined && { usage: tokens_used }),
-    ...answer,
-    choices: Array.isArray(choices) ? choices.map(whole) : choices,
-  };
-}
+/** An answer in the contract's form. Livepeer's workers call the usage `tokens_used`. */
+const usual = ({ tokens_used, ...answer }: JsonObject): JsonObject => ({
+  ...(tokens_used !== undefined && { usage: tokens_used }),
+  ...answer,
+});
 
 function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResponse {
   const answer = parseJson(text);

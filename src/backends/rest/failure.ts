@@ -1,6 +1,6 @@
 /** Errors of another gateway, in bodies and inside of streams. */
 import { type ErrorCode, LintelError, type Violation } from "../../core/errors.js";
-import { acrossHop, isErrorCode } from "../../core/hop.js";
+import { acrossHop, askedAcrossHop, isErrorCode } from "../../core/hop.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import { fieldOf } from "../http/error-body.js";
@@ -25,12 +25,13 @@ export const failureIn = (value: JsonObject): LintelError | undefined =>
 
 function fromLintel(
   { error, detail }: JsonObject,
-  retryAfter: number | undefined,
+  said: number | undefined,
 ): LintelError | undefined {
   if (!isObject(error) || typeof error.code !== "string" || !isErrorCode(error.code)) {
     return undefined;
   }
   const code: ErrorCode = acrossHop(error.code);
+  const retryAfter = askedAcrossHop(error.code, said);
   // What is about the hop between us is not the caller's business.
   const own = code === error.code;
   const message = own ? withoutAddresses(string(error.message)) : "the model server failed";
