@@ -1,5 +1,5 @@
 /** What goes to servers of the web API, and what is made of their answers. */
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type {
   StreamTextToImageResponse,
   TextToImageRequest,
@@ -364,6 +364,43 @@ describe("the models", () => {
     onTestFinished(() => backend.close());
     await backend.ready?.("", never);
     expect(backend.models()[0]?.supports).not.toContain("loras");
+  });
+
+  it("take LoRAs also where what was noted of their training fills megabytes", async () => {
+    const webui = await Webui.start();
+    onTestFinished(() => webui.upstream.close());
+    const metadata = { ss_tag_frequency: "x".repeat(18 * 1024 * 1024) };
+    webui.upstream.route("/sdapi/v1/loras", (exchange) =>
+      exchange.sendJson(200, [{ name: "watercolor", alias: "", path: "", metadata }]),
+    );
+    const backend = backendFor(webui.upstream.url);
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    expect(backend.models()[0]).toMatchObject({ loras: ["watercolor"] });
+    await run(backend, { loras: '{"watercolor":1}' });
+    expect(webui.asked[0].prompt).toBe("a red cube<lora:watercolor:1>");
+  });
+
+  it("take LoRAs, and follow tasks, also while a busy server can't say so again", async () => {
+    const webui = await Webui.start();
+    onTestFinished(() => webui.upstream.close());
+    const backend = backendFor(webui.upstream.url, { refresh: 1 });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    const listed = (times: number) =>
+      vi.waitUntil(() => webui.times("/sdapi/v1/sd-models") >= times);
+    for (const path of ["/sdapi/v1/loras", "/internal/progress"]) {
+      webui.upstream.route(path, (exchange) => exchange.send(500, {}, ""));
+    }
+    // The one that is on its way may have been answered before, and the last one is not yet over.
+    await listed(webui.times("/sdapi/v1/sd-models") + 3);
+    expect(backend.models()[0]?.supports).toContain("loras");
+    webui.next.push((exchange) => exchange.send(500, {}, ""));
+    await expect(run(backend, { loras: '{"watercolor":1}' })).rejects.toThrowError();
+    expect(webui.asked[0]).toMatchObject({
+      prompt: "a red cube<lora:watercolor:1>",
+      force_task_id: expect.stringContaining("task(lintel-"),
+    });
   });
 
   it.each([
