@@ -15,7 +15,7 @@ import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { noSeed } from "../../src/core/image-events.js";
 import { never } from "../support/calls.js";
-import { Comfy, frame, linesOf, pictureOf, play } from "./comfyui-server.js";
+import { Comfy, frame, linesOf, type Play, pictureOf, play } from "./comfyui-server.js";
 import { backendFor } from "./comfyui-subject.js";
 import { fixture } from "./fixture.js";
 import { paint, pixelsOf } from "./paint.js";
@@ -459,6 +459,31 @@ describe("the queue", () => {
     expect(await error).toMatchObject({ code: "timeout", retry: "anywhere" });
     await stopped;
     expect(comfy.deleted).toEqual([id]);
+  });
+
+  it("may take too long to tell, some times in a row, also where a prompt is done or given up", async () => {
+    const { comfy, backend } = await against();
+    // As a proxy says it before a ComfyUI that answers nothing while it draws.
+    const late = (path: string, times: number) => {
+      const play: Play = (response) => void response.writeHead(504).end();
+      for (let i = 0; i < times; i++) comfy.next.push({ path, play });
+    };
+    const other = comfy.occupy("somebody");
+    late("/queue", 9);
+    late("/history", 9);
+    const events = await run(backend, {}, never, () => other.done());
+    expect(imagesOf(events)).toHaveLength(1);
+    comfy.occupy("another");
+    late("/queue", 10);
+    expect(await thrownBy(run(backend))).toMatchObject({ code: "timeout" });
+    await vi.waitUntil(() => comfy.deleted.length === 1);
+    const caller = new AbortController();
+    const left = run(backend, {}, caller.signal, () => {
+      late("/queue", 9);
+      caller.abort(new LintelError("cancelled", "the caller left"));
+    });
+    expect(await thrownBy(left)).toMatchObject({ code: "cancelled" });
+    await vi.waitUntil(() => comfy.deleted.length === 2);
   });
 
   it("that forgot the prompt is a failure", async () => {

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { timeLimit, unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
+import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
 import { failureOf, nonsense } from "../http/failure.js";
@@ -45,6 +46,8 @@ export interface PromptOptions {
 /** Longest time for an answer that is not an image, and for an image, milliseconds. */
 const answerTimeout = 30_000;
 const imageTimeout = 60_000;
+/** How often in a row it may be too late: some nodes let ComfyUI answer nothing while they draw. */
+const mostLate = 10;
 /** Silence on the websocket after which the history is asked all the same, milliseconds. */
 const silence = 30_000;
 
@@ -56,6 +59,8 @@ export class Prompt {
   #submitted: Promise<void> = Promise.resolve();
   #started = false;
   #done: JsonObject | undefined;
+  /** Answers in a row that did not come in time. */
+  #late = 0;
   /** Samplers that told steps, in their order. */
   readonly #stepped: string[] = [];
   #stopped: Promise<void> | undefined;
@@ -79,18 +84,22 @@ export class Prompt {
     while (!this.#done) {
       const message = await unlessAborted(socket.next(poll), signal);
       quiet = message ? 0 : quiet + poll;
+      if (message) this.#late = 0;
       if (!message) {
         if (this.#started && socket.alive && quiet < silence) continue;
         quiet = 0;
-        const ahead = await unlessAborted(this.#look(), signal);
+        const ahead = await unlessAborted(this.#inTime(this.#look()), signal);
         if (ahead !== undefined) yield { ahead };
       } else if (message.type === "preview") {
         if (this.#started) yield { preview: message.image };
       } else if (message.prompt === this.#id) {
         if (message.type === "failed") throw executionFailure(message.details);
         if (message.type === "interrupted") throw interrupted();
-        if (message.type === "finished") await unlessAborted(this.#readHistory(), signal);
-        else {
+        if (message.type === "finished") {
+          const read = await unlessAborted(this.#inTime(this.#readHistory()), signal);
+          // Nothing more is said of it: it is asked for again soon.
+          if (read === undefined) quiet = silence;
+        } else {
           this.#started = true;
           const fraction =
             message.type === "started"
@@ -127,10 +136,31 @@ export class Prompt {
 
   async #stop(): Promise<void> {
     await this.#submitted.catch(() => {});
-    if (this.#done || this.#id === undefined) return;
-    await this.#post("/queue", { delete: [this.#id] });
+    const id = this.#id;
+    if (this.#done || id === undefined) return;
+    this.#late = 0;
+    let left: true | undefined;
+    while (!left) left = await this.#inTime(this.#takeBack(id));
+  }
+
+  async #takeBack(id: string): Promise<true> {
+    await this.#post("/queue", { delete: [id] });
     // Without a look an older server would interrupt whatever runs: it does not read the id.
-    if (await this.#isRunning()) await this.#post("/interrupt", { prompt_id: this.#id });
+    if (await this.#isRunning()) await this.#post("/interrupt", { prompt_id: id });
+    return true;
+  }
+
+  /** What it answers; `undefined` where that takes too long. @throws LintelError where it does again and again */
+  async #inTime<T>(asked: Promise<T>): Promise<T | undefined> {
+    try {
+      const answer = await asked;
+      this.#late = 0;
+      return answer;
+    } catch (thrown) {
+      const late = thrown instanceof LintelError && thrown.code === "timeout";
+      if (!late || ++this.#late >= mostLate) throw thrown;
+      return undefined;
+    }
   }
 
   async #submit(): Promise<void> {
