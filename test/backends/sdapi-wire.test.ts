@@ -271,6 +271,26 @@ describe("the server's one progress", () => {
     expect(imagesOf(await run(backend))).toHaveLength(1);
   });
 
+  it("interrupts what runs also where the server was too busy to answer at first", async () => {
+    const { webui, backend } = await against("a1111");
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const interrupted = new Promise<void>((resolve) => {
+      webui.onStop = resolve;
+    });
+    let late = 3;
+    webui.upstream.route("/internal/progress", (exchange) => {
+      const active = { active: true, queued: false, completed: false };
+      return caller.signal.aborted && late-- > 0
+        ? exchange.send(504, {}, "")
+        : exchange.sendJson(200, active);
+    });
+    const running = run(backend, {}, caller.signal, () => caller.abort(reason));
+    await expect(running).rejects.toBe(reason);
+    await interrupted;
+    expect(webui.interrupted).toEqual(["a red cube"]);
+  });
+
   it("interrupts nothing where it may be somebody else's", async () => {
     const { webui, backend } = await against("old");
     webui.occupy();
