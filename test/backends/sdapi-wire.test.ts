@@ -5,6 +5,7 @@ import type {
   TextToImageRequest,
 } from "../../gen/lintel/v1/image_pb.js";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import { readCheckpoints } from "../../src/backends/sdapi/inventory.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { never } from "../support/calls.js";
@@ -371,6 +372,36 @@ describe("the models", () => {
     ]);
     expect(imagesOf(await run(backend))).toHaveLength(1);
     await expect(run(backend, { modelId: "gone" })).rejects.toThrowError(failed("model_not_found"));
+  });
+
+  it("that are configured by their titles are there also once the server knows their hashes", async () => {
+    const title = "xl/sd_xl_base_1.0.safetensors";
+    const { webui, backend } = await against("a1111", { models: [title], refresh: 1 });
+    expect(backend.models()).toMatchObject([{ id: title, state: State.READY }]);
+    webui.upstream.route("/sdapi/v1/sd-models", (exchange) =>
+      exchange.sendJson(200, [
+        {
+          title: `${title} [31e35c80fc]`,
+          model_name: "xl_sd_xl_base_1.0",
+          hash: "31e35c80fc",
+          filename: `/srv/webui/models/Stable-diffusion/${title}`,
+        },
+      ]),
+    );
+    const listed = webui.times("/sdapi/v1/sd-models");
+    await vi.waitUntil(() => webui.times("/sdapi/v1/sd-models") >= listed + 3);
+    expect(backend.models()).toMatchObject([{ id: title, state: State.READY }]);
+    await run(backend, { modelId: title });
+    expect(webui.asked[0].override_settings.sd_model_checkpoint).toBe(`${title} [31e35c80fc]`);
+  });
+
+  it("of one name keep theirs once the server knows their hashes", () => {
+    const listed = (hash: string) =>
+      [".ckpt", ".safetensors"].map((end) => ({ title: `x${end}${hash}`, model_name: "x" }));
+    for (const hash of ["", " [31e35c80fc]"]) {
+      const ids = readCheckpoints(listed(hash)).map(({ id }) => id);
+      expect(ids).toEqual(["x", "x.safetensors"]);
+    }
   });
 
   it("don't take LoRAs where the server knows none", async () => {

@@ -85,10 +85,12 @@ export function readCheckpoints(entries: readonly unknown[]): Checkpoint[] {
       throw nonsense("answered with a list of something else than checkpoints");
     }
     const name = string(entry.model_name) || entry.title;
-    // Two files of one name in two folders differ in their titles.
-    const id = found.has(name) ? entry.title : name;
-    const file = stem(string(entry.filename));
-    found.set(id, { id, title: entry.title, aliases: [name, entry.title, file].filter(Boolean) });
+    const { title } = entry;
+    const file = withoutHash(title);
+    // Two files that differ in their endings have one name.
+    const id = found.has(name) ? file : name;
+    const names = [name, title, file, stem(string(entry.filename))];
+    found.set(id, { id, title, aliases: names.filter(Boolean) });
   }
   // stable-diffusion.cpp has no name for a model that it was given in parts.
   found.delete("");
@@ -97,6 +99,9 @@ export function readCheckpoints(entries: readonly unknown[]): Checkpoint[] {
   }
   return [...found.values()];
 }
+
+/** A title as it was before the server loaded the checkpoint for the first time, and knew its hash. */
+const withoutHash = (title: string) => title.replace(/ \[[0-9a-f]+\]$/i, "");
 
 /** A file's name without folder and ending. */
 const stem = (file: string) => file.replace(/^.*[\\/]/, "").replace(/\.[^.]*$/, "");
