@@ -1,5 +1,6 @@
 /** What goes to ComfyUI, and what is made of what it says. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -337,6 +338,26 @@ describe("what ComfyUI says", () => {
     expect(String(error.cause)).toContain("not in ['sd_xl_base_1.0.safetensors']");
     comfy.next.push({ path: "/prompt", play: play(fixture("comfyui/missing-node")) });
     expect((await thrownBy(run(backend))).message).toContain("UltimateSDUpscale does not exist");
+  });
+
+  it("of outputs that it leaves out is the reason where there is no image then", async () => {
+    const { comfy, backend } = await against();
+    const { node_errors } = JSON.parse(`${fixture("comfyui/too-wide").body}`);
+    const json = (response: ServerResponse, value: object) =>
+      void response.end(JSON.stringify(value));
+    comfy.next.push({
+      path: "/prompt",
+      play: (response) => {
+        const { prompt_id } = JSON.parse(comfy.requests.at(-1)?.body ?? "");
+        const entry = { outputs: {}, status: { status_str: "success", completed: true } };
+        comfy.next.push({
+          path: `/history/${prompt_id}`,
+          play: (r) => json(r, { [prompt_id]: entry }),
+        });
+        json(response, { prompt_id, number: 1, node_errors });
+      },
+    });
+    expect(await thrownBy(run(backend))).toMatchObject({ code: "invalid_value", param: "width" });
   });
 
   it.each(["over the websocket", "in its history"])("of a node that failed, %s", async (where) => {

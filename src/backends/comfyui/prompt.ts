@@ -59,6 +59,8 @@ export class Prompt {
   #submitted: Promise<void> = Promise.resolve();
   #started = false;
   #done: JsonObject | undefined;
+  /** Why ComfyUI leaves some of its outputs out, where others can be had. */
+  #leftOut: LintelError | undefined;
   /** Answers in a row that did not come in time. */
   #late = 0;
   /** Samplers that told steps, in their order. */
@@ -115,7 +117,7 @@ export class Prompt {
   async image(signal: CallSignal, large: LargeAnswer): Promise<Uint8Array> {
     const { site, map } = this.#options;
     const file = imageIn(this.#done ?? {}, map.output);
-    if (!file) throw nonsense("made no image");
+    if (!file) throw this.#leftOut ?? nonsense("made no image");
     const query = new URLSearchParams(file);
     const path = site.at(`/view?${query}`);
     const request = {
@@ -184,6 +186,7 @@ export class Prompt {
     const id = idOf(text);
     if (id === "") throw nonsense("answered without the id of the prompt");
     this.#id = id;
+    this.#leftOut = refusalOf(text, map);
   }
 
   /** Where it is: reads the history if it is done, and tells how many are before it if it waits. */
