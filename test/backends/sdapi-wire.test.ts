@@ -256,6 +256,19 @@ describe("the server's one progress", () => {
     },
   );
 
+  it.each(["a1111", "sdnext"] as const)(
+    "of %s tells that somebody interrupted ours: half an image is none",
+    async (product) => {
+      const { webui, backend } = await against(product);
+      const running = run(backend, {}, never, () => {
+        webui.halted = true;
+      });
+      await expect(running).rejects.toThrowError(failed("upstream_failed"));
+      webui.halted = false;
+      expect(imagesOf(await run(backend))).toHaveLength(1);
+    },
+  );
+
   it("interrupts what waits once it runs, and nobody else's", async () => {
     const { webui, backend } = await against("a1111");
     const other = webui.occupy();
