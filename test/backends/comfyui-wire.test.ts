@@ -162,6 +162,22 @@ describe("a request", () => {
     }
   });
 
+  it("has its image saved anew, where ComfyUI would answer with the file of an earlier one", async () => {
+    const { comfy, backend } = await against();
+    await run(backend);
+    await run(backend);
+    const ids = comfy.requests
+      .filter(({ path }) => path === "/prompt")
+      .map(({ body }) => JSON.parse(body).prompt_id);
+    const fresh = comfy.submitted.map((workflow) =>
+      Object.values(workflow).flatMap(({ class_type: type, inputs }) =>
+        "lintel_prompt" in inputs ? [[type, inputs.lintel_prompt]] : [],
+      ),
+    );
+    expect(fresh).toEqual(ids.map((id) => [["PreviewImage", id]]));
+    expect(new Set(ids).size).toBe(2);
+  });
+
   it("carries the headers that a proxy wants, also for the websocket", async () => {
     const { comfy, backend } = await against({ headers: { Authorization: "Bearer key-123456" } });
     await run(backend);

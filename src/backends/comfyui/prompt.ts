@@ -16,7 +16,7 @@ import { executionFailure, interrupted, lost, refusalOf } from "./failure.js";
 import { imageIn, outputsIn } from "./history.js";
 import type { InputMap } from "./schema.js";
 import type { Socket } from "./socket.js";
-import { samplersOf, type Workflow } from "./workflow.js";
+import { samplersOf, savedAnew, type Workflow } from "./workflow.js";
 
 /** What is seen of a prompt. */
 export type Sight =
@@ -169,7 +169,8 @@ export class Prompt {
     const { site, client, workflow, map, headers, connect } = this.#options;
     // Known from now on: without an answer it may have been queued all the same.
     this.#id = randomUUID();
-    const body = JSON.stringify({ prompt: workflow, client_id: client, prompt_id: this.#id });
+    const prompt = savedAnew(workflow, map.output, this.#id);
+    const body = JSON.stringify({ prompt, client_id: client, prompt_id: this.#id });
     const signal = timeLimit(answerTimeout);
     const path = site.at("/prompt");
     const request = { method: "POST", path, body, headers, signal, connect } as const;
