@@ -508,6 +508,7 @@ describe("the queue", () => {
     const other = comfy.occupy("somebody");
     late("/queue", 9);
     late("/history", 9);
+    late("/view", 9);
     const events = await run(backend, {}, never, () => other.done());
     expect(imagesOf(events)).toHaveLength(1);
     comfy.occupy("another");

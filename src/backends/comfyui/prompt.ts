@@ -120,14 +120,15 @@ export class Prompt {
     if (!file) throw this.#leftOut ?? nonsense("made no image");
     const query = new URLSearchParams(file);
     const path = site.at(`/view?${query}`);
-    const request = {
-      method: "GET",
-      path,
-      accept: "image/*",
-      signal,
-      timeout: imageTimeout,
-    } as const;
-    return asPng(await ask(site.transport, request, imageLimit, large));
+    const sent = { method: "GET", path, accept: "image/*", signal } as const;
+    const request = { ...sent, timeout: imageTimeout };
+    this.#late = 0;
+    let image: Buffer | undefined;
+    while (!image) {
+      signal.throwIfAborted();
+      image = await this.#inTime(ask(site.transport, request, imageLimit, large));
+    }
+    return asPng(image);
   }
 
   /** Nobody waits for it any more: it is taken out of the queue, or interrupted. Never throws. */
