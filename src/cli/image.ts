@@ -1,7 +1,7 @@
 /** `lintel image`: makes pictures on any Lintel and writes them to files. */
-import { existsSync } from "node:fs";
-import { rm, writeFile } from "node:fs/promises";
-import { extname } from "node:path";
+import { constants, existsSync } from "node:fs";
+import { access, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, extname } from "node:path";
 import {
   type StreamTextToImageResponse,
   TextToImageService,
@@ -36,7 +36,13 @@ export const image: Command = {
   run: (given) =>
     withServer(given, TextToImageService, async (client, options) => {
       const request = requestOf(given);
-      const pictures = new Pictures(given.text("out"), {
+      const file = given.text("out");
+      const obstacle = file === undefined ? undefined : await obstacleTo(file);
+      if (obstacle !== undefined) {
+        say(unwritable(file ?? "", obstacle));
+        return 1;
+      }
+      const pictures = new Pictures(file, {
         several: (request.numImagesPerPrompt ?? 1) > 1,
         seeded: request.seed !== undefined,
       });
@@ -81,6 +87,18 @@ function lorasOf(given: Given): string {
     return [name, Number(weight)];
   });
   return loras.length === 0 ? "" : JSON.stringify(Object.fromEntries(loras));
+}
+
+const unwritable = (file: string, code: string) => `lintel: ${file} can't be written (${code})`;
+
+/** Why a file can't be written, as far as that shows before minutes were spent on a picture for it. */
+async function obstacleTo(file: string): Promise<string | undefined> {
+  try {
+    await access(existsSync(file) ? file : dirname(file), constants.W_OK);
+    return (await stat(file).catch(() => undefined))?.isDirectory() ? "EISDIR" : undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code;
+  }
 }
 
 /** What becomes of the events: a line of progress, and files. */
@@ -166,7 +184,7 @@ class Pictures {
       await writeFile(file, data, { flag });
       return file;
     } catch (error) {
-      say(`lintel: ${file} can't be written (${(error as NodeJS.ErrnoException).code})`);
+      say(unwritable(file, (error as NodeJS.ErrnoException).code ?? ""));
       this.failed = true;
       return undefined;
     }

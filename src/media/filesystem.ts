@@ -59,8 +59,13 @@ class FilesystemStore implements FilesystemMedia {
     const name = newName();
     const draft = join(this.directory, `.${name}.tmp`);
     const write = async () => {
-      await this.#write(draft, data);
-      await rename(draft, join(this.directory, name));
+      try {
+        await this.#write(draft, data);
+        await rename(draft, join(this.directory, name));
+      } catch (error) {
+        await rm(draft, { force: true }).catch(() => {});
+        throw error;
+      }
     };
     try {
       await this.#retention.store(data.byteLength, () =>
@@ -72,7 +77,6 @@ class FilesystemStore implements FilesystemMedia {
         }),
       );
     } catch (cause) {
-      await rm(draft, { force: true }).catch(() => {});
       throw new LintelError("internal", "the image could not be stored", { cause });
     }
     return `${baseUrl}/media/${name}`;

@@ -53,6 +53,10 @@ const youngMs = 60_000;
 /** How often the log hears that such images go, milliseconds. */
 const tellingMs = 600_000;
 
+/** Whether an image could not be written since a disk, or its owner's share of it, is full. */
+const fillsDisk = ({ code }: NodeJS.ErrnoException): boolean =>
+  code === "ENOSPC" || code === "EDQUOT";
+
 /** Keeps one store within its age and its size. */
 export class Retention {
   readonly #shelf: Shelf;
@@ -63,6 +67,8 @@ export class Retention {
   #stored = 0;
   /** Bytes of the images that are being written. */
   #pending = 0;
+  /** Bytes that were there when the disk was full; until the next sweep there may be no more. */
+  #room = Number.POSITIVE_INFINITY;
   #sweeping: Promise<void> | undefined;
   /** Names of images that could not be deleted, and until when they are not tried. */
   readonly #leftAlone = new Map<string, number>();
@@ -107,7 +113,13 @@ export class Retention {
         if (this.#over()) await this.#sweeping;
         if (this.#over()) await this.sweep();
       }
-      await write();
+      await write().catch(async (error) => {
+        if (!fillsDisk(error) || this.#stored === 0) throw error;
+        this.#settings.log.warn({ err: error }, "the disk is full: the oldest images make room");
+        this.#room = this.#stored;
+        await this.sweep();
+        await write();
+      });
       this.#stored += bytes;
     } finally {
       this.#pending -= bytes;
@@ -125,7 +137,12 @@ export class Retention {
   }
 
   #over(): boolean {
-    return this.#stored + this.#pending > this.#settings.maxBytes;
+    return this.#stored + this.#pending > this.#most;
+  }
+
+  /** Bytes that all images together may have. */
+  get #most(): number {
+    return Math.min(this.#settings.maxBytes, this.#room);
   }
 
   /**
@@ -142,6 +159,7 @@ export class Retention {
       })
       .finally(() => {
         this.#sweeping = undefined;
+        this.#room = Number.POSITIVE_INFINITY;
       });
     return this.#sweeping;
   }
@@ -157,7 +175,7 @@ export class Retention {
     }
     const tried = images.filter(({ name }) => !this.#leftAlone.has(name));
     const { maxBytes, log } = this.#settings;
-    const target = this.#over() ? maxBytes * lowWater : maxBytes;
+    const target = this.#over() ? this.#most * lowWater : maxBytes;
     let next = 0;
     let leaving = 0;
     let count = 0;

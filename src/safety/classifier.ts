@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { readJson } from "../backends/onnx/json-file.js";
+import { isObject } from "../core/json.js";
 import {
   centre,
   type Filter,
@@ -21,7 +22,7 @@ const area = z.union([
 ]);
 
 /** `preprocessor_config.json`: how pictures are readied. */
-const processorSchema = z.object({
+const processorFields = z.object({
   do_resize: z.boolean().default(true),
   size: z.union([area, z.object({ shortest_edge: side })]).default({ height: 224, width: 224 }),
   /** As Pillow counts them. */
@@ -39,6 +40,15 @@ const processorSchema = z.object({
   image_mean: z.array(z.number()).length(3).default([0.5, 0.5, 0.5]),
   image_std: z.array(z.number()).length(3).default([0.5, 0.5, 0.5]),
 });
+
+/** Transformers' fast processors write null for all that they leave as it is without. */
+const processorSchema = z.preprocess(
+  (json) =>
+    isObject(json)
+      ? Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null))
+      : json,
+  processorFields,
+);
 
 type Processor = z.output<typeof processorSchema>;
 

@@ -292,7 +292,9 @@ export function pictureOf(workflow: Workflow): Buffer {
   const all = Object.values(workflow);
   const inputs = (type: string) => all.find((node) => node.class_type === type)?.inputs ?? {};
   const { width, height } = inputs("EmptyLatentImage");
-  return paint(Number(width), Number(height), 0, JSON.stringify(workflow));
+  // No node knows it: it only keeps ComfyUI from answering with an earlier file.
+  const drawn = (key: string, value: unknown) => (key === "lintel_prompt" ? undefined : value);
+  return paint(Number(width), Number(height), 0, JSON.stringify(workflow, drawn));
 }
 
 function send(response: ServerResponse, value: unknown): void {

@@ -1,5 +1,6 @@
 /** What goes to ComfyUI, and what is made of what it says. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { noSeed } from "../../src/core/image-events.js";
 import { never } from "../support/calls.js";
-import { Comfy, frame, linesOf, pictureOf, play } from "./comfyui-server.js";
+import { Comfy, frame, linesOf, type Play, pictureOf, play } from "./comfyui-server.js";
 import { backendFor } from "./comfyui-subject.js";
 import { fixture } from "./fixture.js";
 import { paint, pixelsOf } from "./paint.js";
@@ -159,6 +160,22 @@ describe("a request", () => {
     for (const [i, image] of images.entries()) {
       expect(pixelsOf(image.data)).toEqual(pixelsOf(pictureOf(comfy.submitted[i] ?? {})));
     }
+  });
+
+  it("has its image saved anew, where ComfyUI would answer with the file of an earlier one", async () => {
+    const { comfy, backend } = await against();
+    await run(backend);
+    await run(backend);
+    const ids = comfy.requests
+      .filter(({ path }) => path === "/prompt")
+      .map(({ body }) => JSON.parse(body).prompt_id);
+    const fresh = comfy.submitted.map((workflow) =>
+      Object.values(workflow).flatMap(({ class_type: type, inputs }) =>
+        "lintel_prompt" in inputs ? [[type, inputs.lintel_prompt]] : [],
+      ),
+    );
+    expect(fresh).toEqual(ids.map((id) => [["PreviewImage", id]]));
+    expect(new Set(ids).size).toBe(2);
   });
 
   it("carries the headers that a proxy wants, also for the websocket", async () => {
@@ -339,6 +356,26 @@ describe("what ComfyUI says", () => {
     expect((await thrownBy(run(backend))).message).toContain("UltimateSDUpscale does not exist");
   });
 
+  it("of outputs that it leaves out is the reason where there is no image then", async () => {
+    const { comfy, backend } = await against();
+    const { node_errors } = JSON.parse(`${fixture("comfyui/too-wide").body}`);
+    const json = (response: ServerResponse, value: object) =>
+      void response.end(JSON.stringify(value));
+    comfy.next.push({
+      path: "/prompt",
+      play: (response) => {
+        const { prompt_id } = JSON.parse(comfy.requests.at(-1)?.body ?? "");
+        const entry = { outputs: {}, status: { status_str: "success", completed: true } };
+        comfy.next.push({
+          path: `/history/${prompt_id}`,
+          play: (r) => json(r, { [prompt_id]: entry }),
+        });
+        json(response, { prompt_id, number: 1, node_errors });
+      },
+    });
+    expect(await thrownBy(run(backend))).toMatchObject({ code: "invalid_value", param: "width" });
+  });
+
   it.each(["over the websocket", "in its history"])("of a node that failed, %s", async (where) => {
     const { comfy, backend } = await against();
     if (where === "in its history") comfy.deaf = true;
@@ -459,6 +496,32 @@ describe("the queue", () => {
     expect(await error).toMatchObject({ code: "timeout", retry: "anywhere" });
     await stopped;
     expect(comfy.deleted).toEqual([id]);
+  });
+
+  it("may take too long to tell, some times in a row, also where a prompt is done or given up", async () => {
+    const { comfy, backend } = await against();
+    // As a proxy says it before a ComfyUI that answers nothing while it draws.
+    const late = (path: string, times: number) => {
+      const play: Play = (response) => void response.writeHead(504).end();
+      for (let i = 0; i < times; i++) comfy.next.push({ path, play });
+    };
+    const other = comfy.occupy("somebody");
+    late("/queue", 9);
+    late("/history", 9);
+    late("/view", 9);
+    const events = await run(backend, {}, never, () => other.done());
+    expect(imagesOf(events)).toHaveLength(1);
+    comfy.occupy("another");
+    late("/queue", 10);
+    expect(await thrownBy(run(backend))).toMatchObject({ code: "timeout" });
+    await vi.waitUntil(() => comfy.deleted.length === 1);
+    const caller = new AbortController();
+    const left = run(backend, {}, caller.signal, () => {
+      late("/queue", 9);
+      caller.abort(new LintelError("cancelled", "the caller left"));
+    });
+    expect(await thrownBy(left)).toMatchObject({ code: "cancelled" });
+    await vi.waitUntil(() => comfy.deleted.length === 2);
   });
 
   it("that forgot the prompt is a failure", async () => {

@@ -262,6 +262,31 @@ describe("LocalAI", () => {
   });
 });
 
+describe("Ollama", () => {
+  it("takes a size and a seed, and says to callers what it takes not", async () => {
+    const model = "x/z-image-turbo:latest";
+    const config = { image_models: [model], models: [model], dialect: "ollama" };
+    const { backend, sent } = await against("ollama/models", drawing("ollama/image"), config);
+    expect(backend.models()[0]?.supports).toEqual([...always, "seed"]);
+    const [answer] = await run(coreOf([backend]), "textToImage", {
+      ...{ modelId: model, prompt: "a cat", negativePrompt: "blue", seed: 4294967295n },
+      ...{ width: 64, height: 64, guidanceScale: 3, numInferenceSteps: 8, safetyCheck: false },
+    });
+    expect(answer?.images.map(({ seed }) => seed)).toEqual([4294967295]);
+    expect(sent()).toEqual([
+      {
+        ...{ model, prompt: "a cat", n: 1, size: "64x64", response_format: "b64_json" },
+        seed: 4294967295,
+      },
+    ]);
+    expect([...(answer?.warnings ?? [])].sort()).toEqual([
+      "guidance_scale: not supported by this model, ignored",
+      "negative_prompt: not supported by this model, ignored",
+      "num_inference_steps: not supported by this model, ignored",
+    ]);
+  });
+});
+
 describe("a server that refuses sizes", () => {
   const usual = { width: 1024, height: 576 };
   /** It makes squares, whatever it is asked for. */

@@ -143,6 +143,30 @@ describe("OpenAI", () => {
     expect(error.message).toContain("safety system");
   });
 
+  it.each([
+    // Together AI has base64 besides url, FastAPI's servers name the field in `loc`.
+    ["response_format", "Invalid option: expected one of 'base64', 'url'"],
+    ["output_format", "must be 'jpeg'"],
+  ])("is asked without %s where it knows other values of that", async (field, message) => {
+    const refusals: Script[] = [
+      (exchange) => exchange.sendJson(400, { error: { message, param: field, code: null } }),
+      (exchange) =>
+        exchange.sendJson(422, {
+          detail: [{ type: "literal_error", loc: ["body", field], msg: message }],
+        }),
+    ];
+    for (const refuse of refusals) {
+      const script: Script = (exchange) =>
+        (exchange.json()[field] === undefined ? drawing("vllm-omni/image") : refuse)(exchange);
+      const { backend, sent } = await against("vllm/models", script, openai);
+      for (let i = 0; i < 2; i++) {
+        const { images, warnings } = await generate(backend, { modelId: "flux" });
+        expect([images.length, warnings]).toEqual([1, []]);
+      }
+      expect(sent().map((body) => field in body)).toEqual([true, false, false]);
+    }
+  });
+
   it("is not asked again for what it has refused", async () => {
     const { backend, sent } = await against("vllm/models", (exchange) => {
       if (exchange.json().response_format === undefined) {

@@ -36,6 +36,8 @@ export class Webui {
   onStuck: () => void = () => {};
   /** Called when work is interrupted. */
   onStop: () => void = () => {};
+  /** Somebody pressed Interrupt on the server's page. */
+  halted = false;
   /** Puts this many images of something else before the real ones. */
   grid = 0;
   readonly #product: Product;
@@ -158,6 +160,7 @@ export class Webui {
       job_timestamp: String(this.#stamp),
       sampling_step: work.step,
       sampling_steps: work.body.steps,
+      interrupted: this.halted,
     });
     if (!exchange.request.path.includes("skip_current_image=true") && work.step > 0) {
       answer.current_image = paint(8, 8, work.step, "preview").toString("base64");

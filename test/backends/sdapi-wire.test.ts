@@ -1,10 +1,11 @@
 /** What goes to servers of the web API, and what is made of their answers. */
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type {
   StreamTextToImageResponse,
   TextToImageRequest,
 } from "../../gen/lintel/v1/image_pb.js";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import { readCheckpoints } from "../../src/backends/sdapi/inventory.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { never } from "../support/calls.js";
@@ -255,6 +256,19 @@ describe("the server's one progress", () => {
     },
   );
 
+  it.each(["a1111", "sdnext"] as const)(
+    "of %s tells that somebody interrupted ours: half an image is none",
+    async (product) => {
+      const { webui, backend } = await against(product);
+      const running = run(backend, {}, never, () => {
+        webui.halted = true;
+      });
+      await expect(running).rejects.toThrowError(failed("upstream_failed"));
+      webui.halted = false;
+      expect(imagesOf(await run(backend))).toHaveLength(1);
+    },
+  );
+
   it("interrupts what waits once it runs, and nobody else's", async () => {
     const { webui, backend } = await against("a1111");
     const other = webui.occupy();
@@ -269,6 +283,26 @@ describe("the server's one progress", () => {
     await interrupted;
     expect(webui.interrupted).toEqual(["a red cube"]);
     expect(imagesOf(await run(backend))).toHaveLength(1);
+  });
+
+  it("interrupts what runs also where the server was too busy to answer at first", async () => {
+    const { webui, backend } = await against("a1111");
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const interrupted = new Promise<void>((resolve) => {
+      webui.onStop = resolve;
+    });
+    let late = 3;
+    webui.upstream.route("/internal/progress", (exchange) => {
+      const active = { active: true, queued: false, completed: false };
+      return caller.signal.aborted && late-- > 0
+        ? exchange.send(504, {}, "")
+        : exchange.sendJson(200, active);
+    });
+    const running = run(backend, {}, caller.signal, () => caller.abort(reason));
+    await expect(running).rejects.toBe(reason);
+    await interrupted;
+    expect(webui.interrupted).toEqual(["a red cube"]);
   });
 
   it("interrupts nothing where it may be somebody else's", async () => {
@@ -353,6 +387,36 @@ describe("the models", () => {
     await expect(run(backend, { modelId: "gone" })).rejects.toThrowError(failed("model_not_found"));
   });
 
+  it("that are configured by their titles are there also once the server knows their hashes", async () => {
+    const title = "xl/sd_xl_base_1.0.safetensors";
+    const { webui, backend } = await against("a1111", { models: [title], refresh: 1 });
+    expect(backend.models()).toMatchObject([{ id: title, state: State.READY }]);
+    webui.upstream.route("/sdapi/v1/sd-models", (exchange) =>
+      exchange.sendJson(200, [
+        {
+          title: `${title} [31e35c80fc]`,
+          model_name: "xl_sd_xl_base_1.0",
+          hash: "31e35c80fc",
+          filename: `/srv/webui/models/Stable-diffusion/${title}`,
+        },
+      ]),
+    );
+    const listed = webui.times("/sdapi/v1/sd-models");
+    await vi.waitUntil(() => webui.times("/sdapi/v1/sd-models") >= listed + 3);
+    expect(backend.models()).toMatchObject([{ id: title, state: State.READY }]);
+    await run(backend, { modelId: title });
+    expect(webui.asked[0].override_settings.sd_model_checkpoint).toBe(`${title} [31e35c80fc]`);
+  });
+
+  it("of one name keep theirs once the server knows their hashes", () => {
+    const listed = (hash: string) =>
+      [".ckpt", ".safetensors"].map((end) => ({ title: `x${end}${hash}`, model_name: "x" }));
+    for (const hash of ["", " [31e35c80fc]"]) {
+      const ids = readCheckpoints(listed(hash)).map(({ id }) => id);
+      expect(ids).toEqual(["x", "x.safetensors"]);
+    }
+  });
+
   it("don't take LoRAs where the server knows none", async () => {
     const upstream = await Upstream.start((exchange) =>
       exchange.play(
@@ -364,6 +428,43 @@ describe("the models", () => {
     onTestFinished(() => backend.close());
     await backend.ready?.("", never);
     expect(backend.models()[0]?.supports).not.toContain("loras");
+  });
+
+  it("take LoRAs also where what was noted of their training fills megabytes", async () => {
+    const webui = await Webui.start();
+    onTestFinished(() => webui.upstream.close());
+    const metadata = { ss_tag_frequency: "x".repeat(18 * 1024 * 1024) };
+    webui.upstream.route("/sdapi/v1/loras", (exchange) =>
+      exchange.sendJson(200, [{ name: "watercolor", alias: "", path: "", metadata }]),
+    );
+    const backend = backendFor(webui.upstream.url);
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    expect(backend.models()[0]).toMatchObject({ loras: ["watercolor"] });
+    await run(backend, { loras: '{"watercolor":1}' });
+    expect(webui.asked[0].prompt).toBe("a red cube<lora:watercolor:1>");
+  });
+
+  it("take LoRAs, and follow tasks, also while a busy server can't say so again", async () => {
+    const webui = await Webui.start();
+    onTestFinished(() => webui.upstream.close());
+    const backend = backendFor(webui.upstream.url, { refresh: 1 });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    const listed = (times: number) =>
+      vi.waitUntil(() => webui.times("/sdapi/v1/sd-models") >= times);
+    for (const path of ["/sdapi/v1/loras", "/internal/progress"]) {
+      webui.upstream.route(path, (exchange) => exchange.send(500, {}, ""));
+    }
+    // The one that is on its way may have been answered before, and the last one is not yet over.
+    await listed(webui.times("/sdapi/v1/sd-models") + 3);
+    expect(backend.models()[0]?.supports).toContain("loras");
+    webui.next.push((exchange) => exchange.send(500, {}, ""));
+    await expect(run(backend, { loras: '{"watercolor":1}' })).rejects.toThrowError();
+    expect(webui.asked[0]).toMatchObject({
+      prompt: "a red cube<lora:watercolor:1>",
+      force_task_id: expect.stringContaining("task(lintel-"),
+    });
   });
 
   it.each([

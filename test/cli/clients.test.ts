@@ -313,11 +313,19 @@ describe("lintel image", () => {
     expect(asked.stdout).toBe("lintel-0.png  seed 0\n");
   });
 
-  test("a file that can't be written is said, and ends with 1", async () => {
-    const out = join(folder(), "no", "such.png");
-    const ended = await runHere(["image", "a cat", ...at, "--out", out]);
-    expect(ended.code).toBe(1);
-    expect(ended.stderr).toContain(`${out} can't be written (ENOENT)`);
+  test("a file that can't be written is said before a picture is asked for, and ends with 1", async () => {
+    const directory = folder();
+    const missing = join(directory, "no", "such.png");
+    const asked = seen.length;
+    for (const [out, code] of [
+      [missing, "ENOENT"],
+      [directory, "EISDIR"],
+    ]) {
+      const ended = await runHere(["image", "a cat", ...at, "--out", out ?? ""]);
+      const stderr = `lintel: ${out} can't be written (${code})\n`;
+      expect(ended).toEqual({ code: 1, stdout: "", stderr });
+    }
+    expect(seen).toHaveLength(asked);
   });
 
   test.each([

@@ -104,6 +104,22 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
     ]);
   });
 
+  test("what a processor of newer transformers leaves open is as without it", async () => {
+    const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
+    onTestFinished(() => rmSync(copy, { recursive: true }));
+    cpSync(folder, copy, { recursive: true });
+    change(copy, "preprocessor_config.json", {
+      ...{ crop_size: null, data_format: "channels_first", default_to_square: true },
+      ...{ device: null, disable_grouping: null, do_center_crop: null, do_convert_rgb: null },
+      ...{ image_processor_type: "ViTImageProcessorFast", input_data_format: null },
+    });
+    const checker = await opened({ ...settings, path: copy });
+    expect(await Promise.all([red, blue].map((png) => checker.isHarmful(png, never)))).toEqual([
+      true,
+      false,
+    ]);
+  });
+
   test("a picture smaller than what is cut out of it is looked at as it is, on black", async () => {
     const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
     onTestFinished(() => rmSync(copy, { recursive: true }));

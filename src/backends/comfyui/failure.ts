@@ -20,7 +20,8 @@ const callers: ReadonlySet<string> = new Set([
 
 /**
  * The error for a workflow that was refused.
- * @param body the answer with status 400; `undefined` is given back for one of another form
+ * @param body the answer with status 400, or with 200 where only some outputs were;
+ *   `undefined` is given back for one of another form, and where there is nothing wrong
  * @returns `invalid_value` for a value of the caller's, else `upstream_failed`
  */
 export function refusalOf(body: string, map: InputMap): LintelError | undefined {

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { timeLimit, unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
+import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
 import { failureOf, nonsense } from "../http/failure.js";
@@ -15,7 +16,7 @@ import { executionFailure, interrupted, lost, refusalOf } from "./failure.js";
 import { imageIn, outputsIn } from "./history.js";
 import type { InputMap } from "./schema.js";
 import type { Socket } from "./socket.js";
-import { samplersOf, type Workflow } from "./workflow.js";
+import { samplersOf, savedAnew, type Workflow } from "./workflow.js";
 
 /** What is seen of a prompt. */
 export type Sight =
@@ -45,6 +46,8 @@ export interface PromptOptions {
 /** Longest time for an answer that is not an image, and for an image, milliseconds. */
 const answerTimeout = 30_000;
 const imageTimeout = 60_000;
+/** How often in a row it may be too late: some nodes let ComfyUI answer nothing while they draw. */
+const mostLate = 10;
 /** Silence on the websocket after which the history is asked all the same, milliseconds. */
 const silence = 30_000;
 
@@ -56,6 +59,10 @@ export class Prompt {
   #submitted: Promise<void> = Promise.resolve();
   #started = false;
   #done: JsonObject | undefined;
+  /** Why ComfyUI leaves some of its outputs out, where others can be had. */
+  #leftOut: LintelError | undefined;
+  /** Answers in a row that did not come in time. */
+  #late = 0;
   /** Samplers that told steps, in their order. */
   readonly #stepped: string[] = [];
   #stopped: Promise<void> | undefined;
@@ -79,18 +86,22 @@ export class Prompt {
     while (!this.#done) {
       const message = await unlessAborted(socket.next(poll), signal);
       quiet = message ? 0 : quiet + poll;
+      if (message) this.#late = 0;
       if (!message) {
         if (this.#started && socket.alive && quiet < silence) continue;
         quiet = 0;
-        const ahead = await unlessAborted(this.#look(), signal);
+        const ahead = await unlessAborted(this.#inTime(this.#look()), signal);
         if (ahead !== undefined) yield { ahead };
       } else if (message.type === "preview") {
         if (this.#started) yield { preview: message.image };
       } else if (message.prompt === this.#id) {
         if (message.type === "failed") throw executionFailure(message.details);
         if (message.type === "interrupted") throw interrupted();
-        if (message.type === "finished") await unlessAborted(this.#readHistory(), signal);
-        else {
+        if (message.type === "finished") {
+          const read = await unlessAborted(this.#inTime(this.#readHistory()), signal);
+          // Nothing more is said of it: it is asked for again soon.
+          if (read === undefined) quiet = silence;
+        } else {
           this.#started = true;
           const fraction =
             message.type === "started"
@@ -106,17 +117,18 @@ export class Prompt {
   async image(signal: CallSignal, large: LargeAnswer): Promise<Uint8Array> {
     const { site, map } = this.#options;
     const file = imageIn(this.#done ?? {}, map.output);
-    if (!file) throw nonsense("made no image");
+    if (!file) throw this.#leftOut ?? nonsense("made no image");
     const query = new URLSearchParams(file);
     const path = site.at(`/view?${query}`);
-    const request = {
-      method: "GET",
-      path,
-      accept: "image/*",
-      signal,
-      timeout: imageTimeout,
-    } as const;
-    return asPng(await ask(site.transport, request, imageLimit, large));
+    const sent = { method: "GET", path, accept: "image/*", signal } as const;
+    const request = { ...sent, timeout: imageTimeout };
+    this.#late = 0;
+    let image: Buffer | undefined;
+    while (!image) {
+      signal.throwIfAborted();
+      image = await this.#inTime(ask(site.transport, request, imageLimit, large));
+    }
+    return asPng(image);
   }
 
   /** Nobody waits for it any more: it is taken out of the queue, or interrupted. Never throws. */
@@ -127,17 +139,39 @@ export class Prompt {
 
   async #stop(): Promise<void> {
     await this.#submitted.catch(() => {});
-    if (this.#done || this.#id === undefined) return;
-    await this.#post("/queue", { delete: [this.#id] });
+    const id = this.#id;
+    if (this.#done || id === undefined) return;
+    this.#late = 0;
+    let left: true | undefined;
+    while (!left) left = await this.#inTime(this.#takeBack(id));
+  }
+
+  async #takeBack(id: string): Promise<true> {
+    await this.#post("/queue", { delete: [id] });
     // Without a look an older server would interrupt whatever runs: it does not read the id.
-    if (await this.#isRunning()) await this.#post("/interrupt", { prompt_id: this.#id });
+    if (await this.#isRunning()) await this.#post("/interrupt", { prompt_id: id });
+    return true;
+  }
+
+  /** What it answers; `undefined` where that takes too long. @throws LintelError where it does again and again */
+  async #inTime<T>(asked: Promise<T>): Promise<T | undefined> {
+    try {
+      const answer = await asked;
+      this.#late = 0;
+      return answer;
+    } catch (thrown) {
+      const late = thrown instanceof LintelError && thrown.code === "timeout";
+      if (!late || ++this.#late >= mostLate) throw thrown;
+      return undefined;
+    }
   }
 
   async #submit(): Promise<void> {
     const { site, client, workflow, map, headers, connect } = this.#options;
     // Known from now on: without an answer it may have been queued all the same.
     this.#id = randomUUID();
-    const body = JSON.stringify({ prompt: workflow, client_id: client, prompt_id: this.#id });
+    const prompt = savedAnew(workflow, map.output, this.#id);
+    const body = JSON.stringify({ prompt, client_id: client, prompt_id: this.#id });
     const signal = timeLimit(answerTimeout);
     const path = site.at("/prompt");
     const request = { method: "POST", path, body, headers, signal, connect } as const;
@@ -154,6 +188,7 @@ export class Prompt {
     const id = idOf(text);
     if (id === "") throw nonsense("answered without the id of the prompt");
     this.#id = id;
+    this.#leftOut = refusalOf(text, map);
   }
 
   /** Where it is: reads the history if it is done, and tells how many are before it if it waits. */

@@ -67,13 +67,41 @@ const websocketOnly = "SaveImageWebsocket";
 
 /** The node that gives the image, where that leaves nothing to fetch; of several, any other may do. */
 function unseenOutput(workflow: Workflow, output: string | undefined): string | undefined {
-  const nodes = Object.entries(workflow);
-  const links = nodes.flatMap(([, { inputs }]) => Object.values(inputs).filter(isLink));
-  const taken = new Set(links.map(([id]) => String(id)));
-  const ends =
-    output === undefined ? nodes.map(([id]) => id).filter((id) => !taken.has(id)) : [output];
+  const ends = endsOf(workflow, output);
   const all = ends.every((id) => workflow[id]?.class_type === websocketOnly);
   return all ? ends[0] : undefined;
+}
+
+/** The nodes that may give the image: the one that is meant, or all that no other takes from. */
+function endsOf(workflow: Workflow, output: string | undefined): string[] {
+  if (output !== undefined) return [output];
+  const links = Object.values(workflow).flatMap(({ inputs }) =>
+    Object.values(inputs).filter(isLink),
+  );
+  const taken = new Set(links.map(([id]) => String(id)));
+  return Object.keys(workflow).filter((id) => !taken.has(id));
+}
+
+/** An input that no node has: ComfyUI looks at it only to see whether a node is to do its work again. */
+const freshness = "lintel_prompt";
+
+/**
+ * The workflow, whose image is put into a file of its own. One that was made before is else
+ * answered with that file's name, and the file may be gone by now, or be another's picture:
+ * in a folder that somebody has tidied, names begin anew.
+ * @param prompt the prompt's id
+ */
+export function savedAnew(
+  workflow: Workflow,
+  output: string | undefined,
+  prompt: string,
+): Workflow {
+  const saved = { ...workflow };
+  for (const id of endsOf(workflow, output)) {
+    const node = workflow[id];
+    if (node) saved[id] = { ...node, inputs: { ...node.inputs, [freshness]: prompt } };
+  }
+  return saved;
 }
 
 /** The workflow with values in its inputs, and LoRAs. */

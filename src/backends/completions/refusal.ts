@@ -16,7 +16,12 @@ const refuses =
 const eitherOr = /(?:not|n't) both|only one/i;
 
 /** Fields that say how to answer: whatever is said of them, the request can go without. */
-const ofForm: ReadonlySet<string> = new Set(["stream_options", "include_previews"]);
+const ofForm: ReadonlySet<string> = new Set([
+  "stream_options",
+  "include_previews",
+  "response_format",
+  "output_format",
+]);
 
 /** What servers call fields, where that is not their one name. */
 const names: Readonly<Record<string, string>> = {

@@ -35,7 +35,7 @@ const dialects = {
   vllm: { ...openSource, images: "vllm" },
   sglang: { ...openSource, images: "sglang" },
   llamacpp: { ...openSource, lastSeed: 2 ** 32 - 2 },
-  ollama: { ...openSource, topK: false },
+  ollama: { ...openSource, topK: false, images: "ollama" },
   lmstudio: openSource,
   // It has no `top_k` in this API.
   tgi: { ...openSource, topK: false, wholeTopP: false },

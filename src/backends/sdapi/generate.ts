@@ -8,6 +8,7 @@ import { imageDefaults } from "../../core/defaults.js";
 import { imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { nonsense } from "../http/failure.js";
 import { previewOf } from "../http/preview.js";
 import type { Events } from "../image-server.js";
 import { Progress } from "../progress.js";
@@ -123,12 +124,14 @@ async function* make(job: Job, part: Part, run: Run): Events {
   const { images, steps, inventory, checkpoint } = job;
   const progress = new Progress(part.first, part.count, steps);
   let shown: string | undefined;
+  let interrupted = false;
   for await (const sight of run.sights(job.signal)) {
     if ("ahead" in sight) {
       const { first: index } = part;
       yield [progressEvent({ index, images, step: 0, steps, queuePosition: sight.ahead })];
       continue;
     }
+    interrupted ||= sight.interrupted;
     const at = progress.at(sight.fraction);
     if (!at) continue;
     const preview = sight.preview === shown ? undefined : await previewOf(sight.preview);
@@ -136,6 +139,7 @@ async function* make(job: Job, part: Part, run: Run): Events {
     yield [progressEvent({ ...at, images, steps, ...(preview && { preview }) })];
   }
   const answer = await unlessAborted(run.answer(), job.signal);
+  if (interrupted) throw nonsense("was interrupted in its work");
   const made = await readTxt2img(answer, part.count, checkpoint, inventory.checkpoints);
   for (const [i, { png, seed }] of made.entries()) {
     const index = part.first + i;

@@ -1,5 +1,6 @@
 /** What a server has: checkpoints and LoRAs. */
 import type { CallSignal } from "../../core/cancellation.js";
+import { LintelError } from "../../core/errors.js";
 import { isObject } from "../../core/json.js";
 import { ask, askJson } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
@@ -38,22 +39,26 @@ export interface Inventory {
 
 /** Longest time for a list, milliseconds. */
 const listTimeout = 10_000;
+/** Most bytes of the list of LoRAs: beside each name stands what was noted of its training. */
+const loraBytes = 64 * 1024 * 1024;
 
 /**
  * Asks a server for all that it has.
  * @param known the dialect, if it is configured
+ * @param before what it had the last time
  * @throws LintelError as the server can't be reached, refuses, or answers something else
  */
 export async function readInventory(
   site: Site,
   known: DialectName | undefined,
+  before: Inventory | undefined,
   signal: CallSignal,
 ): Promise<Inventory> {
   const entries = await listModels(site, signal);
   const dialect = known ?? dialectOf(entries);
   const [loras, tasks] = await Promise.all([
-    readLoras(site, signal),
-    dialects[dialect].tasks && tellsTasks(site, signal),
+    readLoras(site, before?.loras, signal),
+    dialects[dialect].tasks && tellsTasks(site, before?.tasks ?? false, signal),
   ]);
   return { dialect, checkpoints: readCheckpoints(entries), loras, tasks };
 }
@@ -80,10 +85,12 @@ export function readCheckpoints(entries: readonly unknown[]): Checkpoint[] {
       throw nonsense("answered with a list of something else than checkpoints");
     }
     const name = string(entry.model_name) || entry.title;
-    // Two files of one name in two folders differ in their titles.
-    const id = found.has(name) ? entry.title : name;
-    const file = stem(string(entry.filename));
-    found.set(id, { id, title: entry.title, aliases: [name, entry.title, file].filter(Boolean) });
+    const { title } = entry;
+    const file = withoutHash(title);
+    // Two files that differ in their endings have one name.
+    const id = found.has(name) ? file : name;
+    const names = [name, title, file, stem(string(entry.filename))];
+    found.set(id, { id, title, aliases: names.filter(Boolean) });
   }
   // stable-diffusion.cpp has no name for a model that it was given in parts.
   found.delete("");
@@ -93,27 +100,27 @@ export function readCheckpoints(entries: readonly unknown[]): Checkpoint[] {
   return [...found.values()];
 }
 
+/** A title as it was before the server loaded the checkpoint for the first time, and knew its hash. */
+const withoutHash = (title: string) => title.replace(/ \[[0-9a-f]+\]$/i, "");
+
 /** A file's name without folder and ending. */
 const stem = (file: string) => file.replace(/^.*[\\/]/, "").replace(/\.[^.]*$/, "");
 
 /**
  * The LoRAs of a server; `undefined` where it knows none.
+ * @param before those that it had the last time, where it can't be asked now
  * @param connect longest time to connect, milliseconds, where it is a call's own
  */
 export async function readLoras(
   site: Site,
+  before: readonly Lora[] | undefined,
   signal: CallSignal,
   connect?: number,
-): Promise<Lora[] | undefined> {
+): Promise<readonly Lora[] | undefined> {
   try {
     const path = site.at("/sdapi/v1/loras");
-    const list = await askJson(site.transport, {
-      method: "GET",
-      path,
-      signal,
-      connect,
-      timeout: listTimeout,
-    });
+    const request = { method: "GET", path, signal, connect, timeout: listTimeout } as const;
+    const list = await askJson(site.transport, request, loraBytes);
     if (!Array.isArray(list)) return undefined;
     return list.filter(isObject).flatMap((entry) => {
       const [name, alias, path] = [string(entry.name), string(entry.alias), string(entry.path)];
@@ -121,12 +128,19 @@ export async function readLoras(
     });
   } catch (thrown) {
     if (signal.aborted) throw thrown;
-    return undefined;
+    return isAbsent(thrown) ? undefined : before;
   }
 }
 
-/** Whether a server says if a task of a given id is the one that is running. */
-async function tellsTasks({ transport, at }: Site, signal: CallSignal): Promise<boolean> {
+/**
+ * Whether a server says if a task of a given id is the one that is running.
+ * @param before whether it did the last time, where it can't be asked now
+ */
+async function tellsTasks(
+  { transport, at }: Site,
+  before: boolean,
+  signal: CallSignal,
+): Promise<boolean> {
   const body = JSON.stringify({ id_task: "none", live_preview: false });
   const path = at("/internal/progress");
   try {
@@ -134,6 +148,12 @@ async function tellsTasks({ transport, at }: Site, signal: CallSignal): Promise<
     return true;
   } catch (thrown) {
     if (signal.aborted) throw thrown;
-    return false;
+    return !isAbsent(thrown) && before;
   }
 }
+
+/** Whether a server has no such path. One that is busy with an image may just be too slow to answer. */
+const isAbsent = (thrown: unknown): boolean =>
+  thrown instanceof LintelError &&
+  thrown.code === "upstream_failed" &&
+  thrown.retry === "elsewhere";

@@ -96,15 +96,25 @@ export class Run {
   }
 
   async #stop(closing: CallSignal): Promise<void> {
-    const { watch, poll } = this.#options;
+    const { poll } = this.#options;
     const limit = AbortSignal.timeout(patience);
     try {
-      while (!this.#over && (await watch.interrupt(limit)) && !closing.aborted) {
+      while (!this.#over && (await this.#interrupt(limit)) && !closing.aborted) {
         await this.#overWithin(poll);
       }
       if (!closing.aborted) await this.#end(closing, limit);
     } finally {
       this.#request.abort(new LintelError("cancelled", "nobody waits for the image any more"));
+    }
+  }
+
+  /** Whether it is worth trying again, as it is where the server is too busy to answer: it may load a checkpoint. */
+  async #interrupt(limit: CallSignal): Promise<boolean> {
+    try {
+      return await this.#options.watch.interrupt(limit);
+    } catch (thrown) {
+      if (thrown instanceof LintelError && thrown.code === "timeout") return true;
+      throw thrown;
     }
   }
 

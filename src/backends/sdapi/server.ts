@@ -44,14 +44,14 @@ export class Server extends ImageServer<SdapiConfig, Inventory, Run> {
    * @throws LintelError `invalid_value`; the signal's reason
    */
   lorasFor(text: string, signal: CallSignal, connect?: number): Promise<readonly WeightedLora[]> {
-    const { dialect = "a1111", loras: listed = [] } = this.inventory ?? {};
-    const now = async () => (await readLoras(this, signal, connect)) ?? listed;
+    const { dialect = "a1111", loras } = this.inventory ?? {};
+    const now = async () => (await readLoras(this, loras, signal, connect)) ?? [];
     return lorasFor(text, dialects[dialect], now);
   }
 
   protected read(signal: CallSignal): Promise<Inventory> {
     const { dialect } = this.config;
-    return readInventory(this, dialect === "auto" ? undefined : dialect, signal);
+    return readInventory(this, dialect === "auto" ? undefined : dialect, this.inventory, signal);
   }
 
   protected async health(signal: CallSignal): Promise<void> {

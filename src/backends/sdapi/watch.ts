@@ -15,7 +15,12 @@ export type Sight =
   /** It waits on the server; so many are before it. */
   | { readonly ahead: number }
   /** It is being made: how much is done, 0 to 1, and how it looks, in base64. */
-  | { readonly fraction: number; readonly preview: string | undefined };
+  | {
+      readonly fraction: number;
+      readonly preview: string | undefined;
+      /** Somebody told the server to stop or to skip it: what it answers is half an image. */
+      readonly interrupted: boolean;
+    };
 
 /** Whether the server works on ours. */
 type Standing = "running" | "waiting" | "unknown";
@@ -27,6 +32,7 @@ interface State {
   readonly job: string;
   readonly fraction: number;
   readonly preview: string | undefined;
+  readonly interrupted: boolean;
 }
 
 /** Longest time for an answer, milliseconds: a busy server is slow, and the next look comes anyway. */
@@ -156,6 +162,7 @@ function readState({ state, current_image: preview }: JsonObject): State {
     job: string(known.job_timestamp),
     fraction: Math.min(1, Math.max(0, done)),
     preview: typeof preview === "string" && preview !== "" ? preview : undefined,
+    interrupted: known.interrupted === true || known.skipped === true,
   };
 }
 

@@ -1,10 +1,10 @@
 /**
  * What the servers of `/v1/images/generations` take, as OpenAI's reference and
- * the sources of vLLM-Omni, SGLang, LocalAI and stable-diffusion.cpp have it.
+ * the sources of vLLM-Omni, SGLang, Ollama, LocalAI and stable-diffusion.cpp have it.
  */
 
 /** Which server reads the request. */
-export type ImageServer = "openai" | "vllm" | "sglang" | "localai" | "sdcpp" | "unknown";
+export type ImageServer = "openai" | "vllm" | "sglang" | "ollama" | "localai" | "sdcpp" | "unknown";
 
 /** What one image model takes. */
 export interface ImageProfile {
@@ -91,6 +91,8 @@ const byServer: Readonly<Record<ImageServer, ImageProfile>> = {
   vllm: { ...diffusion, server: "vllm", bar: true },
   // Its own default is JPEG.
   sglang: { ...diffusion, server: "sglang", bar: true },
+  // Besides the seed, what tunes is no field of its OpenAI's form: it would be passed over in silence.
+  ollama: { ...diffusion, server: "ollama", tuning: [], outputFormat: false, bar: true },
   localai: {
     ...diffusion,
     server: "localai",
