@@ -11,7 +11,7 @@ import type { Core } from "./core/core.js";
 import type { Logger } from "./core/log.js";
 import type { Door } from "./doors/door.js";
 import { doors } from "./doors/index.js";
-import { metrics } from "./doors/watch.js";
+import { metrics as metricsAt } from "./doors/watch.js";
 import { Blurring } from "./media/blurring.js";
 import { openMedia } from "./media/open.js";
 import { type Operator, openOperator } from "./operator.js";
@@ -33,6 +33,8 @@ export interface RunningGateway {
   /** The backends with their entries of the configuration, in its order. */
   readonly backends: readonly SetUpBackend[];
   readonly listeners: readonly Listener[];
+  /** Its metrics as Prometheus reads them; absent: they are off. */
+  readonly metrics: (() => string) | undefined;
   /**
    * Takes over another configuration. Calls that run end under the one they began
    * under; what only that one has is closed after them. One reload at a time.
@@ -47,17 +49,30 @@ export interface RunningGateway {
   close(graceMs: number): Promise<void>;
 }
 
+/** What a gateway is among. */
+export interface Surroundings {
+  /** The metrics of all processes that serve at the same addresses, as Prometheus reads them. */
+  metrics(): Promise<string>;
+}
+
 /**
  * Starts a gateway. It listens at once; models load in the background, and calls
  * wait for theirs.
  * @throws as Node does if an address can't be listened on, and Error if a file
  *   of the configuration can't be read; nothing runs on then
+ * @param around absent: it is alone
  */
-export async function start(config: Config, log: Logger): Promise<RunningGateway> {
+export async function start(
+  config: Config,
+  log: Logger,
+  around?: Surroundings,
+): Promise<RunningGateway> {
   const listen = listenOptions(config);
   let base = config.public_url ?? "";
   const stores = await openStores(config, () => base, log);
   const { telemetry, counting, state } = stores;
+  const metrics = telemetry?.prometheus;
+  const read = metrics && (around?.metrics ?? metrics);
   let current: Reloading | undefined;
   let operator: Operator | undefined;
   let serving: Serving;
@@ -72,10 +87,11 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
       tokens: state.tokens,
       usage: state.usage,
     });
-    operator = await openOperator(operatorSettings(config), telemetry, log);
+    const ways = { own: metrics, all: read, status: telemetry?.status };
+    operator = await openOperator(operatorSettings(config), ways, log);
     serving = await serve({
       core,
-      doors: doorsOf(config, telemetry),
+      doors: doorsOf(config, read),
       doorSettings: current.doorSettings,
       appSettings: appSettings(config),
       listen,
@@ -101,6 +117,7 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
       return reloading.setup.backends;
     },
     listeners,
+    metrics,
     reload: (wanted) => reloading.reload(wanted),
     close(graceMs) {
       closed ??= (async () => {
@@ -116,10 +133,10 @@ export async function start(config: Config, log: Logger): Promise<RunningGateway
 }
 
 /** Metrics are among the doors where they have no address of their own. */
-function doorsOf(config: Config, telemetry: Stores["telemetry"]): readonly Door[] {
-  return config.telemetry.prometheus === true && telemetry?.prometheus
-    ? [...doors, metrics(telemetry.prometheus)]
-    : doors;
+function doorsOf(config: Config, text: (() => string | Promise<string>) | undefined) {
+  const here: readonly Door[] =
+    config.telemetry.prometheus === true && text ? [metricsAt(text)] : [];
+  return [...doors, ...here];
 }
 
 /** @throws whatever opening a store throws; those that are open are closed then */

@@ -11,10 +11,9 @@ import { metrics, status } from "./doors/watch.js";
 import { listens } from "./listens.js";
 import { createApp } from "./server/app.js";
 import { listen } from "./server/listen.js";
-import type { Address } from "./server/settings.js";
+import type { Address, ListenOptions } from "./server/settings.js";
 import { isSocketPath, socketMessage } from "./socket-path.js";
 import { makeFolder } from "./state/directory.js";
-import type { OpenTelemetry } from "./telemetry/open.js";
 
 /** What is opened. */
 export interface OperatorSettings {
@@ -22,6 +21,15 @@ export interface OperatorSettings {
   readonly prometheus?: Address | undefined;
   /** Folder of the sockets, one for each process; absent: none. */
   readonly sockets?: string | undefined;
+}
+
+/** What there is to see; what is off is absent. */
+export interface Views {
+  /** Metrics of this process as Prometheus reads them. */
+  readonly own?: (() => string) | undefined;
+  /** The same of all processes that serve at the same addresses. */
+  readonly all?: (() => string | Promise<string>) | undefined;
+  readonly status?: (() => object) | undefined;
 }
 
 /** Ways in that are open. */
@@ -39,15 +47,13 @@ let opened = 0;
  */
 export async function openOperator(
   { prometheus, sockets }: OperatorSettings,
-  telemetry: OpenTelemetry | undefined,
+  { own, all, status: now }: Views,
   log: Logger,
 ): Promise<Operator> {
   const open: Operator[] = [];
-  const text = telemetry?.prometheus;
-  const now = telemetry?.status;
-  if (text && prometheus) open.push(await openAt(prometheus, [metrics(text)]));
+  if (all && prometheus) open.push(await openAt(prometheus, [metrics(all)]));
   if (now && sockets) {
-    const plugins = [status(now), ...(text ? [metrics(text)] : [])];
+    const plugins = [status(now), ...(own ? [metrics(own)] : [])];
     const socket = await openSocket(sockets, plugins).catch((error: NodeJS.ErrnoException) => {
       log.warn({ path: sockets, code: error.code }, "no socket for lintel top can be opened");
     });
@@ -60,7 +66,10 @@ export async function openOperator(
   };
 }
 
-async function openAt(address: Address, plugins: readonly FastifyPluginAsync[]): Promise<Operator> {
+async function openAt(
+  address: ListenOptions,
+  plugins: readonly FastifyPluginAsync[],
+): Promise<Operator> {
   const app = await createApp({ corsOrigins: false });
   for (const plugin of plugins) await app.register(plugin);
   const listener = await listen(app, address);
@@ -82,7 +91,7 @@ async function openSocket(
   // Nobody else comes in, whatever the mask for new files.
   makeFolder(folder);
   await sweep(folder);
-  const socket = await openAt({ path }, plugins);
+  const socket = await openAt({ path, exclusive: true }, plugins);
   opened++;
   await chmod(path, 0o600);
   return {

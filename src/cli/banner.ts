@@ -15,6 +15,8 @@ export interface BannerFacts {
   /** Backends of which no model is known yet. */
   readonly silent: readonly { readonly backend: string; readonly where: string }[];
   readonly auth: "public" | "token" | "none";
+  /** How many processes serve. */
+  readonly workers: number;
 }
 
 /** A model and where it runs. */
@@ -34,13 +36,14 @@ const authWords = {
 
 /** The banner's text. */
 export function banner(facts: BannerFacts): string {
-  const { version, file, addresses, auth } = facts;
+  const { version, file, addresses, auth, workers } = facts;
   return [
     `Lintel ${version} on ${addresses.join(", ")}`,
     "",
     "  One port:  REST and SSE, OpenAI, gRPC, gRPC-Web, Connect; HTTP/1.1 and HTTP/2",
     `  Settings:  ${file ?? "defaults (no lintel.yaml)"}`,
     `  Callers:   ${authWords[auth]}`,
+    ...(workers > 1 ? [`  Workers:   ${workers} processes at the same addresses`] : []),
     "",
     ...modelLines(facts),
     "",

@@ -8,13 +8,19 @@ import { LogWriter } from "./log-writer.js";
  * Makes the logger. No line of it shows a key of the configuration, nor all that a model
  * server said (`said`), which may be a prompt a megabyte long. What is left is written when
  * the process ends; a log that can't be written holds up nothing.
+ * @param base stands in each line
  */
-export function createLogger(level: LogLevel) {
-  const writer = new LogWriter(process.stderr, someLost);
-  process.on("exit", () => writer.end());
+export function createLogger(level: LogLevel, writer = logWriter(), base?: object) {
   const serializers = { said: (words: unknown) => inShort(String(words)) };
   const hooks = { streamWrite: withoutSecrets };
-  return pino({ level, base: undefined, serializers, hooks }, writer);
+  return pino({ level, base, serializers, hooks }, writer);
+}
+
+/** Writes to stderr what the log has; one for each process. */
+export function logWriter(): LogWriter {
+  const writer = new LogWriter(process.stderr, someLost);
+  process.on("exit", () => writer.end());
+  return writer;
 }
 
 /** Said whatever the level is. */

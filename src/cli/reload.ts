@@ -4,16 +4,26 @@ import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { type ConfigSources, loadConfig } from "../config/load.js";
 import { ConfigError, formatProblem } from "../config/problems.js";
+import type { Config } from "../config/schema.js";
 import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
-import type { RunningGateway } from "../gateway.js";
+import type { Reloaded } from "../reloading.js";
 import { foldersOf } from "./links.js";
-import { listed, warnOfModelsNowhere } from "./models-nowhere.js";
+
+/** What runs, in this process or in several. */
+export interface Reloadable {
+  /** What holds now. */
+  readonly config: Config;
+  /** @throws Error if the configuration can't be used: the one before stays as it was */
+  reload(config: Config): Promise<Reloaded>;
+  /** Says what a start says as well, once it is known. */
+  remark?(): Promise<void>;
+}
 
 /** What reloading needs. */
 export interface ReloadOptions {
   readonly sources: ConfigSources;
-  readonly running: Pick<RunningGateway, "reload" | "core" | "backends" | "config">;
+  readonly running: Reloadable;
   readonly log: Logger & { level: string };
   /** The file as it was loaded; absent: there was none, and there is nothing to watch. */
   readonly file?: string | undefined;
@@ -44,8 +54,7 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
     if (restart.length > 0) {
       log.warn({ fields: restart }, "these changes of the configuration apply after a restart");
     }
-    await listed(running);
-    warnOfModelsNowhere(running, log);
+    await running.remark?.();
   } catch (error) {
     if (error instanceof LintelError && error.code === "shutting_down") {
       log.info({ why }, `configuration not reloaded: ${error.message}`);

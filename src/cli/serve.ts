@@ -1,15 +1,13 @@
-/** `lintel serve`: runs the gateway. */
-import { loadConfig } from "../config/load.js";
-import type { BackendConfig } from "../config/schema.js";
-import type { RunningGateway } from "../gateway.js";
-import { version } from "../version.js";
-import { banner, type ServedModel } from "./banner.js";
+/** `lintel serve`: runs the gateway, in this process or in several. */
+import cluster from "node:cluster";
+import { type LoadedConfig, loadConfig } from "../config/load.js";
+import type { Logger } from "../core/log.js";
 import { type Command, configOptions } from "./command.js";
-import { listenError } from "./listen-error.js";
-import { createLogger } from "./logger.js";
-import { listed, warnOfModelsNowhere } from "./models-nowhere.js";
-import { say, show } from "./output.js";
-import { reloadOnChange, reloadOnSignal } from "./reload.js";
+import type { LogWriter } from "./log-writer.js";
+import { createLogger, logWriter } from "./logger.js";
+import { show } from "./output.js";
+import { type Reloadable, reloadOnChange, reloadOnSignal } from "./reload.js";
+import { bannerOf, remark, startGateway } from "./serving-gateway.js";
 import { untilSignal } from "./signals.js";
 
 export const serve: Command = {
@@ -21,70 +19,70 @@ take over a changed configuration without dropping a call. On SIGTERM and
 SIGINT running calls may end; a second signal ends the process at once.`,
   options: configOptions,
   async run(given) {
+    if (cluster.isWorker) return (await import("./worker.js")).serveAsWorker();
     const onHangUp = reloadOnSignal();
     const sources = { file: given.text("config"), listen: given.texts("listen") };
-    const { config, file, text, warnings } = await loadConfig(sources);
-    const log = createLogger(config.log.level);
+    const loaded = await loadConfig(sources);
+    const { config, file, text, warnings } = loaded;
+    const writer = logWriter();
+    const log = createLogger(config.log.level, writer);
     for (const warning of warnings) log.warn({}, warning);
     const signalled = untilSignal();
-    const { start } = await import("../gateway.js");
-    const running = await start(config, log).catch((error: unknown) => {
-      say(`lintel: ${startError(error)}`);
-      return undefined;
-    });
-    // Here, too, nothing that a library holds open must keep the process.
-    if (!running) process.exit(1);
-    const reloading = { sources, running, log, file, text };
+    const serving =
+      config.workers > 1 ? await bySeveral(loaded, log, writer) : await byThisProcess(loaded, log);
+    const reloading = { sources, running: serving, log, file, text };
     onHangUp(reloading);
     const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
-    await listed(running);
-    warnOfModelsNowhere(running, log);
-    show(
-      banner({
-        version: version(),
-        file,
-        addresses: running.listeners.map(({ url }) => url),
-        ...served(running),
-        auth: running.config.auth.mode,
-      }),
-    );
+    show(await serving.banner());
     const signal = await signalled;
     unwatch?.();
-    const graceMs = running.config.timeouts.shutdown;
+    const graceMs = serving.config.timeouts.shutdown;
     log.info({ signal, graceMs }, "shutting down");
-    await running.close(graceMs);
+    await serving.close(graceMs);
     // Whatever a library still holds open must not keep the process.
     process.exit(0);
   },
 };
 
-/** The models with their backends, and the backends that have none. */
-function served({ core, backends }: RunningGateway) {
-  const where = new Map(backends.map(({ config }) => [config.name, whereOf(config)]));
-  const models = core.catalogue
-    .list(() => true)
-    .map((model): ServedModel => {
-      const backend = core.catalogue.find(model.id, model.task).targets[0]?.backend.name ?? "";
-      return { model, backend, where: where.get(backend) ?? "" };
-    });
-  const silent = backends
-    .filter(({ backend }) => backend.models().length === 0)
-    .map(({ config }) => ({ backend: config.name, where: whereOf(config) }));
-  return { models, silent };
+/** A gateway that serves. */
+interface Serving extends Reloadable {
+  /** What is said once it is known which models there are. */
+  banner(): Promise<string>;
+  /** @param graceMs after which running calls are aborted, milliseconds */
+  close(graceMs: number): Promise<void>;
 }
 
-/** In words for the operator; a fault in Lintel itself keeps its stack. */
-function startError(error: unknown): string {
-  const line = listenError(error);
-  if (line !== undefined) return line;
-  if (!(error instanceof Error)) return String(error);
-  const expected = "code" in error || /^(media|tls|state)\./.test(error.message);
-  return expected ? error.message : (error.stack ?? error.message);
+async function byThisProcess({ config, file }: LoadedConfig, log: Logger): Promise<Serving> {
+  const running = await startGateway(config, log);
+  return {
+    get config() {
+      return running.config;
+    },
+    reload: running.reload,
+    remark: () => remark(running, log),
+    async banner() {
+      await remark(running, log);
+      return bannerOf(running, file);
+    },
+    close: running.close,
+  };
 }
 
-/** Where a backend's models run. */
-function whereOf(backend: BackendConfig): string {
-  if ("url" in backend) return backend.url;
-  if ("address" in backend) return backend.address;
-  return "package" in backend ? backend.package : "embedded";
+async function bySeveral(
+  { config, file }: LoadedConfig,
+  log: Logger,
+  writer: LogWriter,
+): Promise<Serving> {
+  const { Workers } = await import("../workers/workers.js");
+  const workers = new Workers({ config, file, log, lines: (text) => writer.write(text) });
+  const banner = await workers.start();
+  if (banner === undefined) process.exit(1);
+  return {
+    get config() {
+      return workers.config;
+    },
+    reload: (wanted) => workers.reload(wanted),
+    banner: async () => banner,
+    close: (graceMs) => workers.close(graceMs),
+  };
 }

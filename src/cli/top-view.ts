@@ -27,11 +27,13 @@ export function screen(text: string, window: { rows: number; columns: number }):
   return `\x1b[H${cut.join("")}\x1b[J`;
 }
 
-function headline({ version, pid, uptime, running, models, retries }: Status): string {
+function headline(status: Status): string {
+  const { version, pid, uptime, running, models, retries, workers } = status;
   const sum = (of: (model: ModelTally) => number) => models.reduce((all, it) => all + of(it), 0);
   return [
     `lintel ${version}`,
     `pid ${pid}`,
+    ...(workers === undefined ? [] : [`${workers} workers`]),
     `up ${span(uptime)}`,
     `${running} running`,
     `${rate(sum((model) => model.requestRate))} requests/s`,

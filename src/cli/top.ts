@@ -7,6 +7,7 @@ import { socketsFolder } from "../config/telemetry.js";
 import { parseJson } from "../core/json.js";
 import { socketsIn } from "../operator.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
+import { mergedStatus } from "../telemetry/merged-status.js";
 import type { Status } from "../telemetry/status.js";
 import { type Command, configOptions, type Given, UsageError } from "./command.js";
 import { out, say } from "./output.js";
@@ -28,30 +29,40 @@ and this user over a Unix socket in the state folder; telemetry.top: false close
       value: "PATH",
       help: "the gateway's socket (default: in the configuration's state folder)",
     },
-    pid: { value: "PID", help: "which gateway, where several run" },
+    pid: { value: "PID", help: "which gateway, where several run, or one worker of several" },
     once: { help: "shows it once, for scripts" },
     json: { help: "shows it once, as JSON" },
   },
   async run(given) {
-    const path = await socketOf(given);
-    if (path === undefined) return 1;
+    const place = await placeOf(given);
+    if (place === undefined) return 1;
     if (given.has("once") || given.has("json")) {
-      const status = await look(path);
-      if (!status) return gone(path);
+      const status = await place.look();
+      if (!status) return gone(place);
       out(given.has("json") ? JSON.stringify(status, undefined, 2) : topView(status));
       return 0;
     }
-    return watch(path);
+    return watch(place);
   },
 };
 
-/** The socket to ask; `undefined`, and said why, if there is none or are several. */
-async function socketOf(given: Given): Promise<string | undefined> {
+/** A gateway that can be looked at. */
+interface Place {
+  /** Its socket, or that of one of its workers. */
+  readonly path: string;
+  /** How it stands; `undefined` if it does not answer. */
+  look(signal?: AbortSignal): Promise<Status | undefined>;
+}
+
+const placeAt = (path: string): Place => ({ path, look: (signal) => look(path, signal) });
+
+/** What to look at; `undefined`, and said why, if there is none or are several. */
+async function placeOf(given: Given): Promise<Place | undefined> {
   const named = given.text("socket");
   if (named !== undefined) {
     const path = named.startsWith("unix:") ? socketPathIn(named) : named;
     if (!isSocketPath(path)) throw new UsageError(`--socket ${socketMessage}`);
-    return path;
+    return placeAt(path);
   }
   const { config } = await loadConfig({ file: given.text("config") });
   const folder = socketsFolder(config.state.directory);
@@ -61,25 +72,49 @@ async function socketOf(given: Given): Promise<string | undefined> {
   }
   const found = await socketsIn(folder);
   const pid = given.text("pid");
-  if (pid !== undefined) {
-    if (!/^\d+(-\d+)?$/.test(pid)) throw new UsageError("--pid must be a process id");
-    const path = found.get(pid);
-    if (path === undefined)
-      say(`lintel: no gateway of this state folder has the process id ${pid}`);
-    return path;
+  if (pid !== undefined && !/^\d+(-\d+)?$/.test(pid)) {
+    throw new UsageError("--pid must be a process id");
   }
+  const own = pid === undefined ? undefined : found.get(pid);
+  if (own !== undefined) return placeAt(own);
   const [only, ...others] = found.values();
-  if (only === undefined) {
-    say("lintel: no gateway runs here: none answers in the configuration's state folder");
+  if (only !== undefined && others.length === 0 && pid === undefined) return placeAt(only);
+  const all = await statusesIn(folder);
+  const gateways = [...new Set(all.map(({ gateway }) => gateway))];
+  const wanted = gateways.filter((one) => pid === undefined || String(one) === pid);
+  const [gateway, ...more] = wanted;
+  if (gateway === undefined || only === undefined) {
+    say(
+      pid === undefined
+        ? "lintel: no gateway runs here: none answers in the configuration's state folder"
+        : `lintel: no gateway of this state folder has the process id ${pid}`,
+    );
     return undefined;
   }
-  if (others.length === 0) return only;
-  say(`lintel: several gateways run here; choose one with --pid: ${[...found.keys()].join(", ")}`);
-  return undefined;
+  if (more.length > 0) {
+    say(`lintel: several gateways run here; choose one with --pid: ${gateways.join(", ")}`);
+    return undefined;
+  }
+  return {
+    path: only,
+    async look(signal) {
+      const [first, ...rest] = (await statusesIn(folder, signal)).filter(
+        (status) => status.gateway === gateway,
+      );
+      return first && mergedStatus([first, ...rest]);
+    },
+  };
+}
+
+/** How all gateways of a folder stand that answer, workers one by one. */
+async function statusesIn(folder: string, signal?: AbortSignal): Promise<Status[]> {
+  const sockets = await socketsIn(folder);
+  const all = await Promise.all([...sockets.values()].map((path) => look(path, signal)));
+  return all.filter((status) => status !== undefined);
 }
 
 /** Shows it again and again, until Ctrl-C or until the gateway is gone. */
-async function watch(path: string): Promise<number> {
+async function watch(place: Place): Promise<number> {
   const { stdout } = process;
   const stop = new AbortController();
   const interrupt = () => stop.abort();
@@ -90,7 +125,7 @@ async function watch(path: string): Promise<number> {
   let found = true;
   try {
     while (!stop.signal.aborted) {
-      const status = await look(path, stop.signal);
+      const status = await place.look(stop.signal);
       if (stop.signal.aborted) break;
       found = status !== undefined;
       if (!status) break;
@@ -102,10 +137,10 @@ async function watch(path: string): Promise<number> {
     process.off("SIGINT", interrupt);
     process.off("SIGTERM", interrupt);
   }
-  return found ? 0 : gone(path);
+  return found ? 0 : gone(place);
 }
 
-function gone(path: string): number {
+function gone({ path }: Place): number {
   say(`lintel: the gateway at ${path} does not answer`);
   return 1;
 }

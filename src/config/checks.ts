@@ -12,6 +12,7 @@ import { type Fields, fields, list, texts } from "./raw.js";
 import { allServed, servedModels } from "./served.js";
 import { didYouMean } from "./suggest.js";
 import { checkTargets } from "./target-checks.js";
+import { checkWorkers } from "./workers.js";
 import { checkWorkflows } from "./workflow-checks.js";
 
 /**
@@ -46,6 +47,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     }),
     ...checkDefaultModels(fields(config.default_models), models, backends),
     ...checkWorkflows(backends, directory),
+    ...checkWorkers(config),
   ];
 }
 

@@ -81,7 +81,7 @@ export function countingSettings(config: Config): CountingSettings {
       redis: {
         ...redisSettings(redis),
         onFailure: redis.on_store_failure,
-        replicas: redis.replicas,
+        replicas: redis.replicas * config.workers,
       },
     }),
     idempotency: enabled

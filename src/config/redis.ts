@@ -44,7 +44,9 @@ export const redisSchema = z.strictObject({
     .int()
     .min(1)
     .default(1)
-    .describe("Among how many gateways limits are divided while each counts for itself."),
+    .describe(
+      "Among how many gateways limits are divided while each counts for itself; the workers of each are counted in.",
+    ),
   tls: z
     .strictObject({
       ca: path().optional().describe("Certificate authorities, PEM. Default: the system's."),

@@ -26,6 +26,7 @@ import { routingSchema } from "./routing.js";
 import { safetySchema } from "./safety.js";
 import { stateSchema, usageSchema } from "./state.js";
 import { telemetrySchema } from "./telemetry.js";
+import { workersSchema } from "./workers.js";
 
 /** Below the longest text that Node can make of a body (`buffer.constants.MAX_STRING_LENGTH`), bytes. */
 const largestBody = 512e6;
@@ -94,6 +95,7 @@ export const configSchema = z.strictObject({
     .prefault(formatListen(defaultListen))
     .transform((value) => (Array.isArray(value) ? value : [value]))
     .describe("Where to listen: host:port, :port for every interface, unix:/path, or a list."),
+  workers: workersSchema,
   reload: z
     .enum(["signal", "watch"])
     .default("signal")

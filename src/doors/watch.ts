@@ -6,10 +6,13 @@ const prometheusType = "text/plain; version=0.0.4; charset=utf-8";
 
 /** `GET /metrics`, as Prometheus reads it. */
 export const metrics =
-  (text: () => string): FastifyPluginAsync =>
+  (text: () => string | Promise<string>): FastifyPluginAsync =>
   async (app) => {
-    app.get("/metrics", (_request, reply) =>
-      reply.header("cache-control", "no-store").type(prometheusType).send(text()),
+    app.get("/metrics", async (_request, reply) =>
+      reply
+        .header("cache-control", "no-store")
+        .type(prometheusType)
+        .send(await text()),
     );
   };
 

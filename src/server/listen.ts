@@ -198,27 +198,27 @@ function closer({ server, idle, destroy, closed }: Closing): Listener["close"] {
 }
 
 /** @returns where it listens: on a system without IPv6, `::` means every interface all the same */
-async function bind(server: Server, wanted: Address): Promise<Address> {
+async function bind(server: Server, wanted: ListenOptions): Promise<Address> {
+  const { path, exclusive = false } = wanted;
   const attempt = (address: Address) =>
     new Promise<Address>((resolve, reject) => {
       const { host, port, path } = address;
+      const at = path === undefined ? { host, port } : { path };
       server.once("error", reject);
-      server.listen(path === undefined ? { host, port } : { path }, () => {
+      server.listen({ ...at, exclusive }, () => {
         server.off("error", reject);
         resolve(address);
       });
     });
+  // Ahead of the attempt, not behind one that failed: of several processes at one address
+  // Node counts the attempts, and takes two that differ for addresses of their own.
+  if (path !== undefined && (await isLeftover(path))) await rm(path, { force: true });
   try {
     return await attempt(wanted);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const { host, path } = wanted;
-    if (code === "EAFNOSUPPORT" && host === "::") {
-      return attempt({ host: "0.0.0.0", port: wanted.port });
-    }
-    if (code !== "EADDRINUSE" || path === undefined || !(await isLeftover(path))) throw error;
-    await rm(path, { force: true });
-    return attempt(wanted);
+    if (code !== "EAFNOSUPPORT" || wanted.host !== "::") throw error;
+    return attempt({ host: "0.0.0.0", port: wanted.port });
   }
 }
 
@@ -234,7 +234,8 @@ function told(log: Logger): (error: Error) => void {
 
 /** Whether nobody listens on a socket any more, because its process was killed. */
 async function isLeftover(path: string): Promise<boolean> {
-  if (!(await lstat(path)).isSocket()) return false;
+  const info = await lstat(path).catch(() => undefined);
+  if (!info?.isSocket()) return false;
   return (await listens({ path })) === "refused";
 }
 

@@ -67,6 +67,8 @@ export type Address =
 
 /** One listener. */
 export type ListenOptions = Address & {
+  /** Whether it is this process's alone, also where others serve with it at the same addresses. */
+  readonly exclusive?: boolean | undefined;
   /** Absent: cleartext. */
   readonly tls?: TlsSettings | undefined;
   readonly timeouts?: Partial<Timeouts> | undefined;

@@ -1,4 +1,5 @@
 /** A running gateway at a glance, for `lintel top`. */
+import cluster from "node:cluster";
 import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
 import type { Sources } from "./gauges.js";
 import type { ModelTally, Tally } from "./tally.js";
@@ -7,6 +8,10 @@ import type { ModelTally, Tally } from "./tally.js";
 export interface Status {
   readonly version: string;
   readonly pid: number;
+  /** Process id of the gateway; of a worker that of the process that started it. */
+  readonly gateway: number;
+  /** How many workers this is about; absent: one process. */
+  readonly workers?: number;
   /** Seconds. */
   readonly uptime: number;
   /** Calls that run now. */
@@ -31,6 +36,7 @@ export function statusOf(version: string, tally: Tally, sources: Sources): Statu
   return {
     version,
     pid: process.pid,
+    gateway: cluster.isWorker ? process.ppid : process.pid,
     uptime: process.uptime(),
     running: sources.running(),
     models: tally.snapshot(),

@@ -182,7 +182,15 @@ test("a model's name can't steer the terminal", () => {
     tokenRate: 250,
   };
   const retries = { requests: 0, retries: 0, denied: 2 };
-  const status = { version: "1", pid: 1, uptime: 90_061, running: 0, targets: [], retries };
+  const status = {
+    version: "1",
+    pid: 1,
+    gateway: 1,
+    uptime: 90_061,
+    running: 0,
+    targets: [],
+    retries,
+  };
   const text = topView({ ...status, models: [model], away: ["limits"] });
   expect(text).not.toContain("\x1b");
   expect(text).toMatch(/^x +0\.1/m);

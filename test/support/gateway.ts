@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { reload } from "../../src/cli/reload.js";
+import { remark } from "../../src/cli/serving-gateway.js";
 import { loadConfig } from "../../src/config/load.js";
 import { start } from "../../src/gateway.js";
 
@@ -50,7 +51,14 @@ export async function gateway(text: string, files: Readonly<Record<string, strin
     rmSync(cwd, { recursive: true });
   });
   const url = running.listeners[0]?.url ?? "";
-  const options = { sources, running, log, file, text: loaded };
+  const reloadable = {
+    get config() {
+      return running.config;
+    },
+    reload: running.reload,
+    remark: () => remark(running, log),
+  };
+  const options = { sources, running: reloadable, log, file, text: loaded };
   const chat = (model: string, content = "Hello", token = "me", more: object = {}) =>
     fetch(`${url}/llm`, {
       method: "POST",

@@ -2,15 +2,11 @@
 import { setTimeout } from "node:timers/promises";
 import { LintelError } from "../../core/errors.js";
 import { type Logger, reasonOf } from "../../core/log.js";
+import { type RestartTimes, restartPause, restartTimes } from "../../restart-pause.js";
 import { Child, type ChildSettings } from "./child.js";
 
 /** Times of the supervisor, milliseconds. */
-export interface Times {
-  /** Pause before the first restart; doubles with each crash. */
-  readonly firstPause: number;
-  readonly longestPause: number;
-  /** A child that lived this long is healthy: the pauses begin anew. */
-  readonly healthyAfter: number;
+export interface Times extends RestartTimes {
   /** How long calls wait for a restart instead of being refused. */
   readonly patience: number;
   /** How long the child may take to leave. */
@@ -19,9 +15,7 @@ export interface Times {
 
 /** Values of the product. */
 export const timeDefaults: Times = {
-  firstPause: 250,
-  longestPause: 60_000,
-  healthyAfter: 30_000,
+  ...restartTimes,
   patience: 2000,
   grace: 10_000,
 };
@@ -169,19 +163,12 @@ export class Supervisor<T> {
     this.#child = undefined;
     this.#connection = undefined;
     if (performance.now() - begin >= this.#times.healthyAfter) this.#crashes = 0;
-    this.#due = performance.now() + this.#pause(this.#crashes++);
+    this.#due = performance.now() + restartPause(this.#crashes++, this.#times);
     this.#attempt = newAttempt();
     // For those who still wait for this child; nothing happens if it did answer.
     attempt.reject(this.unavailable());
     await this.#events.ended(await starting);
     return unusable ?? ending;
-  }
-
-  /** Exponential, and half of it is chance. */
-  #pause(crashes: number): number {
-    const { firstPause, longestPause } = this.#times;
-    const most = Math.min(longestPause, firstPause * 2 ** crashes);
-    return Math.round((most + Math.random() * most) / 2);
   }
 }
 

@@ -1,0 +1,39 @@
+/** One of several processes of `lintel serve`: a gateway that does what the first process says. */
+import { secretsOf } from "../config/secrets.js";
+import { keepSecret } from "../core/secrets.js";
+import { Channel } from "../workers/channel.js";
+import { createLogger, logWriter } from "./logger.js";
+import { bannerOf, remark, startGateway } from "./serving-gateway.js";
+import { ignoreSignals } from "./signals.js";
+
+/** Serves until the first process says that it is enough. */
+export async function serveAsWorker(): Promise<never> {
+  // Those of a terminal or a service manager reach all processes: the first one passes on what they mean.
+  void ignoreSignals();
+  const channel = new Channel();
+  const { worker, config, file } = await channel.orders;
+  keepSecret(secretsOf(config));
+  const log = createLogger(config.log.level, logWriter(), { worker });
+  const running = await startGateway(config, log, { metrics: channel.metrics });
+  // What is the same for all is said by one.
+  const first = worker === 1;
+  if (first) await remark(running, log);
+  channel.listening(bannerOf(running, file), {
+    metrics: running.metrics,
+    async reload(wanted) {
+      keepSecret(secretsOf(wanted));
+      try {
+        const reloaded = await running.reload(wanted);
+        log.level = wanted.log.level;
+        if (first) void remark(running, log);
+        return { reloaded, config: running.config };
+      } catch (error) {
+        const refused = error instanceof Error ? error.message : String(error);
+        return { refused, config: running.config };
+      }
+    },
+  });
+  await running.close(await channel.closing);
+  // Whatever a library still holds open must not keep the process.
+  process.exit(0);
+}

@@ -1,0 +1,79 @@
+/** A worker's end of the channel to the first process. */
+import type { Config } from "../config/schema.js";
+import { mergedText } from "../telemetry/merged.js";
+import type { Texts, ToPrimary, ToWorker } from "./messages.js";
+
+/** What a worker is started with. */
+export type Orders = Extract<ToWorker, { lintel: "start" }>;
+
+/** What a worker does when it is told to. */
+export interface Duties {
+  reload(
+    config: Config,
+  ): Promise<Omit<Extract<ToPrimary, { lintel: "reloaded" }>, "lintel" | "id">>;
+  /** The metrics of this worker alone; absent: they are off. */
+  readonly metrics?: (() => string) | undefined;
+}
+
+/** Hears the first process. Where that ends, however it ends, Node ends this one. */
+export class Channel {
+  readonly orders: Promise<Orders>;
+  /** Resolves when the worker is to end, with how long running calls may take, milliseconds. */
+  readonly closing: Promise<number>;
+  #duties: Duties | undefined;
+  readonly #asked = new Map<number, (texts: Texts) => void>();
+  #questions = 0;
+
+  constructor() {
+    let order: (orders: Orders) => void = () => {};
+    let close: (graceMs: number) => void = () => {};
+    this.orders = new Promise((resolve) => {
+      order = resolve;
+    });
+    this.closing = new Promise((resolve) => {
+      close = resolve;
+    });
+    process.on("message", (message: ToWorker) => {
+      switch (message.lintel) {
+        case "start":
+          return order(message);
+        case "close":
+          return close(message.graceMs);
+        case "reload":
+          return void this.#reload(message.id, message.config);
+        case "metrics":
+          return tell({ lintel: "metrics", id: message.id, text: this.#duties?.metrics?.() ?? "" });
+        case "all metrics":
+          this.#asked.get(message.id)?.(message.texts);
+          this.#asked.delete(message.id);
+      }
+    });
+    tell({ lintel: "here" });
+  }
+
+  /** The gateway listens. */
+  listening(banner: string, duties: Duties): void {
+    this.#duties = duties;
+    tell({ lintel: "listening", banner });
+  }
+
+  /** The metrics of all workers in one text. */
+  readonly metrics = async (): Promise<string> => {
+    const id = this.#questions++;
+    const texts = await new Promise<Texts>((resolve) => {
+      this.#asked.set(id, resolve);
+      tell({ lintel: "all metrics", id });
+    });
+    return mergedText(texts);
+  };
+
+  async #reload(id: number, config: Config): Promise<void> {
+    const done = await this.#duties?.reload(config);
+    if (done) tell({ lintel: "reloaded", id, ...done });
+  }
+}
+
+/** Where the first process is gone, so is this one at once. */
+function tell(message: ToPrimary): void {
+  process.send?.(message, undefined, undefined, () => {});
+}

@@ -1,0 +1,41 @@
+/** What the first process and its workers tell each other, over Node's channel between them. */
+import type { Config } from "../config/schema.js";
+import type { Reloaded } from "../reloading.js";
+
+/** To a worker. */
+export type ToWorker =
+  | {
+      readonly lintel: "start";
+      /** From 1 on; one that is started in another's place has its number. */
+      readonly worker: number;
+      readonly workers: number;
+      readonly config: Config;
+      /** Where the configuration comes from, for people; absent: defaults. */
+      readonly file: string | undefined;
+    }
+  | { readonly lintel: "reload"; readonly id: number; readonly config: Config }
+  | { readonly lintel: "metrics"; readonly id: number }
+  | { readonly lintel: "all metrics"; readonly id: number; readonly texts: Texts }
+  | { readonly lintel: "close"; readonly graceMs: number };
+
+/** To the first process. */
+export type ToPrimary =
+  /** It hears messages from now on. */
+  | { readonly lintel: "here" }
+  /** @param banner what the gateway says at its start */
+  | { readonly lintel: "listening"; readonly banner: string }
+  | {
+      readonly lintel: "reloaded";
+      readonly id: number;
+      /** Absent: it was refused. */
+      readonly reloaded?: Reloaded | undefined;
+      readonly refused?: string | undefined;
+      /** What holds now. */
+      readonly config: Config;
+    }
+  | { readonly lintel: "metrics"; readonly id: number; readonly text: string }
+  /** Wants the metrics of all workers. */
+  | { readonly lintel: "all metrics"; readonly id: number };
+
+/** Metrics as Prometheus reads them, by the workers' numbers. */
+export type Texts = ReadonlyMap<number, string>;

@@ -1,0 +1,221 @@
+/** Several processes at one address, as a user starts them. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { loadConfig } from "../../src/config/load.js";
+import { backend, type ModelServer, modelServer } from "../reload/model-server.js";
+import { freePort } from "../support/port.js";
+import { redisBinary, startRedis } from "../support/redis.js";
+import { build, folder, type Lintel, run, start } from "./lintel.js";
+
+beforeAll(build);
+
+const started: Lintel[] = [];
+afterEach(async () => {
+  for (const lintel of started.splice(0)) {
+    if (lintel.running) lintel.kill("SIGKILL");
+    await lintel.ended;
+  }
+});
+
+interface Gateway {
+  readonly lintel: Lintel;
+  readonly base: string;
+  readonly server: ModelServer;
+  readonly cwd: string;
+  /** Writes its file anew. */
+  write(more: string): void;
+}
+
+/** Two workers with a model `tiny`, once they listen. */
+async function gateway(more = ""): Promise<Gateway> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.close());
+  const server = await modelServer("tiny");
+  // Not any free one: another would be free once all of them have ended.
+  const port = await freePort();
+  const text = (more: string) => `listen: ["127.0.0.1:${port}", "unix:./lintel.sock"]
+workers: 2
+state: { directory: ./state, redis: { url: "${redis.url}" } }
+telemetry: { prometheus: true }
+backends:
+${backend("tiny", server.url)}${more}`;
+  const cwd = folder({ "lintel.yaml": text(more) });
+  const { lintel, base } = await startIn(cwd);
+  return {
+    lintel,
+    base,
+    server,
+    cwd,
+    write: (more) => writeFileSync(join(cwd, "lintel.yaml"), text(more)),
+  };
+}
+
+async function startIn(cwd: string) {
+  const lintel = start([], cwd);
+  started.push(lintel);
+  const [, base = ""] = await lintel.until(/ on (http:[^\s,]+)[\s\S]*curl [\s\S]*\n.*-d .*\n/);
+  await lintel.saying(/(?:a worker listens[\s\S]*){2}/);
+  return { lintel, base };
+}
+
+/** A call over a connection of its own: workers take turns with these. */
+const chat = (base: string, model = "tiny", content = "Hello", token = "me") =>
+  fetch(`${base}/llm`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      connection: "close",
+    },
+    body: JSON.stringify({ model, messages: [{ role: "user", content }], stream: true }),
+  });
+
+const linesOf = ({ stderr }: Lintel) =>
+  stderr
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { msg: string; worker?: number; pid?: number });
+
+const listening = (lintel: Lintel) =>
+  linesOf(lintel).filter(({ msg }) => msg === "a worker listens");
+
+describe.runIf(redisBinary)("workers", () => {
+  test("share their address, limits and metrics", async () => {
+    const { lintel, base, cwd } = await gateway("limits: { caller: { requests_per_minute: 5 } }\n");
+    expect(lintel.stdout.match(/^Lintel /gm)).toHaveLength(1);
+    expect(lintel.stdout).toMatch(/Workers: +2 processes/);
+    const statuses: number[] = [];
+    for (let i = 0; i < 8; i++) {
+      const answer = await chat(base);
+      await answer.text();
+      statuses.push(answer.status);
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
+    const text = await (await fetch(`${base}/metrics`)).text();
+    const counted = [
+      ...text.matchAll(/^gen_ai_server_request_duration_seconds_count\{worker="(\d)",.*} (\d+)$/gm),
+    ];
+    expect(new Set(counted.map(([, worker]) => worker))).toEqual(new Set(["1", "2"]));
+    expect(counted.reduce((sum, [, , count]) => sum + Number(count), 0)).toBe(8);
+    const seen = await run(["top", "--json"], cwd);
+    expect(JSON.parse(seen.stdout)).toMatchObject({
+      workers: 2,
+      models: [{ model: "tiny", requests: 8, failed: 3 }],
+      targets: [{ backend: "tiny", state: "in", attempts: 5 }],
+    });
+    const types = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
+    expect(types).toEqual([...new Set(types)]);
+    lintel.kill("SIGTERM");
+    expect(await lintel.ended).toEqual({ code: 0, signal: null });
+    const workers = linesOf(lintel).filter(({ msg }) => msg === "call");
+    expect(new Set(workers.map(({ worker }) => worker))).toEqual(new Set([1, 2]));
+  });
+
+  test("one that ends is started again, and the others serve meanwhile", async () => {
+    const { lintel, base } = await gateway();
+    const [first] = listening(lintel);
+    process.kill(first?.pid ?? 0, "SIGKILL");
+    await lintel.saying(/"worker":1,"ending":"by SIGKILL".*a worker ended: it is started again/);
+    expect(await (await chat(base)).text()).toContain(" two");
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
+    expect(listening(lintel).map(({ worker }) => worker)).toEqual([1, 2, 1]);
+    const text = await (await fetch(`${base}/metrics`)).text();
+    expect(text).toContain('target_info{worker="1",');
+    expect(text).toContain('target_info{worker="2",');
+  });
+
+  test("take over a configuration together, and refuse a broken one once", async () => {
+    const { lintel, base, write } = await gateway();
+    write("models: [{ name: another, model: tiny }]\n");
+    lintel.kill("SIGHUP");
+    await lintel.saying(/configuration reloaded/);
+    const answers = await Promise.all(Array.from({ length: 4 }, () => chat(base, "another")));
+    for (const answer of answers) expect(await answer.text()).toContain(" two");
+    write("models: [{ name: another, modle: tiny }]\n");
+    lintel.kill("SIGHUP");
+    await lintel.saying(/configuration not reloaded/);
+    expect(await (await chat(base, "another")).text()).toContain(" two");
+    lintel.kill("SIGTERM");
+    await lintel.ended;
+    const said = (msg: string) => linesOf(lintel).filter((line) => line.msg === msg);
+    expect(said("configuration reloaded")).toHaveLength(1);
+    expect(said("configuration not reloaded: the one before stays")).toHaveLength(1);
+    const served = linesOf(lintel).filter((line) => line.msg === "call");
+    expect(new Set(served.map(({ worker }) => worker))).toEqual(new Set([1, 2]));
+  });
+
+  test("one that is started after a reload has what was loaded", async () => {
+    const { lintel, base, write } = await gateway();
+    write("models: [{ name: another, model: tiny }]\n");
+    lintel.kill("SIGHUP");
+    await lintel.saying(/configuration reloaded/);
+    // What stands in the file by then does not count: nobody has said so.
+    write("models: [{ name: unsaid, modle: tiny }]\n");
+    for (const { pid = 0 } of listening(lintel)) process.kill(pid, "SIGKILL");
+    await lintel.saying(/(?:a worker listens[\s\S]*){4}/);
+    for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
+  });
+
+  test("let streams end on SIGTERM, and end themselves", async () => {
+    const { lintel, base, server } = await gateway();
+    const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);
+    lintel.kill("SIGTERM");
+    await lintel.saying(/shutting down/);
+    server.release();
+    for (const stream of streams) expect(await stream.text()).toMatch(/ two[\s\S]*\[DONE\]\n\n$/);
+    expect(await lintel.ended).toEqual({ code: 0, signal: null });
+  });
+
+  test("end with the first process, however that ends, and start again where it left its socket", async () => {
+    const { lintel, base, cwd } = await gateway();
+    const { hostname, port } = new URL(base);
+    const closed = [1, 2].map(() => {
+      const socket = connect(Number(port), hostname);
+      socket.on("error", () => {});
+      socket.resume().write("GET /healthz HTTP/1.1\r\nhost: here\r\n\r\n");
+      const over = new Promise<void>((resolve) => {
+        socket.on("close", () => resolve());
+      });
+      const answered = new Promise<void>((resolve) => {
+        socket.once("data", () => resolve());
+      });
+      return { answered, over };
+    });
+    await Promise.all(closed.map(({ answered }) => answered));
+    lintel.kill("SIGKILL");
+    await Promise.all(closed.map(({ over }) => over));
+    await expect(fetch(`${base}/healthz`)).rejects.toThrow();
+    expect(existsSync(join(cwd, "lintel.sock"))).toBe(true);
+    const { lintel: next } = await startIn(cwd);
+    expect(listening(next).map(({ worker }) => worker)).toEqual([1, 2]);
+    expect(next.stderr).not.toContain("a worker ended");
+  });
+
+  test("that can't listen are said once", async () => {
+    const { base } = await gateway();
+    const { port } = new URL(base);
+    const cwd = folder({
+      "lintel.yaml": `listen: 127.0.0.1:${port}
+workers: 2
+state: { redis: { url: "redis://127.0.0.1:1" } }
+backends: []
+`,
+    });
+    const second = start([], cwd);
+    started.push(second);
+    expect((await second.ended).code).toBe(1);
+    expect(second.stderr.match(/can't listen on .*another program/g)).toHaveLength(1);
+  });
+});
+
+test("every configuration can be handed to a worker as it is", async () => {
+  const example = readFileSync(new URL("../../lintel.example.yaml", import.meta.url), "utf8");
+  const cwd = folder({ "lintel.yaml": example });
+  const { config } = await loadConfig({
+    cwd,
+    env: { ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "b" },
+  });
+  expect(structuredClone(config)).toEqual(config);
+});
