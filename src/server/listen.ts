@@ -1,5 +1,4 @@
 /** One port, or one Unix socket, for HTTP/1 and HTTP/2, with or without TLS. */
-import { lstat, rm } from "node:fs/promises";
 import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import {
@@ -11,7 +10,7 @@ import {
 import type { FastifyInstance } from "fastify";
 import { type Logger, silent } from "../core/log.js";
 import type { StreamHandler } from "../doors/door.js";
-import { listens } from "../listens.js";
+import { bind } from "./bind.js";
 import { watchDescriptors } from "./descriptors.js";
 import { createHttp1Side } from "./http1.js";
 import { createHttp2Side } from "./http2.js";
@@ -197,31 +196,6 @@ function closer({ server, idle, destroy, closed }: Closing): Listener["close"] {
   };
 }
 
-/** @returns where it listens: on a system without IPv6, `::` means every interface all the same */
-async function bind(server: Server, wanted: ListenOptions): Promise<Address> {
-  const { path, exclusive = false } = wanted;
-  const attempt = (address: Address) =>
-    new Promise<Address>((resolve, reject) => {
-      const { host, port, path } = address;
-      const at = path === undefined ? { host, port } : { path };
-      server.once("error", reject);
-      server.listen({ ...at, exclusive }, () => {
-        server.off("error", reject);
-        resolve(address);
-      });
-    });
-  // Ahead of the attempt, not behind one that failed: of several processes at one address
-  // Node counts the attempts, and takes two that differ for addresses of their own.
-  if (path !== undefined && (await isLeftover(path))) await rm(path, { force: true });
-  try {
-    return await attempt(wanted);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== "EAFNOSUPPORT" || wanted.host !== "::") throw error;
-    return attempt({ host: "0.0.0.0", port: wanted.port });
-  }
-}
-
 /** Tells of errors, as seldom as people can read. */
 function told(log: Logger): (error: Error) => void {
   let last = Number.NEGATIVE_INFINITY;
@@ -230,13 +204,6 @@ function told(log: Logger): (error: Error) => void {
     last = performance.now();
     log.error({ error: error.message }, "a connection could not be accepted");
   };
-}
-
-/** Whether nobody listens on a socket any more, because its process was killed. */
-async function isLeftover(path: string): Promise<boolean> {
-  const info = await lstat(path).catch(() => undefined);
-  if (!info?.isSocket()) return false;
-  return (await listens({ path })) === "refused";
 }
 
 function describe(
