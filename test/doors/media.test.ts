@@ -213,8 +213,12 @@ describe("decisions 2: stored images", () => {
   });
 
   test("an image that is found for who has reset its stream is closed", async () => {
+    let ask = () => {};
     let find = () => {};
     let closed = () => {};
+    const isAsked = new Promise<void>((resolve) => {
+      ask = resolve;
+    });
     const isFound = new Promise<void>((resolve) => {
       find = resolve;
     });
@@ -222,6 +226,7 @@ describe("decisions 2: stored images", () => {
       closed = resolve;
     });
     const slow = storeOf(async () => {
+      ask();
       await isFound;
       const read = () => new Readable({ read() {} }).once("close", closed);
       return { ...found(), read, close: async () => closed() };
@@ -230,7 +235,8 @@ describe("decisions 2: stored images", () => {
     const client = connect(server.url);
     onTestFinished(() => client.destroy());
     const stream = client.request({ ":path": "/media/00000000000000000000000000000001.png" });
-    await once(stream, "ready");
+    // Before that, a request is not worked on that is reset.
+    await isAsked;
     stream.close(constants.NGHTTP2_CANCEL);
     await once(stream, "close");
     // An answer on the same connection comes after the reset.
