@@ -8,7 +8,6 @@ export type ToWorker =
       readonly lintel: "start";
       /** From 1 on; one that is started in another's place has its number. */
       readonly worker: number;
-      readonly workers: number;
       readonly config: Config;
       /** Where the configuration comes from, for people; absent: defaults. */
       readonly file: string | undefined;
@@ -22,7 +21,7 @@ export type ToWorker =
 export type ToPrimary =
   /** It hears messages from now on. */
   | { readonly lintel: "here" }
-  /** @param banner what the gateway says at its start */
+  /** With what the gateway says at its start. */
   | { readonly lintel: "listening"; readonly banner: string }
   | {
       readonly lintel: "reloaded";

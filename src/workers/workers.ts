@@ -178,9 +178,8 @@ export class Workers {
   #order(slot: Slot): void {
     const { number: worker } = slot;
     const { file } = this.#options;
-    const workers = this.#slots.length;
     slot.config = this.#config;
-    this.#tell(slot, { lintel: "start", worker, workers, config: this.#config, file });
+    this.#tell(slot, { lintel: "start", worker, config: this.#config, file });
   }
 
   #ended(slot: Slot, lived: number, how: string): void {
