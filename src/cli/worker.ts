@@ -1,6 +1,5 @@
 /** One of several processes of `lintel serve`: a gateway that does what the first process says. */
-import { secretsOf } from "../config/secrets.js";
-import { keepSecret } from "../core/secrets.js";
+import { keepSecretsOf } from "../config/secrets.js";
 import { Channel } from "../workers/channel.js";
 import { createLogger, logWriter } from "./logger.js";
 import { bannerOf, remark, startGateway } from "./serving-gateway.js";
@@ -12,7 +11,7 @@ export async function serveAsWorker(): Promise<never> {
   void ignoreSignals();
   const channel = new Channel();
   const { worker, config, file } = await channel.orders;
-  keepSecret(secretsOf(config));
+  keepSecretsOf(config);
   const log = createLogger(config.log.level, logWriter(), { worker });
   const running = await startGateway(config, log, { metrics: channel.metrics });
   // What is the same for all is said by one.
@@ -21,7 +20,7 @@ export async function serveAsWorker(): Promise<never> {
   channel.listening(bannerOf(running, file), {
     metrics: running.metrics,
     async reload(wanted) {
-      keepSecret(secretsOf(wanted));
+      keepSecretsOf(wanted);
       try {
         const reloaded = await running.reload(wanted);
         log.level = wanted.log.level;

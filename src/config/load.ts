@@ -2,8 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { dirname, resolve } from "node:path";
-import { proxyAddresses, proxyProblems } from "../backends/http/proxy.js";
-import { keepSecret } from "../core/secrets.js";
+import { proxyProblems } from "../backends/http/proxy.js";
 import { withoutBrackets } from "../hostname.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { budgetWarnings } from "./budget-warnings.js";
@@ -22,7 +21,7 @@ import {
   parseListen,
 } from "./quantities.js";
 import { type BackendConfig, type Config, configSchema, defaultListen } from "./schema.js";
-import { secretsOf } from "./secrets.js";
+import { keepSecretsOf } from "./secrets.js";
 import { otlpSettings } from "./telemetry.js";
 import { timeoutWarnings } from "./timeout-warnings.js";
 
@@ -83,7 +82,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
   const unheard = sources.listen?.length ? [] : replaced(config.listen, effective.listen);
   const taken = addressOfMetrics(effective);
   if (taken) throw new ConfigError([{ source: file ?? "--listen", ...taken }]);
-  keepSecret([...secretsOf(effective), ...secretsOf(proxyAddresses(env))]);
+  keepSecretsOf(effective, env);
   const untold = otlpWarnings(otlpSettings(effective.telemetry.otlp, env), env);
   const warnings = [...unheard, ...warningsOf(effective), ...untold];
   return { config: effective, file, text, warnings };

@@ -1,4 +1,18 @@
 /** Which values of a configuration are keys. */
+import { proxyAddresses } from "../backends/http/proxy.js";
+import { keepSecret } from "../core/secrets.js";
+import type { Config } from "./schema.js";
+
+/**
+ * Has this process show none of its keys: those of a configuration, and of the environment's proxies.
+ * @param env default: the process's
+ */
+export function keepSecretsOf(
+  config: Config,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): void {
+  keepSecret([...secretsOf(config), ...secretsOf(proxyAddresses(env))]);
+}
 
 const secretName = /(?:api_?key|token|secret|secret_access_key|password|passphrase)$/i;
 

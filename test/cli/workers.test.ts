@@ -29,7 +29,7 @@ interface Gateway {
 }
 
 /** Two workers with a model `tiny`, once they listen. */
-async function gateway(more = ""): Promise<Gateway> {
+async function gateway(more = "", env: NodeJS.ProcessEnv = {}): Promise<Gateway> {
   const redis = await startRedis();
   onTestFinished(() => redis.close());
   const server = await modelServer("tiny");
@@ -42,7 +42,7 @@ telemetry: { prometheus: true }
 backends:
 ${backend("tiny", server.url)}${more}`;
   const cwd = folder({ "lintel.yaml": text(more) });
-  const { lintel, base } = await startIn(cwd);
+  const { lintel, base } = await startIn(cwd, env);
   return {
     lintel,
     base,
@@ -52,8 +52,8 @@ ${backend("tiny", server.url)}${more}`;
   };
 }
 
-async function startIn(cwd: string) {
-  const lintel = start([], cwd);
+async function startIn(cwd: string, env: NodeJS.ProcessEnv = {}) {
+  const lintel = start([], cwd, env);
   started.push(lintel);
   const [, base = ""] = await lintel.until(/ on (http:[^\s,]+)[\s\S]*curl [\s\S]*\n.*-d .*\n/);
   await lintel.saying(/(?:a worker listens[\s\S]*){2}/);
@@ -111,6 +111,17 @@ describe.runIf(redisBinary)("workers", () => {
     expect(await lintel.ended).toEqual({ code: 0, signal: null });
     const workers = linesOf(lintel).filter(({ msg }) => msg === "call");
     expect(new Set(workers.map(({ worker }) => worker))).toEqual(new Set([1, 2]));
+  });
+
+  test("know every key that their logs must not show, also a proxy's password", async () => {
+    const password = "s3cret-of-a-proxy";
+    const proxy = { HTTPS_PROXY: `http://user:${password}@127.0.0.1:1` };
+    const { lintel, base } = await gateway("", proxy);
+    expect((await chat(base, password)).status).toBe(404);
+    lintel.kill("SIGTERM");
+    await lintel.ended;
+    expect(linesOf(lintel).filter(({ msg }) => msg === "call")).toHaveLength(1);
+    expect(lintel.stderr).not.toContain(password);
   });
 
   test("one that ends is started again, and the others serve meanwhile", async () => {
