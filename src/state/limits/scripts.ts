@@ -90,6 +90,12 @@ local function refuseFor(i, state, ms)
   end
   refuse(i, ms)
 end
+-- What was counted in each step of a window that has counted something; false: nothing.
+local function stepsOf(state)
+  local steps = {}
+  for step = state.first, state.step do steps[#steps + 1] = int(step) end
+  return redis.call('HMGET', state.key, unpack(steps))
+end
 local states = {}
 for i = 1, (#KEYS - 1) / 2 do
   local key, claims, at = KEYS[2 * i], KEYS[2 * i + 1], 5 + (i - 1) * 5
@@ -100,15 +106,11 @@ for i = 1, (#KEYS - 1) / 2 do
   if kind == 's' then
     local p = tonumber(ARGV[at + 3])
     state.p, state.total, state.step, state.first = p, slide(key, p)
-    if state.total + amount > limit or state.total > 0 then state.last = state.step end
     if amount > limit then refuse(i, -1)
     elseif state.total + amount > limit then
-      local steps = {}
-      for step = state.first, state.step do steps[#steps + 1] = int(step) end
       local excess, leaves = state.total + amount - limit, nil
-      for n, counted in ipairs(redis.call('HMGET', key, unpack(steps))) do
+      for n, counted in ipairs(stepsOf(state)) do
         excess = excess - (tonumber(counted) or 0)
-        if counted then state.last = state.first + n - 1 end
         if excess <= 0 and not leaves then leaves = state.first + n - 1 end
       end
       refuseFor(i, state, ((leaves or state.step) + STEPS + 1) * p - now)
@@ -142,6 +144,10 @@ for i, state in ipairs(states) do
     if state.claimStep > 0 then
       local _, step, first = slide(state.claims, state.claimStep)
       count(state.claims, state.claimStep, step, first, state.amount)
+    end
+  elseif state.kind == 's' and state.total > 0 then
+    for n, counted in ipairs(stepsOf(state)) do
+      if counted then state.last = state.first + n - 1 end
     end
   end
   if state.kind == 's' and state.last then

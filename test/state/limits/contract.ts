@@ -131,6 +131,17 @@ export function limitContract(name: string, open: (clock: Clock) => Promise<Subj
       expect(granted(await store.reserve([one(limit, 10)])).standings[0]?.remaining).toBe(0);
     });
 
+    it("says of each limit when all is there again, also where another one refuses", async () => {
+      const [wide, narrow] = [minute(10), slots(1)];
+      granted(await store.reserve([one(wide), one(narrow)]));
+      clock.now += 20_500;
+      const { standings } = refused(await other.reserve([one(wide), one(narrow)]));
+      expect(standings).toEqual([
+        { remaining: 9, resetMs: 40_500 },
+        { remaining: 0, resetMs: 0 },
+      ]);
+    });
+
     it("counts against all of the counters or none", async () => {
       const wide = minute(10);
       const narrow = minute(1);
