@@ -25,7 +25,10 @@ export class Life implements CallLife, Enrolled {
    */
   begin(origin: CallSignal, deadline: number): void {
     const passed = () => this.abort(new LintelError("timeout", "the deadline of the call passed"));
-    this.#timer = setTimeout(passed, Math.max(0, Math.ceil(deadline - performance.now())));
+    const leftMs = deadline - performance.now();
+    if (leftMs > 0) this.#timer = setTimeout(passed, Math.ceil(leftMs));
+    // A timer of no time would come after the first question to a model server.
+    else passed();
     this.#origin = origin;
     if (origin.aborted) this.#left();
     else origin.addEventListener("abort", this.#left, { once: true });

@@ -20,6 +20,16 @@ import {
 import { hangsAfter, piece, says, scripted } from "../support/scripted.js";
 
 describe("time-outs", () => {
+  it("a call that comes when its deadline has passed asks nobody", async () => {
+    const one = backend("a");
+    const { core } = bench([one]);
+    for (const timeoutMs of [0, 1e-6]) {
+      const answer = run(core, "chat", hello, { timeoutMs });
+      await expect(answer).rejects.toEqual(failure("timeout"));
+    }
+    expect(one.asked.length).toBe(0);
+    expect(core.readiness.running).toBe(0);
+  });
   it("first token: the slow target is aborted and another one asked", async () => {
     const { handle, aborted } = hangsAfter();
     const all = [backend("slow", handle), backend("good")];
