@@ -276,17 +276,28 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     await counting.close();
   });
 
-  it("is asked for a sign of life while nothing else is, and else not", async () => {
+  it.each([
+    ["one server", "ping"],
+    ["a cluster", "exists"],
+  ])("is asked for a sign of life while nothing else is, and else not: %s", async (kind, sign) => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
-    const server = await startRedis();
+    const cluster = kind === "a cluster";
+    const server = await startRedis({ cluster });
     onTestFinished(() => server.close());
-    const connection = new RedisConnection({ url: server.url }, silent, "answers");
+    const cli = (...args: string[]) =>
+      execFileSync("redis-cli", ["-p", `${server.port}`, ...args], { encoding: "utf8" });
+    if (cluster) cli("cluster", "addslotsrange", "0", "16383");
+    const url = cluster ? [server.url] : server.url;
+    const connection = new RedisConnection({ url }, silent, "answers");
     onTestFinished(() => connection.close());
-    await connection.settled(5000);
+    await vi.waitFor(() => expect(connection.available).toBe(true), 20_000);
     const signs = async () => {
-      const said = await connection.client.info("commandstats");
-      return Number(/cmdstat_ping:calls=(\d+)/.exec(said)?.[1] ?? 0);
+      // Answers come in the order of the questions.
+      await connection.client.get("anything");
+      return Number(
+        new RegExp(`cmdstat_${sign}:calls=(\\d+)`).exec(cli("info", "commandstats"))?.[1] ?? 0,
+      );
     };
     // What was asked as it connected.
     vi.advanceTimersByTime(10_000);

@@ -167,11 +167,15 @@ export class RedisConnection {
   }
 
   /**
-   * A connection that is closed while nothing is asked would be an outage. Nodes of a cluster are
-   * connected to again as they are asked.
+   * A connection that is closed while nothing is asked would be an outage. Of a cluster each node is
+   * connected to again as it is asked, but the last one that is closed ends the client's connection: one
+   * is kept busy. What it answers is not looked at: the next question may be another node's.
    */
   #breakSilence(): void {
-    if (!this.#heard && !this.client.isCluster) this.ask((client) => client.ping()).catch(() => {});
+    if (!this.#heard && this.#available) {
+      if (this.client.isCluster) this.client.exists(this.#probed).catch(() => {});
+      else this.ask((client) => client.ping()).catch(() => {});
+    }
     this.#heard = false;
   }
 
