@@ -68,6 +68,13 @@ interface Waiting {
 }
 
 /**
+ * Whether a stream is over and only Node still has it: where its client has reset it without an error
+ * it waits for the rest of the request to be read, and of the answer to be written.
+ */
+const isForgotten = (stream: ServerHttp2Stream): boolean =>
+  stream.closed && stream.state.state === constants.NGHTTP2_STREAM_STATE_IDLE;
+
+/**
  * Ends the streams of a session whose client opens no window for what waits to be sent.
  *
  * Of a write of megabytes nothing is to be seen before all of it is sent. Such a stream
@@ -88,7 +95,8 @@ export function endStalledStreams(session: ServerHttp2Session, timeout: number):
     const still: [ServerHttp2Stream, Waiting][] = [];
     for (const [stream, waiting] of streams) {
       const bytes = stream.writableLength;
-      if (bytes === 0) streams.set(stream, undefined);
+      if (isForgotten(stream)) stream.destroy();
+      else if (bytes === 0) streams.set(stream, undefined);
       else if (bytes === waiting?.bytes) still.push([stream, waiting]);
       else streams.set(stream, { bytes, left: bytes, taken, quiet: 0 });
     }
