@@ -14,8 +14,8 @@ it.each(["/whole", "/big"])(
     const stream = client.request({ ":path": path });
     await once(stream, "response");
     stream.close(constants.NGHTTP2_NO_ERROR);
-  // Node waits for what has come to be read, on this side, too.
-  stream.resume();
+    // Node waits for what has come to be read, on this side, too.
+    stream.resume();
     // A session ends with its last stream.
     drain();
     await ended;
