@@ -32,7 +32,7 @@ export const waitingIn = (socket: Socket): number =>
   socket.writableLength + (handleOf(socket)?.writeQueueSize ?? 0);
 
 /**
- * Destroys connections whose client has taken nothing of what waits for it.
+ * Destroys connections whose client has taken nothing of what waits for it, or has not closed behind our end.
  * @param timeout milliseconds; a quarter more may pass
  * @returns ends it
  */
@@ -40,10 +40,11 @@ export function destroyStalled(sockets: Iterable<Socket>, timeout: number): () =
   const seen = new WeakMap<Socket, { taken: number; quiet: number }>();
   return every(timeout / looks, () => {
     for (const socket of sockets) {
-      // The connection beneath is among them as well.
-      if (socket instanceof TLSSocket) continue;
+      const ended = socket.writableFinished;
+      // The connection beneath is among them as well, but is not told of an end.
+      if (socket instanceof TLSSocket && !ended) continue;
       const handle = handleOf(socket);
-      if (!handle || waitingIn(socket) === 0) {
+      if (!handle || (!ended && waitingIn(socket) === 0)) {
         seen.delete(socket);
         continue;
       }
