@@ -5,7 +5,6 @@
  */
 
 import { constants, type ServerHttp2Stream } from "node:http2";
-import { setImmediate } from "node:timers/promises";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type {
   UniversalHandler,
@@ -21,6 +20,7 @@ import { credentialOf } from "../credential.js";
 import { piecesOf } from "../drained.js";
 import { isUtf8 } from "../json/body.js";
 import { resetSoon } from "../reset.js";
+import { bodyOf } from "./body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering } from "./defect.js";
 import { typeOf } from "./frames.js";
@@ -28,9 +28,6 @@ import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable } from "./trailers.js";
 import { plainRefusal, unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
-
-/** Pieces of a body that are taken as they come; each takes far more memory than its bytes. */
-const mostPieces = 64;
 
 const contract = new Set<unknown>(Object.values(methods));
 
@@ -92,24 +89,6 @@ export function guarded(
     }
   };
   return Object.assign(guard, handler);
-}
-
-/**
- * The body as it comes. Who stops reading it does not destroy the request: an
- * answer follows. What is left is read and dropped, since the connection's next
- * request comes after it.
- */
-async function* bodyOf({ raw }: FastifyRequest): AsyncGenerator<Uint8Array> {
-  let pieces = 0;
-  try {
-    for await (const piece of raw.iterator({ destroyOnReturn: false })) {
-      yield piece as Uint8Array;
-      // The library keeps them all. What comes in a turn is one piece for who asks at its end.
-      if (++pieces > mostPieces) await setImmediate();
-    }
-  } finally {
-    raw.resume();
-  }
 }
 
 /** The response, whose body's iteration ends in any case once the caller left. */
