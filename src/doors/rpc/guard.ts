@@ -26,7 +26,7 @@ import { answering } from "./defect.js";
 import { typeOf } from "./frames.js";
 import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable } from "./trailers.js";
-import { plainRefusal, unsupported } from "./unsupported.js";
+import { plainRefusal, refuseType, unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
 
 const contract = new Set<unknown>(Object.values(methods));
@@ -43,6 +43,10 @@ export function guarded(
 ): UniversalHandler {
   const ours = contract.has(handler.method) ? answering(handler, bodyLimit) : undefined;
   const otherType = unsupported(handler);
+  const refuse = async (request: FastifyRequest, arrival: Arrival) =>
+    ours && gateway.call
+      ? refuseType(handler.method, otherType, gateway as Gateway, request, arrival)
+      : plainRefusal(otherType);
   const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
     const { signal, contextValues = createContextValues() } = incoming;
     const request = contextValues.get(requestKey);
@@ -73,10 +77,7 @@ export function guarded(
         ours ? ours(binary, arrival) : handler(binary),
       );
       if (left()) throw gone();
-      const told =
-        response.status === 415
-          ? plainRefusal(admission instanceof LintelError ? admission : otherType)
-          : response;
+      const told = response.status === 415 ? await refuse(request, arrival) : response;
       if (told.status === 401) told.header?.set("www-authenticate", "Bearer");
       return wanted(told, signal, left, (thrown) => {
         failed(thrown);
