@@ -31,6 +31,9 @@ import { workersSchema } from "./workers.js";
 /** Below the longest text that Node can make of a body (`buffer.constants.MAX_STRING_LENGTH`), bytes. */
 const largestBody = 512e6;
 
+/** Of connections, milliseconds: younger ones would be made for a few calls each. */
+const shortestAge = 1000;
+
 /*
  * Not the number of images: since 1 counts as not set, nobody could ask for one
  * image where the default were another, and so for the same picture again.
@@ -143,6 +146,12 @@ export const configSchema = z.strictObject({
     })
     .prefault("1MiB")
     .describe("Largest request body, at most 512MB."),
+  max_connection_age: wait()
+    .refine((ms) => ms >= shortestAge, { error: "must be at least 1s" })
+    .optional()
+    .describe(
+      "How old a connection of a client may become before it is told to make another one; what runs on it ends on it. Default: any age.",
+    ),
   default_models: z
     .strictObject({
       chat: name().optional().describe("Default: the first chat model there is."),

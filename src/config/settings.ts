@@ -57,5 +57,6 @@ export function appSettings(config: Config): AppSettings {
  */
 export function listenOptions(config: Config): ListenOptions[] {
   const tls = config.tls && (usableCertificates("tls", config.tls) as TlsSettings);
-  return config.listen.map((address) => ({ ...address, tls }));
+  const limits = { maxAge: config.max_connection_age };
+  return config.listen.map((address) => ({ ...address, tls, limits }));
 }

@@ -68,6 +68,10 @@ export function refuseStream(
 /** Why a request is refused whose headers are too large, with the status 431. */
 export const headersTooLarge = () => new LintelError("too_large", "the headers are too large");
 
+/** Why a request is refused that came in cleartext to an address with TLS. */
+export const speaksTls = () =>
+  new LintelError("invalid_value", "this address speaks TLS: ask it by https://");
+
 /** Why a request is refused that does not come to its end. */
 export const tooSlow = () =>
   new LintelError("request_timeout", "the request took too long to arrive");

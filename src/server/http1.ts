@@ -1,6 +1,7 @@
 /** The HTTP/1 side. */
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { whenOld } from "./age.js";
 import { refuseConnect } from "./connect.js";
 import type { CorsHeaders } from "./cors.js";
 import { serveUnexpected } from "./expectation.js";
@@ -15,7 +16,9 @@ import type { ConnectionLimits, Timeouts } from "./settings.js";
  */
 const newest = Symbol("newest response");
 
-type Connection = Socket & { [newest]?: ServerResponse };
+const old = Symbol("old");
+
+type Connection = Socket & { [newest]?: ServerResponse; [old]?: boolean };
 
 /** The HTTP/1 server behind a listener; it never listens itself. */
 export interface Http1Side {
@@ -60,12 +63,15 @@ export function createHttp1Side(
   closeWaiting(server);
   let draining = false;
   const connections = new Set<Connection>();
-  server.on("connection", (socket) => {
+  server.on("connection", (socket: Connection) => {
     connections.add(socket);
+    whenOld(socket, limits.maxAge, () => {
+      socket[old] = true;
+    });
     socket.once("close", () => connections.delete(socket));
   });
   server.prependListener("request", ({ socket }: { socket: Connection }, response) => {
-    if (draining) response.shouldKeepAlive = false;
+    if (draining || socket[old]) response.shouldKeepAlive = false;
     socket[newest] = response;
   });
   // Node enforces these timeouts only on a server that it takes to be listening.

@@ -9,6 +9,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { StreamHandler } from "../doors/door.js";
+import { whenOld } from "./age.js";
 import { refuseConnectStreams } from "./connect.js";
 import type { CorsHeaders } from "./cors.js";
 import { serveUnexpected } from "./expectation.js";
@@ -95,6 +96,8 @@ export function createHttp2Side(
     limitControlFrames(session, limits);
     endStalledStreams(session, timeouts.stalled);
     destroyBroken(session, timeouts.ping);
+    // A request that comes after the goodbye is not begun, which its client knows by that.
+    whenOld(session, limits.maxAge, () => session.close());
     if (closing) session.close();
   });
   server.on("request", handler);

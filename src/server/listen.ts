@@ -12,6 +12,7 @@ import { type Logger, silent } from "../core/log.js";
 import type { StreamHandler } from "../doors/door.js";
 import { bind } from "./bind.js";
 import { watchDescriptors } from "./descriptors.js";
+import { refuseSocket, speaksTls } from "./failure.js";
 import { createHttp1Side } from "./http1.js";
 import { createHttp2Side } from "./http2.js";
 import {
@@ -30,6 +31,9 @@ const closingInterval = 50;
 
 /** How often the log hears of connections that can't be accepted, milliseconds. */
 const tellingInterval = 1000;
+
+/** Why a handshake failed. */
+type TlsError = NodeJS.ErrnoException & { readonly reason?: string };
 
 /** A listener that runs. */
 export interface Listener {
@@ -115,8 +119,11 @@ export async function listen(
     if (socket.alpnProtocol === "h2") hand(socket, true);
     else look(socket);
   });
-  server.on("tlsClientError", (error: Error & { reason?: string }, socket: TLSSocket) => {
+  server.on("tlsClientError", (error: TlsError, socket: TLSSocket & { _parent?: Socket }) => {
     log.debug({ reason: error.reason ?? error.message }, "a TLS handshake failed");
+    // Who asks by http:// reads an answer in cleartext, which only the connection beneath can send.
+    if (error.code === "ERR_SSL_HTTP_REQUEST" && socket._parent)
+      refuseSocket(socket._parent, "400 Bad Request", speaksTls());
     socket.destroy();
   });
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections;

@@ -28,7 +28,11 @@ export function limitBody(
   sending: Set<ServerHttp2Stream>,
   cors: CorsHeaders | undefined,
 ): void {
-  if (stream.readableEnded || stream.endAfterHeaders) return;
+  if (stream.readableEnded || stream.endAfterHeaders) {
+    // Before its end was read, Node does not tell of a client that leaves without an error.
+    stream.resume();
+    return;
+  }
   const timer = setTimeout(() => {
     if (stream.headersSent) stream.close(constants.NGHTTP2_CANCEL);
     else refuseStream(stream, headers, tooSlow(), cors);

@@ -34,6 +34,11 @@ export const timeoutDefaults: Timeouts = {
 export interface ConnectionLimits {
   /** Connections of one listener; more are closed at once. Absent: as many as the system gives. */
   readonly maxConnections?: number | undefined;
+  /**
+   * How old a connection may become before its client is told to make another one, milliseconds.
+   * What runs on it ends on it. Absent: as old as its client likes.
+   */
+  readonly maxAge?: number | undefined;
   /** Streams at once on one HTTP/2 connection. */
   readonly maxConcurrentStreams: number;
   /** Bytes of a request's headers. */

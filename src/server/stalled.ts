@@ -32,7 +32,7 @@ export const waitingIn = (socket: Socket): number =>
   socket.writableLength + (handleOf(socket)?.writeQueueSize ?? 0);
 
 /**
- * Destroys connections whose client has taken nothing of what waits for it.
+ * Destroys connections whose client has taken nothing of what waits for it, or has not closed behind our end.
  * @param timeout milliseconds; a quarter more may pass
  * @returns ends it
  */
@@ -40,10 +40,11 @@ export function destroyStalled(sockets: Iterable<Socket>, timeout: number): () =
   const seen = new WeakMap<Socket, { taken: number; quiet: number }>();
   return every(timeout / looks, () => {
     for (const socket of sockets) {
-      // The connection beneath is among them as well.
-      if (socket instanceof TLSSocket) continue;
+      const ended = socket.writableFinished;
+      // The connection beneath is among them as well, but is not told of an end.
+      if (socket instanceof TLSSocket && !ended) continue;
       const handle = handleOf(socket);
-      if (!handle || waitingIn(socket) === 0) {
+      if (!handle || (!ended && waitingIn(socket) === 0)) {
         seen.delete(socket);
         continue;
       }
@@ -68,6 +69,13 @@ interface Waiting {
 }
 
 /**
+ * Whether a stream is over and only Node still has it: where its client has reset it without an error
+ * it waits for the rest of the request to be read, and of the answer to be written.
+ */
+const isForgotten = (stream: ServerHttp2Stream): boolean =>
+  stream.closed && stream.state.state === constants.NGHTTP2_STREAM_STATE_IDLE;
+
+/**
  * Ends the streams of a session whose client opens no window for what waits to be sent.
  *
  * Of a write of megabytes nothing is to be seen before all of it is sent. Such a stream
@@ -88,7 +96,8 @@ export function endStalledStreams(session: ServerHttp2Session, timeout: number):
     const still: [ServerHttp2Stream, Waiting][] = [];
     for (const [stream, waiting] of streams) {
       const bytes = stream.writableLength;
-      if (bytes === 0) streams.set(stream, undefined);
+      if (isForgotten(stream)) stream.destroy();
+      else if (bytes === 0) streams.set(stream, undefined);
       else if (bytes === waiting?.bytes) still.push([stream, waiting]);
       else streams.set(stream, { bytes, left: bytes, taken, quiet: 0 });
     }

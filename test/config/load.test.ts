@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
 import { missingFiles } from "../../src/config/missing-files.js";
 import { ConfigError } from "../../src/config/problems.js";
-import { appSettings, coreSettings, doorSettings } from "../../src/config/settings.js";
+import { appSettings, coreSettings, doorSettings, listenOptions } from "../../src/config/settings.js";
 import { stateSettings } from "../../src/config/state.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
 import { coreDefaults } from "../../src/core/settings.js";
@@ -302,7 +302,7 @@ test("metrics have an address of their own, as it is in the end", async () => {
   expect(telemetry.prometheus).toEqual({ listen: { path: join(cwd, "sub", "a.sock") } });
 });
 
-test("what the file says reaches the core, the doors, the app and the state", async () => {
+test("what the file says reaches the core, the doors, the app, the listeners and the state", async () => {
   const hash = `sha256:${"0".repeat(64)}`;
   const cwd = folder({
     "lintel.yaml": `
@@ -316,6 +316,7 @@ bounds: { width: { max: 512 } }
 models: [{ name: m, model: n, max_tokens: 5, defaults: { temperature: 0 }, unsupported: ignore }]
 default_models: { chat: m }
 body_limit: 2MiB
+max_connection_age: 30m
 cors: { origins: [] }
 trust_proxy: [10.0.0.0/8]
 timeouts: { total: 1m, first_message: 1s, keep_alive: 2s }
@@ -356,6 +357,7 @@ safety: { action: blur }
   const told = { ...config, public_url: "https://b.example" };
   expect(doorSettings(told).baseUrlOf).toBeUndefined();
   expect(appSettings(config)).toMatchObject({ corsOrigins: false });
+  expect(listenOptions(config)).toMatchObject([{ limits: { maxAge: 1_800_000 } }]);
   expect(stateSettings(config)).toMatchObject({
     database: "postgres://h/n",
     tokens: { refreshMs: 7000, whenAway: "allow" },

@@ -244,6 +244,11 @@ backends:
       ["lintel.yaml:1:13: body_limit: must be from 1 byte to 512MB"],
     ],
     [
+      "connections that are old at once",
+      "max_connection_age: 999ms",
+      ["lintel.yaml:1:21: max_connection_age: must be at least 1s"],
+    ],
+    [
       "an address to listen on",
       "listen: 127.0.0.1:99999",
       [

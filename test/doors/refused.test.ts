@@ -105,6 +105,27 @@ describe("the answer does not wait for the body", () => {
   });
 });
 
+test.each([
+  ["text/plain", "connect"],
+  ["application/grpc+thrift", "grpc"],
+  ["application/grpc-web+thrift", "grpc-web"],
+])("a call in a type that no method takes is written down, too: %s", async (type, door) => {
+  const { post, calls } = await guarded([later()]);
+  const refused = async (path: string, token: string) => {
+    const headers = { "content-type": type, authorization: `Bearer ${token}` };
+    return (await post(path, "hi", headers)).status;
+  };
+  for (const path of [chat, complete]) {
+    expect(await refused(path, "good")).toBe(415);
+    expect(await refused(path, "wrong")).toBe(401);
+  }
+  const both = [
+    { code: "unsupported_media_type", caller: "someone", door },
+    { code: "invalid_token", door },
+  ];
+  expect(calls).toMatchObject([...both, ...both]);
+});
+
 describe("a token is looked up once for a call", () => {
   const message = toBinary(LLMRequestSchema, create(LLMRequestSchema, hello()));
   const bodies: Record<string, Uint8Array> = {

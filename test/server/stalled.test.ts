@@ -7,8 +7,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { connect as connectTls } from "node:tls";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { preface, settings } from "./frames.js";
 import { http2, serve, session } from "./serve.js";
+
+/** Longer than any test may take. */
+const never = 600_000;
 
 describe("an HTTP/2 stream whose answer is complete is ended", () => {
   it.each([1000, 60_000])("if its client opens no window for its %i bytes", async (bytes) => {
@@ -20,6 +24,25 @@ describe("an HTTP/2 stream whose answer is complete is ended", () => {
     expect(stream.rstCode).toBe(8);
   });
 });
+
+it.each(["cleartext", "TLS"])(
+  "a client that does not close behind the goodbye is cut off: %s",
+  async (way) => {
+    const timeouts = { idleSession: 20, stalled: 40 };
+    const tls = way === "TLS" && tlsFiles();
+    const { port, close } = await serve({ timeouts, ...(tls && { tls, host: "localhost" }) });
+    const half = { host: "localhost", port, allowHalfOpen: true };
+    const socket = tls
+      ? connectTls({ ...half, ca: tls.cert, ALPNProtocols: ["h2"] })
+      : connect({ ...half, host: "127.0.0.1" });
+    socket.on("error", () => {}).resume();
+    onTestFinished(() => void socket.destroy());
+    socket.write(Buffer.concat([preface, settings]));
+    await once(socket, "end");
+    await close(never);
+  },
+  10_000,
+);
 
 it("a large answer that waits for its client leaves room for other streams", async () => {
   const { url } = await serve();
@@ -47,9 +70,7 @@ describe("a client that reads as slowly as it may", () => {
 
   async function reach(way: string): Promise<Socket> {
     if (way === "TLS") {
-      const file = (name: string) =>
-        readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url));
-      const tls = { cert: file("cert.pem"), key: file("key.pem") };
+      const tls = tlsFiles();
       const { port } = await serve({ tls, host: "localhost", timeouts: { stalled } });
       return connectTls({ host: "localhost", port, ca: tls.cert });
     }
@@ -94,6 +115,11 @@ describe("a client that reads as slowly as it may", () => {
     expect([left.destroyed || left.closed, left.rstCode, read.closed]).toEqual([true, 8, false]);
   });
 });
+
+function tlsFiles() {
+  const file = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url));
+  return { cert: file("cert.pem"), key: file("key.pem") };
+}
 
 /** A request with a text; its answer is not read. */
 function post(client: ReturnType<typeof session>, path: string, text: string): ClientHttp2Stream {

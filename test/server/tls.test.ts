@@ -5,7 +5,7 @@ import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../src/core/log.js";
-import { ended, http2, serve, session, tcp } from "./serve.js";
+import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 const file = (name: string) => new URL(`../fixtures/tls/${name}`, import.meta.url);
 const cert = readFileSync(file("cert.pem"));
@@ -73,6 +73,16 @@ describe("TLS", () => {
     silent.on("error", () => {});
     await ended(silent);
     expect(await https(port, "/hello").catch((e: Error) => e.message)).toBeTypeOf("string");
+  });
+
+  it("tells who asks by http:// that it is https://", async () => {
+    const { port } = await serve({ tls, host: "127.0.0.1" });
+    const answer = await http1({ port, path: "/hello", method: "POST" }, "hi");
+    expect(answer.status).toBe(400);
+    expect(answer.headers["x-request-id"]).toBeTruthy();
+    expect(JSON.parse(answer.body).error.message).toBe(
+      "this address speaks TLS: ask it by https://",
+    );
   });
 
   it("tells at debug level why a handshake failed", async () => {

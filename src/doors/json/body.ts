@@ -7,6 +7,7 @@ import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
 import { discard, readBytes } from "./bytes.js";
 import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
+import { describeFault } from "./fault.js";
 
 /** What was parsed: an object, or why there is none. */
 export type Parsed =
@@ -89,7 +90,7 @@ export function parseBody(bytes: Uint8Array): Parsed {
   try {
     json = JSON.parse(text);
   } catch {
-    return broken("the body is not valid JSON");
+    return broken(`the body is not valid JSON: ${describeFault(text)}`);
   }
   return isObject(json) ? { json } : broken("the body must be a JSON object");
 }

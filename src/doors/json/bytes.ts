@@ -3,6 +3,7 @@ import type { FastifyRequest } from "fastify";
 import type { LintelError } from "../../core/errors.js";
 import { afterReads } from "../../core/turn.js";
 import { withFewer } from "../pieces.js";
+import { type Unfinished, uncounted, unfinishedBeside } from "../unfinished.js";
 import { bodyIncomplete, bodyTooLarge } from "./error.js";
 
 /** A request's body before it is parsed. */
@@ -46,8 +47,10 @@ function collect(payload: Payload, limit: number, done: Parameters<typeof readBy
   const parts: Buffer[] = [];
   let length = 0;
   let fresh = 0;
+  let unfinished: Unfinished | undefined;
   const settle = (error: LintelError | null, bytes?: Buffer) => {
     payload.off("data", take).off("end", end).off("error", fail);
+    unfinished?.ends(payload);
     // What still comes is read and dropped; what still fails is nobody's business.
     payload.on("error", () => {});
     done(error, bytes);
@@ -60,6 +63,9 @@ function collect(payload: Payload, limit: number, done: Parameters<typeof readBy
     }
     parts.push(part);
     fresh = withFewer(parts, fresh + 1);
+    if (length <= uncounted) return;
+    unfinished ??= unfinishedBeside(payload);
+    unfinished?.keeps(payload, length);
   };
   const end = () => settle(null, Buffer.concat(parts, length));
   const fail = (cause: Error) => settle(bodyIncomplete(cause));

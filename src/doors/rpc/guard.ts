@@ -5,7 +5,6 @@
  */
 
 import { constants, type ServerHttp2Stream } from "node:http2";
-import { setImmediate } from "node:timers/promises";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type {
   UniversalHandler,
@@ -21,16 +20,14 @@ import { credentialOf } from "../credential.js";
 import { piecesOf } from "../drained.js";
 import { isUtf8 } from "../json/body.js";
 import { resetSoon } from "../reset.js";
+import { bodyOf } from "./body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering } from "./defect.js";
 import { typeOf } from "./frames.js";
 import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable } from "./trailers.js";
-import { plainRefusal, unsupported } from "./unsupported.js";
+import { plainRefusal, refuseType, unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
-
-/** Pieces of a body that are taken as they come; each takes far more memory than its bytes. */
-const mostPieces = 64;
 
 const contract = new Set<unknown>(Object.values(methods));
 
@@ -46,6 +43,10 @@ export function guarded(
 ): UniversalHandler {
   const ours = contract.has(handler.method) ? answering(handler, bodyLimit) : undefined;
   const otherType = unsupported(handler);
+  const refuse = async (request: FastifyRequest, arrival: Arrival) =>
+    ours && gateway.call
+      ? refuseType(handler.method, otherType, gateway as Gateway, request, arrival)
+      : plainRefusal(otherType);
   const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
     const { signal, contextValues = createContextValues() } = incoming;
     const request = contextValues.get(requestKey);
@@ -76,10 +77,7 @@ export function guarded(
         ours ? ours(binary, arrival) : handler(binary),
       );
       if (left()) throw gone();
-      const told =
-        response.status === 415
-          ? plainRefusal(admission instanceof LintelError ? admission : otherType)
-          : response;
+      const told = response.status === 415 ? await refuse(request, arrival) : response;
       if (told.status === 401) told.header?.set("www-authenticate", "Bearer");
       return wanted(told, signal, left, (thrown) => {
         failed(thrown);
@@ -92,24 +90,6 @@ export function guarded(
     }
   };
   return Object.assign(guard, handler);
-}
-
-/**
- * The body as it comes. Who stops reading it does not destroy the request: an
- * answer follows. What is left is read and dropped, since the connection's next
- * request comes after it.
- */
-async function* bodyOf({ raw }: FastifyRequest): AsyncGenerator<Uint8Array> {
-  let pieces = 0;
-  try {
-    for await (const piece of raw.iterator({ destroyOnReturn: false })) {
-      yield piece as Uint8Array;
-      // The library keeps them all. What comes in a turn is one piece for who asks at its end.
-      if (++pieces > mostPieces) await setImmediate();
-    }
-  } finally {
-    raw.resume();
-  }
 }
 
 /** The response, whose body's iteration ends in any case once the caller left. */

@@ -1,11 +1,19 @@
 /** Requests in a media type that no protocol has: the RPC library says nothing but the status. */
+import { create, type DescMethod } from "@bufbuild/protobuf";
 import {
   createAsyncIterable,
   type UniversalHandler,
   type UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
-import { LintelError } from "../../core/errors.js";
+import type { FastifyRequest } from "fastify";
+import { LintelError, toLintelError } from "../../core/errors.js";
+import type { Gateway } from "../../core/gateway.js";
+import type { Input, MethodName } from "../../core/methods.js";
+import { doorDefaults } from "../door.js";
 import { errorBody } from "../json/error.js";
+import { headersOf } from "../json/reply.js";
+import { headerIn, originFrom } from "../origin.js";
+import type { Arrival } from "./context.js";
 
 /** What most clients send; a method has some of them. */
 const types = [
@@ -24,15 +32,52 @@ export function unsupported(handler: UniversalHandler): LintelError {
   return new LintelError("unsupported_media_type", `this method takes ${served}`);
 }
 
+/** Refuses a call of the contract as all else is refused: by a call that is told of. */
+export async function refuseType(
+  method: DescMethod,
+  error: LintelError,
+  gateway: Pick<Gateway, "call">,
+  { headers, raw }: FastifyRequest,
+  { signal, requestId, admission }: Arrival,
+): Promise<UniversalServerResponse> {
+  const origin = originFrom(
+    {
+      door: doorOf(headers["content-type"]),
+      header: headerIn(headers),
+      connection: raw.socket,
+      ...{ signal, requestId, admission, defect: error },
+    },
+    doorDefaults,
+  );
+  const name = method.localName as MethodName;
+  const running = gateway.call(name, create(method.input) as Input<MethodName>, origin);
+  try {
+    for await (const _ of running.messages) break;
+    throw error;
+  } catch (thrown) {
+    const told = toLintelError(thrown);
+    const more = told.retryAfter !== undefined && {
+      "retry-after": `${Math.ceil(told.retryAfter)}`,
+    };
+    return plainRefusal(told, { ...headersOf(running), ...more });
+  }
+}
+
+/** What comes nearest to the type. */
+const doorOf = (type = "") => /^application\/(grpc-web|grpc)\b/.exec(type)?.[1] ?? "connect";
+
 /**
  * An answer for who speaks no protocol of RPCs, or one that can't be told. It is no error in
  * Connect's form, as its conformance suite wants it: clients of Connect go by the status.
  */
-export function plainRefusal(error: LintelError): UniversalServerResponse {
+export function plainRefusal(
+  error: LintelError,
+  headers: Readonly<Record<string, string>> = {},
+): UniversalServerResponse {
   const body = new TextEncoder().encode(JSON.stringify(errorBody(error)));
   return {
     status: error.http,
-    header: new Headers({ "content-type": "application/json; charset=utf-8" }),
+    header: new Headers({ ...headers, "content-type": "application/json; charset=utf-8" }),
     body: createAsyncIterable([body]),
   };
 }

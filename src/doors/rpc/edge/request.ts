@@ -3,8 +3,8 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { LintelError } from "../../../core/errors.js";
 import { longestTimerMs } from "../../../core/timers.js";
 import { withFewer } from "../../pieces.js";
+import { type Unfinished, uncounted, unfinishedOf } from "../../unfinished.js";
 import { prefixLength } from "./envelopes.js";
-import { type Unfinished, uncounted, unfinishedOf } from "./unfinished.js";
 
 /**
  * Whether a request is plain gRPC as the edge takes it: protobuf, and no
@@ -49,7 +49,7 @@ export function readMessage(
       fresh = withFewer(parts, fresh + 1);
     }
     if (length <= uncounted) return;
-    unfinished ??= unfinishedOf(stream);
+    unfinished ??= unfinishedOf(stream.session);
     if (tooLarge) unfinished?.ends(stream);
     else unfinished?.keeps(stream, length);
   });

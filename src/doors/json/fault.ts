@@ -1,0 +1,78 @@
+/** Where a text stops being JSON. What stands there is not said: bodies have secrets. */
+
+const blanks = /[ \t\n\r]*/y;
+const numberOrWord = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+const escaped = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+
+/** In words, behind `the body is not valid JSON`. */
+export function describeFault(text: string): string {
+  const at = faultIn(text);
+  if (at === undefined || at === text.length) return "it ends too early";
+  const lines = text.slice(0, at).split("\n");
+  return `see line ${lines.length}, column ${(lines.at(-1) ?? "").length + 1}`;
+}
+
+/**
+ * Position of the first character that can't stand where it does; the text's length where
+ * something is missing behind it; `undefined` if nothing is wrong.
+ */
+export function faultIn(text: string): number | undefined {
+  /** What is to be closed. */
+  const open: string[] = [];
+  let wants: "value" | "first value" | "key" | "first key" | "more" = "value";
+  for (let at = 0; ; ) {
+    at = behind(blanks, text, at) ?? at;
+    const next = text[at];
+    const inside = open.at(-1);
+    if (next === undefined) return wants === "more" && inside === undefined ? undefined : at;
+    if (wants === "more") {
+      if (next === "," && inside !== undefined) wants = inside === "}" ? "key" : "value";
+      else if (next === inside) open.pop();
+      else return at;
+      at++;
+    } else if (next === inside && wants.startsWith("first")) {
+      open.pop();
+      wants = "more";
+      at++;
+    } else if (wants === "key" || wants === "first key") {
+      if (next !== '"') return at;
+      const end = endOfString(text, at);
+      if (end < 0) return ~end;
+      at = behind(blanks, text, end) ?? end;
+      if (text[at] !== ":") return at;
+      wants = "value";
+      at++;
+    } else if (next === "{" || next === "[") {
+      open.push(next === "{" ? "}" : "]");
+      wants = next === "{" ? "first key" : "first value";
+      at++;
+    } else {
+      const end = next === '"' ? endOfString(text, at) : (behind(numberOrWord, text, at) ?? ~at);
+      if (end < 0) return ~end;
+      at = end;
+      wants = "more";
+    }
+  }
+}
+
+/** Where a match that begins there ends. */
+function behind(pattern: RegExp, text: string, at: number): number | undefined {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : undefined;
+}
+
+/** Where a string ends that begins there; `~` of where it is wrong. */
+function endOfString(text: string, from: number): number {
+  for (let at = from + 1; at < text.length; ) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) return at + 1;
+    if (code < 0x20) return ~at;
+    if (code !== 0x5c) at++;
+    else {
+      const end = behind(escaped, text, at);
+      if (end === undefined) return ~at;
+      at = end;
+    }
+  }
+  return ~text.length;
+}

@@ -1,0 +1,83 @@
+/** Large bodies that come to no end, on one connection: what is kept of them is bounded. */
+import { once } from "node:events";
+import { type ClientHttp2Stream, connect } from "node:http2";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { mostKept, uncounted } from "../../src/doors/unfinished.js";
+import { startLintel } from "../support/lintel.js";
+import { says, scripted } from "../support/scripted.js";
+
+const MiB = 1024 * 1024;
+
+const ask = (content: string) => ({ messages: [{ role: "user", content }] });
+const json = (content: string) => Buffer.from(JSON.stringify(ask(content)));
+const message = (content: string) =>
+  encodeEnvelope(0, toBinary(LLMRequestSchema, create(LLMRequestSchema, ask(content))));
+const service = "/lintel.v1.ChatService/Complete";
+
+test.each<[string, string, string, (content: string) => Uint8Array]>([
+  ["gRPC", service, "application/grpc", message],
+  ["gRPC by the library", service, "application/grpc-web+proto", message],
+  ["Connect", service, "application/json", json],
+  ["REST", "/llm", "application/json", json],
+  ["OpenAI", "/v1/chat/completions", "application/json", json],
+])(
+  "further ones wait, small ones do not, and all come to their end: %s",
+  async (_, path, type, body) => {
+    const backend = scripted({ chat: says("Hi") });
+    const lintel = await startLintel([backend]);
+    onTestFinished(() => lintel.close());
+    const client = connect(lintel.url, { maxSessionMemory: 200 });
+    onTestFinished(() => client.destroy());
+    const large = body("x".repeat(MiB - 1000));
+    const small = body("Hello");
+    const answered = new Set<ClientHttp2Stream>();
+    const open = () => {
+      const stream = client.request({
+        ":method": "POST",
+        ":path": path,
+        "content-type": type,
+        authorization: "Bearer me",
+      });
+      let head: Record<string, unknown> = {};
+      stream.on("response", (all) => {
+        head = all;
+      });
+      let text = "";
+      stream.on("data", (part) => {
+        text += part;
+      });
+      // Each protocol has its answer in it as letters.
+      stream.on(
+        "close",
+        () => head[":status"] === 200 && text.includes("Hi") && answered.add(stream),
+      );
+      return stream;
+    };
+    const streams = Array.from({ length: 60 }, () => {
+      const stream = open();
+      stream.write(large.subarray(0, -1));
+      return stream;
+    });
+    // In each of these rounds the others send a window more, as long as they may.
+    for (let before = -Infinity; client.socket.bytesWritten - before > uncounted; ) {
+      before = client.socket.bytesWritten;
+      for (let round = 0; round < 50; round++) {
+        const one = open();
+        one.end(small);
+        await once(one, "close");
+        expect(answered.has(one)).toBe(true);
+      }
+    }
+    // Of a stream that waits two windows may be on the way, and the first one is read whole.
+    const most = mostKept + 60 * 2 * uncounted + MiB;
+    expect(client.socket.bytesWritten).toBeGreaterThan(mostKept);
+    expect(client.socket.bytesWritten).toBeLessThan(most);
+    // The first comes to its end, and makes room for the next.
+    for (const stream of streams) stream.end(large.subarray(-1));
+    await vi.waitFor(() => expect(streams.filter((one) => !answered.has(one))).toEqual([]), 10_000);
+    expect(backend.asked.length).toBeGreaterThan(60);
+  },
+);
