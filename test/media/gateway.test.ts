@@ -66,6 +66,18 @@ describe("the address of an image", () => {
   });
 });
 
+test("of an image that is asked for itself, by OpenAI's path, nothing is kept", async () => {
+  const { url, cwd } = await gateway(backends);
+  const response = await fetch(`${url}/v1/images/generations`, {
+    method: "POST",
+    headers: { authorization: "Bearer me", "content-type": "application/json" },
+    body: JSON.stringify({ prompt: "a cat", size: "64x64", response_format: "b64_json" }),
+  });
+  const { data } = (await response.json()) as { data: [{ b64_json: string }] };
+  expect(PNG.sync.read(Buffer.from(data[0].b64_json, "base64"))).toMatchObject({ width: 64 });
+  expect(readdirSync(join(cwd, "state/media"))).toEqual([]);
+});
+
 test("who repeats a call after its images are gone gets new ones", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());
