@@ -8,7 +8,7 @@ import {
 } from "../../gen/lintel/v1/image_pb.js";
 import { integerOf, numberOf, seedOf, serverOptions, withServer } from "./client.js";
 import { type Command, type Given, UsageError } from "./command.js";
-import { out, say } from "./output.js";
+import { deliverBytes, out, say } from "./output.js";
 import { ProgressLine } from "./progress.js";
 
 export const image: Command = {
@@ -19,7 +19,7 @@ export const image: Command = {
     out: {
       value: "FILE",
       short: "o",
-      help: "where to; several get -1, -2, … (default: lintel-SEED.png, no file that is there)",
+      help: "where to, or - for stdout; several get -1, -2, … (default: lintel-SEED.png, no file that is there)",
     },
     size: { value: "WxH", help: "pixels, for example 512x512 (default: 1024x576)" },
     steps: { value: "N", help: "denoising steps (default: 50)" },
@@ -36,16 +36,18 @@ export const image: Command = {
   run: (given) =>
     withServer(given, TextToImageService, async (client, options) => {
       const request = requestOf(given);
-      const file = given.text("out");
+      const stdout = given.text("out") === "-";
+      const file = stdout ? undefined : given.text("out");
       const obstacle = file === undefined ? undefined : await obstacleTo(file);
       if (obstacle !== undefined) {
         say(unwritable(file ?? "", obstacle));
         return 1;
       }
-      const pictures = new Pictures(file, {
-        several: (request.numImagesPerPrompt ?? 1) > 1,
-        seeded: request.seed !== undefined,
-      });
+      const several = (request.numImagesPerPrompt ?? 1) > 1;
+      if (stdout && process.stdout.isTTY) throw new UsageError("--out -: stdout is a terminal");
+      if (stdout && several) throw severalToStdout();
+      const seeded = request.seed !== undefined;
+      const pictures = new Pictures(file, { stdout, several, seeded });
       try {
         for await (const { event } of client.streamTextToImage(request, options)) {
           await pictures.take(event);
@@ -89,6 +91,9 @@ function lorasOf(given: Given): string {
   return loras.length === 0 ? "" : JSON.stringify(Object.fromEntries(loras));
 }
 
+const severalToStdout = () =>
+  new UsageError("--out -: there are several pictures, which need files");
+
 const unwritable = (file: string, code: string) => `lintel: ${file} can't be written (${code})`;
 
 /** Why a file can't be written, as far as that shows before minutes were spent on a picture for it. */
@@ -106,6 +111,7 @@ class Pictures {
   /** Whether a file could not be written. */
   failed = false;
   readonly #out: string | undefined;
+  readonly #stdout: boolean;
   readonly #seeded: boolean;
   readonly #progress = new ProgressLine(process.stderr);
   #several: boolean;
@@ -113,15 +119,17 @@ class Pictures {
   #preview: string | undefined;
 
   /**
+   * @param stdout whether the one picture goes there
    * @param several whether more than one picture was asked for; that there are more is learned
    *   from events as well
    * @param seeded whether a seed was asked for
    */
   constructor(
     out: string | undefined,
-    { several, seeded }: { readonly several: boolean; readonly seeded: boolean },
+    { stdout, several, seeded }: Readonly<Record<"stdout" | "several" | "seeded", boolean>>,
   ) {
     this.#out = out;
+    this.#stdout = stdout;
     this.#several = several;
     this.#seeded = seeded;
   }
@@ -130,6 +138,7 @@ class Pictures {
     if (event.case === "progress") {
       const { index, images, step, steps, percent, queuePosition, preview } = event.value;
       this.#several ||= images > 1;
+      if (this.#stdout && this.#several) throw severalToStdout();
       const which = images > 1 ? `picture ${index + 1} of ${images}, ` : "";
       const waits = queuePosition !== undefined && step === 0;
       const words = waits ? `waiting, ${queuePosition} before` : `${which}step ${step} of ${steps}`;
@@ -144,11 +153,17 @@ class Pictures {
       // A 0 that nobody asked for stands for none: chance draws it once in 2^32.
       const seed = event.value.media.seed || (this.#seeded ? 0 : undefined);
       const named = this.#fileFor(event.value.index);
+      const flagged = nsfw ? ", flagged by the safety check" : "";
+      const seeded = seed === undefined ? "" : `  seed ${seed}`;
+      if (this.#stdout) {
+        if (this.#several) throw severalToStdout();
+        this.#progress.clear();
+        await deliverBytes(data);
+        return say(`stdout${seeded}${flagged}`);
+      }
       const file = await (named === undefined
         ? this.#writeNew(seed === undefined ? "lintel" : `lintel-${seed}`, data)
         : this.#write(named, data));
-      const flagged = nsfw ? ", flagged by the safety check" : "";
-      const seeded = seed === undefined ? "" : `  seed ${seed}`;
       if (file !== undefined) out(`${file}${seeded}${flagged}`);
     } else if (event.case === "done") {
       this.#progress.clear();

@@ -35,11 +35,17 @@ function endUnwritten({ code, message }: NodeJS.ErrnoException, loss = ""): neve
  * did; ends the process where it does not.
  * @param loss what to say besides then
  */
-export function deliver(text: string, loss: string): Promise<void> {
+export const deliver = (text: string, loss: string): Promise<void> =>
+  delivered(`${text}\n`, `; ${loss}`);
+
+/** Writes bytes to stdout that have to arrive, as `deliver` does. */
+export const deliverBytes = (bytes: Uint8Array): Promise<void> => delivered(bytes);
+
+function delivered(what: string | Uint8Array, loss?: string): Promise<void> {
   return new Promise((resolve) => {
     // Comes before the event, which would end the process without a word.
-    process.stdout.write(`${text}\n`, (error) => {
-      if (error) endUnwritten(error, `; ${loss}`);
+    process.stdout.write(what, (error) => {
+      if (error) endUnwritten(error, loss);
       resolve();
     });
   });

@@ -72,7 +72,7 @@ function duplicates(items: readonly unknown[], at: Path, key?: string): Finding[
   return found;
 }
 
-/** A backend has one model of a name, whatever it does. */
+/** A backend has one model of a name, whatever it does, and no model is called by a pattern. */
 const checkModelLists = (backends: readonly Fields[]): Finding[] =>
   backends.flatMap((backend, i) =>
     ["models", "image_models"].flatMap((name) => {
@@ -83,9 +83,20 @@ const checkModelLists = (backends: readonly Fields[]): Finding[] =>
         ...duplicates(models, at),
         ...duplicates(models, at, "id"),
         ...duplicates(models, at, "name"),
+        ...starred(models, at),
       ];
     }),
   );
+
+/** Names that are meant as patterns: they would be taken as they are, and no model is listed by such a name. */
+const starred = (items: readonly unknown[], at: Path): Finding[] =>
+  items.flatMap((item, i) => {
+    const { id, name } = fields(item);
+    const [key, text] = id === undefined ? ["name", name ?? item] : ["id", id];
+    if (typeof text !== "string" || !text.includes("*")) return [];
+    const path = [...at, i, ...(item === text ? [] : [key as string])];
+    return [{ path, message: "must be the name of a model; a * stands for nothing here" }];
+  });
 
 function checkListen(listen: unknown, directory: string): Finding[] {
   const addresses = (Array.isArray(listen) ? listen : []).map((text) => {

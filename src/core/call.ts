@@ -142,8 +142,8 @@ export interface Call<M extends MethodName = MethodName> {
   readonly defect?: LintelError | undefined;
   /** What tells a repetition of this call from another call, as the caller sent it. */
   readonly idempotencyKey?: string | undefined;
-  /** What addresses for the caller begin with; absent: as the gateway knows it. */
-  readonly baseUrl?: string | undefined;
+  /** What addresses for the caller begin with; absent: as the gateway knows it; null: it is told none. */
+  readonly baseUrl?: string | null | undefined;
   /** Set by authentication. */
   readonly caller?: Caller | undefined;
   /** Where the call goes, best first. Set by resolution. */

@@ -28,9 +28,10 @@ export interface Origin {
   readonly idempotencyKey?: string | undefined;
   /**
    * What the caller's address of the gateway begins with, without a slash at the
-   * end, as a trusted proxy says; absent: as the gateway knows it.
+   * end, as a trusted proxy says; absent: as the gateway knows it; null: the caller
+   * is told none, and nothing is kept for it.
    */
-  readonly baseUrl?: string | undefined;
+  readonly baseUrl?: string | null | undefined;
 }
 
 /** A call that was started. Nothing runs before `messages` is iterated. */

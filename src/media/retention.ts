@@ -113,17 +113,26 @@ export class Retention {
         if (this.#over()) await this.#sweeping;
         if (this.#over()) await this.sweep();
       }
-      await write().catch(async (error) => {
-        if (!fillsDisk(error) || this.#stored === 0) throw error;
-        this.#settings.log.warn({ err: error }, "the disk is full: the oldest images make room");
-        this.#room = this.#stored;
-        await this.sweep();
-        await write();
-      });
+      await write().catch((error) => this.#makeRoom(error, write));
       this.#stored += bytes;
     } finally {
       this.#pending -= bytes;
     }
+  }
+
+  /** Writes an image that the disk had no room for. @param error what the disk said */
+  async #makeRoom(error: NodeJS.ErrnoException, write: () => Promise<void>): Promise<void> {
+    if (!fillsDisk(error)) throw error;
+    if (this.#sweeping) {
+      // It makes room for another image, or looked before there was none.
+      await this.#sweeping;
+      return write().catch((again) => this.#makeRoom(again, write));
+    }
+    if (this.#stored === 0) throw error;
+    this.#settings.log.warn({ err: error }, "the disk is full: the oldest images make room");
+    this.#room = this.#stored;
+    await this.sweep();
+    await write();
   }
 
   /**

@@ -396,6 +396,19 @@ describe("a model with LoRAs", () => {
     expect((await ask({ plain: 1 }))?.images).toHaveLength(1);
   });
 
+  it("takes alpha as a whole number, too", async () => {
+    const pixels = async (dtype: "F32" | "I32" | "I64") => {
+      const alpha = { "unet.conv_in.alpha": { shape: [], dtype, data: [1] } };
+      await write(`alpha-${dtype}`, { ...loraOf("unet.conv_in", [4, 4, 3, 3]), ...alpha });
+      const [image] = (await ask({ [`alpha-${dtype}`]: 1 }))?.images ?? [];
+      return image?.data;
+    };
+    const whole = await pixels("F32");
+    expect(whole?.length).toBeGreaterThan(0);
+    expect(await pixels("I64")).toEqual(whole);
+    expect(await pixels("I32")).toEqual(whole);
+  });
+
   it("leaves out what the model does not have, and says so", async () => {
     await write("partly", {
       ...loraOf("unet.conv_in", [4, 4, 3, 3]),

@@ -89,9 +89,20 @@ describe("a server's list", () => {
     expect(upstream.requests[0]).toMatchObject({ method: "GET", path: "/v1/models" });
   });
 
-  it("tells xAI's models that draw from those that chat", async () => {
-    const names = ["grok-4", "grok-2-vision-1212", "grok-2-image-1212", "grok-imagine-image-pro"];
-    const data = names.map((id) => ({ id, object: "model", created: 1, owned_by: "xai" }));
+  it.each([
+    ["xAI", ["grok-4", "grok-2-vision-1212", "grok-2-image-1212", "grok-imagine-image-pro"]],
+    [
+      "Google",
+      ["models/gemini-2.5-pro", "gemma-3", "models/imagen-4.0-generate-001", "imagen-3.0"],
+    ],
+    ["Zhipu", ["glm-4.6", "cogvlm-2", "cogview-4-250304", "glm-image"]],
+    [
+      "ByteDance",
+      ["doubao-seed-1-6", "seed-oss-36b", "doubao-seedream-4-0-250828", "seedream-4.5"],
+    ],
+    ["routers", ["ideology-7b", "a/recrafted", "recraft-ai/recraftv3", "ideogram-ai/ideogram-v3"]],
+  ])("tells models that draw from those that chat, of %s", async (owner, names) => {
+    const data = names.map((id) => ({ id, object: "model", created: 1, owned_by: owner }));
     const upstream = await serve((exchange) => exchange.sendJson(200, { object: "list", data }));
     const backend = backendFor(upstream.url, { models: undefined });
     onTestFinished(() => backend.close());

@@ -8,7 +8,7 @@ import { paint } from "./paint.js";
 import { type Exchange, type Script, Upstream } from "./upstream.js";
 
 /** Which server it stands for. `old` is AUTOMATIC1111 without tasks, or with --nowebui. */
-export type Product = "a1111" | "old" | "sdnext" | "sdcpp";
+export type Product = "a1111" | "old" | "sdnext" | "sdcpp" | "koboldcpp";
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever was sent
 type Body = any;
@@ -41,12 +41,15 @@ export class Webui {
   /** Puts this many images of something else before the real ones. */
   grid = 0;
   readonly #product: Product;
+  /** It is one with a queue and a progress. */
+  readonly #isWebui: boolean;
   readonly #works: Work[] = [];
   #stamp = 20251103143000;
 
   private constructor(upstream: Upstream, product: Product) {
     this.upstream = upstream;
     this.#product = product;
+    this.#isWebui = product !== "sdcpp" && product !== "koboldcpp";
     upstream.script((exchange) => this.#answer(exchange));
   }
 
@@ -88,11 +91,14 @@ export class Webui {
     const { method, path } = exchange.request;
     const name = `${method} ${path.replace(/\?.*/, "")}`;
     const folder = this.#product === "old" ? "a1111" : this.#product;
-    const webui = this.#product !== "sdcpp";
+    const webui = this.#isWebui;
     const tasks = this.#product === "a1111";
     if (name === "GET /sdapi/v1/sd-models") return exchange.play(fixture(`${folder}/models`));
     if (name === "GET /sdapi/v1/loras") {
       return exchange.play(fixture(webui ? "a1111/loras" : "sdcpp/loras"));
+    }
+    if (this.#product === "koboldcpp" && name === "GET /api/extra/version") {
+      return exchange.play(fixture("koboldcpp/version"));
     }
     if (name === "POST /sdapi/v1/txt2img") return this.#txt2img(exchange);
     if (webui && name === "GET /sdapi/v1/progress") return this.#progress(exchange);
@@ -110,7 +116,7 @@ export class Webui {
     if (script) return script(exchange);
     const body = exchange.json();
     const task = this.#product === "a1111" ? body.force_task_id : undefined;
-    const looks = this.#product !== "sdcpp";
+    const looks = this.#isWebui;
     const work: Work = { body, task, step: 0, stuck: false, end: () => {} };
     const made = new Promise<void>((resolve) => {
       work.end = resolve;
@@ -133,9 +139,11 @@ export class Webui {
   }
 
   async #images(exchange: Exchange, body: Body): Promise<void> {
-    const { answer, info } = template(this.#product === "sdcpp" ? "sdcpp" : "a1111");
-    const first = this.#product === "sdcpp" ? sdcppSeed(body) : body.seed;
-    const seeds = Array.from({ length: body.batch_size }, (_, i) => first + i);
+    const { answer, info } = template(this.#isWebui ? "a1111" : this.#product);
+    const first = this.#seedOf(body);
+    // KoboldCpp knows no batches.
+    const count = this.#product === "koboldcpp" ? 1 : body.batch_size;
+    const seeds = Array.from({ length: count }, (_, i) => first + i);
     const pictures = seeds.map((seed) => pictureOf(body, seed));
     const grids = Array.from({ length: this.grid }, () => paint(16, 16, 0, "grid"));
     info.all_seeds = seeds;
@@ -149,6 +157,11 @@ export class Webui {
     answer.images = [...grids, ...pictures].map((png) => png.toString("base64"));
     answer.info = JSON.stringify(info);
     await exchange.sendJson(200, answer);
+  }
+
+  #seedOf(body: Body): number {
+    if (this.#product === "koboldcpp") return madeUp(body.seed | 0);
+    return this.#product === "sdcpp" ? sdcppSeed(body) : body.seed;
   }
 
   #progress(exchange: Exchange): void | Promise<void> {
@@ -202,9 +215,10 @@ const extraArgs = /<sd_cpp_extra_args>(.*?)<\/sd_cpp_extra_args>/;
 /** stable-diffusion.cpp reads the field as an int, and makes up a seed for a negative one. */
 function sdcppSeed({ seed, prompt }: Body): number {
   const extra = JSON.parse(extraArgs.exec(prompt)?.[1] ?? "{}");
-  const read = extra.seed ?? seed | 0;
-  return read < 0 ? 1804289383 : read;
+  return madeUp(extra.seed ?? seed | 0);
 }
+
+const madeUp = (seed: number): number => (seed < 0 ? 1804289383 : seed);
 
 /** The prompt that is drawn. */
 export const promptOf = ({ prompt = "" }: Body): string => prompt.replace(extraArgs, "");

@@ -178,6 +178,29 @@ describe("images", () => {
     ]);
   });
 
+  it("are asked one by one of KoboldCpp, which reads of a prompt nothing but what is to be drawn", async () => {
+    const { webui, backend } = await against("koboldcpp", { batch: 2 });
+    const seeds = [2 ** 31 - 1, 2 ** 31];
+    const request = { seed: BigInt(2 ** 31 - 1), numImagesPerPrompt: 2, loras: '{"watercolor":1}' };
+    const images = imagesOf(await run(backend, request));
+    expect(images.map(({ seed }) => seed)).toEqual(seeds);
+    const asked = webui.asked.map(({ prompt, seed, batch_size, lora }) => ({
+      ...{ prompt, seed, batch_size, lora },
+    }));
+    const lora = [{ path: "styles/watercolor.safetensors", multiplier: 1 }];
+    // It would make up a seed for a greater one.
+    expect(asked).toEqual([
+      { prompt: "a red cube", seed: 2 ** 31 - 1, batch_size: 1, lora },
+      { prompt: "a red cube", seed: 0, batch_size: 1, lora },
+    ]);
+    const again = imagesOf(
+      await run(backend, { ...request, seed: 2n ** 31n, numImagesPerPrompt: 1 }),
+    );
+    expect(again.map(({ data }) => pixelsOf(data))).toEqual([
+      pixelsOf(images[1]?.data ?? Buffer.of()),
+    ]);
+  });
+
   it("begin behind the grid", async () => {
     const { webui, backend } = await against("a1111", { batch: 2 });
     webui.grid = 1;
@@ -364,16 +387,16 @@ describe("the models", () => {
     ["a1111", ["v1-5-pruned-emaonly", "xl_sd_xl_base_1.0"], "AUTOMATIC1111"],
     ["sdnext", ["v1-5-pruned-emaonly"], "SD.Next"],
     ["sdcpp", ["sd-v1-4"], "stable-diffusion.cpp"],
+    ["koboldcpp", ["sd-v1-4"], "KoboldCpp"],
   ] as const)("of %s are those that it lists", async (product, ids, source) => {
     const { backend } = await against(product);
     expect(backend.models().map(({ id }) => id)).toEqual(ids);
     const [model] = backend.models();
     expect(model).toMatchObject({ state: State.READY, source });
     expect(model?.supports).toContain("loras");
-    expect(model?.supports.includes("include_previews")).toBe(product !== "sdcpp");
-    expect(model?.loras).toEqual(
-      product === "sdcpp" ? ["watercolor"] : ["pixel-art-v2", "watercolor"],
-    );
+    const webui = source === "AUTOMATIC1111" || source === "SD.Next";
+    expect(model?.supports.includes("include_previews")).toBe(webui);
+    expect(model?.loras).toEqual(webui ? ["pixel-art-v2", "watercolor"] : ["watercolor"]);
   });
 
   it("are those that are configured, and what is missing says so", async () => {

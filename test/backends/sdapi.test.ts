@@ -10,6 +10,11 @@ const contract = (product: Product, more: Partial<Contract> = {}): Contract => (
   setup: () => subjectFor(product),
 });
 
+const skips = {
+  previews: "it tells nothing before the image is made",
+  "hold middle": "it tells nothing before the image is made",
+};
+
 backendContract(
   "sdapi, AUTOMATIC1111 and Forge",
   contract("a1111", {
@@ -20,12 +25,5 @@ backendContract(
 );
 backendContract("sdapi, AUTOMATIC1111 that tells no tasks", contract("old"));
 backendContract("sdapi, SD.Next", contract("sdnext"));
-backendContract(
-  "sdapi, stable-diffusion.cpp",
-  contract("sdcpp", {
-    skips: {
-      previews: "it tells nothing before the image is made",
-      "hold middle": "it tells nothing before the image is made",
-    },
-  }),
-);
+backendContract("sdapi, stable-diffusion.cpp", contract("sdcpp", { skips }));
+backendContract("sdapi, KoboldCpp", contract("koboldcpp", { skips }));

@@ -256,6 +256,43 @@ describe("lintel image", () => {
     });
   });
 
+  test("writes a picture to stdout, alone and nothing else", async () => {
+    const parts: Uint8Array[] = [];
+    const spied = vi.spyOn(process.stdout, "write");
+    onTestFinished(() => spied.mockRestore());
+    const running = runHere([
+      "image",
+      "a cat",
+      ...at,
+      "--no-safety-check",
+      "--seed",
+      "7",
+      "-o",
+      "-",
+    ]);
+    vi.mocked(process.stdout.write).mockImplementation((part, ...more) => {
+      parts.push(part as Uint8Array);
+      (more.at(-1) as () => void)();
+      return true;
+    });
+    expect(await running).toEqual({ code: 0, stdout: "", stderr: "stdout  seed 7\n" });
+    expect(Buffer.concat(parts)).toEqual(png(7));
+  });
+
+  test.each([[["a|b"]], [["a", "--count", "2"]]])(
+    "several pictures are refused for stdout, and not made: %j",
+    async (args) => {
+      const before = process.cwd();
+      const directory = folder();
+      process.chdir(directory);
+      onTestFinished(() => process.chdir(before));
+      const { code, stdout, stderr } = await runHere(["image", ...args, ...at, "--out", "-"]);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain("--out -: there are several pictures, which need files");
+      expect(readdirSync(directory)).toEqual([]);
+    },
+  );
+
   test("several pictures are numbered, also those of several prompts", async () => {
     const directory = folder();
     const out = join(directory, "a.png");

@@ -24,7 +24,7 @@ function shelfOf(room: number) {
       if (used + bytes > room) throw Object.assign(new Error("full"), { code: "ENOSPC" });
       images.set(name, { name, bytes, storedAt: clock.now });
     });
-  return { retention, put, disk, said, names: () => [...images.keys()] };
+  return { retention, put, shelf, disk, clock, said, names: () => [...images.keys()] };
 }
 
 test("has room made on it by the oldest images", async () => {
@@ -48,5 +48,34 @@ test("takes no image where others fill it, and keeps those that are there once t
   for (const name of ["b", "c", "d"]) await put(name, 200);
   await retention.sweep();
   expect(names()).toEqual(["b", "c", "d"]);
+  await retention.close();
+});
+
+test("has room made on it also where a sweep has looked at it before it was full", async () => {
+  const { retention, put, shelf, clock, names } = shelfOf(1000);
+  await retention.sweep();
+  await put("expired", 10);
+  clock.now += 3_600_000;
+  for (const name of ["a", "b", "c", "d", "e"]) await put(name, 190);
+  let deleted = () => {};
+  const remove = shelf.delete;
+  const deleting = new Promise<void>((resolve) => {
+    shelf.delete = async (name) => {
+      shelf.delete = remove;
+      resolve();
+      await new Promise<void>((done) => {
+        deleted = done;
+      });
+      await remove(name);
+    };
+  });
+  const swept = retention.sweep();
+  await deleting;
+  const stored = put("f", 190);
+  // The disk is full before the sweep goes on.
+  await new Promise((resolve) => setImmediate(resolve));
+  deleted();
+  await Promise.all([swept, stored]);
+  expect(names()).toContain("f");
   await retention.close();
 });

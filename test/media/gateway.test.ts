@@ -66,6 +66,34 @@ describe("the address of an image", () => {
   });
 });
 
+test("of an image that is asked for itself, by OpenAI's path, nothing is kept", async () => {
+  const { url, cwd } = await gateway(backends);
+  const response = await fetch(`${url}/v1/images/generations`, {
+    method: "POST",
+    headers: { authorization: "Bearer me", "content-type": "application/json" },
+    body: JSON.stringify({ prompt: "a cat", size: "64x64", response_format: "b64_json" }),
+  });
+  const { data } = (await response.json()) as { data: [{ b64_json: string }] };
+  expect(PNG.sync.read(Buffer.from(data[0].b64_json, "base64"))).toMatchObject({ width: 64 });
+  expect(readdirSync(join(cwd, "state/media"))).toEqual([]);
+});
+
+test("an answer without addresses is not that of a request which is to have them", async () => {
+  const { url } = await gateway(backends);
+  const post = async (path: string, body: object) => {
+    const headers = { authorization: "Bearer me", "content-type": "application/json" };
+    const init = { method: "POST", headers: { ...headers, "idempotency-key": "k" } };
+    const response = await fetch(`${url}${path}`, { ...init, body: JSON.stringify(body) });
+    return response.status;
+  };
+  const asked = { prompt: "a cat", seed: 1, width: 64, height: 64 };
+  const openai = { ...asked, response_format: "b64_json" };
+  expect(await post("/v1/images/generations", openai)).toBe(200);
+  const rpc = { ...asked, includeData: true };
+  expect(await post("/lintel.v1.TextToImageService/TextToImage", rpc)).toBe(400);
+  expect(await post("/v1/images/generations", openai)).toBe(200);
+});
+
 test("who repeats a call after its images are gone gets new ones", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());

@@ -1,7 +1,7 @@
 /** In what the servers of `/sdapi/v1` differ. */
 import { isObject, type JsonObject } from "../../core/json.js";
 
-export const dialectNames = ["a1111", "forge", "sdnext", "sdcpp"] as const;
+export const dialectNames = ["a1111", "forge", "sdnext", "sdcpp", "koboldcpp"] as const;
 export type DialectName = (typeof dialectNames)[number];
 
 /** What a server does, besides what all do. */
@@ -16,24 +16,35 @@ export interface Dialect {
   readonly loraTags: boolean;
   /** It draws less of the prompt by a guidance below 1; else that is none, as the contract has it. */
   readonly mixes: boolean;
+  /** Reads `<sd_cpp_extra_args>` in the prompt. */
+  readonly extraArgs: boolean;
+  /** Makes as many images of one request as it is asked for. */
+  readonly batches: boolean;
+  /** How many seeds it knows, where fewer than 2^32. */
+  readonly seeds?: number;
 }
 
-const webui = { progress: true, tasks: true, loraTags: true, mixes: true };
+const webui = {
+  ...{ progress: true, tasks: true, loraTags: true, mixes: true },
+  ...{ extraArgs: false, batches: true },
+};
+const cpp = { progress: false, tasks: false, loraTags: false, mixes: true };
 
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
   a1111: { product: "AUTOMATIC1111", ...webui },
   forge: { product: "Forge", ...webui },
   sdnext: { product: "SD.Next", ...webui, tasks: false, mixes: false },
-  sdcpp: {
-    ...{ product: "stable-diffusion.cpp", progress: false, tasks: false, loraTags: false },
-    mixes: true,
-  },
+  sdcpp: { product: "stable-diffusion.cpp", ...cpp, extraArgs: true, batches: true },
+  koboldcpp: { product: "KoboldCpp", ...cpp, extraArgs: false, batches: false, seeds: 2 ** 31 },
 };
 
-/** What stable-diffusion.cpp says for the hash of its one model. */
+/** What stable-diffusion.cpp, and KoboldCpp after it, says for the hash of its one model. */
 const noHash = "8888888888";
 
-/** Which server lists its checkpoints like this. Forge is not told from AUTOMATIC1111. */
+/**
+ * Which server lists its checkpoints like this. Forge is not told from AUTOMATIC1111, nor
+ * KoboldCpp from stable-diffusion.cpp.
+ */
 export function dialectOf(entries: readonly unknown[]): DialectName {
   const objects = entries.filter((entry): entry is JsonObject => isObject(entry));
   if (objects.some(({ hash }) => hash === noHash)) return "sdcpp";

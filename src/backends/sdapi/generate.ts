@@ -13,11 +13,11 @@ import { previewOf } from "../http/preview.js";
 import type { Events } from "../image-server.js";
 import { Progress } from "../progress.js";
 import { readTxt2img } from "./answer.js";
-import { dialects } from "./dialect.js";
+import { type Dialect, dialects } from "./dialect.js";
 import type { Checkpoint, Inventory } from "./inventory.js";
 import type { Turn } from "./lane.js";
 import type { WeightedLora } from "./loras.js";
-import { writeTxt2img } from "./request.js";
+import { sentSeed, writeTxt2img } from "./request.js";
 import { Run } from "./run.js";
 import type { Server } from "./server.js";
 import { Watch } from "./watch.js";
@@ -85,13 +85,14 @@ async function* standing(turn: Turn, { signal, images, steps }: Job): Events {
   }
 }
 
-function partsOf({ server, call, images }: Job): Part[] {
+function partsOf({ server, call, inventory, images }: Job): Part[] {
+  const most = dialects[inventory.dialect].batches ? server.config.batch : 1;
   const seed = firstSeed(call.request.seed);
   const parts: Part[] = [];
   for (let first = 0; first < images; first += parts.at(-1)?.count ?? 1) {
     const own = nthSeed(seed, first);
     // Servers don't know that seeds begin again at 0: no part goes beyond the last one.
-    const count = Math.min(server.config.batch, images - first, seeds - own);
+    const count = Math.min(most, images - first, seeds - own);
     parts.push({ first, count, seed: own });
   }
   return parts;
@@ -146,7 +147,11 @@ async function* make(job: Job, part: Part, run: Run): Events {
     const last = progress.done(i);
     yield [
       ...(last ? [progressEvent({ ...last, images, steps })] : []),
-      imageEvent(index, inlineImage(png, seed ?? part.seed + i)),
+      imageEvent(index, inlineImage(png, seedOf(part.seed + i, seed, dialects[inventory.dialect]))),
     ];
   }
 }
+
+/** The seed of an image as callers know it: the one that they asked for, if it is what was sent for that. */
+const seedOf = (asked: number, told: number | undefined, dialect: Dialect): number =>
+  told === undefined || told === sentSeed(asked, dialect) ? asked : told;

@@ -55,12 +55,30 @@ export async function readInventory(
   signal: CallSignal,
 ): Promise<Inventory> {
   const entries = await listModels(site, signal);
-  const dialect = known ?? dialectOf(entries);
+  const dialect = known ?? (await findOut(site, dialectOf(entries), before, signal));
   const [loras, tasks] = await Promise.all([
     readLoras(site, before?.loras, signal),
     dialects[dialect].tasks && tellsTasks(site, before?.tasks ?? false, signal),
   ]);
   return { dialect, checkpoints: readCheckpoints(entries), loras, tasks };
+}
+
+/** Which server it is, where KoboldCpp lists its checkpoint as stable-diffusion.cpp does. */
+async function findOut(
+  { transport, at }: Site,
+  listed: DialectName,
+  before: Inventory | undefined,
+  signal: CallSignal,
+): Promise<DialectName> {
+  if (listed !== "sdcpp") return listed;
+  const path = at("/api/extra/version");
+  try {
+    const answer = await askJson(transport, { method: "GET", path, signal, timeout: listTimeout });
+    return isObject(answer) && answer.result === "KoboldCpp" ? "koboldcpp" : "sdcpp";
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    return (!isAbsent(thrown) && before?.dialect) || "sdcpp";
+  }
 }
 
 /**

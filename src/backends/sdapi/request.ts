@@ -2,6 +2,7 @@
 import type { TextToImageRequest } from "../../../gen/lintel/v1/image_pb.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { isObject } from "../../core/json.js";
+import { seeds } from "../../core/seeds.js";
 import { cfgOf } from "../cfg.js";
 import { extraArgs, withoutExtraArgs } from "../extra-args.js";
 import type { Dialect } from "./dialect.js";
@@ -32,13 +33,13 @@ export function writeTxt2img(
   const guidance = request.guidanceScale ?? imageDefaults.guidanceScale;
   return JSON.stringify({
     ...more,
-    prompt: dialect.loraTags ? prompt + loraTags(loras) : sdcppPrompt(prompt, seed),
+    prompt: promptOf(prompt, dialect, { loras, seed }),
     negative_prompt: request.negativePrompt,
     width: request.width ?? imageDefaults.width,
     height: request.height ?? imageDefaults.height,
     steps: request.numInferenceSteps ?? imageDefaults.numInferenceSteps,
     cfg_scale: dialect.mixes ? cfgOf(guidance) : guidance,
-    seed,
+    seed: sentSeed(seed, dialect),
     batch_size: images,
     n_iter: 1,
     ...(sampler && { sampler_name: sampler }),
@@ -56,7 +57,16 @@ export function writeTxt2img(
   });
 }
 
-/** The field of stable-diffusion.cpp's copy of this API is an int: a greater seed would be a random one. */
-function sdcppPrompt(prompt: string, seed: number): string {
+/** A server with fewer seeds gets the rest of the division: the same picture for the same seed. */
+export const sentSeed = (seed: number, { seeds: known = seeds }: Dialect): number => seed % known;
+
+function promptOf(
+  prompt: string,
+  dialect: Dialect,
+  { loras, seed }: Pick<Txt2img, "loras" | "seed">,
+): string {
+  if (dialect.loraTags) return prompt + loraTags(loras);
+  if (!dialect.extraArgs) return prompt;
+  // The field of stable-diffusion.cpp's copy of this API is an int: a greater seed would be a random one.
   return withoutExtraArgs(prompt) + extraArgs(seed < 2 ** 31 ? {} : { seed });
 }

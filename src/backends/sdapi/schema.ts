@@ -13,7 +13,7 @@ export const sdapiSchema = z
     url: serverUrl("username and password")
       .check(withoutQuery)
       .describe(
-        "Address of AUTOMATIC1111, Forge, SD.Next or stable-diffusion.cpp's server, without /sdapi/v1.",
+        "Address of AUTOMATIC1111, Forge, SD.Next, KoboldCpp or stable-diffusion.cpp's server, without /sdapi/v1.",
       ),
     username: z
       .string()

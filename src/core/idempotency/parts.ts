@@ -48,11 +48,11 @@ export function decodeStep(method: MethodName, part: Uint8Array): Output<MethodN
   return messages;
 }
 
-/** Names a request: method, and what its message sets. */
+/** Names a request: method, what its message sets, and whether the answer is to have addresses. */
 export function printOf(call: Call): string {
   const schema = methods[call.method].input as DescMessage;
   return createHash("sha256")
-    .update(`${call.method}\n`)
+    .update(`${call.method}${call.baseUrl === null ? " without addresses" : ""}\n`)
     .update(toBinary(schema, withoutDefaults(call.request as Message, schema)))
     .digest("base64url");
 }

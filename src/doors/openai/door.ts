@@ -54,9 +54,11 @@ export const openai: Door = async (app, options) => {
       admission,
       defect: defect ?? read.defect,
     });
+    // Who gets the images themselves is told no addresses.
+    const { baseUrl } = message.includeData ? { baseUrl: null } : origin;
     return sendWhole(
       reply,
-      renamed(gateway.call("textToImage", message, origin), names),
+      renamed(gateway.call("textToImage", message, { ...origin, baseUrl }), names),
       (response) => wholeOpenAIImages(response, warnings),
       warnings,
     );

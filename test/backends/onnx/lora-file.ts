@@ -1,11 +1,19 @@
 /** Writes safetensors files, for tests. */
 import { writeFile } from "node:fs/promises";
 
-/** A tensor to write, as single precision. */
+/** A tensor to write. */
 export interface Tensor {
   readonly shape: readonly number[];
+  /** Default: single precision. */
+  readonly dtype?: keyof typeof writers;
   readonly data: ArrayLike<number>;
 }
+
+const writers = {
+  F32: (data: ArrayLike<number>) => Float32Array.from(data),
+  I32: (data: ArrayLike<number>) => Int32Array.from(data),
+  I64: (data: ArrayLike<number>) => BigInt64Array.from(Array.from(data, BigInt)),
+};
 
 /** Writes a file. */
 export async function writeSafetensors(
@@ -16,9 +24,9 @@ export async function writeSafetensors(
   const header: Record<string, unknown> = metadata ? { __metadata__: metadata } : {};
   const parts: Buffer[] = [];
   let at = 0;
-  for (const [name, { shape, data }] of Object.entries(tensors)) {
-    const bytes = Buffer.from(Float32Array.from(data).buffer);
-    header[name] = { dtype: "F32", shape, data_offsets: [at, at + bytes.length] };
+  for (const [name, { shape, data, dtype = "F32" }] of Object.entries(tensors)) {
+    const bytes = Buffer.from(writers[dtype](data).buffer);
+    header[name] = { dtype, shape, data_offsets: [at, at + bytes.length] };
     at += bytes.length;
     parts.push(bytes);
   }

@@ -16,8 +16,11 @@ export interface ReadTensor {
   readonly data: Float32Array;
 }
 
-/** Bytes of one number by type. */
-const sizes: Readonly<Record<string, number>> = { F64: 8, F32: 4, F16: 2, BF16: 2 };
+/** Bytes of one number by type. Some trainers write alpha as a whole number. */
+const sizes: Readonly<Record<string, number>> = {
+  ...{ F64: 8, F32: 4, F16: 2, BF16: 2 },
+  ...{ I64: 8, I32: 4 },
+};
 
 const largestHeader = 100 * 2 ** 20;
 
@@ -112,6 +115,10 @@ function floats({ buffer, byteLength }: Buffer, dtype: string): Float32Array {
     }
     case "F64":
       return Float32Array.from(new Float64Array(buffer, 0, byteLength / 8));
+    case "I64":
+      return Float32Array.from(new BigInt64Array(buffer, 0, byteLength / 8), Number);
+    case "I32":
+      return Float32Array.from(new Int32Array(buffer, 0, byteLength / 4));
     default:
       return new Float32Array(buffer, 0, byteLength / 4);
   }

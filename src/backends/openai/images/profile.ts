@@ -120,7 +120,7 @@ export function supportedBy({ tuning, seed, previews }: ImageProfile): string[] 
 
 /** What image models are called that servers list beside the ones that chat. */
 const names =
-  /dall-e|gpt-image|stable-?diffusion|(?:^|[-/_:])(?:sdxl|sd-?xl|sd-?[123](?:\.\d)?|flux|sana|pixart|kolors|hidream|lumina|dreamshaper|sd-cpp|z-image|(?:qwen|glm|hunyuan|longcat|ovis|omni|chatgpt|grok-\d|grok-imagine)-?image)(?![a-z])/i;
+  /dall-e|gpt-image|stable-?diffusion|(?:^|[-/_:])(?:sdxl|sd-?xl|sd-?[123](?:\.\d)?|flux|sana|pixart|kolors|hidream|lumina|dreamshaper|sd-cpp|z-image|imagen|seedream|cogview|recraft(?:v\d)?|ideogram|kandinsky|stable-image|(?:qwen|glm|hunyuan|longcat|ovis|omni|chatgpt|grok-\d|grok-imagine)-?image)(?![a-z])/i;
 
 /** Whether a model is about images, as far as its name tells. */
 export const isOfImages = (id: string): boolean => names.test(id);
