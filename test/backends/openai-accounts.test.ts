@@ -231,6 +231,8 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       "llama runner process has terminated: exit status 2",
       "llama runner process no longer running: -1 ",
       "timed out waiting for llama runner to start - progress 0.00 - ",
+      "model failed to load, this may be due to resource limitations or an internal error, check ollama server logs for details",
+      "unable to load model: /root/.ollama/models/blobs/sha256-dec52a44569a",
     ].map((message) => ({ message, type: "api_error", param: null, code: null })),
   ])("also a 500 of a model that can't be loaded: $message", async (error) => {
     expect(await failure(answering(500, { error }))).toMatchObject({

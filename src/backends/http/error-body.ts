@@ -169,7 +169,7 @@ const spentInWords =
 
 /** What a 500 tells of a model that could not be loaded, so that nothing was done: llama.cpp's router and Ollama. */
 const notLoaded =
-  /^(?:model name=\S+ failed to load$|model requires more system memory\b|llama runner process (?:has terminated|no longer running)\b|timed out waiting for llama runner\b)/;
+  /^(?:model name=\S+ failed to load$|model requires more system memory\b|llama runner process (?:has terminated|no longer running)\b|timed out waiting for llama runner\b|model failed to load, this may be due to\b|unable to load model: )/;
 
 /**
  * Codes of a 400 about the model: of Groq, Together AI, Hugging Face's router, GitHub, and LM Studio
