@@ -233,6 +233,12 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       "timed out waiting for llama runner to start - progress 0.00 - ",
       "model failed to load, this may be due to resource limitations or an internal error, check ollama server logs for details",
       "unable to load model: /root/.ollama/models/blobs/sha256-dec52a44569a",
+      "llama-server process has terminated: exit status 1: error loading model: out of memory",
+      "llama-server process no longer running: signal: killed ",
+      "llama-server reported out-of-memory during startup: cudaMalloc failed: out of memory",
+      "timed out waiting for llama-server to start - ",
+      "mlx runner failed: out of memory (exit: signal: killed)",
+      "model requires 18.2 GiB but only 11.5 GiB are available (after 512.0 MiB overhead)",
     ].map((message) => ({ message, type: "api_error", param: null, code: null })),
   ])("also a 500 of a model that can't be loaded: $message", async (error) => {
     expect(await failure(answering(500, { error }))).toMatchObject({
@@ -241,15 +247,17 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     });
   });
 
-  it.each(["model runner has unexpectedly stopped", "no model requires more system memory"])(
-    "and no other 500 is: %s",
-    async (message) => {
-      expect(await failure(answering(500, { error: { message } }))).toMatchObject({
-        code: "upstream_failed",
-        retry: "never",
-      });
-    },
-  );
+  it.each([
+    "model runner has unexpectedly stopped",
+    "no model requires more system memory",
+    "error reading llama-server chat response: unexpected EOF",
+    "mlx runner failed: out of memory",
+  ])("and no other 500 is: %s", async (message) => {
+    expect(await failure(answering(500, { error: { message } }))).toMatchObject({
+      code: "upstream_failed",
+      retry: "never",
+    });
+  });
 
   it("also in an event", async () => {
     const error = { code: 400, message: "Incorrect API key provided: xa***ab." };
