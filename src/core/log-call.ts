@@ -1,7 +1,7 @@
 /** The one line that the log has of each call. */
 import type { Attributes, Call } from "./call.js";
 import type { LintelError } from "./errors.js";
-import { inShort } from "./log.js";
+import { inShort, reasonOf } from "./log.js";
 import type { CallOutcome } from "./telemetry.js";
 
 /** How calls are logged. */
@@ -50,7 +50,7 @@ export function logCall(
     firstMs: firstMs === undefined ? undefined : Math.round(firstMs),
     totalMs: Math.round(totalMs),
     error: error?.message,
-    cause: error?.cause === undefined ? undefined : causeOf(error.cause),
+    cause: error?.cause === undefined ? undefined : causeOf(error),
   } satisfies Record<Exclude<keyof Attributes, "countedAs">, unknown> & Record<string, unknown>;
   const fields = said ? { ...ended, ...said } : ended;
   if (error?.code === "internal") call.log.error(fields, "call");
@@ -58,7 +58,8 @@ export function logCall(
   else call.log.info(fields, "call");
 }
 
-/** A cause for the log: the words, and the stack where a fault of our own is behind it. */
-function causeOf(cause: unknown): string {
-  return inShort(cause instanceof Error ? (cause.stack ?? cause.message) : String(cause));
+/** What is behind an error, for the log: where a fault of our own is, its stack tells where; of others' failures the words do. */
+function causeOf({ code, cause }: LintelError): string {
+  const stack = code === "internal" && cause instanceof Error ? cause.stack : undefined;
+  return inShort(stack ?? reasonOf(cause));
 }

@@ -22,10 +22,26 @@ const longest = 4000;
 export const inShort = (words: string): string =>
   words.length > longest ? `${words.slice(0, longest)}…` : words;
 
-/** Why something failed, in words for the log: with its cause's where there is one. */
+/** Most errors of a chain that are told. */
+const longestChain = 8;
+
+/** Codes of systems and libraries, such as `ECONNREFUSED`: log lines have our own in a field. */
+const systemCode = /^[A-Z][A-Z\d_]+$/;
+
+/** Why something failed, in words for the log: with those of its causes, and codes that they don't have in them. */
 export function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error;
-  // A name with several addresses fails with one error for each, and no words of its own.
-  const [why] = cause instanceof AggregateError ? cause.errors : [cause];
-  return why instanceof Error ? `${message}: ${why.message}` : message;
+  const told: string[] = [];
+  for (let next = error; next !== undefined && told.length < longestChain; ) {
+    // A name with several addresses fails with one error for each, and no words of its own.
+    const one: unknown = next instanceof AggregateError ? (next.errors[0] ?? next) : next;
+    told.push(one instanceof Error ? wordsOf(one) : String(one));
+    next = one instanceof Error ? one.cause : undefined;
+  }
+  return told.join(": ");
+}
+
+function wordsOf({ message, name, code }: Error & { readonly code?: unknown }): string {
+  const words = message || name;
+  const says = typeof code === "string" && systemCode.test(code) && !words.includes(code);
+  return says ? `${words} (${code})` : words;
 }

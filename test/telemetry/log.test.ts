@@ -53,6 +53,37 @@ describe("a call is one line", () => {
     expect(JSON.stringify(lines).length).toBeLessThan(5000);
   });
 
+  test("with all that is behind a failure of others in words, and no stack", async () => {
+    const closed = Object.assign(new Error("other side closed"), { code: "UND_ERR_SOCKET" });
+    const refused = new Error("connect ECONNREFUSED ::1:1");
+    for (const [cause, words] of [
+      [
+        new TypeError("fetch failed", { cause: closed }),
+        "fetch failed: other side closed (UND_ERR_SOCKET)",
+      ],
+      [
+        new AggregateError([refused, new Error("connect ECONNREFUSED 127.0.0.1:1")]),
+        refused.message,
+      ],
+      ["in so many words", "in so many words"],
+    ]) {
+      const failing = breaksAfter(new LintelError("upstream_failed", "broke", { cause }));
+      const { core, lines } = logging([scripted({ chat: failing })]);
+      await outcome(core, "chat", asked);
+      expect(lines).toMatchObject([{ cause: words }]);
+    }
+  });
+
+  test("with the stack of a fault of the gateway's own", async () => {
+    const { core, lines } = logging([
+      scripted({ chat: breaksAfter(new TypeError("no such thing")) }),
+    ]);
+    await outcome(core, "chat", asked);
+    expect(lines).toMatchObject([
+      { cause: expect.stringMatching(/^TypeError: no such thing\n +at /) },
+    ]);
+  });
+
   test("that was asked for with what can't be read", async () => {
     const { core, lines } = logging([scripted({ chat: says("x") })]);
     const defect = new LintelError("invalid_json", "no");

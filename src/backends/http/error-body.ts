@@ -167,9 +167,12 @@ const spent =
 const spentInWords =
   /^(?:insufficient balance\b|your team \S{1,80} has either used all available credits\b)/i;
 
-/** What a 500 tells of a model that could not be loaded, so that nothing was done: llama.cpp's router and Ollama. */
+/**
+ * What a 500 tells of a model that could not be loaded, so that nothing was done: llama.cpp's router
+ * and Ollama, which runs models in a process of their own, a llama runner formerly.
+ */
 const notLoaded =
-  /^(?:model name=\S+ failed to load$|model requires more system memory\b|llama runner process (?:has terminated|no longer running)\b|timed out waiting for llama runner\b)/;
+  /^(?:model name=\S+ failed to load$|model failed to load, this may be due to\b|unable to load model: |model requires (?:more system memory\b|[\d.]+ \w+ but only\b)|llama(?: runner|-server) process (?:has terminated|no longer running)\b|timed out waiting for llama(?: runner|-server)\b|llama-server reported out-of-memory during startup\b|mlx runner (?:exited unexpectedly\b|failed: .* \(exit: )|timeout waiting for mlx runner\b)/;
 
 /**
  * Codes of a 400 about the model: of Groq, Together AI, Hugging Face's router, GitHub, and LM Studio
