@@ -46,6 +46,8 @@ export interface LoadOptions {
   readonly freeMemory?: number | undefined;
   /** Called before memory is taken; resolves when it may be. */
   admit?(bytes: number, path: string): Promise<void>;
+  /** Does what the engine does: it may end the process. */
+  watch?<T>(path: string, load: () => Promise<T>): Promise<T>;
 }
 
 const largestDefaultContext = 4096;
@@ -161,8 +163,8 @@ export async function loadModel(
   if (weigh && settings.gpu === false && needed > free) {
     throw fail(`the model needs about ${inGb(needed)} GB of memory, and ${inGb(free)} GB are free`);
   }
-  signal.throwIfAborted();
-  return loading(async (said) => {
+  const load = async (said: readonly string[]) => {
+    signal.throwIfAborted();
     let model: LlamaModel | undefined;
     try {
       model = await llama.loadModel({
@@ -189,7 +191,9 @@ export async function loadModel(
       await model?.dispose();
       throw fail(await whyNotLoaded(said, cause), cause);
     }
-  });
+  };
+  const { watch } = options;
+  return loading((said) => (watch ? watch(path, () => load(said)) : load(said)));
 }
 
 /**
