@@ -117,6 +117,18 @@ describe("embedded models", () => {
     expect((await answer(embed([tiny]), request)).completion).toBe(3);
   });
 
+  it("are listed in their order, whose first is the default, also once their process tells of them", async () => {
+    const paths = ["b", "a"].map((name) => join(folder, `${name}.gguf`));
+    for (const path of paths) await copyFile(tiny, path);
+    const embedded = embed(paths);
+    const ids = () => embedded.models().map(({ id }) => id);
+    expect(ids()).toEqual(["b", "a"]);
+    await answer(embedded, chatRequest("hello", { model: "a" }));
+    await vi.waitFor(() => expect(embedded.models()[1]?.state).toBe(State.READY), 10_000);
+    expect(ids()).toEqual(["b", "a"]);
+    expect(embedded.models()).toBe(embedded.models());
+  });
+
   it("are those that Lintel brings, if none are named", async () => {
     const embedded = new EmbeddedBackend(
       { type: "embedded", name: "embedded" },
