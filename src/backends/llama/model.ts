@@ -15,6 +15,7 @@ import type { Evaluation, Place } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
 import { importLlama, type LlamaLibrary, runtime } from "./library.js";
 import { bytesNeeded, bytesOf, partsOf } from "./memory.js";
+import { inParts } from "./parts.js";
 import { Pool } from "./pool.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
 
@@ -101,11 +102,12 @@ export class LoadedModel {
    * @throws LintelError `invalid_value` if the template refuses it
    */
   tokenize(messages: readonly LLMMessage[]): Token[] {
-    const [first = "", ...rest] = this.#template.render(messages);
-    const tokens = this.model.tokenize(first, true);
-    for (const piece of rest) {
+    const tokens: Token[] = [];
+    let option: "trimLeadingSpace" | undefined;
+    for (const piece of inParts(this.#template.render(messages), this.contextSize)) {
+      for (const token of this.model.tokenize(piece, true, option)) tokens.push(token);
       if (tokens.length > this.contextSize) break;
-      for (const token of this.model.tokenize(piece, true, "trimLeadingSpace")) tokens.push(token);
+      option = "trimLeadingSpace";
     }
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
