@@ -17,6 +17,7 @@ import { importLlama, type LlamaLibrary, runtime } from "./library.js";
 import { bytesNeeded, bytesOf, partsOf } from "./memory.js";
 import { inParts } from "./parts.js";
 import { Pool } from "./pool.js";
+import { unloading } from "./residency.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
 
 /** What to load, and how. */
@@ -39,7 +40,7 @@ export interface LoadOptions {
   readonly log: Logger;
   /** Folder for models that are fetched by name. */
   readonly downloads?: string | undefined;
-  /** Ends a download. */
+  /** Ends a download, and a load. */
   readonly signal: AbortSignal;
   /** Whether the memory is reckoned with care also for models that are small. */
   readonly weigh?: boolean | undefined;
@@ -172,6 +173,7 @@ export async function loadModel(
       model = await llama.loadModel({
         modelPath: path,
         gpuLayers: settings.gpu === false ? 0 : gpuLayersOf(settings),
+        loadSignal: signal,
       });
       if (settings.contextSize && settings.contextSize > model.trainContextSize) {
         log.warn(
@@ -191,6 +193,7 @@ export async function loadModel(
       return new LoadedModel(model, context, template, stops);
     } catch (cause) {
       await model?.dispose();
+      if (signal.aborted) throw unloading();
       throw fail(await whyNotLoaded(said, cause), cause);
     }
   };
