@@ -112,7 +112,8 @@ port callers need a bearer token, and any will do.`,
     if (!running) return 1;
     const alone = attachToParent();
     show(`Lintel node on ${running.url}: ${running.models.join(", ")}`);
-    await Promise.race([signalled, alone]);
+    const signal = await Promise.race([signalled, alone]);
+    if (signal) log.info({ signal }, "shutting down");
     await running.close();
     process.exit(0);
   },
