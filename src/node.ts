@@ -5,6 +5,7 @@
 import type { Gpu } from "./backends/gpu.js";
 import { createBackend } from "./backends/index.js";
 import { findModels, type LocalModel } from "./backends/local.js";
+import type { LoadWatch } from "./backends/resident.js";
 import { admitWithin } from "./backends/residents.js";
 import { otlpSettings } from "./config/telemetry.js";
 import type { Backend } from "./core/backend.js";
@@ -51,6 +52,8 @@ export interface NodeSettings {
   readonly classifier?: Classifier | undefined;
   /** Whether the list of models names their files. Default: on a Unix socket only. */
   readonly exposeSources?: boolean | undefined;
+  /** Has an eye on loads; default: nobody has. */
+  readonly watch?: LoadWatch | undefined;
   readonly log: Logger;
 }
 
@@ -124,10 +127,10 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
 
 /** The backends of the models, in their order. */
 function backendsOf(settings: NodeSettings, found: readonly LocalModel[]): Promise<Backend[]> {
-  const { log, threads, gpu } = settings;
+  const { log, threads, gpu, watch } = settings;
   const admit = admitWithin(settings.memoryBudget, log);
   const load = settings.load ?? (admit ? "lazy" : "start");
-  const context = { log, admit, downloads: settings.downloads ?? modelsDirectory() };
+  const context = { log, admit, watch, downloads: settings.downloads ?? modelsDirectory() };
   return Promise.all(
     found.map(({ type, id, path }) => {
       const entry = { name: `${type}:${id}`, id, path, threads, load, gpu };

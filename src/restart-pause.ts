@@ -20,7 +20,10 @@ export const restartTimes: RestartTimes = {
  * The pause in milliseconds: exponential, and half of it is chance.
  * @param ends how often it ended before, since it was healthy
  */
-export function restartPause(ends: number, { firstPause, longestPause }: RestartTimes): number {
+export function restartPause(
+  ends: number,
+  { firstPause, longestPause }: Pick<RestartTimes, "firstPause" | "longestPause">,
+): number {
   const most = Math.min(longestPause, firstPause * 2 ** ends);
   return Math.round((most + Math.random() * most) / 2);
 }

@@ -46,6 +46,14 @@ export interface Resident {
 /** Called before a model is loaded, or takes more; makes room, and resolves when it may. */
 export type Admit = (resident: Resident) => Promise<void>;
 
+/** Watches loads: engines that come upon something wrong may end the whole process. */
+export interface LoadWatch {
+  /** @throws LintelError `model_not_loaded` if loading the files at the path did so before, again and again */
+  check(model: string, path: string): void;
+  /** Does that part of a load that may. */
+  load<T>(model: string, path: string, load: () => Promise<T>): Promise<T>;
+}
+
 /** A backend that says which of its models can leave memory. */
 export interface ResidentBackend extends Backend {
   readonly residents: readonly Resident[];

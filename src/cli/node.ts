@@ -1,6 +1,6 @@
 /** `lintel node`: runs local models and serves them over gRPC. */
 import { resolve } from "node:path";
-import { isEmbedded } from "../backends/embedded/mark.js";
+import { isEmbedded, ordersOf } from "../backends/embedded/mark.js";
 import { gpuKinds } from "../backends/gpu.js";
 import { otlpProblems, otlpWarnings } from "../config/otlp-environment.js";
 import { ConfigError } from "../config/problems.js";
@@ -102,7 +102,8 @@ port callers need a bearer token, and any will do.`,
     // What a gateway has admitted it still sends: the gateway says when to leave.
     const signalled = isEmbedded() ? ignoreSignals() : untilSignal();
     const { attachToParent, startNode } = await import("../node.js");
-    const running = await startNode({ ...settings, log }).catch((error: unknown) => {
+    const watch = isEmbedded() ? await reportedLoads() : undefined;
+    const running = await startNode({ ...settings, watch, log }).catch((error: unknown) => {
       const line = listenError(error);
       if (line === undefined) throw error;
       say(`lintel: ${line}`);
@@ -111,7 +112,8 @@ port callers need a bearer token, and any will do.`,
     if (!running) return 1;
     const alone = attachToParent();
     show(`Lintel node on ${running.url}: ${running.models.join(", ")}`);
-    await Promise.race([signalled, alone]);
+    const signal = await Promise.race([signalled, alone]);
+    if (signal) log.info({ signal }, "shutting down");
     await running.close();
     process.exit(0);
   },
@@ -122,6 +124,12 @@ function checkTelemetry(log: Logger): void {
   const problems = otlpProblems(process.env);
   if (problems.length > 0) throw new ConfigError(problems);
   for (const warning of otlpWarnings(otlpSettings(), process.env)) log.warn({}, warning);
+}
+
+/** Tells the gateway which models are being loaded, and heeds which ones it holds back. */
+async function reportedLoads() {
+  const { ReportedLoads, sendToParent } = await import("../backends/embedded/loads.js");
+  return new ReportedLoads(ordersOf(process.env), sendToParent);
 }
 
 function count(given: Given, name: string): number | undefined {

@@ -1,7 +1,7 @@
 /** The supervisor with real child processes: the built command line's `node`. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -49,12 +49,14 @@ function embed(models: string[], options: EmbeddedOptions = {}): EmbeddedBackend
 }
 
 /** The tiny model with room for an answer that takes a while. */
-async function wideModel(): Promise<string> {
-  const key = "llama.context_length";
+const wideModel = () => changedModel("wide", "llama.context_length", 4096);
+
+/** The tiny model with another value. */
+async function changedModel(name: string, key: string, value: number): Promise<string> {
   const bytes = await readFile(tiny);
   // After the key stand its type and its value, four bytes each.
-  bytes.writeUInt32LE(4096, bytes.indexOf(key) + key.length + 4);
-  const path = join(folder, "wide.gguf");
+  bytes.writeUInt32LE(value, bytes.indexOf(key) + key.length + 4);
+  const path = join(folder, `${name}.gguf`);
   await writeFile(path, bytes);
   return path;
 }
@@ -113,6 +115,18 @@ describe("embedded models", () => {
     await mkdir(process.env.TMPDIR);
     const request = chatRequest("hello", { maxTokens: 3 });
     expect((await answer(embed([tiny]), request)).completion).toBe(3);
+  });
+
+  it("are listed in their order, whose first is the default, also once their process tells of them", async () => {
+    const paths = ["b", "a"].map((name) => join(folder, `${name}.gguf`));
+    for (const path of paths) await copyFile(tiny, path);
+    const embedded = embed(paths);
+    const ids = () => embedded.models().map(({ id }) => id);
+    expect(ids()).toEqual(["b", "a"]);
+    await answer(embedded, chatRequest("hello", { model: "a" }));
+    await vi.waitFor(() => expect(embedded.models()[1]?.state).toBe(State.READY), 10_000);
+    expect(ids()).toEqual(["b", "a"]);
+    expect(embedded.models()).toBe(embedded.models());
   });
 
   it("are those that Lintel brings, if none are named", async () => {
@@ -211,6 +225,46 @@ describe("embedded models", () => {
     await expect(answer(embedded, chatRequest("hello"))).rejects.toMatchObject({
       code: "unavailable",
     });
+  });
+
+  it("serve beside one whose file ends the process, until that one is replaced", async () => {
+    // llama.cpp asserts that a model has layers.
+    const damaged = await changedModel("damaged", "llama.block_count", 0);
+    const errors: object[] = [];
+    const log = { ...silent, error: (fields: object) => void errors.push(fields) };
+    backend = new EmbeddedBackend(
+      { type: "embedded", name: "embedded", models: [damaged, tiny] },
+      { log },
+      { entry, times: { firstPause: 1, longestPause: 2 } },
+    );
+    const embedded = backend;
+    embedded.start();
+    const states = () => Object.fromEntries(embedded.models().map((m) => [m.id, m]));
+    await vi.waitFor(() => {
+      expect(states().tiny?.state).toBe(State.READY);
+      expect(states().damaged?.state).toBe(State.FAILED);
+    }, 30_000);
+    expect((await answer(embedded, chatRequest("hello"))).completion).toBe(8);
+    expect(states().damaged?.stateDetail).toMatch(
+      /^damaged: loading it ended the process of the models, which ended by SIG\w+; it is tried again once its files change, or in \d+ minutes$/,
+    );
+    await expect(
+      answer(embedded, chatRequest("hello", { model: "damaged" })),
+    ).rejects.toMatchObject({ code: "model_not_loaded", message: states().damaged?.stateDetail });
+    const crashes = () => errors.filter((fields) => "crashes" in fields).length;
+    expect(crashes()).toBe(2);
+    expect(errors).toContainEqual(
+      expect.objectContaining({ model: "damaged", ending: expect.any(String) }),
+    );
+
+    await copyFile(tiny, damaged);
+    process.kill(await running(embedded), "SIGKILL");
+    await vi.waitFor(() => {
+      expect(crashes()).toBe(3);
+      expect(states().damaged?.state).toBe(State.READY);
+    }, 30_000);
+    const request = chatRequest("hello", { model: "damaged" });
+    expect((await answer(embedded, request)).completion).toBe(8);
   });
 
   it("have a process that is ended, with a word in the log, if it can't be called", async () => {

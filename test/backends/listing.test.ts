@@ -1,7 +1,9 @@
 /** What the log hears of servers whose list of models can't be read. */
-import { expect, it, vi } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { Listing } from "../../src/backends/http/listing.js";
 import { createBackend } from "../../src/backends/index.js";
 import { configSchema } from "../../src/config/schema.js";
+import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { opened, serve } from "./serve.js";
 
@@ -19,4 +21,23 @@ it.each(["openai", "sdapi", "comfyui"])("the log says which backend it is: %s", 
     { backend: "gpu-1", err: expect.objectContaining({ code: "upstream_failed" }) },
     "the list of models can't be read",
   );
+});
+
+it("the log says anew why a list can't be read where the reason is another", async () => {
+  const reasons: unknown[] = [];
+  const failures = ["upstream_unreachable", "upstream_unreachable", "upstream_failed"] as const;
+  let asked = 0;
+  const listing = new Listing<void>({
+    read: async () => {
+      throw new LintelError(failures[asked++] ?? "upstream_failed", `request ${asked}`);
+    },
+    changed: () => {},
+    refresh: 1,
+    backend: "gpu-1",
+    log: { ...silent, warn: ({ err }: { err?: LintelError }) => void reasons.push(err?.code) },
+  });
+  onTestFinished(() => listing.close());
+  void listing.refresh();
+  await expect.poll(() => asked).toBeGreaterThan(4);
+  expect(reasons).toEqual(["upstream_unreachable", "upstream_failed"]);
 });

@@ -9,6 +9,7 @@ import { boundedTemplate } from "../../src/backends/llama/bounded.js";
 import { ControlTokenMarks } from "../../src/backends/llama/control-tokens.js";
 import { Detokenizer } from "../../src/backends/llama/detokenizer.js";
 import { type LoadedModel, loadModel } from "../../src/backends/llama/model.js";
+import { inParts } from "../../src/backends/llama/parts.js";
 import { StopScanner } from "../../src/backends/llama/stop.js";
 import { ChatTemplate, chatML, looksFor } from "../../src/backends/llama/template.js";
 import { silent } from "../../src/core/log.js";
@@ -230,9 +231,35 @@ describe("prompts", () => {
     expect(tokens).toBeLessThan(2 * bloom.contextSize);
   });
 
-  it("are counted also where a control token stands before half a million of others", () => {
-    const { length } = model.tokenize([say(`<|end|>${"a b ".repeat(125_000)}`)]);
-    expect(length).toBeGreaterThan(500_000);
+  it.each(["a b ", "a\n", "- ", "word, 12. "])(
+    "that can't fit are not counted to their end: %j",
+    (words) => {
+      for (const before of ["", "<|end|>"]) {
+        const { length } = model.tokenize([say(before + words.repeat(1_000_000 / words.length))]);
+        expect(length).toBeGreaterThan(model.contextSize);
+        expect(length).toBeLessThan(10 * model.contextSize);
+      }
+    },
+  );
+
+  it("that fit, though they are long, are the same tokens in parts", async () => {
+    const spoken = await loadModel(
+      { path: trained, sequences: 1, gpu: false },
+      { log: silent, signal: never },
+    );
+    onTestFinished(() => spoken.close());
+    const text = "What is the capital of France?\nTell me a story, and then count: 1 2 3.\n".repeat(
+      20,
+    );
+    const tokenize = (part: string, i: number) =>
+      spoken.model.tokenize(part, true, i > 0 ? "trimLeadingSpace" : undefined);
+    for (const room of [7, 20, 100]) {
+      const parts = [...inParts([text], room)];
+      expect(parts.length).toBeGreaterThan(5);
+      expect(parts.join("")).toBe(text);
+      expect(parts.flatMap(tokenize)).toEqual(spoken.model.tokenize(text, true));
+    }
+    expect([...inParts([text, text], text.length / 8)]).toEqual([text, text]);
   });
 
   /** As Qwen's and DeepSeek's do: earlier thoughts are left out. */

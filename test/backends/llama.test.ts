@@ -332,6 +332,18 @@ describe("files", () => {
     await (await loadModel(settings, options)).close();
   });
 
+  it("loads no file to its end that nobody will have", async () => {
+    const leaving = new AbortController();
+    const watch = <T>(_: string, load: () => Promise<T>) => {
+      const loaded = load();
+      leaving.abort();
+      return loaded;
+    };
+    const settings = { path: tiny, sequences: 1, gpu: false } as const;
+    const loaded = loadModel(settings, { log: silent, signal: leaving.signal, watch });
+    await expect(loaded).rejects.toMatchObject({ code: "shutting_down" });
+  });
+
   it("tries a file again that was put right", async () => {
     const backend = backendFor(join(folder, "late.gguf"));
     await expect(answer(backend, chatRequest("hello"))).rejects.toThrow("no such file");

@@ -119,6 +119,26 @@ describe("any server of the contract", () => {
     expect(lines).toEqual([line, line]);
   });
 
+  it("that can't be asked for another reason is another line of the log", async () => {
+    let asked = 0;
+    const said = ["first", "first", "second", "second"];
+    const peer = await serve((router) => {
+      router.service(ModelsService, {
+        listModels() {
+          throw toConnectError(new LintelError("unavailable", said[asked++] ?? "second"));
+        },
+      });
+    });
+    const lines: object[] = [];
+    const log = { ...silent, warn: (fields: object) => void lines.push(fields) };
+    connectTo(peer.address, { refresh_ms: 100 }, log);
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(5), 10_000);
+    expect(lines).toMatchObject([
+      { reason: expect.stringContaining("first") },
+      { reason: expect.stringContaining("second") },
+    ]);
+  });
+
   it("that does not list its models in its time is one that took too long", async () => {
     let asked = () => {};
     const begun = new Promise<void>((resolve) => {

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Logger } from "../../core/log.js";
 import { isSocketPath } from "../../socket-path.js";
-import { embeddedMark } from "./mark.js";
+import { embeddedMark, type LoadReport } from "./mark.js";
+import type { Quarantine } from "./quarantine.js";
 import { relog } from "./relog.js";
 
 /** What to start. */
@@ -39,7 +40,7 @@ export class Child {
   #process: ChildProcess | undefined;
   #stopping = false;
 
-  constructor(settings: ChildSettings, log: Logger) {
+  constructor(settings: ChildSettings, quarantine: Quarantine, log: Logger) {
     let listen: (address: string) => void = () => {};
     let fail: (ending: Error) => void = () => {};
     this.listening = new Promise((resolve, reject) => {
@@ -47,7 +48,7 @@ export class Child {
       fail = reject;
     });
     this.listening.catch(() => {});
-    this.ended = this.#live(settings, log, listen).catch(
+    this.ended = this.#live(settings, quarantine, log, listen).catch(
       (error: Error) => `can't be started: ${error.message}`,
     );
     this.ended.then((ending) => fail(new Error(ending)));
@@ -70,6 +71,7 @@ export class Child {
 
   async #live(
     { entry, execArgv, models, options }: ChildSettings,
+    quarantine: Quarantine,
     log: Logger,
     listen: (address: string) => void,
   ): Promise<string> {
@@ -87,12 +89,13 @@ export class Child {
         [...execArgv, entry, "node", "--listen", address, "--log-level", "warn", ...args],
         {
           stdio: ["ignore", "ignore", "pipe", "ipc"],
-          env: { ...process.env, [embeddedMark]: "1" },
+          env: { ...process.env, [embeddedMark]: JSON.stringify(quarantine.orders()) },
         },
       );
       this.#process = child;
-      child.on("message", (message) => {
-        if ((message as { lintel?: string }).lintel === "listening") listen(address);
+      child.on("message", (message: { lintel: "listening" } | LoadReport) => {
+        if (message.lintel === "listening") listen(address);
+        else quarantine.heard(message);
       });
       if (child.stderr) {
         createInterface({ input: child.stderr }).on("line", (line) => relog(line, log));

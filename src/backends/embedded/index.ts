@@ -48,6 +48,8 @@ export class EmbeddedBackend implements Backend {
   readonly #supervisor: Supervisor<NodeBackend>;
   readonly #loading: readonly Model[];
   #models: readonly Model[];
+  /** What the node said last. */
+  #said: readonly Model[] = [];
   #node: NodeBackend | undefined;
 
   constructor(config: EmbeddedConfig, context: BackendContext, options: EmbeddedOptions = {}) {
@@ -100,7 +102,11 @@ export class EmbeddedBackend implements Backend {
 
   models(): readonly Model[] {
     const said = this.#node?.models() ?? [];
-    return said.length > 0 ? said : this.#models;
+    if (said.length > 0 && said !== this.#said) {
+      this.#said = said;
+      this.#models = this.#inOrder(said);
+    }
+    return this.#models;
   }
 
   /** Waits for the process; there the call waits for its model. */
@@ -118,6 +124,12 @@ export class EmbeddedBackend implements Backend {
     const closed = this.#supervisor.close();
     await this.#node?.close();
     await closed;
+  }
+
+  /** Nodes list by name, but the first one that is configured is the default. */
+  #inOrder(said: readonly Model[]): readonly Model[] {
+    const place = ({ id }: Model) => this.#loading.findIndex((model) => model.id === id);
+    return said.toSorted((a, b) => place(a) - place(b));
   }
 
   async #started(address: string, context: BackendContext): Promise<NodeBackend> {

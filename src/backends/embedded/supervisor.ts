@@ -4,6 +4,7 @@ import { LintelError } from "../../core/errors.js";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { type RestartTimes, restartPause, restartTimes } from "../../restart-pause.js";
 import { Child, type ChildSettings } from "./child.js";
+import { Quarantine } from "./quarantine.js";
 
 /** Times of the supervisor, milliseconds. */
 export interface Times extends RestartTimes {
@@ -45,6 +46,7 @@ export class Supervisor<T> {
   readonly #events: Events<T>;
   readonly #times: Times;
   readonly #log: Logger;
+  readonly #quarantine: Quarantine;
   #loop: Promise<void> | undefined;
   #child: Child | undefined;
   #attempt = newAttempt<T>();
@@ -60,6 +62,7 @@ export class Supervisor<T> {
     this.#settings = settings;
     this.#events = events;
     this.#log = log;
+    this.#quarantine = new Quarantine(log);
     this.#times = times;
   }
 
@@ -140,7 +143,7 @@ export class Supervisor<T> {
   async #life(): Promise<string> {
     const attempt = this.#attempt;
     const begin = performance.now();
-    const child = new Child(this.#settings, this.#log);
+    const child = new Child(this.#settings, this.#quarantine, this.#log);
     this.#child = child;
     let unusable: string | undefined;
     const use = async (address: string): Promise<T | undefined> => {
@@ -162,6 +165,8 @@ export class Supervisor<T> {
     const ending = await child.ended;
     this.#child = undefined;
     this.#connection = undefined;
+    // One that was ended because it can't be called says nothing of its models.
+    if (!this.#closed && unusable === undefined) this.#quarantine.died(ending);
     if (performance.now() - begin >= this.#times.healthyAfter) this.#crashes = 0;
     this.#due = performance.now() + restartPause(this.#crashes++, this.#times);
     this.#attempt = newAttempt();

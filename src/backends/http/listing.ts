@@ -71,7 +71,9 @@ export class Listing<T> {
     } catch (thrown) {
       if (this.#stop.signal.aborted) return;
       const failure = toLintelError(thrown);
-      if (!this.failure) log.warn({ backend, err: failure }, "the list of models can't be read");
+      // One that goes on is told once; its words may be others each time, with a number of the request.
+      if (this.failure?.code !== failure.code)
+        log.warn({ backend, err: failure }, "the list of models can't be read");
       this.failure = failure;
       next = Math.min(this.#retry, refresh || lastRetry);
       this.#retry *= 2;

@@ -123,7 +123,8 @@ class LlamaBackend implements ResidentBackend {
   }
 
   async #load(config: LlamaConfig, resident: Resident): Promise<LoadedModel> {
-    const { log, admit, downloads } = this.#context;
+    const { log, admit, downloads, watch } = this.#context;
+    const { id } = resident;
     const loaded = await loadModel(
       {
         path: config.path,
@@ -141,8 +142,10 @@ class LlamaBackend implements ResidentBackend {
         admit: async (bytes, path) => {
           this.#bytes = bytes;
           this.#update({ sizeBytes: BigInt(bytesOf(path)) });
+          watch?.check(id, path);
           await admit?.(resident);
         },
+        watch: watch && ((path, load) => watch.load(id, path, load)),
       },
     );
     this.#update({ maxTokens: loaded.contextSize });

@@ -15,7 +15,9 @@ import type { Evaluation, Place } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
 import { importLlama, type LlamaLibrary, runtime } from "./library.js";
 import { bytesNeeded, bytesOf, partsOf } from "./memory.js";
+import { inParts } from "./parts.js";
 import { Pool } from "./pool.js";
+import { unloading } from "./residency.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
 
 /** What to load, and how. */
@@ -38,7 +40,7 @@ export interface LoadOptions {
   readonly log: Logger;
   /** Folder for models that are fetched by name. */
   readonly downloads?: string | undefined;
-  /** Ends a download. */
+  /** Ends a download, and a load. */
   readonly signal: AbortSignal;
   /** Whether the memory is reckoned with care also for models that are small. */
   readonly weigh?: boolean | undefined;
@@ -46,6 +48,8 @@ export interface LoadOptions {
   readonly freeMemory?: number | undefined;
   /** Called before memory is taken; resolves when it may be. */
   admit?(bytes: number, path: string): Promise<void>;
+  /** Does what the engine does: it may end the process. */
+  watch?<T>(path: string, load: () => Promise<T>): Promise<T>;
 }
 
 const largestDefaultContext = 4096;
@@ -99,11 +103,12 @@ export class LoadedModel {
    * @throws LintelError `invalid_value` if the template refuses it
    */
   tokenize(messages: readonly LLMMessage[]): Token[] {
-    const [first = "", ...rest] = this.#template.render(messages);
-    const tokens = this.model.tokenize(first, true);
-    for (const piece of rest) {
+    const tokens: Token[] = [];
+    let option: "trimLeadingSpace" | undefined;
+    for (const piece of inParts(this.#template.render(messages), this.contextSize)) {
+      for (const token of this.model.tokenize(piece, true, option)) tokens.push(token);
       if (tokens.length > this.contextSize) break;
-      for (const token of this.model.tokenize(piece, true, "trimLeadingSpace")) tokens.push(token);
+      option = "trimLeadingSpace";
     }
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
@@ -161,13 +166,14 @@ export async function loadModel(
   if (weigh && settings.gpu === false && needed > free) {
     throw fail(`the model needs about ${inGb(needed)} GB of memory, and ${inGb(free)} GB are free`);
   }
-  signal.throwIfAborted();
-  return loading(async (said) => {
+  const load = async (said: readonly string[]) => {
+    signal.throwIfAborted();
     let model: LlamaModel | undefined;
     try {
       model = await llama.loadModel({
         modelPath: path,
         gpuLayers: settings.gpu === false ? 0 : gpuLayersOf(settings),
+        loadSignal: signal,
       });
       if (settings.contextSize && settings.contextSize > model.trainContextSize) {
         log.warn(
@@ -187,9 +193,12 @@ export async function loadModel(
       return new LoadedModel(model, context, template, stops);
     } catch (cause) {
       await model?.dispose();
+      if (signal.aborted) throw unloading();
       throw fail(await whyNotLoaded(said, cause), cause);
     }
-  });
+  };
+  const { watch } = options;
+  return loading((said) => (watch ? watch(path, () => load(said)) : load(said)));
 }
 
 /**

@@ -36,7 +36,7 @@ export class NodeBackend implements Backend {
   #refreshing: Promise<void> | undefined;
   /** Why the node could not be asked for its models, the last time. */
   #failure: LintelError | undefined;
-  /** What the log was told of that since the node told of models: once is enough. */
+  /** What the log was told of that last, since the node told of models: once is enough. */
   #said: string | undefined;
 
   constructor(config: NodeConfig, context: BackendContext) {
@@ -127,10 +127,11 @@ export class NodeBackend implements Backend {
   }
 
   #say(words: string, error: LintelError): void {
-    if (words === this.#said) return;
-    this.#said = words;
-    const { code } = error;
-    this.#context.log.warn({ backend: this.name, code, reason: reasonOf(error) }, words);
+    const reason = reasonOf(error);
+    const all = `${words}: ${reason}`;
+    if (all === this.#said) return;
+    this.#said = all;
+    this.#context.log.warn({ backend: this.name, code: error.code, reason }, words);
   }
 
   /** A call found nobody: look soon, and prefer others meanwhile. */

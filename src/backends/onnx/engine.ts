@@ -19,6 +19,10 @@ export interface EngineOptions {
   readonly queue: number;
   /** Called before the model is loaded, or takes more; resolves when it may. */
   admit(): Promise<void>;
+  /** @throws LintelError `model_not_loaded` if the model is not to be loaded */
+  check(): void;
+  /** Does that part of a load that may end the process. */
+  watch<T>(load: () => Promise<T>): Promise<T>;
   /** Told of each change. */
   onState(state: EngineState): void;
 }
@@ -104,15 +108,18 @@ export class ImageEngine {
   }
 
   async #start(): Promise<PipelineThread> {
-    const { admit, onState } = this.#options;
+    const { admit, check, watch, onState } = this.#options;
     this.#failedAt = Number.POSITIVE_INFINITY;
     try {
       onState({ name: "loading" });
+      check();
       await admit();
-      if (this.#closed) throw closing();
-      const thread = new PipelineThread(this.#settings, admit);
-      this.#thread = thread;
-      const where = await thread.loaded;
+      const { thread, where } = await watch(async () => {
+        if (this.#closed) throw closing();
+        const begun = new PipelineThread(this.#settings, admit);
+        this.#thread = begun;
+        return { thread: begun, where: await begun.loaded };
+      });
       if (this.#closed) throw closing();
       onState({ name: "ready", where });
       thread.gone.then(() => {

@@ -81,6 +81,8 @@ class OnnxBackend implements ResidentBackend {
     this.#engine = new ImageEngine(settings, {
       queue: config.queue ?? queueDefault,
       admit: async () => context.admit?.(resident),
+      check: () => context.watch?.check(id, this.#folder),
+      watch: (load) => context.watch?.load(id, this.#folder, load) ?? load(),
       onState: (state) => this.#become(state),
     });
   }

@@ -1,0 +1,83 @@
+/** A node's process behind several gateways. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { tiny } from "../backends/llama-subject.js";
+import { connectTo } from "../backends/node-peer.js";
+import { start as call, outcome } from "../support/calls.js";
+import { coreOf } from "../support/core.js";
+import { build, folder, type Lintel, start } from "./lintel.js";
+
+beforeAll(build);
+
+/** A node that runs one call at a time, whose model has room for a long answer. */
+async function startNode(cwd: string, listen: string): Promise<{ node: Lintel; address: string }> {
+  const key = "llama.context_length";
+  const bytes = readFileSync(tiny);
+  // After the key stand its type and its value, four bytes each.
+  bytes.writeUInt32LE(4096, bytes.indexOf(key) + key.length + 4);
+  const model = join(cwd, "wide.gguf");
+  writeFileSync(model, bytes);
+  const args = ["--sequences", "1", "--context-size", "4096"];
+  const node = start(["node", "--model", model, "--listen", listen, ...args], cwd);
+  onTestFinished(() => node.kill("SIGKILL"));
+  const [, address = ""] = await node.saying(/"url":"(http:[^"]+)"/);
+  return { node, address };
+}
+
+const long = {
+  model: "wide",
+  messages: [{ role: "user", content: "hello" }],
+  temperature: 0,
+  maxTokens: 4000,
+};
+const short = { ...long, maxTokens: 3 };
+
+test("calls of several gateways take turns on a node; its end is told to all, and its return found by all", async () => {
+  const cwd = folder();
+  const { node, address } = await startNode(cwd, "127.0.0.1:0");
+  const settings = { token: "any", refresh_ms: 100 };
+  const gateways = ["a", "b", "c"].map(() => coreOf([connectTo(address, settings)]));
+  const [a, b, c] = gateways as [(typeof gateways)[0], (typeof gateways)[0], (typeof gateways)[0]];
+
+  // The first one has the only place; who waits gets it once that one has left.
+  const leaving = new AbortController();
+  const first = call(a, "chat", long, { signal: leaving.signal }).messages[Symbol.asyncIterator]();
+  expect((await first.next()).done).toBe(false);
+  const waiting = outcome(b, "chat", short);
+  leaving.abort(new Error("left"));
+  expect((await waiting).code).toBe("ok");
+
+  // One is told in the middle, one that waits ahead of everything.
+  const running = call(a, "chat", long).messages[Symbol.asyncIterator]();
+  await running.next();
+  const behind = outcome(c, "chat", short);
+  node.kill("SIGKILL");
+  await node.ended;
+  const rest = async () => {
+    while (!(await running.next()).done);
+  };
+  await expect(rest()).rejects.toMatchObject({ code: "upstream_unreachable" });
+  expect(await behind).toMatchObject({ code: "upstream_unreachable", messages: [] });
+
+  const { node: again } = await startNode(cwd, address.replace("http://", ""));
+  for (const gateway of gateways) {
+    await vi.waitFor(async () => expect((await outcome(gateway, "chat", short)).code).toBe("ok"), {
+      timeout: 20_000,
+      interval: 100,
+    });
+  }
+
+  // One that is to leave ends what runs, and takes nothing more.
+  const last = call(a, "chat", { ...long, maxTokens: 3000 }).messages[Symbol.asyncIterator]();
+  await last.next();
+  again.kill("SIGTERM");
+  await again.saying(/"msg":"shutting down"/);
+  expect((await outcome(b, "chat", short)).code).toBe("unavailable");
+  let tokens = 0;
+  for (let next = await last.next(); !next.done; next = await last.next()) {
+    tokens = next.value.at(-1)?.usage?.completionTokens ?? tokens;
+  }
+  expect(tokens).toBe(3000);
+  expect(await again.ended).toMatchObject({ code: 0 });
+});
