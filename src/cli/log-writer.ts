@@ -42,16 +42,16 @@ export class LogWriter {
     this.#notice = notice;
   }
 
-  /** Takes a line, with its end. */
-  write(line: string): void {
-    // A line alone has room however long it is: were it lost, no later one would be written.
-    const full = () => this.#lines !== "" && this.#lines.length + line.length > most;
+  /** Takes a line with its end, or several at once, as they come from other processes. */
+  write(lines: string): void {
+    // They alone have room however long they are: were they lost, no later ones would be written.
+    const full = () => this.#lines !== "" && this.#lines.length + lines.length > most;
     if (full() && !this.#hand) this.#begin();
     if (this.#lost > 0 || full()) {
-      this.#lost++;
+      this.#lost += lines.split("\n").length - 1;
       return;
     }
-    this.#lines += line;
+    this.#lines += lines;
     if (!this.#hand) this.#soon();
   }
 

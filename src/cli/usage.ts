@@ -4,6 +4,7 @@ import { time } from "../config/quantities.js";
 import { didYouMean } from "../config/suggest.js";
 import { unit } from "../core/limits/prices.js";
 import { type Logger, silent } from "../core/log.js";
+import { longestTimerMs } from "../core/timers.js";
 import { DatabaseUsage, type Group, groups, type UsageTotals } from "../state/database/usage.js";
 import { Shipper } from "../state/journal/shipper.js";
 import { type Command, type Given, UsageError } from "./command.js";
@@ -78,7 +79,9 @@ async function bringIn(
     missing.push([file, message, error].filter((part) => part !== undefined).join(": "));
   };
   const log = { ...silent, warn: tell, error: tell };
-  await new Shipper({ directory, usage: new DatabaseUsage(sql), log }).close();
+  const usage = new DatabaseUsage(sql);
+  // All of it, however long that takes: sums without the rest would be taken for the whole.
+  await new Shipper({ directory, usage, log, closeMs: longestTimerMs }).close();
 }
 
 const weekAgo = () => Date.now() - 7 * 86_400_000;

@@ -9,6 +9,7 @@ import { ignoreSignals } from "./signals.js";
 export async function serveAsWorker(): Promise<never> {
   // Those of a terminal or a service manager reach all processes: the first one passes on what they mean.
   void ignoreSignals();
+  const terminated = new Promise((resolve) => process.once("SIGTERM", resolve));
   const channel = new Channel();
   const { worker, config, file } = await channel.orders;
   keepSecretsOf(config);
@@ -32,7 +33,12 @@ export async function serveAsWorker(): Promise<never> {
       }
     },
   });
-  await running.close(await channel.closing);
+  // Of this process alone it is the wish for another in its place.
+  const alone = terminated.then(() => {
+    channel.leaving();
+    return running.config.timeouts.shutdown;
+  });
+  await running.close(await Promise.race([channel.closing, alone]));
   // Whatever a library still holds open must not keep the process.
   process.exit(0);
 }

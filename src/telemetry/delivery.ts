@@ -1,8 +1,41 @@
-/** Says in the log when a collector takes nothing any more, and when it does again. */
+/** Says in the log when a collector takes nothing any more or not all, and when it does again. */
+import { parseJson } from "../core/json.js";
 import type { Logger } from "../core/log.js";
+import type { Library } from "./library.js";
 
 interface Exporter<T> {
   export(items: T, done: (result: { code: number; error?: Error }) => void): void;
+}
+
+/** How often is said that a collector refuses a part, milliseconds: it may do so for good. */
+const refusedMs = 600_000;
+
+/** What a collector refused of an export: its count and its words. */
+interface Refused {
+  readonly rejected: number;
+  readonly said: string;
+}
+
+/** Of the export whose result comes next. OpenTelemetry tells it to this process's one logger, and counts it a success. */
+let refused: Refused | undefined;
+
+/** Hears what collectors refuse. */
+export function hearRefusals({ diag, DiagLogLevel }: Library["api"]): void {
+  const nothing = () => {};
+  const warn = (message: string, ...more: unknown[]) => {
+    if (message.startsWith("Received Partial Success"))
+      refused = refusedIn(parseJson(String(more[0])));
+  };
+  const logger = { error: nothing, warn, info: nothing, debug: nothing, verbose: nothing };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+}
+
+/** Some collectors say with zeros and no words that all is well. */
+function refusedIn(part: unknown): Refused | undefined {
+  const { rejectedSpans, rejectedDataPoints, errorMessage } = part as Record<string, unknown>;
+  const rejected = Number(rejectedSpans ?? rejectedDataPoints ?? 0);
+  const said = typeof errorMessage === "string" ? errorMessage : "";
+  return rejected > 0 || said !== "" ? { rejected, said } : undefined;
 }
 
 /**
@@ -12,15 +45,22 @@ interface Exporter<T> {
  */
 export function watched<T, E extends Exporter<T>>(exporter: E, what: string, log: Logger): E {
   let away = false;
+  let refusedAt = Number.NEGATIVE_INFINITY;
   const send = exporter.export.bind(exporter);
   exporter.export = (items: T, done: Parameters<E["export"]>[1]) =>
     send(items, (result) => {
       const failed = result.code !== 0;
+      const part = refused;
+      refused = undefined;
       if (failed && !away) {
         // The words of the error may tell an address with its password; its code does not.
         const { code } = (result.error ?? {}) as { code?: string | number };
         log.warn({ what, code }, "telemetry can't be delivered");
       } else if (!failed && away) log.info({ what }, "telemetry is delivered again");
+      if (part && performance.now() - refusedAt > refusedMs) {
+        refusedAt = performance.now();
+        log.warn({ what, ...part }, "the collector refuses a part of the telemetry");
+      }
       away = failed;
       done(result);
     });

@@ -4,7 +4,7 @@ import { atMost } from "../core/abort.js";
 import type { Logger } from "../core/log.js";
 import type { Telemetry } from "../core/telemetry.js";
 import { CallTraces } from "./call-traces.js";
-import { watched } from "./delivery.js";
+import { hearRefusals, watched } from "./delivery.js";
 import type { Metric } from "./instruments.js";
 import { type Library, loadLibrary } from "./library.js";
 import { metricProducer } from "./otlp-metrics.js";
@@ -35,6 +35,7 @@ export async function openOtlp(
   log: Logger,
 ): Promise<Otlp> {
   const library = await loadLibrary();
+  hearRefusals(library.api);
   const resource = resourceOf(library, settings);
   const target = (path: string) => ({
     ...(otlp.endpoint !== undefined && { url: `${otlp.endpoint}${path}` }),

@@ -39,6 +39,8 @@ export class Channel {
           return order(message);
         case "close":
           return close(message.graceMs);
+        case "beat":
+          return tell({ lintel: "beat" });
         case "reload":
           return void this.#reload(message.id, message.config);
         case "metrics":
@@ -55,6 +57,11 @@ export class Channel {
   listening(banner: string, duties: Duties): void {
     this.#duties = duties;
     tell({ lintel: "listening", banner });
+  }
+
+  /** The gateway takes nothing more, and ends. */
+  leaving(): void {
+    tell({ lintel: "leaving" });
   }
 
   /** The metrics of all workers in one text. */

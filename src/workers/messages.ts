@@ -15,7 +15,9 @@ export type ToWorker =
   | { readonly lintel: "reload"; readonly id: number; readonly config: Config }
   | { readonly lintel: "metrics"; readonly id: number }
   | { readonly lintel: "all metrics"; readonly id: number; readonly texts: Texts }
-  | { readonly lintel: "close"; readonly graceMs: number };
+  | { readonly lintel: "close"; readonly graceMs: number }
+  /** Whether it is there. */
+  | { readonly lintel: "beat" };
 
 /** To the first process. */
 export type ToPrimary =
@@ -23,6 +25,10 @@ export type ToPrimary =
   | { readonly lintel: "here" }
   /** With what the gateway says at its start. */
   | { readonly lintel: "listening"; readonly banner: string }
+  /** It was told to by somebody else. */
+  | { readonly lintel: "leaving" }
+  /** It is there. */
+  | { readonly lintel: "beat" }
   | {
       readonly lintel: "reloaded";
       readonly id: number;

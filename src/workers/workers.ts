@@ -1,13 +1,15 @@
 /** The first process of several: it starts the others, hands connections to them, and outlives them. */
-import cluster, { type Worker } from "node:cluster";
+import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../config/schema.js";
 import { shuttingDown } from "../core/errors.js";
 import { type Logger, reasonOf } from "../core/log.js";
 import type { Reloaded } from "../reloading.js";
 import { type RestartTimes, restartPause, restartTimes } from "../restart-pause.js";
+import { type HeartbeatTimes, heartbeatTimes } from "./heartbeat.js";
 import type { Texts, ToPrimary, ToWorker } from "./messages.js";
-import { relay } from "./relay.js";
+import { type Said, WorkerProcess } from "./process.js";
+import { Questions } from "./questions.js";
 
 /** What workers are started with. */
 export interface WorkersOptions {
@@ -19,6 +21,9 @@ export interface WorkersOptions {
   readonly lines: (text: string) => void;
 }
 
+/** Times of the workers. */
+export interface WorkerTimes extends RestartTimes, HeartbeatTimes {}
+
 /** Longest that a worker is waited for with its metrics, milliseconds. */
 const metricsMs = 1000;
 /** What a worker may take to end beyond the time of its calls, milliseconds; then it is killed. */
@@ -27,8 +32,10 @@ const endMs = 15_000;
 /** A worker, and who is started in its place. */
 interface Slot {
   readonly number: number;
-  process: Worker | undefined;
+  process: WorkerProcess | undefined;
   listens: boolean;
+  /** It takes nothing new, and ends once its calls have. */
+  leaves: boolean;
   /** What it was started with, or took over since. */
   config: Config | undefined;
   /** Ends in a row, none of which lived long enough. */
@@ -37,23 +44,27 @@ interface Slot {
 }
 
 type Reply = Extract<ToPrimary, { readonly id: number }>;
+type Handed = { readonly slot: Slot } & Extract<Reply, { readonly lintel: "reloaded" }>;
 
 /** As many processes as `workers` says, each of which is a gateway at the same addresses. */
 export class Workers {
   readonly #options: WorkersOptions;
   readonly #slots: readonly Slot[];
-  readonly #times: RestartTimes;
+  readonly #times: WorkerTimes;
   /** What holds now, also for those that are started later. */
   #config: Config;
-  /** Questions that were not answered yet. */
-  readonly #asked = new Map<number, { readonly slot: Slot; answer(reply?: Reply): void }>();
-  #questions = 0;
+  readonly #questions = new Questions<Slot, Reply>();
+  /** Ends when no reload runs. */
+  #turn: Promise<unknown> = Promise.resolve();
   /** Whether the gateway's start succeeded. */
   #up = false;
   #closing: Promise<void> | undefined;
   #allGone = () => {};
 
-  constructor(options: WorkersOptions, times: RestartTimes = restartTimes) {
+  constructor(
+    options: WorkersOptions,
+    times: WorkerTimes = { ...restartTimes, ...heartbeatTimes },
+  ) {
     this.#options = options;
     this.#times = times;
     this.#config = options.config;
@@ -61,6 +72,7 @@ export class Workers {
       number: i + 1,
       process: undefined,
       listens: false,
+      leaves: false,
       config: undefined,
       ends: 0,
       timer: undefined,
@@ -93,10 +105,16 @@ export class Workers {
   }
 
   /**
-   * Hands another configuration to all of them.
+   * Hands another configuration to all of them, after those that are being handed over.
    * @throws LintelError `shutting_down`; Error if it can't be used: the one before stays
    */
-  async reload(config: Config): Promise<Reloaded> {
+  reload(config: Config): Promise<Reloaded> {
+    const reloaded = this.#turn.then(() => this.#reload(config));
+    this.#turn = reloaded.catch(() => {});
+    return reloaded;
+  }
+
+  async #reload(config: Config): Promise<Reloaded> {
     if (this.#closing) throw shuttingDown();
     const asked = this.#slots.map((slot) => this.#handOver(slot, config));
     const replies = (await Promise.all(asked)).filter((reply) => reply !== undefined);
@@ -106,13 +124,9 @@ export class Workers {
       throw new Error(refusal?.refused ?? "no worker runs just now");
     }
     this.#config = taken.config;
-    for (const { slot, reloaded } of replies) if (reloaded) slot.config = taken.config;
-    // What one of them can't take over the others did: it begins anew under what holds now.
-    for (const { slot, reloaded, refused } of replies) {
-      if (reloaded) continue;
-      this.#options.log.error({ worker: slot.number, problem: refused }, "a worker is replaced");
-      this.#tell(slot, { lintel: "close", graceMs: config.timeouts.shutdown });
-    }
+    for (const reply of replies) this.#note(reply);
+    // Those that began to listen meanwhile were not asked.
+    await Promise.all(this.#slots.map((slot) => this.#catchUp(slot)));
     return taken.reloaded;
   }
 
@@ -127,10 +141,10 @@ export class Workers {
         clearTimeout(slot.timer);
         // Before it listens it has nothing to end.
         if (slot.listens) this.#tell(slot, { lintel: "close", graceMs });
-        else slot.process?.process.kill("SIGKILL");
+        else slot.process?.kill();
       }
       const hard = setTimeout(() => {
-        for (const { process } of this.#slots) process?.process.kill("SIGKILL");
+        for (const { process } of this.#slots) process?.kill();
       }, graceMs + endMs);
       hard.unref();
       this.#lookForEnd();
@@ -141,37 +155,46 @@ export class Workers {
   /** Starts one; resolves when it listens, or with `undefined` once it ended. */
   #begin(slot: Slot): Promise<string | undefined> {
     const { lines, log } = this.#options;
+    const { number: worker } = slot;
     const begun = performance.now();
-    let process: Worker;
-    try {
-      process = cluster.fork();
-    } catch (error) {
-      this.#ended(slot, 0, `before it began: ${reasonOf(error)}`);
-      return Promise.resolve(undefined);
-    }
-    slot.process = process;
     slot.listens = false;
-    relay(process.process.stderr, lines);
-    // Nothing but the banner, which comes as a message.
-    process.process.stdout?.resume();
+    slot.leaves = false;
     return new Promise((resolve) => {
-      process.on("message", (message: ToPrimary) => {
-        if (message.lintel === "here") this.#order(slot);
-        else if (message.lintel === "listening") {
-          slot.listens = true;
-          log.info({ worker: slot.number, pid: process.process.pid }, "a worker listens");
-          resolve(message.banner);
-          // There was a reload while it started.
-          if (slot.config !== this.#config) void this.#handOver(slot, this.#config);
-        } else if (message.lintel === "all metrics") void this.#gather(slot, message.id);
-        else this.#asked.get(message.id)?.answer(message);
-      });
-      process.on("error", () => {});
-      // Behind the last of what it wrote.
-      process.process.on("close", (code, signal) => {
+      const said = (message: Said) => {
+        switch (message.lintel) {
+          case "here":
+            return this.#order(slot);
+          case "listening":
+            slot.listens = true;
+            log.info({ worker, pid: slot.process?.pid }, "a worker listens");
+            resolve(message.banner);
+            // There was a reload while it started.
+            return void this.#catchUp(slot);
+          case "leaving":
+            slot.leaves = true;
+            if (this.#closing) return;
+            log.info(
+              { worker, pid: slot.process?.pid },
+              "a worker leaves, as it was told by a signal",
+            );
+            return;
+          case "all metrics":
+            return void this.#gather(slot, message.id);
+          default:
+            this.#questions.answered(message.id, message);
+        }
+      };
+      const hangs = (forMs: number) =>
+        log.error({ worker, pid: slot.process?.pid, forMs }, "a worker hangs: it is killed");
+      const ended = (how: string) => {
         resolve(undefined);
-        this.#ended(slot, performance.now() - begun, signal ? `by ${signal}` : `with ${code}`);
-      });
+        this.#ended(slot, performance.now() - begun, how);
+      };
+      try {
+        slot.process = new WorkerProcess({ said, hangs, ended }, lines, this.#times);
+      } catch (error) {
+        ended(`before it began: ${reasonOf(error)}`);
+      }
     });
   }
 
@@ -185,14 +208,19 @@ export class Workers {
   #ended(slot: Slot, lived: number, how: string): void {
     slot.process = undefined;
     slot.listens = false;
-    for (const question of this.#asked.values()) if (question.slot === slot) question.answer();
+    this.#questions.ended(slot);
     if (this.#closing) this.#lookForEnd();
     // The first one could not start, so neither does the gateway.
     if (this.#closing || !this.#up) return;
     if (lived >= this.#times.healthyAfter) slot.ends = 0;
     const pause = restartPause(slot.ends++, this.#times);
-    const told = { worker: slot.number, ending: how, ends: slot.ends, pause };
-    this.#options.log.error(told, "a worker ended: it is started again");
+    const { log } = this.#options;
+    const left = slot.leaves && how === "with 0";
+    if (left) log.info({ worker: slot.number, pause }, "a worker left: it is started again");
+    else {
+      const told = { worker: slot.number, ending: how, ends: slot.ends, pause };
+      log.error(told, "a worker ended: it is started again");
+    }
     slot.timer = setTimeout(() => void this.#begin(slot), pause);
   }
 
@@ -201,8 +229,30 @@ export class Workers {
   }
 
   async #handOver(slot: Slot, config: Config) {
+    if (slot.leaves) return undefined;
     const reply = await this.#ask(slot, (id) => ({ lintel: "reload", id, config }));
     return reply?.lintel === "reloaded" ? { slot, ...reply } : undefined;
+  }
+
+  /** Hands what holds now to one that listens under something else. */
+  async #catchUp(slot: Slot): Promise<void> {
+    if (!slot.listens || slot.config === this.#config) return;
+    const reply = await this.#handOver(slot, this.#config);
+    if (reply) this.#note(reply);
+  }
+
+  /** What one of them can't take over the others did: it begins anew under what holds now. */
+  #note({ slot, reloaded, refused }: Handed): void {
+    if (reloaded) {
+      slot.config = this.#config;
+      return;
+    }
+    // It may have begun to leave meanwhile.
+    if (slot.leaves) return;
+    const { shutdown } = this.#config.timeouts;
+    this.#options.log.error({ worker: slot.number, problem: refused }, "a worker is replaced");
+    slot.leaves = true;
+    this.#tell(slot, { lintel: "close", graceMs: shutdown });
   }
 
   async #gather(asking: Slot, id: number): Promise<void> {
@@ -217,26 +267,12 @@ export class Workers {
   }
 
   /** Asks one that listens; `undefined` if it does not, ends, or takes too long. */
-  #ask(
-    slot: Slot,
-    question: (id: number) => ToWorker,
-    mostMs?: number,
-  ): Promise<Reply | undefined> {
-    if (!slot.listens) return Promise.resolve(undefined);
-    const id = this.#questions++;
-    return new Promise((resolve) => {
-      const answer = (reply?: Reply): void => {
-        clearTimeout(timer);
-        this.#asked.delete(id);
-        resolve(reply);
-      };
-      const timer = mostMs === undefined ? undefined : setTimeout(answer, mostMs);
-      this.#asked.set(id, { slot, answer });
-      this.#tell(slot, question(id));
-    });
+  async #ask(slot: Slot, question: (id: number) => ToWorker, mostMs?: number) {
+    if (!slot.listens) return undefined;
+    return this.#questions.ask(slot, (id) => this.#tell(slot, question(id)), mostMs);
   }
 
   #tell({ process }: Slot, message: ToWorker): void {
-    if (process?.isConnected()) process.send(message, () => {});
+    process?.tell(message);
   }
 }

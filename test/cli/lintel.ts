@@ -36,6 +36,8 @@ interface Surroundings {
   readonly descriptors?: number | undefined;
   /** Whose process it is; absent: ours. */
   readonly uid?: number | undefined;
+  /** A program of another text, which may import the built modules; absent: the command line. */
+  readonly program?: string | undefined;
 }
 
 /** A process that runs. */
@@ -49,7 +51,7 @@ export class Lintel {
   constructor(args: readonly string[], cwd: string, env: NodeJS.ProcessEnv, around: Surroundings) {
     const { HOST: _host, PORT: _port, LINTEL_CONFIG: _config, ...rest } = process.env;
     const { descriptors } = around;
-    const program = [process.execPath, entry, ...args];
+    const program = [process.execPath, around.program ?? entry, ...args];
     const [command = "", ...words] =
       descriptors === undefined
         ? program

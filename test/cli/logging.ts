@@ -1,7 +1,8 @@
 /** Logs some lines, for `logger.test.ts`, then ends as its argument says. */
-import { createLogger } from "../../src/cli/logger.js";
+import { createLogger, logWriter } from "../../src/cli/logger.js";
 
-const log = createLogger("info");
+const writer = logWriter();
+const log = createLogger("info", writer);
 for (let n = 1; n <= 300; n++) log.info({ n }, "line");
 if (process.argv[2] === "said") log.warn({ n: 0, said: "x".repeat(1_000_000) }, "refused");
 switch (process.argv[2]) {
@@ -23,6 +24,15 @@ switch (process.argv[2]) {
     break;
   case "flood":
     for (let n = 301; n <= 3000; n++) log.info({ n, much: "x".repeat(1000) }, "line");
+    process.stdin.resume();
+    process.stdout.write("flooded\n");
+    break;
+  case "relayed":
+    for (let n = 301; n <= 3000; n += 10) {
+      const one = (_: unknown, i: number) =>
+        `${JSON.stringify({ n: n + i, much: "x".repeat(1000) })}\n`;
+      writer.write(Array.from({ length: 10 }, one).join(""));
+    }
     process.stdin.resume();
     process.stdout.write("flooded\n");
     break;

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { openNamed } from "../../src/state/database/open.js";
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { linesOf, record } from "../state/record.js";
@@ -110,6 +110,30 @@ test("what a gateway left behind that was killed is in it, once", async () => {
     expect(JSON.parse(stdout)).toMatchObject([{ token: "alice", calls: 2, prompt_tokens: 20 }]);
   }
   expect(readdirSync(journal)).toEqual([]);
+});
+
+test("all that was left behind is in it, however long that takes", async () => {
+  const cwd = folder({ "lintel.yaml": "state: { directory: . }" });
+  const journal = join(cwd, "usage");
+  mkdirSync(journal);
+  for (let file = 0; file < 20; file++) {
+    const records = Array.from({ length: 500 }, () => record({ at: Date.now() }));
+    writeFileSync(join(journal, leftBy(`a${file}`)), `${linesOf(...records).join("\n")}\n`);
+  }
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const usage = ["usage", "--format", "csv", "--by", "token", "--config"];
+  const running = runHere([...usage, join(cwd, "lintel.yaml")]);
+  // As many seconds as there are turns, while it is at work.
+  let over = false;
+  void running.finally(() => {
+    over = true;
+  });
+  while (!over) {
+    vi.advanceTimersByTime(1000);
+    await new Promise(setImmediate);
+  }
+  expect((await running).stdout.split("\r\n")[1]).toMatch(/^alice,10000,/);
 });
 
 test("what can't be brought in is told, and the rest is summed up", async () => {

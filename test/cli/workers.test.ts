@@ -2,12 +2,13 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
 import { backend, type ModelServer, modelServer } from "../reload/model-server.js";
 import { freePort } from "../support/port.js";
 import { redisBinary, startRedis } from "../support/redis.js";
-import { build, folder, type Lintel, run, start } from "./lintel.js";
+import { build, entry, folder, type Lintel, run, start } from "./lintel.js";
 
 beforeAll(build);
 
@@ -76,7 +77,9 @@ const linesOf = ({ stderr }: Lintel) =>
   stderr
     .trimEnd()
     .split("\n")
-    .map((line) => JSON.parse(line) as { msg: string; worker?: number; pid?: number });
+    .map(
+      (line) => JSON.parse(line) as { msg: string; level: number; worker?: number; pid?: number },
+    );
 
 const listening = (lintel: Lintel) =>
   linesOf(lintel).filter(({ msg }) => msg === "a worker listens");
@@ -176,6 +179,91 @@ describe.runIf(redisBinary)("workers", () => {
     await lintel.saying(/shutting down/);
     server.release();
     for (const stream of streams) expect(await stream.text()).toMatch(/ two[\s\S]*\[DONE\]\n\n$/);
+    expect(await lintel.ended).toEqual({ code: 0, signal: null });
+  });
+
+  test("end once, and none begins anew, where a service manager tells all of them", async () => {
+    const { lintel, base, server } = await gateway();
+    const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);
+    for (const { pid = 0 } of listening(lintel)) process.kill(pid, "SIGTERM");
+    lintel.kill("SIGTERM");
+    await lintel.saying(/shutting down/);
+    server.release();
+    for (const stream of streams) expect(await stream.text()).toMatch(/ two[\s\S]*\[DONE\]\n\n$/);
+    expect(await lintel.ended).toEqual({ code: 0, signal: null });
+    expect(listening(lintel)).toHaveLength(2);
+    expect(lintel.stderr).not.toContain("a worker ended");
+  });
+
+  test("one that is terminated alone ends its calls, and has another in its place", async () => {
+    const { lintel, base, server, write } = await gateway();
+    const stream = await chat(base, "tiny", "wait");
+    for (const { pid = 0 } of listening(lintel)) process.kill(pid, "SIGTERM");
+    // The one that had nothing to do.
+    await lintel.saying(/(?:a worker leaves[\s\S]*){2}/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
+    // The other one takes over nothing more, and has what was loaded meanwhile from its start on.
+    write("models: [{ name: another, model: tiny }]\n");
+    lintel.kill("SIGHUP");
+    await lintel.saying(/configuration reloaded/);
+    server.release();
+    expect(await stream.text()).toMatch(/ two[\s\S]*\[DONE\]\n\n$/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){4}/);
+    for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
+    expect(linesOf(lintel).filter(({ level }) => level > 30)).toEqual([]);
+  });
+
+  test("one that began to listen while others took over a configuration has it, too", async () => {
+    const { lintel, base, write } = await gateway();
+    const [first, second] = listening(lintel);
+    process.kill(first?.pid ?? 0, "SIGSTOP");
+    process.kill(second?.pid ?? 0, "SIGKILL");
+    await lintel.saying(/a worker ended: it is started again/);
+    write("models: [{ name: another, model: tiny }]\n");
+    lintel.kill("SIGHUP");
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
+    process.kill(first?.pid ?? 0, "SIGCONT");
+    await lintel.saying(/configuration reloaded/);
+    for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
+  });
+
+  test("one that hangs is ended, and started again", async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.close());
+    const cwd = folder({
+      "lintel.yaml": `listen: 127.0.0.1:0
+workers: 2
+state: { redis: { url: "${redis.url}" } }
+backends: []
+`,
+      // Its times are seconds otherwise.
+      "impatient.mjs": `
+const built = (path) => import(new URL(path, process.argv[2]));
+const { loadConfig } = await built("config/load.js");
+const { createLogger, logWriter } = await built("cli/logger.js");
+const { Workers } = await built("workers/workers.js");
+const { restartTimes } = await built("restart-pause.js");
+const writer = logWriter();
+const { config, file } = await loadConfig({});
+const workers = new Workers(
+  { config, file, log: createLogger("info", writer), lines: (text) => writer.write(text) },
+  { ...restartTimes, beatMs: 100, missed: 30 },
+);
+await workers.start();
+process.on("SIGTERM", () => workers.close(0));
+`,
+    });
+    const modules = String(new URL("./", pathToFileURL(entry)));
+    const lintel = start([modules], cwd, {}, { program: join(cwd, "impatient.mjs") });
+    started.push(lintel);
+    await lintel.saying(/(?:a worker listens[\s\S]*){2}/);
+    const [, second] = listening(lintel);
+    process.kill(second?.pid ?? 0, "SIGSTOP");
+    await lintel.saying(/"worker":2,.*"forMs":3000,"msg":"a worker hangs: it is killed"/);
+    await lintel.saying(/"worker":2,"ending":"by SIGKILL"/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
+    expect(listening(lintel).map(({ worker }) => worker)).toEqual([1, 2, 2]);
+    lintel.kill("SIGTERM");
     expect(await lintel.ended).toEqual({ code: 0, signal: null });
   });
 

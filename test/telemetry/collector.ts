@@ -38,6 +38,7 @@ export class Collector {
   readonly headers: IncomingHttpHeaders[] = [];
   /** What to answer. */
   status = 200;
+  body = "{}";
   readonly #server: Server;
   #changed: () => void = () => {};
 
@@ -56,7 +57,7 @@ export class Collector {
       collector.headers.push(request.headers);
       const { status } = collector;
       if (status === 200) collector.#take(JSON.parse(Buffer.concat(parts).toString("utf8")));
-      response.writeHead(status, { "content-type": "application/json" }).end("{}");
+      response.writeHead(status, { "content-type": "application/json" }).end(collector.body);
       collector.#changed();
     });
     return collector;

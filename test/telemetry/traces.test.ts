@@ -256,3 +256,38 @@ test("a collector that is away is said once, and again when it is back", async (
   expect(lines).toHaveLength(1);
   expect(sink.headers.at(-1)).toMatchObject({ authorization: "secret" });
 });
+
+test("a collector that takes only a part is said once, with its words", async () => {
+  const sink = await collector();
+  const lines: object[] = [];
+  const note = (fields: object, text: string) => void lines.push({ ...fields, text });
+  const log = { debug: note, info: note, warn: note, error: note };
+  const partialSuccess = { rejectedSpans: "2", errorMessage: "timestamp is too old" };
+  sink.body = JSON.stringify({ partialSuccess });
+  const telemetry = await telemetryOf({ otlp: otlpTo(sink.url, { metrics: false }) }, log);
+  const core = coreOf([scripted({ chat: says("x") })], {}, { telemetry: telemetry.telemetry });
+  // Two exports: one has at most 512 spans.
+  for (let i = 0; i < 300; i++) await run(core, "chat", hello);
+  await telemetry.close();
+  expect(sink.headers.length).toBeGreaterThan(1);
+  expect(lines).toEqual([
+    {
+      what: "traces",
+      rejected: 2,
+      said: "timestamp is too old",
+      text: "the collector refuses a part of the telemetry",
+    },
+  ]);
+});
+
+test("a collector that refuses nothing in so many words is not said", async () => {
+  const sink = await collector();
+  const lines: string[] = [];
+  const note = (_fields: object, text: string) => void lines.push(text);
+  const log = { debug: note, info: note, warn: note, error: note };
+  sink.body = JSON.stringify({ partialSuccess: { rejectedDataPoints: 0, errorMessage: "" } });
+  const telemetry = await telemetryOf({ otlp: otlpTo(sink.url, { traces: false }) }, log);
+  await telemetry.close();
+  expect(sink.headers).toHaveLength(1);
+  expect(lines).toEqual([]);
+});
