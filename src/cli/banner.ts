@@ -22,10 +22,12 @@ export interface BannerFacts {
 /** A model and where it runs. */
 export interface ServedModel {
   readonly model: Model;
-  /** Name of the backend. */
+  /** Name of the backend that is asked first. */
   readonly backend: string;
   /** `embedded`, or the backend's address or package. */
   readonly where: string;
+  /** Names of the others. */
+  readonly others: readonly string[];
 }
 
 const authWords = {
@@ -52,11 +54,11 @@ export function banner(facts: BannerFacts): string {
 }
 
 function modelLines({ models, silent }: BannerFacts): string[] {
-  const rows = models.map(({ model, backend, where }) =>
+  const rows = models.map(({ model, backend, where, others }) =>
     [
       taskWords[model.task] ?? "",
       model.isDefault ? `${model.id} (default)` : model.id,
-      where === backend ? where : `${backend}, ${where}`,
+      [where === backend ? where : `${backend}, ${where}`, ...others].join("; "),
       model.state === State.FAILED && model.stateDetail !== ""
         ? `failed: ${model.stateDetail}`
         : (stateWords[model.state] ?? ""),

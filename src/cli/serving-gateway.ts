@@ -52,8 +52,9 @@ function served({ core, backends }: RunningGateway) {
   const models = core.catalogue
     .list(() => true)
     .map((model): ServedModel => {
-      const backend = core.catalogue.find(model.id, model.task).targets[0]?.backend.name ?? "";
-      return { model, backend, where: where.get(backend) ?? "" };
+      const { targets } = core.catalogue.find(model.id, model.task);
+      const [backend = "", ...others] = new Set(targets.map((target) => target.backend.name));
+      return { model, backend, where: where.get(backend) ?? "", others };
     });
   const silent = backends
     .filter(({ backend }) => backend.models().length === 0)

@@ -44,7 +44,9 @@ const rule = z.strictObject({
   claim: name().describe("Claim that is looked at, for example groups."),
   value: name().describe("What the claim must be, or hold as one of several."),
   models: models(),
-  limits: limitsSchema.optional(),
+  limits: limitsSchema
+    .optional()
+    .describe("Limits of callers whom it fits. Default: those of all callers."),
 });
 
 const oidc = z.strictObject({

@@ -54,7 +54,7 @@ describe("a Lintel node", () => {
 describe("any server of the contract", () => {
   it("is asked for its models, again after it was away", async () => {
     const peer = await serve(chatting(async function* () {}));
-    const backend = connectTo(peer.address, { refresh_ms: 100 });
+    const backend = connectTo(peer.address, { refresh: 100 });
     await listed(backend);
     expect(backend.models()).toBe(backend.models());
     peer.cut();
@@ -109,7 +109,7 @@ describe("any server of the contract", () => {
     });
     const lines: object[] = [];
     const log = { ...silent, warn: (fields: object) => void lines.push(fields) };
-    connectTo(peer.address, { refresh_ms: 100 }, log);
+    connectTo(peer.address, { refresh: 100 }, log);
     await vi.waitFor(() => expect(asked).toBeGreaterThan(6), 10_000);
     const line = {
       backend: "peer",

@@ -28,6 +28,23 @@ describe("the log is told", () => {
       [{ id: "req-contract", status: 400, said }, "the model server refused"],
     ]);
   });
+
+  const page = `<html><h1>502 Bad Gateway</h1>${"nginx ".repeat(1000)}</html>`;
+  it.each([
+    ["a proxy's page", 502, page, page.slice(0, 2000)],
+    ["plain text", 404, "404 page not found", "404 page not found"],
+    ["JSON without words", 400, '{"error":{"code":7}}', '{"error":{"code":7}}'],
+    ["what is no text", 500, Buffer.from("1f8b0800000000000003cb48cdc9c907", "hex"), ""],
+  ])("how a refusal begins that has no message: %s", async (_, status, body, said) => {
+    const warn = vi.fn();
+    const script: Script = (exchange) => exchange.send(status, {}, body);
+    const thrown = await failure(script, "chat", { ...silent, warn });
+    expect(thrown.message).not.toMatch(/nginx|page|7/);
+    expect(causeOf(thrown) ?? "").toBe(said);
+    expect(warn.mock.calls).toEqual([
+      [{ id: "req-contract", status, said }, "the model server refused"],
+    ]);
+  });
 });
 
 describe("routing is told", () => {

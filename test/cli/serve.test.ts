@@ -110,6 +110,19 @@ backends:
   expect(lintel.stdout).toMatch(/others,? +@ai-sdk\/none-such +\w/);
 });
 
+test("it says at the start where a model runs, and who stands by", async () => {
+  const at = "{ type: openai, models: [tiny]";
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:0
+backends: [${at}, name: a, url: "http://127.0.0.1:1/v1" }, ${at}, name: b, url: "http://127.0.0.1:2/v1" }]
+models: [{ name: chat, targets: [{ backend: b, model: tiny, priority: 1 }, { backend: a, model: tiny }] }]
+`,
+  });
+  const lintel = start([], cwd);
+  started.push(lintel);
+  await lintel.until(/ chat +chat \(default\) +a, http:\/\/127\.0\.0\.1:1\/v1; b +ready\n/);
+});
+
 test("the log says which models no backend has, once they have said what they have", async () => {
   const { url } = await silentServer();
   const warnings = async (away: string) => {

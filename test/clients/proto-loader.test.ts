@@ -1,4 +1,7 @@
 /** grpc-js as most of its users have it: the contract loaded as it stands in `proto/`. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
 import { credentials, loadPackageDefinition, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { expect, onTestFinished, test } from "vitest";
@@ -49,4 +52,16 @@ test("completes, and draws with all its bounds known", async () => {
     kinds.push(event.event);
   }
   expect(kinds).toContain("image");
+});
+
+test("streams by the lines of docs/contract.md", async () => {
+  const { url } = await serve(scripted({ chat: says("Hi", " there") }));
+  const [, sample = ""] =
+    /```js\n(.*?)```/s.exec(
+      readFileSync("docs/contract.md", "utf8").split("\n## Clients")[1] ?? "",
+    ) ?? [];
+  const program = sample.replace("127.0.0.1:8080", new URL(url).host);
+  const args = ["--input-type=module", "--eval", program];
+  const { stdout } = await promisify(execFile)(process.execPath, args);
+  expect(stdout).toBe("Hi there");
 });

@@ -42,17 +42,23 @@ test.each([
   expect(accepted(text)).toBe(false);
 });
 
-test("every field has a description", () => {
+test("every field has a description, and none a unit of time in its name: durations bring theirs", () => {
   const missing: string[] = [];
+  const units: string[] = [];
   const visit = (node: Record<string, unknown>, path: string) => {
     for (const [key, value] of Object.entries((node.properties ?? {}) as Record<string, never>)) {
       const field = value as Record<string, unknown>;
-      if (!field.description && !path.includes("defaults")) missing.push(`${path}${key}`);
+      const plain = key === "type" || path.includes("defaults");
+      if (!field.description && !plain) missing.push(`${path}${key}`);
+      if (/_(?:ms|s|sec(?:onds)?|minutes)$/.test(key)) units.push(`${path}${key}`);
       visit(field, `${path}${key}.`);
+    }
+    for (const inner of [node.items, ...((node.oneOf ?? node.anyOf ?? []) as unknown[])]) {
+      if (inner) visit(inner as Record<string, unknown>, path);
     }
   };
   visit(configJsonSchema() as Record<string, unknown>, "");
-  expect(missing).toEqual([]);
+  expect({ missing, units }).toEqual({ missing: [], units: [] });
 });
 
 /** The example with every commented setting in force, as far as its lines are settings. */

@@ -5,7 +5,12 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
 import { missingFiles } from "../../src/config/missing-files.js";
 import { ConfigError } from "../../src/config/problems.js";
-import { appSettings, coreSettings, doorSettings, listenOptions } from "../../src/config/settings.js";
+import {
+  appSettings,
+  coreSettings,
+  doorSettings,
+  listenOptions,
+} from "../../src/config/settings.js";
 import { stateSettings } from "../../src/config/state.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
 import { coreDefaults } from "../../src/core/settings.js";

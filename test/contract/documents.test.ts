@@ -12,7 +12,6 @@ import { errorTable, type Violation } from "../../src/core/errors.js";
 import { methods } from "../../src/core/methods.js";
 import { compileRules } from "../../src/core/rules.js";
 import { chatParameters, imageParameters } from "../../src/doors/openai/parameters.js";
-import { valid } from "../config/text.js";
 import { type Lintel, startLintel } from "../support/lintel.js";
 
 // The formatter pads the columns.
@@ -68,12 +67,6 @@ describe("docs/openai.md", () => {
   it.each([...imageParameters])("tells what becomes of an image's %s", (name, { otherwise }) => {
     const sentence = otherwise === "warn" ? "dropped with a warning" : "refused";
     expect(image.replace(/\s+/g, " ")).toMatch(new RegExp(`\`${name}\`[^.;]* ${sentence}[.;]`));
-  });
-
-  it("has configurations that are right", () => {
-    const blocks = [...text.matchAll(/```yaml\n(.*?)```/gs)].map(([, block = ""]) => block);
-    expect(blocks).toHaveLength(2);
-    for (const block of blocks) valid(block, { OPENAI_API_KEY: "sk-x" });
   });
 });
 

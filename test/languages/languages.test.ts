@@ -5,7 +5,15 @@
  * installed, Go and curl are taken from the PATH.
  */
 import { execFile, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -72,6 +80,22 @@ describe.skipIf(!hasPython)(`Python${hasPython ? "" : ` (skipped: ${why})`}`, ()
       env,
     });
     expect(stdout).toBe("ok\n");
+  });
+
+  it("grpcio, as docs/contract.md has it", patience, async () => {
+    const page = readFileSync(join(here, "../../docs/contract.md"), "utf8");
+    const [, commands = ""] = /```sh\npip install grpcio-tools\n(.*?)```/s.exec(page) ?? [];
+    const [, program = ""] = /```python\n# client\/ask\.py\n(.*?)```/s.exec(page) ?? [];
+    const cwd = join(work, "page");
+    mkdirSync(cwd);
+    symlinkSync(proto, join(cwd, "proto"));
+    await run("bash", ["-euc", commands.replace("python ", `${python} `)], { cwd });
+    writeFileSync(
+      join(cwd, "client/ask.py"),
+      program.replace("127.0.0.1:8080", lintel.address).replace("Bearer me", "Bearer all"),
+    );
+    const { stdout } = await run(python, [join(cwd, "client/ask.py")]);
+    expect(stdout).toBe("Hello, wörld 🌍");
   });
 });
 

@@ -6,10 +6,16 @@ import { string } from "./json.js";
 /** Letters of a server's words that are kept. */
 const mostLetters = 2000;
 
-/** The message in the body of an error, empty where there is none: pages of HTML are not shown. */
-export const messageOf = (body: string): string => messageIn(parseJson(body));
+/** What the log has of the body of an error: its message, else how it begins. */
+export const loggedOf = (body: string): string => messageIn(parseJson(body)) || beginningOf(body);
 
-/** As `messageOf`, of a body that was parsed. */
+/** How a body begins that has no message, such as a proxy's page; nothing of one that is no text. */
+export function beginningOf(body: string): string {
+  const beginning = body.slice(0, mostLetters);
+  return /[\0\uFFFD]/.test(beginning) ? "" : beginning;
+}
+
+/** The message in the body of an error, empty where there is none: pages of HTML are not shown. */
 export function messageIn(body: unknown): string {
   const words = errorBodies(body).map(wordsOf);
   return (words.find((said) => said !== "") ?? "").slice(0, mostLetters);

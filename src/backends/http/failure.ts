@@ -4,6 +4,7 @@ import { askedAcrossHop } from "../../core/hop.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import {
+  beginningOf,
   errorsIn,
   isOfTarget,
   messageIn,
@@ -56,7 +57,10 @@ export function failureOf(
   // Another Lintel's, on its OpenAI paths.
   const code = errorsIn(value).find((error) => "code" in error)?.code;
   const retryAfter = askedAcrossHop(code, retryAfterIn(headers, value, Date.now()));
-  return errorOf(status, value, said, retryAfter);
+  const error = errorOf(status, value, said, retryAfter);
+  const beginning = said === "" ? beginningOf(body) : "";
+  if (beginning !== "") error.cause = new Error(beginning);
+  return error;
 }
 
 /** The error for a status and what a body says with it: of the request, or of the server. */

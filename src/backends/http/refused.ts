@@ -4,7 +4,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import type { LintelError } from "../../core/errors.js";
 import type { BackendMethod } from "../../core/methods.js";
 import type { Answer } from "./answer.js";
-import { messageOf } from "./error-body.js";
+import { loggedOf } from "./error-body.js";
 import { failureOf as usualFailure } from "./failure.js";
 import { piecesOf } from "./large.js";
 
@@ -39,7 +39,7 @@ export async function readRefused(
     status,
     body,
     failure() {
-      log.warn({ id, status, said: messageOf(body) }, "the model server refused");
+      log.warn({ id, status, said: loggedOf(body) }, "the model server refused");
       return failureOf(status, body, headers);
     },
   };

@@ -17,7 +17,7 @@ import type { NodeConfig } from "./schema.js";
 export const createNodeBackend: CreateBackend<NodeConfig> = (config, context) =>
   new NodeBackend(config, context);
 
-/** Wait before it is asked again once it came or went, milliseconds; doubles up to `refresh_ms`. Also while a model loads. */
+/** Wait before it is asked again once it came or went, milliseconds; doubles up to `refresh`. Also while a model loads. */
 const firstRetryMs = 500;
 
 /** A backend on another process. */
@@ -48,7 +48,7 @@ export class NodeBackend implements Backend {
       {
         address: config.address,
         token: config.token,
-        pingIntervalMs: config.ping_ms,
+        pingIntervalMs: config.ping,
         connectMs: config.timeouts.connect,
         checksSafety: (id) =>
           this.#models.some((m) => m.id === id && m.supports.includes("safety_check")),
@@ -111,7 +111,7 @@ export class NodeBackend implements Backend {
       if (error.code === "unimplemented") {
         this.#set(merge(this.#config.models, []));
         this.#tells = true;
-        next = this.#config.refresh_ms;
+        next = this.#config.refresh;
       } else {
         this.#set(this.#models.map(unreachable));
         next = this.#wait(false);
@@ -147,7 +147,7 @@ export class NodeBackend implements Backend {
   #wait(tells: boolean): number {
     if (tells !== this.#tells) this.#retryMs = firstRetryMs;
     this.#tells = tells;
-    const ms = Math.min(this.#retryMs, this.#config.refresh_ms);
+    const ms = Math.min(this.#retryMs, this.#config.refresh);
     this.#retryMs = ms * 2;
     return ms;
   }

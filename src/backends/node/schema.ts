@@ -1,7 +1,7 @@
 /** What the configuration says of a node. */
 import { z } from "zod";
 import { headerValue, withoutUser } from "../../config/http-fields.js";
-import { longestWait } from "../../config/quantities.js";
+import { wait } from "../../config/quantities.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../../socket-path.js";
 import { backendName, connectTimeout, modelEntries } from "../fields.js";
 import { addressPattern, isAddress } from "./address.js";
@@ -28,20 +28,16 @@ export const nodeSchema = z.strictObject({
   models: modelEntries("on the node")
     .optional()
     .describe("The models to use. Default: all that the node lists."),
-  refresh_ms: z
-    .int()
-    .min(100)
-    .max(longestWait)
-    .default(30_000)
+  refresh: wait()
+    .refine((ms) => ms >= 100, { error: "must be at least 100ms" })
+    .prefault("30s")
     .describe(
-      "How often the node is asked for its models, milliseconds; sooner while it tells of none, and once it is back.",
+      "How often the node is asked for its models; sooner while it tells of none, and once it is back.",
     ),
-  ping_ms: z
-    .int()
-    .min(1000)
-    .max(longestWait)
-    .default(20_000)
-    .describe("Silence on a busy connection after which it is probed, milliseconds."),
+  ping: wait()
+    .refine((ms) => ms >= 1000, { error: "must be at least 1s" })
+    .prefault("20s")
+    .describe("Silence on a busy connection after which it is probed."),
   timeouts: z
     .strictObject({ connect: connectTimeout() })
     .prefault({})

@@ -11,7 +11,7 @@ export interface RedisSettings {
   readonly timeoutMs?: number | undefined;
   /** Most bytes of one question or one answer, where that is many. Default 0. */
   readonly largestBytes?: number | undefined;
-  /** PEM, for `rediss://`. Default: the system's certificate authorities, no certificate of our own. */
+  /** PEM, for `rediss://`. Default: the certificate authorities that Node knows, no certificate of our own. */
   readonly tls?: {
     readonly ca?: string | undefined;
     readonly cert?: string | undefined;

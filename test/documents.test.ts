@@ -1,0 +1,123 @@
+/** What the documents name is there: configurations, keys, options of commands, scripts, links. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { backup } from "../src/cli/backup.js";
+import { chat } from "../src/cli/chat.js";
+import { check } from "../src/cli/check.js";
+import type { Command } from "../src/cli/command.js";
+import { image } from "../src/cli/image.js";
+import { models } from "../src/cli/models.js";
+import { node } from "../src/cli/node.js";
+import { schema } from "../src/cli/schema.js";
+import { serve } from "../src/cli/serve.js";
+import { tokens } from "../src/cli/tokens.js";
+import { top } from "../src/cli/top.js";
+import { usage } from "../src/cli/usage.js";
+import { configJsonSchema } from "../src/config/json-schema.js";
+import { mistakes } from "./config/text.js";
+
+const root = join(import.meta.dirname, "..");
+const pages = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "bench/README.md",
+  ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`),
+].map((name) => ({ name, text: readFileSync(join(root, name), "utf8") }));
+const blocks = (language: string) =>
+  pages.flatMap(({ name, text }) =>
+    [...text.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, "gs"))].map(
+      ([, block = ""], i) => ({ where: `${name}, number ${i + 1}`, block }),
+    ),
+  );
+
+describe("configurations", () => {
+  // What stands elsewhere: backends that a sample of `models` is about, a workflow's file.
+  const elsewhere = /there is no backend "|the workflow \S+ does not exist/;
+  it.each(blocks("yaml"))("$where", ({ block }) => {
+    const names = [...block.matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => [name, "it"]);
+    const env = { ...Object.fromEntries(names), DATABASE_URL: "postgres://it/lintel" };
+    expect(mistakes(block, env).filter((line) => !elsewhere.test(line))).toEqual([]);
+  });
+});
+
+it("keys with their sections are those of the configuration", () => {
+  type Node = {
+    properties?: Record<string, Node>;
+    items?: Node;
+    anyOf?: Node[];
+    oneOf?: Node[];
+  };
+  const known = new Set<string>();
+  const visit = (at: Node, path: string) => {
+    for (const inner of [at.items, ...(at.anyOf ?? []), ...(at.oneOf ?? [])]) {
+      if (inner) visit(inner, path);
+    }
+    for (const [key, value] of Object.entries(at.properties ?? {})) {
+      known.add(path + key);
+      visit(value, `${path}${key}.`);
+    }
+  };
+  const whole = configJsonSchema() as Node;
+  visit(whole, "");
+  const sections = Object.keys(whole.properties ?? {}).join("|");
+  const named = new RegExp(`\`((?:${sections})(?:\\[\\])?(?:\\.[a-z_0-9]+)+)(?::[^\`]*)?\``, "g");
+  const found = pages.flatMap(({ text }) => [...text.matchAll(named)].map(([, key = ""]) => key));
+  expect(found.length).toBeGreaterThan(30);
+  expect(found.filter((key) => !known.has(key.replace("[]", "")))).toEqual([]);
+});
+
+it("commands have the options that they are given", () => {
+  const commands: Record<string, Command> = {
+    ...{ backup, chat, check, image, models, node, schema, serve, top, usage },
+    ...Object.fromEntries(
+      Object.entries(tokens.commands).map(([name, command]) => [`tokens ${name}`, command]),
+    ),
+  };
+  const used = blocks("sh").flatMap(({ block }) =>
+    block
+      .replace(/\\\n/g, " ")
+      .split("\n")
+      .flatMap((line) => [...line.matchAll(/(?:npx lintel|main\.js) +((?:tokens )?\w+)([^#]*)/g)])
+      .map(([, name = "", rest = ""]) => ({
+        name,
+        options: [...rest.matchAll(/ --([\w-]+)/g)].map(([, option = ""]) => option),
+      })),
+  );
+  expect(used.length).toBeGreaterThan(15);
+  for (const { name, options } of used.filter((one) => one.name !== "help")) {
+    expect({ name, known: Object.keys(commands) }).toMatchObject({
+      known: expect.arrayContaining([name]),
+    });
+    expect(Object.keys(commands[name]?.options ?? {})).toEqual(expect.arrayContaining(options));
+  }
+});
+
+it("scripts of npm are there, and each is named", () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const all = pages.map(({ text }) => text).join("\n");
+  const named = new Set([...all.matchAll(/npm run ([\w:-]+)/g)].map(([, name]) => name));
+  expect([...named].filter((name = "") => !(name in scripts))).toEqual([]);
+  const otherwise = ["prepare", "start", "test"];
+  const unnamed = Object.keys(scripts).filter((name) => !new RegExp(`[\` ]${name}\\b`).test(all));
+  expect(unnamed.filter((name) => !otherwise.includes(name))).toEqual([]);
+});
+
+it("links lead to files and headings that are there", () => {
+  const anchorsOf = (text: string) =>
+    [...text.replace(/```.*?```/gs, "").matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\w\- ]/g, "")
+        .replaceAll(" ", "-"),
+    );
+  const broken = pages.flatMap(({ name, text }) =>
+    [...text.matchAll(/\]\((?!http)([^)#]*)(?:#([^)]+))?\)/g)].flatMap(([, path = "", anchor]) => {
+      const file = path === "" ? join(root, name) : join(root, dirname(name), path);
+      if (!existsSync(file)) return [`${name}: ${path}`];
+      if (anchor === undefined || anchorsOf(readFileSync(file, "utf8")).includes(anchor)) return [];
+      return [`${name}: ${path}#${anchor}`];
+    }),
+  );
+  expect(broken).toEqual([]);
+});
