@@ -66,7 +66,7 @@ export interface Core extends Gateway {
   /** The models as a caller who may use all of them sees them. */
   readonly catalogue: Catalogue;
   /** Where calls go, and how it stands there. Who made the core starts and closes it. */
-  readonly routing: Pick<Routing, "start" | "close" | "snapshot">;
+  readonly routing: Pick<Routing, "start" | "retire" | "close" | "snapshot">;
   /**
    * Refuses new calls from now on, and lets none go on without its caller.
    * Resolves once no call runs.

@@ -34,6 +34,7 @@ export class CurrentCore implements Core {
     };
     this.routing = {
       start: () => this.#core.routing.start(),
+      retire: () => this.#core.routing.retire(),
       close: () => this.#core.routing.close(),
       snapshot: () =>
         this.#past.under(
@@ -68,11 +69,12 @@ export class CurrentCore implements Core {
     const former = this.#core;
     this.#former.add(former);
     this.#core = core;
-    former.routing.close();
+    former.routing.retire();
     core.routing.start();
     // A call that was handed over in this turn begins in it.
     await setImmediate();
     await former.idle();
+    former.routing.close();
     this.#former.delete(former);
     this.#past.add(former.routing.snapshot());
   }

@@ -2,8 +2,10 @@ import { expect, test } from "vitest";
 import { CurrentCore } from "../../src/core/current.js";
 import { LintelError } from "../../src/core/errors.js";
 import { outcome } from "../support/calls.js";
-import { settled } from "../support/clock.js";
-import { coreOf } from "../support/core.js";
+import { FakeClock, settled } from "../support/clock.js";
+import { coreOf, run } from "../support/core.js";
+import { chatModel } from "../support/models.js";
+import { gate, routing, textOf } from "../support/routing.js";
 import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
 
 const hello = { model: "chat-1", messages: [{ role: "user", content: "Hi" }] };
@@ -33,4 +35,43 @@ test("numbers of a target go on over a reload, with calls that began before it",
   expect((await before).code).toBe("cancelled");
   await replaced;
   expect(target()).toEqual([3, 1, 0]);
+});
+
+test("calls that wait over a reload go to a target that is well again, and are asked for alone", async () => {
+  const clock = new FakeClock();
+  let well = false;
+  const questions = { a: 0, b: 0 };
+  const busy = gate("a");
+  const all = [
+    scripted({ chat: busy.handle }, [chatModel("m")], "a", {
+      health: async () => void questions.a++,
+    }),
+    scripted({ chat: says("b") }, [chatModel("m")], "b", {
+      health: async () => {
+        questions.b++;
+        if (!well) throw new LintelError("upstream_unreachable", "gone");
+      },
+    }),
+  ];
+  const check = { intervalMs: 1000, timeoutMs: 500 };
+  const checked = { maxInFlight: 1, health: { firstPauseMs: 60_000, check } };
+  const core = new CurrentCore(coreOf(all, { routing: routing(checked) }, { clock }));
+  core.routing.start();
+  await clock.advance(3000);
+  const request = { messages: [{ role: "user", content: "Hi" }] };
+  const first = run(core, "chat", request);
+  await settled();
+  const waits = textOf(run(core, "chat", request));
+  await settled();
+  const replaced = core.replace(coreOf(all, { routing: routing({ maxInFlight: 1 }) }, { clock }));
+  well = true;
+  await clock.advance(1000);
+  expect(await waits).toBe("b");
+  const asked = { ...questions };
+  await clock.advance(2000);
+  expect(questions).toEqual(asked);
+  busy.open();
+  await first;
+  await replaced;
+  expect(clock.timers).toBe(0);
 });

@@ -1,9 +1,12 @@
 /** Calls that wait for room while some of their targets are out, or have full queues. */
 import { describe, expect, it } from "vitest";
+import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { settled } from "../support/clock.js";
 import { run } from "../support/core.js";
+import { imageModel } from "../support/models.js";
 import { backend, bench, failure, gate, hello, stateOf, textOf } from "../support/routing.js";
+import { paints, scripted } from "../support/scripted.js";
 
 const gone = () => new LintelError("upstream_unreachable", "the model server went away");
 
@@ -91,6 +94,84 @@ describe("while a target is out", () => {
     expect(stateOf(core, "b").waiting).toBe(3);
     await ask("y", "modest");
     expect(await last.answer).toEqual(failure("rate_limited"));
+  });
+});
+
+describe("while a call tries whether a target is back", () => {
+  /** Images of a target that was out; one call tries it, and three wait. */
+  async function tried() {
+    const doors: ((error?: Error) => void)[] = [];
+    const draw: Handle<"streamTextToImage"> = async function* (call) {
+      await new Promise<void>((resolve, reject) => {
+        doors.push((error) => (error ? reject(error) : resolve()));
+        call.signal.addEventListener("abort", () => reject(call.signal.reason), { once: true });
+      });
+      yield* paints()(call);
+    };
+    const one = scripted({ streamTextToImage: draw }, [imageModel("m")], "one");
+    const health = { failures: 1, firstPauseMs: 1000 };
+    const { core, clock } = bench([one], { health, retry: { attempts: 1 } });
+    const ask = async (more: object = {}) => {
+      const answer = run(core, "textToImage", { prompt: "a" }, more).catch((error) => error);
+      await settled();
+      return answer;
+    };
+    const first = ask();
+    await settled();
+    doors.shift()?.(gone());
+    expect(await first).toEqual(failure("upstream_unreachable"));
+    expect(await ask()).toEqual(failure("unavailable"));
+    await clock.advance(1000);
+    const leaving = new AbortController();
+    const trying = ask({ signal: leaving.signal });
+    await settled();
+    const waiting = [ask(), ask(), ask()];
+    await settled();
+    expect(stateOf(core, "one")).toMatchObject({ state: "probing", inFlight: 1, waiting: 3 });
+    return { core, clock, doors, trying, waiting, leave: () => leaving.abort() };
+  }
+
+  it("images wait for what comes of it, and are made with the first step that it tells of", async () => {
+    const { core, doors, trying, waiting, clock } = await tried();
+    doors.shift()?.();
+    await settled();
+    expect(stateOf(core, "one")).toMatchObject({ state: "in", inFlight: 3, waiting: 0 });
+    for (const door of doors) door();
+    for (const answer of [trying, ...waiting]) {
+      expect(await answer).toMatchObject([{ images: [expect.anything()] }]);
+    }
+    expect(clock.timers).toBe(0);
+  });
+  it("images are refused at once where it fails", async () => {
+    const { core, doors, trying, waiting, clock } = await tried();
+    doors.shift()?.(gone());
+    expect(await trying).toEqual(failure("upstream_unreachable"));
+    const refused = failure("unavailable", { retryAfter: expect.any(Number) });
+    expect(await Promise.all(waiting)).toEqual([refused, refused, refused]);
+    expect(stateOf(core, "one")).toMatchObject({ state: "out", inFlight: 0, waiting: 0 });
+    expect(clock.timers).toBe(0);
+  });
+  it("the next one tries it where its caller leaves", async () => {
+    const { core, doors, leave } = await tried();
+    leave();
+    await settled();
+    expect(stateOf(core, "one")).toMatchObject({ state: "probing", inFlight: 1, waiting: 2 });
+    expect(doors.length).toBe(2);
+  });
+  it("who chats is told at once", async () => {
+    const { handle, fail, open } = gate("a");
+    const health = { failures: 1, firstPauseMs: 1000 };
+    const { core, clock } = bench([backend("a", handle)], { health, retry: { attempts: 1 } });
+    const first = run(core, "chat", hello).catch(() => {});
+    await settled();
+    fail(gone());
+    await first;
+    await clock.advance(1000);
+    const trying = textOf(run(core, "chat", hello));
+    await settled();
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("unavailable"));
+    open();
+    expect(await trying).toBe("a");
   });
 });
 

@@ -9,6 +9,7 @@ export class Candidates {
   readonly all: readonly Target[];
   readonly #affinity: string | undefined;
   readonly #random: () => number;
+  readonly #patient: boolean;
   /** Those that were asked. */
   #tried: Set<Target> | undefined;
   /** Those that can't do it, whenever they are asked, and those that are about to leave. */
@@ -20,9 +21,16 @@ export class Candidates {
   /**
    * @param targets by tier
    * @param random from 0 to below 1
+   * @param patient as of `Choice`
    */
-  constructor(targets: readonly Target[], affinity: string | undefined, random: () => number) {
+  constructor(
+    targets: readonly Target[],
+    affinity: string | undefined,
+    random: () => number,
+    patient: boolean,
+  ) {
     this.all = targets;
+    this.#patient = patient;
     this.#affinity = affinity;
     this.#random = random;
   }
@@ -74,7 +82,13 @@ export class Candidates {
   }
 
   #choose(now: number, without: ReadonlySet<Target> | undefined): Target | "full" | undefined {
-    return choose(this.all, { now, random: this.#random, affinity: this.#affinity, without });
+    return choose(this.all, {
+      now,
+      random: this.#random,
+      affinity: this.#affinity,
+      without,
+      patient: this.#patient,
+    });
   }
 
   #passed(): ReadonlySet<Target> | undefined {

@@ -26,6 +26,7 @@ export class HealthChecks {
   readonly #closing = new AbortController();
   readonly #timers = new Map<Backend, Timer>();
   readonly #failures = new Map<Backend, number>();
+  #retired = false;
 
   constructor(
     settings: HealthCheckSettings,
@@ -44,6 +45,11 @@ export class HealthChecks {
     for (const backend of this.#backends) this.#plan(backend, this.#checked.random());
   }
 
+  /** Another one asks for the calls that come from now on: it goes on for those that wait. */
+  retire(): void {
+    this.#retired = true;
+  }
+
   close(): void {
     this.#closing.abort(shuttingDown());
     for (const timer of this.#timers.values()) timer.cancel();
@@ -56,7 +62,12 @@ export class HealthChecks {
     this.#timers.set(backend, timer);
   }
 
+  #isWanted({ name }: Backend): boolean {
+    return !this.#retired || this.#checked.endpointsOf(name).some(({ queue }) => queue.size > 0);
+  }
+
   async #check(backend: Backend): Promise<void> {
+    if (!this.#isWanted(backend)) return;
     const { clock } = this.#checked;
     const controller = new AbortController();
     const stop = () => controller.abort(this.#closing.signal.reason);
@@ -91,7 +102,7 @@ export class HealthChecks {
       if (failures > 0) endpoint.circuit.hasten(now);
       endpoint.serve(now);
     }
-    if (failures >= convinced) {
+    if (failures >= convinced && !this.#retired) {
       this.#log.info({ backend: backend.name }, "the health check succeeds again");
     }
   }
@@ -102,7 +113,7 @@ export class HealthChecks {
     if (failures < convinced) return;
     const now = this.#checked.clock.now();
     for (const endpoint of this.#checked.endpointsOf(backend.name)) endpoint.takeOut(now);
-    if (failures > convinced) return;
+    if (failures > convinced || this.#retired) return;
     const { code } = error;
     const said = { backend: backend.name, code, reason: reasonOf(error) };
     this.#log.warn(said, "the health check fails");

@@ -10,17 +10,21 @@ export interface Choice {
   readonly affinity?: string | undefined;
   /** Targets that are passed over. */
   readonly without?: ReadonlySet<Target> | undefined;
+  /** Whether to wait, rather than to go nowhere, for what comes of the call that tries one that is out. */
+  readonly patient?: boolean | undefined;
 }
 
 /**
  * Chooses among the targets of the first tier where one is healthy and has room.
  * @param targets by tier
  * @returns `"full"`: healthy ones there are, with room none; where no healthy one is, the same of
- *   those that said they are about to leave, or whose health check fails; `undefined`: nor such a one
+ *   those that said they are about to leave, or whose health check fails; where no such one is, and the
+ *   call is patient, one is tried just now; `undefined`: nothing of all that
  */
 export function choose(targets: readonly Target[], choice: Choice): Target | "full" | undefined {
-  const { now, without, affinity, random } = choice;
+  const { now, without, affinity, random, patient } = choice;
   let full = false;
+  let tried = false;
   let candidates: Target[] | undefined;
   let only: Target | undefined;
   let last: Target | "full" | undefined;
@@ -29,6 +33,7 @@ export function choose(targets: readonly Target[], choice: Choice): Target | "fu
     if (without?.has(target)) continue;
     if (!target.endpoint.usable(now)) {
       if (isRather(target, last, now)) last = target.endpoint.hasRoom(now) ? target : "full";
+      tried ||= target.endpoint.circuit.tried;
       continue;
     }
     if (!target.endpoint.hasRoom(now)) full = true;
@@ -38,7 +43,7 @@ export function choose(targets: readonly Target[], choice: Choice): Target | "fu
       candidates.push(target);
     }
   }
-  if (!only) return full ? "full" : last;
+  if (!only) return full ? "full" : (last ?? (patient && tried ? "full" : undefined));
   if (!candidates) return only;
   return affinity === undefined ? lessBusy(candidates, random) : keeper(candidates, affinity);
 }

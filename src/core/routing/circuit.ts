@@ -59,6 +59,11 @@ export class Circuit {
     return this.#out && this.#away && !this.#isPaused(now);
   }
 
+  /** Whether a call tries it that may bring it back, and nothing besides calls says that it is away. */
+  get tried(): boolean {
+    return this.#out && this.#probing && !this.#away;
+  }
+
   /** Whether it is out no longer than until the next call, and nothing says that it is away. */
   due(now: number): boolean {
     return this.#out && this.usable(now);

@@ -41,7 +41,9 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     this.#call = call;
     this.#tools = tools;
     const targets = call.targets ?? [];
-    this.#candidates = new Candidates(targets, call.affinity, tools.random);
+    // The one that tries whether a target is back may take minutes to draw.
+    const patient = call.method === "streamTextToImage";
+    this.#candidates = new Candidates(targets, call.affinity, tools.random, patient);
     this.#hedge = targets.length > 1 ? tools.hedgeOf(call) : undefined;
     this.#attempts = new Attempts(call, tools, this.#candidates, this.#hedge !== undefined);
   }

@@ -94,6 +94,12 @@ export class Routing implements RoutingTools {
     this.#exchange?.start();
   }
 
+  /** Others' calls come from now on: it tells nothing more, and asks as long as calls wait. */
+  retire(): void {
+    this.#checks?.retire();
+    this.#exchange?.close();
+  }
+
   /** Stops asking and telling. */
   close(): void {
     this.#checks?.close();
