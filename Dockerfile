@@ -41,6 +41,6 @@ VOLUME /var/lib/lintel
 EXPOSE 8080
 # Without TLS, else with it; the certificate need not be for 127.0.0.1.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "const ask = (scheme, otherwise) => require(scheme).get(`${scheme}://127.0.0.1:${process.env.PORT}/healthz`, { rejectUnauthorized: false }, (answer) => process.exit(answer.statusCode === 200 ? 0 : 1)).on('error', otherwise); ask('http', () => ask('https', () => process.exit(1)))"]
+  CMD ["node", "-e", "const ask = (scheme, otherwise) => require(scheme).get(`${scheme}://127.0.0.1:${process.env.PORT}/healthz`, { rejectUnauthorized: false }, (answer) => answer.statusCode === 200 ? process.exit(0) : otherwise()).on('error', otherwise); ask('http', () => ask('https', () => process.exit(1)))"]
 # Node is process 1 here: Lintel handles SIGTERM itself.
 CMD ["node", "dist/src/main.js", "serve"]

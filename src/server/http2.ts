@@ -120,6 +120,9 @@ export function createHttp2Side(
       }
       limitBody(stream, headers, timeouts.request, sending, cors);
       if (takes(stream, headers)) return true;
+      // Before its end was read, Node does not tell of a client that leaves without an error. Who
+      // takes a stream reads it, when it wants to hear of that.
+      if (stream.endAfterHeaders) stream.resume();
     }
     return emit(name, ...args);
   };

@@ -28,11 +28,7 @@ export function limitBody(
   sending: Set<ServerHttp2Stream>,
   cors: CorsHeaders | undefined,
 ): void {
-  if (stream.readableEnded || stream.endAfterHeaders) {
-    // Before its end was read, Node does not tell of a client that leaves without an error.
-    stream.resume();
-    return;
-  }
+  if (stream.readableEnded || stream.endAfterHeaders) return;
   const timer = setTimeout(() => {
     if (stream.headersSent) stream.close(constants.NGHTTP2_CANCEL);
     else refuseStream(stream, headers, tooSlow(), cors);

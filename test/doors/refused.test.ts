@@ -105,6 +105,20 @@ describe("the answer does not wait for the body", () => {
   });
 });
 
+test("a call without a message is answered, also where its token is found out later", async () => {
+  const { url, calls } = await guarded([later()]);
+  const client = connect(url);
+  onTestFinished(() => client.destroy());
+  const headers = { "content-type": "application/grpc", authorization: "Bearer good" };
+  const stream = client.request(
+    { ":method": "POST", ":path": chat, ...headers },
+    { endStream: true },
+  );
+  const [trailers] = (await once(stream.resume(), "trailers")) as [IncomingHttpHeaders];
+  expect(trailers["grpc-status"]).toBe(String(Code.Unimplemented));
+  expect(calls).toMatchObject([{ code: "unimplemented", caller: "someone" }]);
+});
+
 test.each([
   ["text/plain", "connect"],
   ["application/grpc+thrift", "grpc"],
