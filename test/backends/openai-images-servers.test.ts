@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { State, Task } from "../../gen/lintel/v1/models_pb.js";
+import { dialectOf } from "../../src/backends/openai/dialect.js";
+import { profileOf } from "../../src/backends/openai/images/profile.js";
 import { coreOf, run } from "../support/core.js";
 import { fixture } from "./fixture.js";
 import { against, always, failure, generate, small, tuned } from "./openai-images-calls.js";
@@ -284,6 +286,39 @@ describe("Ollama", () => {
       "negative_prompt: not supported by this model, ignored",
       "num_inference_steps: not supported by this model, ignored",
     ]);
+  });
+});
+
+describe("OpenRouter", () => {
+  const draw = drawing("openrouter/image", (e) => ({ ...askedOf(e), width: 96, height: 96 }));
+  const config = { dialect: "openrouter" };
+
+  it("has a path of its own, and neither sizes nor seeds", async () => {
+    const { server, backend, sent } = await against("openrouter/models", draw, config);
+    const core = coreOf([backend]);
+    const request = { modelId: "krea/krea-2-large", prompt: "a | b", safetyCheck: false };
+    expect(core.catalogue.list(() => true).map(({ id, task }) => [id, task])).toEqual([
+      ["google/gemini-2.5-flash-image", Task.CHAT],
+      ["krea/krea-2-large", Task.TEXT_TO_IMAGE],
+      ["openai/gpt-4o-mini", Task.CHAT],
+    ]);
+    expect(backend.models()[0]?.supports).toEqual(["num_images_per_prompt"]);
+    const [answer] = await run(core, "textToImage", request);
+    expect(answer?.images.map(({ data }) => pixels(data))).toEqual([
+      pixels(picture(96, 96, 0, "a")),
+      pixels(picture(96, 96, 0, "b")),
+    ]);
+    expect(answer?.warnings).toEqual(["seed: this model takes none, 0 stands for that"]);
+    const common = { model: "krea/krea-2-large", n: 1, output_format: "png" };
+    expect(sent()).toEqual(["a", "b"].map((prompt) => ({ ...common, prompt })));
+    expect(server.requests.at(-1)?.path).toBe("/v1/images");
+    const sized = run(core, "textToImage", { ...request, width: 512, height: 512 });
+    expect(await failure(sized)).toMatchObject({ code: "unsupported_parameter" });
+  });
+
+  it("is known by its address, whoever's model it is", () => {
+    const { images } = dialectOf("auto", new URL("https://openrouter.ai/api/v1"));
+    expect(profileOf("openai/gpt-image-1", images)).toMatchObject({ path: "/images" });
   });
 });
 

@@ -41,6 +41,7 @@ const dialects = {
   tgi: { ...openSource, topK: false, wholeTopP: false },
   localai: { ...openSource, images: "localai" },
   sdcpp: { ...openSource, images: "sdcpp" },
+  openrouter: { ...openSource, images: "openrouter" },
 } as const satisfies Record<string, Dialect>;
 
 /** Name of a dialect in the configuration. */
@@ -71,6 +72,7 @@ export function dialectOf(
 ): Dialect {
   if (name !== "auto") return dialects[name];
   if (url.hostname === "api.openai.com") return dialects.openai;
+  if (url.hostname === "openrouter.ai") return dialects.openrouter;
   const known = listed.find(({ ownedBy }) => owners.has(ownedBy));
   const server = known ? owners.get(known.ownedBy) : isTgi(listed) ? "tgi" : undefined;
   return server === undefined ? openSource : dialects[server];

@@ -58,12 +58,19 @@ function listedIn(list: unknown): Listed[] {
       ownedBy: string(entry.owned_by),
       // SGLang's, of diffusion models: T2I, I2I, T2V…
       ...(typeof entry.task_type === "string" && { draws: /t2i|ti2i/i.test(entry.task_type) }),
+      // OpenRouter's, of those that do nothing else.
+      ...(givesImagesOnly(entry) && { draws: true }),
     });
   }
   if (listed.size === 0 && data.length > 0) {
     throw nonsense("answered with a list of something else than models");
   }
   return [...listed.values()];
+}
+
+function givesImagesOnly({ architecture }: JsonObject): boolean {
+  const gives = isObject(architecture) ? architecture.output_modalities : undefined;
+  return Array.isArray(gives) && gives.length === 1 && gives[0] === "image";
 }
 
 /** Cohere's list, also on its OpenAI paths: names, and what each is for. No other's `models` have `endpoints`. */

@@ -145,7 +145,7 @@ function ask(
 ): Promise<Asked> {
   const { address, models, patience } = server;
   const { request, signal, connectMs } = call;
-  const path = address.at("/images/generations");
+  const path = address.at(profile.path ?? "/images/generations");
   const headers = traceHeaders(call);
   return askWithout({
     fields: [

@@ -1,14 +1,25 @@
 /**
  * What the servers of `/v1/images/generations` take, as OpenAI's reference and
- * the sources of vLLM-Omni, SGLang, Ollama, LocalAI and stable-diffusion.cpp have it.
+ * the sources of vLLM-Omni, SGLang, Ollama, LocalAI and stable-diffusion.cpp have it, and
+ * OpenRouter's guide.
  */
 
 /** Which server reads the request. */
-export type ImageServer = "openai" | "vllm" | "sglang" | "ollama" | "localai" | "sdcpp" | "unknown";
+export type ImageServer =
+  | "openai"
+  | "vllm"
+  | "sglang"
+  | "ollama"
+  | "localai"
+  | "sdcpp"
+  | "openrouter"
+  | "unknown";
 
 /** What one image model takes. */
 export interface ImageProfile {
   readonly server: ImageServer;
+  /** Where images are asked for; absent: where OpenAI has it. */
+  readonly path?: string;
   /** Request fields of the contract that it honours, besides size and number. */
   readonly tuning: readonly string[];
   /** Whether it draws the same picture for the same seed. */
@@ -17,6 +28,8 @@ export interface ImageProfile {
   readonly lastSeed?: number;
   /** Most images of one request, where it takes no seed. */
   readonly most: number;
+  /** False: it has sizes of its own, and no field for others. */
+  readonly sized?: boolean;
   /** Sizes that it makes, `1024x1024`; absent: see `step`. */
   readonly sizes?: readonly string[];
   /** Number that width and height must be multiples of. */
@@ -102,18 +115,25 @@ const byServer: Readonly<Record<ImageServer, ImageProfile>> = {
     outputFormat: false,
   },
   sdcpp: { ...diffusion, server: "sdcpp", responseFormat: false, bar: true },
+  // What a model has no use for is passed over in silence, seeds too.
+  openrouter: {
+    ...{ server: "openrouter", path: "/images", tuning: [], seed: false, most: 1, sized: false },
+    ...{ responseFormat: false, outputFormat: true, previews: false, bar: true },
+  },
   // It may be LocalAI, which does not say what it is: so no bar, and its seeds.
   unknown: { ...diffusion, lastSeed: lastInt32 },
 };
 
 /** What a model on a server takes. */
 export function profileOf(model: string, server: ImageServer): ImageProfile {
+  // Whose models these are is no matter there.
+  if (server === "openrouter") return byServer.openrouter;
   return byName.find(([name]) => name.test(model))?.[1] ?? byServer[server];
 }
 
 /** Fields of image requests that a model honours, by their names. */
-export function supportedBy({ tuning, seed, previews }: ImageProfile): string[] {
-  const always = ["width", "height", "num_images_per_prompt"];
+export function supportedBy({ tuning, seed, previews, sized = true }: ImageProfile): string[] {
+  const always = [...(sized ? ["width", "height"] : []), "num_images_per_prompt"];
   const some = [...(seed ? ["seed"] : []), ...(previews ? ["include_previews"] : [])];
   return [...always, ...some, ...tuning];
 }

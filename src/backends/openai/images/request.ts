@@ -50,7 +50,10 @@ export function writeImageRequest(
   const common = {
     model: modelId,
     n,
-    ...(width && height && !refused.has("size") && { size: `${width}x${height}` }),
+    ...(profile.sized !== false &&
+      width &&
+      height &&
+      !refused.has("size") && { size: `${width}x${height}` }),
     ...(profile.responseFormat &&
       !refused.has("response_format") && { response_format: "b64_json" }),
     ...(profile.outputFormat && !refused.has("output_format") && { output_format: "png" }),
