@@ -36,7 +36,7 @@ export function failureIn(value: JsonObject, marked = false): LintelError | unde
   const error = value.error || bare || soleObject(value)?.error;
   if (!error) return undefined;
   const said = saidIn(value);
-  const retryAfter = retryAfterInBody(value);
+  const retryAfter = retryAfterInBody(value, Date.now());
   const status = statusOf(error, said) ?? 500;
   return errorOf(status, value, said, retryAfter);
 }
