@@ -67,6 +67,16 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       },
     ],
     [
+      "Azure of the model",
+      {
+        error: {
+          code: "OperationNotSupported",
+          message:
+            "The chatCompletion operation does not work with the specified model, gpt-5.1-codex. Please choose different model and try again.",
+        },
+      },
+    ],
+    [
       "GitHub of the model",
       { error: { code: "unknown_model", message: "Unknown model: a/b", details: "Unknown model" } },
     ],

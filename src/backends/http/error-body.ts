@@ -175,11 +175,11 @@ const notLoaded =
   /^(?:model name=\S+ failed to load$|model failed to load, this may be due to\b|unable to load model: |model requires (?:more system memory\b|[\d.]+ \w+ but only\b)|llama(?: runner|-server) process (?:has terminated|no longer running)\b|timed out waiting for llama(?: runner|-server)\b|llama-server reported out-of-memory during startup\b|mlx runner (?:exited unexpectedly\b|failed: .* \(exit: )|timeout waiting for mlx runner\b)/;
 
 /**
- * Codes of a 400 about the model: of Groq, Together AI, Hugging Face's router, GitHub, and LM Studio
- * where it can't load one. Alibaba's and one of Groq's are about the account.
+ * Codes of a 400 about the model: of Groq, Together AI, Hugging Face's router, GitHub, Azure where it
+ * is not for chats, and LM Studio where it can't load one. Alibaba's and one of Groq's are about the account.
  */
 const ofModel =
-  /^(?:arrearage|organization_restricted|model_(?:decommissioned|not_(?:found|available|supported)\w*)|(?:unknown|unavailable)_model|dedicated_endpoint_not_running)$/i;
+  /^(?:arrearage|organization_restricted|model_(?:decommissioned|not_(?:found|available|supported)\w*)|(?:unknown|unavailable)_model|dedicated_endpoint_not_running|OperationNotSupported)$/i;
 
 /**
  * Whether what a server says with a status for bad requests is about its own key, account or model,
