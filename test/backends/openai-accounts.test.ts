@@ -153,6 +153,18 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       "Bedrock of the model",
       routed(400, '{"message":"The provided model identifier is invalid."}'),
     ],
+    [
+      "SiliconFlow of the model",
+      { code: 20012, message: "Model does not exist. Please check it carefully.", data: null },
+    ],
+    [
+      "NVIDIA of the model",
+      {
+        ...{ status: 400, title: "Bad Request" },
+        detail:
+          "Function id '87ea0ddc-cff1-4bca-bf8b-3bd98a35ddd0': DEGRADED function cannot be invoked",
+      },
+    ],
     ["llama.cpp's router of a name", router("model 'qwen3:8b' not found")],
     ["llama.cpp's router of a name, formerly", router("model not found")],
     ["llama.cpp's router of a model to load", router("model is not loaded")],
@@ -199,6 +211,7 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
         },
       },
     ],
+    ["Zhipu", { error: { code: "1113", message: "余额不足或无可用资源包,请充值。" } }],
     [
       "xAI",
       {
@@ -283,6 +296,7 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     "tools[0].function: api key is required in the description",
     'no template takes "invalid API key"',
     "model 'm' not found in the text that the caller wrote",
+    "Function id 'my tool': DEGRADED function cannot be invoked",
     `messages[0] can not be read: ${"what the caller wrote, ".repeat(4)} incorrect API key`,
   ])("and no other is: %s", async (message) => {
     expect(await failure(answering(400, { error: { message } }))).toMatchObject({

@@ -142,12 +142,13 @@ const notRequest: readonly (readonly [RegExp, number])[] = [
 
 /**
  * What a 400 tells that no request can help: of the key (xAI, Google), of the account
- * (Anthropic, Google, Groq, LiteLLM), of the model's name (DeepSeek, OpenRouter, Mistral, Bedrock, MiniMax).
+ * (Anthropic, Google, Groq, LiteLLM), of the model's name (DeepSeek, OpenRouter, Mistral, Bedrock, MiniMax,
+ * SiliconFlow).
  * Said at the beginning and before any quotes: elsewhere may stand what the caller wrote, who
  * could take a target out by it.
  */
 const ofTarget =
-  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|organization has been (?:disabled|restricted)|reached your specified api usage limits|\bbudget has been exceeded!|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b/i;
+  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|organization has been (?:disabled|restricted)|reached your specified api usage limits|\bbudget has been exceeded!|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b|^model does not exist\b/i;
 
 /** llama.cpp's router of the model, in whole messages: what is quoted is the name that we gave it. */
 const ofRouter = /^model (?:(?:'[^'\n]*' )?not found|is not loaded|name=\S+ is not running)$/;
@@ -156,6 +157,9 @@ const ofRouter = /^model (?:(?:'[^'\n]*' )?not found|is not loaded|name=\S+ is n
 const ofLiteLlm =
   /^(?:\{'error': ['"])?(?:\/[\w/]{1,60}: )?invalid model name passed in\b|^(?:litellm\.BadRequestError: )?you passed in model=\S{1,200} there are no healthy deployments\b/i;
 
+/** NVIDIA's of a model that does not run now. */
+const ofNvidia = /^Function id '[\da-f-]{36}': DEGRADED function cannot be invoked$/;
+
 /**
  * What a 429 is called, or a 400, that no waiting helps, for the account has nothing left to spend:
  * by OpenAI, Moonshot and LiteLLM. Google has the same words for limits per minute.
@@ -163,9 +167,9 @@ const ofLiteLlm =
 const spent =
   /^(?:insufficient_quota|exceeded_current_quota_error|billing_hard_limit_reached|budget_exceeded)$/i;
 
-/** The same in the words of Z.ai and xAI, who call it nothing that tells. */
+/** The same in the words of Z.ai, also in Chinese, and xAI, who call it nothing that tells. */
 const spentInWords =
-  /^(?:insufficient balance\b|your team \S{1,80} has either used all available credits\b)/i;
+  /^(?:insufficient balance\b|余额不足|your team \S{1,80} has either used all available credits\b)/i;
 
 /**
  * What a 500 tells of a model that could not be loaded, so that nothing was done: llama.cpp's router
@@ -196,7 +200,7 @@ export function isOfTarget(status: number, body: unknown, said: string): boolean
   if (spentInWords.test(said) || errors.some(isSpent)) return true;
   if (status === 429) return false;
   return (
-    [ofTarget, ofRouter, ofLiteLlm].some((words) => words.test(said)) ||
+    [ofTarget, ofRouter, ofLiteLlm, ofNvidia].some((words) => words.test(said)) ||
     errors.some(({ code }) => ofModel.test(string(code)))
   );
 }
