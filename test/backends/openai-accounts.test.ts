@@ -211,6 +211,25 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
         },
       },
     ],
+    [
+      "OpenAI, of one that is not active",
+      {
+        error: {
+          message: "Your account is not active, please check your billing details on our website.",
+          ...{ type: "billing_not_active", param: null, code: "billing_not_active" },
+        },
+      },
+    ],
+    ...[
+      "Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to manage your project and billing.",
+      "Your project has exceeded its monthly spending cap. Please go to AI Studio at https://ai.studio/spend",
+    ].map(
+      (message) =>
+        [
+          `Google: ${message}`,
+          [{ error: { code: 429, message, status: "RESOURCE_EXHAUSTED" } }],
+        ] as [string, unknown],
+    ),
     ["Zhipu", { error: { code: "1113", message: "余额不足或无可用资源包,请充值。" } }],
     [
       "xAI",

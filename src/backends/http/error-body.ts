@@ -165,11 +165,11 @@ const ofNvidia = /^Function id '[\da-f-]{36}': DEGRADED function cannot be invok
  * by OpenAI, Moonshot and LiteLLM. Google has the same words for limits per minute.
  */
 const spent =
-  /^(?:insufficient_quota|exceeded_current_quota_error|billing_hard_limit_reached|budget_exceeded)$/i;
+  /^(?:insufficient_quota|exceeded_current_quota_error|billing_(?:hard_limit_reached|not_active)|budget_exceeded)$/i;
 
-/** The same in the words of Z.ai, also in Chinese, and xAI, who call it nothing that tells. */
+/** The same in the words of Z.ai, also in Chinese, of Google and xAI, who call it nothing that tells. */
 const spentInWords =
-  /^(?:insufficient balance\b|余额不足|your team \S{1,80} has either used all available credits\b)/i;
+  /^(?:insufficient balance\b|余额不足|your prepayment credits are depleted\b|your project has exceeded its monthly spending cap\b|your team \S{1,80} has either used all available credits\b)/i;
 
 /**
  * What a 500 tells of a model that could not be loaded, so that nothing was done: llama.cpp's router
