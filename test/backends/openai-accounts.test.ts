@@ -67,6 +67,16 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       },
     ],
     [
+      "Azure of the model",
+      {
+        error: {
+          code: "OperationNotSupported",
+          message:
+            "The chatCompletion operation does not work with the specified model, gpt-5.1-codex. Please choose different model and try again.",
+        },
+      },
+    ],
+    [
       "GitHub of the model",
       { error: { code: "unknown_model", message: "Unknown model: a/b", details: "Unknown model" } },
     ],
@@ -143,6 +153,18 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       "Bedrock of the model",
       routed(400, '{"message":"The provided model identifier is invalid."}'),
     ],
+    [
+      "SiliconFlow of the model",
+      { code: 20012, message: "Model does not exist. Please check it carefully.", data: null },
+    ],
+    [
+      "NVIDIA of the model",
+      {
+        ...{ status: 400, title: "Bad Request" },
+        detail:
+          "Function id '87ea0ddc-cff1-4bca-bf8b-3bd98a35ddd0': DEGRADED function cannot be invoked",
+      },
+    ],
     ["llama.cpp's router of a name", router("model 'qwen3:8b' not found")],
     ["llama.cpp's router of a name, formerly", router("model not found")],
     ["llama.cpp's router of a model to load", router("model is not loaded")],
@@ -189,6 +211,26 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
         },
       },
     ],
+    [
+      "OpenAI, of one that is not active",
+      {
+        error: {
+          message: "Your account is not active, please check your billing details on our website.",
+          ...{ type: "billing_not_active", param: null, code: "billing_not_active" },
+        },
+      },
+    ],
+    ...[
+      "Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to manage your project and billing.",
+      "Your project has exceeded its monthly spending cap. Please go to AI Studio at https://ai.studio/spend",
+    ].map(
+      (message) =>
+        [
+          `Google: ${message}`,
+          [{ error: { code: 429, message, status: "RESOURCE_EXHAUSTED" } }],
+        ] as [string, unknown],
+    ),
+    ["Zhipu", { error: { code: "1113", message: "余额不足或无可用资源包,请充值。" } }],
     [
       "xAI",
       {
@@ -273,6 +315,7 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     "tools[0].function: api key is required in the description",
     'no template takes "invalid API key"',
     "model 'm' not found in the text that the caller wrote",
+    "Function id 'my tool': DEGRADED function cannot be invoked",
     `messages[0] can not be read: ${"what the caller wrote, ".repeat(4)} incorrect API key`,
   ])("and no other is: %s", async (message) => {
     expect(await failure(answering(400, { error: { message } }))).toMatchObject({

@@ -164,7 +164,7 @@ describe("what Cloudflare says of a server that it does not reach", () => {
 });
 
 describe("where another server may do it, it is asked:", () => {
-  it.each([401, 402, 403, 404, 405, 412])("%i", async (status) => {
+  it.each([401, 402, 403, 404, 405, 410, 412, 501])("%i", async (status) => {
     const error = await failure(answering(status, { error: { message: "no" } }));
     expect(error).toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
   });

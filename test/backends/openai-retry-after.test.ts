@@ -21,6 +21,27 @@ describe("a server says when to come again", () => {
     expect((await failure(answering(429, body, headers))).askedDelay).toBe(seconds);
   });
 
+  const openRouter = (remaining: string, reset: unknown) => {
+    const limit = { "X-RateLimit-Limit": "50", "X-RateLimit-Remaining": remaining };
+    const metadata = { headers: { ...limit, "X-RateLimit-Reset": reset } };
+    const message = "Rate limit exceeded: free-models-per-day. Add 10 credits";
+    return { error: { message, code: 429, metadata }, user_id: "user_1" };
+  };
+
+  it("at OpenRouter's own limits, by what it repeats of its headers", async () => {
+    const later = String(Date.now() + 90_000);
+    const error = await failure(answering(429, openRouter("0", later)));
+    expect(error).toMatchObject({ code: "rate_limited", askedDelay: 90 });
+    for (const [remaining, reset] of [
+      ["3", later],
+      ["0", "soon"],
+      ["0", "90"],
+    ] as const) {
+      const { askedDelay } = await failure(answering(429, openRouter(remaining, reset)));
+      expect(askedDelay).toBeUndefined();
+    }
+  });
+
   it.each([
     ["in letters", { "retry-after-ms": "soon" }, info("soon")],
     ["in another unit", { "retry-after-ms": "-1" }, info("34")],

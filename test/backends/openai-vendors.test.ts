@@ -4,7 +4,7 @@ import { verdictOf } from "../../src/core/routing/blame.js";
 import { answering, causeOf, failure } from "./openai-failing.js";
 import type { Script } from "./upstream.js";
 
-describe("more tokens than the account may use in a minute", () => {
+describe("more tokens than the account may use", () => {
   const limit = (name: string, org: string) =>
     `Request too large for ${name} in organization ${org} on tokens per minute (TPM): Limit 6000, Requested 7136`;
   const groq = limit("model `llama`", "`org_01j94p3pncfbv8vhfm7ygbrf3j`");
@@ -24,6 +24,32 @@ describe("more tokens than the account may use in a minute", () => {
     expect(thrown.message).toMatch(/organization `?\[key\]/);
     expect(verdictOf(thrown.code)).toBe("neutral");
   });
+
+  const credits = (afford: number) =>
+    `This request requires more credits, or fewer max_tokens. You requested up to 32000 tokens, but can only afford ${afford}. To increase, visit https://openrouter.ai/settings/credits and add more credits`;
+  const prompt =
+    "Prompt tokens limit exceeded: 230799 > 91442. To increase, visit https://openrouter.ai/settings/keys and create a key with a higher monthly limit";
+  const openRouter = (message: string) =>
+    answering(402, { error: { message, code: 402, metadata: { provider_name: null } } });
+
+  it.each([
+    ["max_tokens", credits(27342)],
+    ["messages", prompt],
+  ])("nor has it credits for as many at OpenRouter: %s", async (param, message) => {
+    const thrown = await failure(openRouter(message));
+    expect(thrown).toMatchObject({ code: "rate_limited", param, retry: "elsewhere" });
+    expect(thrown.message).not.toContain("openrouter.ai");
+    expect(verdictOf(thrown.code)).toBe("neutral");
+  });
+
+  it.each([credits(0), credits(127), "Insufficient credits. Add more", `x: ${credits(27342)}`])(
+    "but has as good as none: %s",
+    async (message) => {
+      const thrown = await failure(openRouter(message));
+      expect(thrown).toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
+      expect(verdictOf(thrown.code)).toBe("failed");
+    },
+  );
 
   it.each([
     [413, "Request too large for this server: 32 MB", "invalid_value", "never"],

@@ -37,7 +37,7 @@ export function failureIn(value: JsonObject, marked = false): LintelError | unde
   const error = value.error || bare || soleObject(value)?.error;
   if (!error) return undefined;
   const said = saidIn(value);
-  const retryAfter = retryAfterInBody(value);
+  const retryAfter = retryAfterInBody(value, Date.now());
   const status = statusOf(error, said) ?? 500;
   return errorOf(status, value, said, retryAfter);
 }
@@ -97,17 +97,31 @@ function ofRequest(
   if (refusals.has(status) && (errors.some(isFlagged) || tellsOfFilter(messageIn(body)))) {
     return new LintelError("content_blocked", message);
   }
-  if (status !== 429 && status !== 413) return undefined;
+  if (status !== 429 && status !== 413 && status !== 402) return undefined;
   // Another Lintel's, on its OpenAI paths.
   const own = errors.find(({ code, param }) => code === "rate_limited" && string(param) !== "");
-  const param = string(own?.param) || (overLimit.test(messageIn(body)) ? "messages" : "");
+  const param = string(own?.param) || tooMuchOf(messageIn(body));
   if (param === "") return undefined;
   const options = { param, ...(retryAfter !== undefined && { retryAfter }) };
   return new LintelError("rate_limited", message, options);
 }
 
-/** More tokens than the account may use in a minute: OpenAI says so with a 429, Groq with a 413. */
-const overLimit = /^request too large for\b.*\btokens per\b/i;
+/**
+ * More tokens than the account may use in a minute: OpenAI says so with a 429, Groq with a 413. More
+ * than it has credits for: OpenRouter with a 402. Where these are for less than a thousand, there are
+ * as good as none.
+ */
+const tooMuch: readonly (readonly [RegExp, string])[] = [
+  [/^request too large for\b.*\btokens per\b/i, "messages"],
+  [
+    /^this request requires more credits, or fewer max_tokens\b.* can only afford \d{4}/i,
+    "max_tokens",
+  ],
+  [/^prompt tokens limit exceeded: \d+ > \d{4}/i, "messages"],
+];
+
+/** The field of which there is too much, as a server's message has it; empty: it says no such thing. */
+const tooMuchOf = (said: string): string => tooMuch.find(([words]) => words.test(said))?.[1] ?? "";
 
 /** What filters answer with; 403 is else about the key. */
 const refusals: ReadonlySet<number> = new Set([400, 403, 422]);

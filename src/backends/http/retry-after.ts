@@ -1,6 +1,6 @@
 /** When a server wants to be asked again. */
 
-import { isObject } from "../../core/json.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { errorBodies } from "./error-body.js";
 
 /** Headers of an answer, names in lower case. */
@@ -17,7 +17,7 @@ export function retryAfterIn(headers: Headers, body: unknown, now: number): numb
   return (
     retryAfterOf(headers["retry-after"], now) ??
     retryAfterOfMs(headers["retry-after-ms"]) ??
-    retryAfterInBody(body)
+    retryAfterInBody(body, now)
   );
 }
 
@@ -31,10 +31,15 @@ export function retryAfterOf(header: Header, now: number): number | undefined {
   return whole(decimal.test(text) ? Number(text) : (Date.parse(text) - now) / 1000);
 }
 
-/** Seconds that the body of an error asks for, at least 1. */
-export function retryAfterInBody(body: unknown): number | undefined {
+/**
+ * Seconds that the body of an error asks for, at least 1.
+ * @param now milliseconds since the epoch
+ */
+export function retryAfterInBody(body: unknown, now: number): number | undefined {
   for (const { error, estimated_time } of errorBodies(body)) {
-    const seconds = isObject(error) ? retryDelayIn(error.details) : undefined;
+    const seconds = isObject(error)
+      ? (retryDelayIn(error.details) ?? resetIn(error, now))
+      : undefined;
     // Hugging Face's, while it loads a model.
     const said =
       seconds ?? (typeof estimated_time === "number" ? whole(estimated_time) : undefined);
@@ -66,4 +71,12 @@ function retryDelayIn(details: unknown): number | undefined {
     if (decimal.test(seconds)) return whole(Number(seconds));
   }
   return undefined;
+}
+
+/** OpenRouter's, of its own limits: it repeats its headers there, with a time in milliseconds since the epoch. */
+function resetIn({ metadata }: JsonObject, now: number): number | undefined {
+  const headers = isObject(metadata) ? metadata.headers : undefined;
+  if (!isObject(headers) || Number(headers["X-RateLimit-Remaining"]) !== 0) return undefined;
+  const reset = Number(headers["X-RateLimit-Reset"]);
+  return reset > 1e12 ? whole((reset - now) / 1000) : undefined;
 }
