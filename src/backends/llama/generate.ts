@@ -6,6 +6,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { deltaChoice, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue } from "../../core/errors.js";
+import { ChannelReader } from "./channels.js";
 import { Detokenizer } from "./detokenizer.js";
 import { Evaluation, type Sampling } from "./evaluation.js";
 import type { LoadedModel } from "./model.js";
@@ -36,6 +37,7 @@ export async function* generate(
   const evaluation = loaded.begin(new Evaluation(place, work));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
+    const reader = loaded.channels && new ChannelReader(loaded.channels);
     const scanner = new StopScanner([...request.stop, ...loaded.stops]);
     let count = 0;
     let finishReason = "";
@@ -45,13 +47,14 @@ export async function* generate(
       if (token === undefined || loaded.model.isEogToken(token)) {
         finishReason = "stop";
       } else {
-        const { text, stopped } = scanner.push(detokenizer.push(token));
+        const whole = detokenizer.push(token);
+        const { text, stopped } = scanner.push(reader ? reader.push(token, whole) : whole);
         if (text !== "") yield [message(request, text, "")];
         if (stopped) finishReason = "stop";
         else if (count >= limit) finishReason = "length";
       }
     }
-    const rest = scanner.flush();
+    const rest = scanner.flush() + (reader?.flush() ?? "");
     if (rest !== "") yield [message(request, rest, "")];
     yield [{ ...message(request, "", finishReason), usage: tokenUsage(prompt.length, count) }];
   } finally {

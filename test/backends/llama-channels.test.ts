@@ -1,0 +1,89 @@
+/** Answers of models that write on several channels, as gpt-oss does. */
+import type { Token } from "node-llama-cpp";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { ChannelReader, channelTokens } from "../../src/backends/llama/channels.js";
+import { Evaluation } from "../../src/backends/llama/evaluation.js";
+import { generate } from "../../src/backends/llama/generate.js";
+import { type LoadedModel, loadModel } from "../../src/backends/llama/model.js";
+import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
+import { chatRequest, tiny } from "./llama-subject.js";
+
+const names = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"];
+const tokenOf = (text: string) => names.indexOf(text) as Token;
+const tokens = channelTokens(names.join(" "), (text) => [tokenOf(text)]);
+
+/** What a reader is given of an answer, which is written as the model writes it. */
+function read(answer: string): string {
+  if (!tokens) throw new Error("no tokens");
+  const reader = new ChannelReader(tokens);
+  const shown = answer
+    .split(/(<\|\w+\|>|\s)/)
+    .filter((piece) => piece !== "")
+    .map((piece) => reader.push(tokenOf(piece), names.includes(piece) ? "" : piece));
+  return shown.join("") + reader.flush();
+}
+
+describe("what is for the reader", () => {
+  it.each([
+    [
+      "<|channel|>analysis<|message|>They say hi.<|end|><|start|>assistant<|channel|>final<|message|>Hi there!",
+      "Hi there!",
+    ],
+    ["<|channel|>final<|message|>Hi!", "Hi!"],
+    ["<|channel|>final <|constrain|>json<|message|>{}", "{}"],
+    [
+      "<|channel|>commentary<|message|>I look it up.<|end|><|start|>assistant<|channel|>commentary to=f <|constrain|>json<|message|>{}",
+      "I look it up.",
+    ],
+    ["<|start|>assistant<|message|>Hi!", "Hi!"],
+    // Cut by the limit.
+    ["<|channel|>analysis<|message|>They say", ""],
+    // Who writes none of it is read as it is.
+    ["Hi there!", "Hi there!"],
+  ])("%s", (answer, shown) => {
+    expect(read(answer)).toBe(shown);
+  });
+});
+
+describe("a model has channels", () => {
+  let model: LoadedModel;
+  beforeAll(async () => {
+    model = await loadModel(
+      { path: tiny, sequences: 1, gpu: false },
+      { log: silent, signal: never },
+    );
+  });
+  afterAll(() => model.close());
+
+  it("only if it has their tokens, and its template writes them", () => {
+    const tokenize = (text: string) => model.model.tokenize(text, true);
+    expect(model.channels).toBeUndefined();
+    expect(channelTokens(names.join(" "), tokenize)).toBeUndefined();
+    expect(channelTokens("<|start|>", (text) => [tokenOf(text)])).toBeUndefined();
+  });
+
+  it("and counts what it thought, of which nothing is said", async () => {
+    const of = (text: string) => model.model.tokenize(text, true);
+    const [channel, message, start, end] = ["<|user|>", "<|assistant|>", "<|system|>", "<|bos|>"]
+      .map(of)
+      .map(([token]) => token as Token);
+    Object.assign(model, { channels: { channel, message, start, end } });
+    const script = [
+      ...of("<|user|>analysis<|assistant|>stop they say hi<|bos|>"),
+      ...of("<|system|>assistant<|user|>final<|assistant|>Hi"),
+      ...of("<|end|>"),
+    ];
+    const next = vi.spyOn(Evaluation.prototype, "next");
+    for (const token of script) next.mockResolvedValueOnce(token);
+    const request = chatRequest("hello", { maxTokens: 100, stop: ["stop"] });
+    const messages = [];
+    for await (const batch of generate(model, request, never)) messages.push(...batch);
+    next.mockRestore();
+    expect(messages.map(({ choices }) => choices[0]?.delta?.content).join("")).toBe("Hi");
+    expect(messages.at(-1)).toMatchObject({
+      choices: [{ finishReason: "stop" }],
+      usage: { completionTokens: script.length },
+    });
+  });
+});
