@@ -20,7 +20,7 @@ function read(answer: string): string {
   const shown = answer
     .split(/(<\|\w+\|>|\s)/)
     .filter((piece) => piece !== "")
-    .map((piece) => reader.push(tokenOf(piece), names.includes(piece) ? "" : piece));
+    .map((piece) => reader.push(tokenOf(piece), piece));
   return shown.join("") + reader.flush();
 }
 
@@ -31,6 +31,7 @@ describe("what is for the reader", () => {
       "Hi there!",
     ],
     ["<|channel|>final<|message|>Hi!", "Hi!"],
+    ["<|channel|>final<|message|>Hi<|start|>assistant<|channel|>final<|message|>!<|end|>", "Hi!"],
     ["<|channel|>final <|constrain|>json<|message|>{}", "{}"],
     [
       "<|channel|>commentary<|message|>I look it up.<|end|><|start|>assistant<|channel|>commentary to=f <|constrain|>json<|message|>{}",
@@ -65,25 +66,42 @@ describe("a model has channels", () => {
 
   it("and counts what it thought, of which nothing is said", async () => {
     const of = (text: string) => model.model.tokenize(text, true);
-    const [channel, message, start, end] = ["<|user|>", "<|assistant|>", "<|system|>", "<|bos|>"]
+    const [channel, message, start, end] = ["<|user|>", "<|assistant|>", "<|system|>", "<|end|>"]
       .map(of)
       .map(([token]) => token as Token);
     Object.assign(model, { channels: { channel, message, start, end } });
     const script = [
-      ...of("<|user|>analysis<|assistant|>stop they say hi<|bos|>"),
+      ...of("<|user|>analysis<|assistant|>stop they say hi<|end|>"),
       ...of("<|system|>assistant<|user|>final<|assistant|>Hi"),
-      ...of("<|end|>"),
     ];
+    // The engine takes the end of a message for that of the answer.
+    expect(model.model.isEogToken(end as Token)).toBe(true);
     const next = vi.spyOn(Evaluation.prototype, "next");
     for (const token of script) next.mockResolvedValueOnce(token);
-    const request = chatRequest("hello", { maxTokens: 100, stop: ["stop"] });
+    const request = chatRequest("hello", { maxTokens: script.length, stop: ["stop"] });
     const messages = [];
     for await (const batch of generate(model, request, never)) messages.push(...batch);
     next.mockRestore();
     expect(messages.map(({ choices }) => choices[0]?.delta?.content).join("")).toBe("Hi");
+    expect(model.ends(end as Token)).toBe(false);
     expect(messages.at(-1)).toMatchObject({
-      choices: [{ finishReason: "stop" }],
+      choices: [{ finishReason: "length" }],
       usage: { completionTokens: script.length },
     });
+  });
+
+  it("and goes on behind what is no end of the answer", async () => {
+    const sampling = { temperature: 0, topK: 1, topP: 1, seed: 1 };
+    const made = async (ends: boolean) => {
+      const place = await model.pool.acquire(never, () => 0);
+      const work = { prompt: model.tokenize([]), sampling, limit: 3, ends: () => ends };
+      const evaluation = model.begin(new Evaluation(place, work));
+      let count = 0;
+      while (count < 5 && (await evaluation.next(never)) !== undefined) count++;
+      await model.end(evaluation);
+      return count;
+    };
+    expect(await made(true)).toBe(1);
+    expect(await made(false)).toBe(3);
   });
 });

@@ -56,7 +56,8 @@ export class ChannelReader {
   push(token: Token, text: string): string {
     const { channel, message, start, end } = this.#tokens;
     if (token === start || token === end || token === channel) {
-      const rest = this.#shown ? text : "";
+      // The engine writes some of these tokens out.
+      const rest = this.#shown ? text.replace(/<\|\w+\|>$/, "") : "";
       this.#header = "";
       this.#inHeader = true;
       this.#shown = false;

@@ -1,6 +1,7 @@
 /** One completion. */
 
 import { randomInt } from "node:crypto";
+import type { Token } from "node-llama-cpp";
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { deltaChoice, tokenUsage } from "../../core/chat-messages.js";
@@ -33,7 +34,8 @@ export async function* generate(
     signal,
     ({ sequence }) => sequence.compareContextTokens(prompt).firstDifferentIndex,
   );
-  const work = { prompt, sampling: samplingOf(request), limit };
+  const ends = (token: Token) => loaded.ends(token);
+  const work = { prompt, sampling: samplingOf(request), limit, ends };
   const evaluation = loaded.begin(new Evaluation(place, work));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
@@ -44,7 +46,7 @@ export async function* generate(
     while (finishReason === "") {
       const token = await evaluation.next(signal);
       count++;
-      if (token === undefined || loaded.model.isEogToken(token)) {
+      if (token === undefined || ends(token)) {
         finishReason = "stop";
       } else {
         const whole = detokenizer.push(token);

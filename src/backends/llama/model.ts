@@ -120,6 +120,11 @@ export class LoadedModel {
     return tokens;
   }
 
+  /** Whether an answer is over with a token: the end of a message is not, where more may follow on other channels. */
+  ends(token: Token): boolean {
+    return token !== this.channels?.end && this.model.isEogToken(token);
+  }
+
   /** Notes that an evaluation begins. */
   begin(evaluation: Evaluation): Evaluation {
     this.#evaluations.add(evaluation);
