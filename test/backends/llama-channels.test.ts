@@ -13,16 +13,19 @@ const names = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"];
 const tokenOf = (text: string) => names.indexOf(text) as Token;
 const tokens = channelTokens(names.join(" "), (text) => [tokenOf(text)]);
 
-/** What a reader is given of an answer, which is written as the model writes it. */
-function read(answer: string): string {
+/** What a reader is given of an answer, piece by piece; both are written as the model writes them. */
+function read(answer: string, prompt: string): string[] {
   if (!tokens) throw new Error("no tokens");
-  const reader = new ChannelReader(tokens);
-  const shown = answer
-    .split(/(<\|\w+\|>|\s)/)
-    .filter((piece) => piece !== "")
-    .map((piece) => reader.push(tokenOf(piece), piece));
-  return shown.join("") + reader.flush();
+  const piecesOf = (text: string) => text.split(/(<\|\w+\|>|\s)/).filter((piece) => piece !== "");
+  const texts = piecesOf(prompt);
+  // Of words it does not matter which tokens they are.
+  const words = texts.map((text, i) => (names.includes(text) ? tokenOf(text) : 100 + i) as Token);
+  const reader = new ChannelReader(tokens, words, (token) => texts[words.indexOf(token)] ?? "");
+  const shown = piecesOf(answer).map((piece) => reader.push(tokenOf(piece), piece));
+  return [...shown, reader.flush()].filter((text) => text !== "");
 }
+
+const prompt = "<|start|>user<|message|>hello<|end|><|start|>assistant";
 
 describe("what is for the reader", () => {
   it.each([
@@ -43,7 +46,13 @@ describe("what is for the reader", () => {
     // Who writes none of it is read as it is.
     ["Hi there!", "Hi there!"],
   ])("%s", (answer, shown) => {
-    expect(read(answer)).toBe(shown);
+    expect(read(answer, prompt).join("")).toBe(shown);
+  });
+
+  it("comes as it is made, also where the prompt has chosen the channel", () => {
+    expect(read("Hi there", `${prompt}<|channel|>final<|message|>`)).toEqual(["Hi", " ", "there"]);
+    expect(read("hm<|end|>", `${prompt}<|channel|>analysis<|message|>`)).toEqual([]);
+    expect(read("<|channel|>final<|message|>Hi there", prompt)).toEqual(["Hi", " ", "there"]);
   });
 });
 

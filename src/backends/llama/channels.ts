@@ -37,16 +37,22 @@ export function channelTokens(
   return Object.fromEntries(found) as Record<keyof ChannelTokens, Token>;
 }
 
-/** Reads one answer, from the header of its first message on. */
+/** Reads one answer. */
 export class ChannelReader {
   readonly #tokens: ChannelTokens;
   #header = "";
   #inHeader = true;
   #shown = false;
   #begun = false;
+  /** What was written before there was a message. */
+  #written = "";
 
-  constructor(tokens: ChannelTokens) {
+  /** @param prompt ends with a header, or with the beginning of a message: some templates choose the channel */
+  constructor(tokens: ChannelTokens, prompt: readonly Token[], textOf: (token: Token) => string) {
     this.#tokens = tokens;
+    const start = prompt.lastIndexOf(tokens.start);
+    for (const token of start < 0 ? [] : prompt.slice(start)) this.push(token, textOf(token));
+    this.#written = "";
   }
 
   /**
@@ -55,6 +61,7 @@ export class ChannelReader {
    */
   push(token: Token, text: string): string {
     const { channel, message, start, end } = this.#tokens;
+    if (!this.#begun) this.#written += text;
     if (token === start || token === end || token === channel) {
       // The engine writes some of these tokens out.
       const rest = this.#shown ? text.replace(/<\|\w+\|>$/, "") : "";
@@ -74,8 +81,8 @@ export class ChannelReader {
     return this.#shown ? text : "";
   }
 
-  /** What was taken for a header, of an answer that never had a message. */
+  /** All of an answer that never had a message. */
   flush(): string {
-    return this.#begun ? "" : this.#header;
+    return this.#begun ? "" : this.#written;
   }
 }

@@ -39,7 +39,8 @@ export async function* generate(
   const evaluation = loaded.begin(new Evaluation(place, work));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
-    const reader = loaded.channels && new ChannelReader(loaded.channels);
+    const textOf = (token: Token) => loaded.model.detokenize([token]);
+    const reader = loaded.channels && new ChannelReader(loaded.channels, prompt, textOf);
     const scanner = new StopScanner([...request.stop, ...loaded.stops]);
     let count = 0;
     let finishReason = "";
