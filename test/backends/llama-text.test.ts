@@ -341,11 +341,27 @@ describe("prompts", () => {
   /** As Phi's: other roles are passed over. */
   const passesOver =
     "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}[{{ m.role }}:{{ m.content }}]{% endif %}{% endfor %}";
+  /** As DeepSeek's R1's: of several system messages the last one counts. */
+  const lastOne =
+    "{% set ns = namespace(s='') %}{% for m in messages %}{% if m.role == 'system' %}{% set ns.s = m.content %}{% endif %}{% endfor %}" +
+    "{{ ns.s }}{% for m in messages %}{% if m.role != 'system' %}[{{ m.role }}:{{ m.content }}]{% endif %}{% endfor %}";
   const called = [say("a"), say("", "assistant"), say(" b ", "tool"), say("c", "tool"), say("d")];
 
   it.each([
     ["a system message alone, in front of no user", alternates, [say(" s ", "system")], "[user:s]"],
     ["the same, where it is passed over", passesOver, [say("s", "system")], "[user:s]"],
+    [
+      "several system messages of which one counts, at the beginning",
+      lastOne,
+      [say("S1", "system"), say("S2", "system"), say("a")],
+      "S1\n\nS2[user:a]",
+    ],
+    [
+      "the same, one of them late",
+      lastOne,
+      [say("S1", "system"), say("a"), say("b", "tool"), say("S2", "system")],
+      "S1\n\nS2[user:a][tool:b]",
+    ],
     ["two users, one behind the other", alternates, [say("a"), say("b")], "[user:a\n\nb]"],
     ["tools without a call", wantsCalls, called, "[user:a][assistant:][user: b ][user:c][user:d]"],
     [

@@ -69,7 +69,7 @@ export class ChatTemplate {
     for (const form of formsOf(turns)) {
       try {
         const prompt = this.#render(form);
-        if (shows(prompt, sought)) return split(prompt);
+        if (sought.every((texts) => shows(prompt, texts))) return split(prompt);
         partial ??= prompt;
       } catch (thrown) {
         refusal ??= thrown;
@@ -108,10 +108,13 @@ const refused = (thrown: unknown) =>
 /** A conversation as it is, and, for templates that know less, with ever fewer kinds of turns. */
 function* formsOf(turns: readonly Turn[]): Generator<readonly Turn[]> {
   yield turns;
+  // Some models know one system message, at the beginning.
+  const led = hasLateSystem(turns) ? withOneSystem(turns) : turns;
+  if (led !== turns) yield led;
   // What a tool said is said to a call, which messages of text alone lack: some templates throw.
-  const plain = turns.map((turn) => (turn.role === "tool" ? { ...turn, role: "user" } : turn));
+  const plain = led.map((turn) => (turn.role === "tool" ? { ...turn, role: "user" } : turn));
   if (turns.some(({ role }) => role === "tool")) yield plain;
-  // Some models know no system messages.
+  // Some know no system message.
   const folded = foldSystem(plain);
   if (folded !== plain) yield folded;
   // And some want users and assistants to take turns.
@@ -119,13 +122,20 @@ function* formsOf(turns: readonly Turn[]): Generator<readonly Turn[]> {
   if (joined.length < folded.length) yield joined;
 }
 
-/** What templates pass over without a word: what tools said, and a system message that no user's follows. */
-function oftenPassedOver(turns: readonly Turn[]): string[] {
+/**
+ * What templates pass over without a word: what tools said, system messages behind the first
+ * turn, and one that no user's follows.
+ */
+function oftenPassedOver(turns: readonly Turn[]): string[][] {
   const hasUser = turns.some(({ role }) => role === "user");
-  return turns
-    .filter(({ role }) => role === "tool" || (role === "system" && !hasUser))
-    .map(({ content }) => content.trim());
+  const roles = hasUser && !hasLateSystem(turns) ? ["tool"] : ["tool", "system"];
+  return roles.map((wanted) =>
+    turns.filter(({ role }) => role === wanted).map(({ content }) => content.trim()),
+  );
 }
+
+const hasLateSystem = (turns: readonly Turn[]) =>
+  turns.some(({ role }, i) => i > 0 && role === "system");
 
 /** Whether texts stand in a prompt, in their order. */
 function shows(prompt: string, texts: readonly string[]): boolean {
@@ -138,16 +148,22 @@ function shows(prompt: string, texts: readonly string[]): boolean {
   return true;
 }
 
+/** System messages as one, at the beginning. */
+function withOneSystem(turns: readonly Turn[]): readonly Turn[] {
+  const isSystem = ({ role }: Turn) => role === "system";
+  const content = turns.filter(isSystem).map((turn) => turn.content);
+  const rest = turns.filter((turn) => !isSystem(turn));
+  return [{ role: "system", content: content.join("\n\n") }, ...rest];
+}
+
 /** System messages as the beginning of the first user message; the same if there are none. */
 function foldSystem(turns: readonly Turn[]): readonly Turn[] {
-  const system = turns.filter((turn) => turn.role === "system");
-  if (system.length === 0) return turns;
-  const rest = turns.filter((turn) => turn.role !== "system");
+  if (!turns.some(({ role }) => role === "system")) return turns;
+  const [system, ...rest] = withOneSystem(turns) as [Turn, ...Turn[]];
   const at = rest.findIndex((turn) => turn.role === "user");
-  const texts = system.map((turn) => turn.content);
   const user = rest[at];
-  if (!user) return [{ role: "user", content: texts.join("\n\n") }, ...rest];
-  return rest.with(at, { ...user, content: [...texts, user.content].join("\n\n") });
+  if (!user) return [{ ...system, role: "user" }, ...rest];
+  return rest.with(at, { ...user, content: `${system.content}\n\n${user.content}` });
 }
 
 /** Turns of the same role, one behind the other, as one. */
