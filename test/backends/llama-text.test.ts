@@ -304,9 +304,10 @@ describe("prompts", () => {
       ),
       { bos: "", eos: "", control: [] },
     );
-    expect(() => template.render([say("a"), say("b")])).toThrow("one!");
+    const turns = [say("a"), say("b", "assistant")];
+    expect(() => template.render(turns)).toThrow("one!");
     try {
-      template.render([say("a"), say("b")]);
+      template.render(turns);
     } catch (error) {
       expect(error).toMatchObject({ code: "invalid_value", param: "messages" });
     }
@@ -323,6 +324,77 @@ describe("prompts", () => {
     );
     expect(template.render([say("be kind", "system"), say("hi")]).join("")).toBe(
       "[user:be kind\n\nhi]",
+    );
+  });
+
+  /** As Gemma's: the system's message stands in front of the user's, and roles alternate. */
+  const alternates =
+    "{% set first = messages[0].content if messages[0].role == 'system' else '' %}" +
+    "{% set rest = messages[1:] if messages[0].role == 'system' else messages %}" +
+    "{% for m in rest %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}" +
+    "{{ raise_exception('roles must alternate') }}{% endif %}" +
+    "[{{ m.role }}:{{ first if loop.first }}{{ m.content | trim }}]{% endfor %}";
+  /** As those of models that know calls of tools: what they said stands behind the call. */
+  const wantsCalls =
+    "{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('no call') }}{% endif %}" +
+    "[{{ m.role }}:{{ m.content }}]{% endfor %}";
+  /** As Phi's: other roles are passed over. */
+  const passesOver =
+    "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}[{{ m.role }}:{{ m.content }}]{% endif %}{% endfor %}";
+  /** As DeepSeek's R1's: of several system messages the last one counts. */
+  const lastOne =
+    "{% set ns = namespace(s='') %}{% for m in messages %}{% if m.role == 'system' %}{% set ns.s = m.content %}{% endif %}{% endfor %}" +
+    "{{ ns.s }}{% for m in messages %}{% if m.role != 'system' %}[{{ m.role }}:{{ m.content }}]{% endif %}{% endfor %}";
+  const called = [say("a"), say("", "assistant"), say(" b ", "tool"), say("c", "tool"), say("d")];
+
+  it.each([
+    ["a system message alone, in front of no user", alternates, [say(" s ", "system")], "[user:s]"],
+    ["the same, where it is passed over", passesOver, [say("s", "system")], "[user:s]"],
+    [
+      "several system messages of which one counts, at the beginning",
+      lastOne,
+      [say("S1", "system"), say("S2", "system"), say("a")],
+      "S1\n\nS2[user:a]",
+    ],
+    [
+      "the same, one of them late",
+      lastOne,
+      [say("S1", "system"), say("a"), say("b", "tool"), say("S2", "system")],
+      "S1\n\nS2[user:a][tool:b]",
+    ],
+    ["two users, one behind the other", alternates, [say("a"), say("b")], "[user:a\n\nb]"],
+    ["tools without a call", wantsCalls, called, "[user:a][assistant:][user: b ][user:c][user:d]"],
+    [
+      "tools as well, where they are passed over",
+      passesOver,
+      called,
+      "[user:a][assistant:][user: b ][user:c][user:d]",
+    ],
+    [
+      "tools as turns that alternate",
+      alternates,
+      called,
+      "[user:a][assistant:][user:b \n\nc\n\nd]",
+    ],
+  ])("are in a form that the template knows: %s", (_, source, messages, prompt) => {
+    const texts = { bos: "", eos: "", control: ["[user:", "[assistant:"] };
+    const template = new ChatTemplate(boundedTemplate(jinja, source), texts);
+    expect(template.render(messages).join("")).toBe(prompt);
+  });
+
+  it("are as they are where the template knows them, or shows them in its own words", () => {
+    const own =
+      "{% for m in messages %}[{{ m.role }}:{{ m.content | replace('b', 'B') if m.role != 'system' }}]{% endfor %}";
+    const template = new ChatTemplate(boundedTemplate(jinja, own), {
+      bos: "",
+      eos: "",
+      control: [],
+    });
+    const turns = [say("s", "system"), say("a"), say("", "assistant"), say("c", "tool")];
+    expect(template.render(turns).join("")).toBe("[system:][user:a][assistant:][tool:c]");
+    // Nothing shows more of it.
+    expect(template.render([say("b", "assistant"), say("b", "tool")]).join("")).toBe(
+      "[assistant:B][tool:B]",
     );
   });
 

@@ -8,6 +8,9 @@ export interface Rendering {
   render(items: Readonly<Record<string, unknown>>): string;
 }
 
+/** A template does more than what it is given is worth. */
+export class TooMuch extends Error {}
+
 /** The library's interpreter: its own types lead to files that TypeScript does not find. */
 interface Interpreter {
   run(program: unknown): Value;
@@ -121,7 +124,7 @@ function boundedInterpreter(jinja: Jinja) {
 
     #take(amount: number): void {
       this.#left -= amount;
-      if (this.#left < 0) throw new Error("it does too much for what it is given");
+      if (this.#left < 0) throw new TooMuch("it does too much for what it is given");
     }
 
     #weigh({ value }: Value): void {

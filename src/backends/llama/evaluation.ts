@@ -25,6 +25,8 @@ export interface Work {
   readonly sampling: Sampling;
   /** Tokens to make at the most. */
   readonly limit: number;
+  /** Whether the answer is over with a token. */
+  ends(token: Token): boolean;
 }
 
 /** The work on one sequence: the prompt in pieces, then token after token. */
@@ -66,7 +68,7 @@ export class Evaluation {
 
   #goesOn(token: Token | undefined, signal: CallSignal): boolean {
     if (token === undefined || this.#ended || signal.aborted) return false;
-    return this.#made < this.#work.limit && !this.place.sequence.model.isEogToken(token);
+    return this.#made < this.#work.limit && !this.#work.ends(token);
   }
 
   async #evaluate(signal: CallSignal): Promise<Token | undefined> {

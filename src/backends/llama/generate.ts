@@ -1,11 +1,13 @@
 /** One completion. */
 
 import { randomInt } from "node:crypto";
+import type { Token } from "node-llama-cpp";
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { deltaChoice, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue } from "../../core/errors.js";
+import { ChannelReader } from "./channels.js";
 import { Detokenizer } from "./detokenizer.js";
 import { Evaluation, type Sampling } from "./evaluation.js";
 import type { LoadedModel } from "./model.js";
@@ -32,26 +34,30 @@ export async function* generate(
     signal,
     ({ sequence }) => sequence.compareContextTokens(prompt).firstDifferentIndex,
   );
-  const work = { prompt, sampling: samplingOf(request), limit };
+  const ends = (token: Token) => loaded.ends(token);
+  const work = { prompt, sampling: samplingOf(request), limit, ends };
   const evaluation = loaded.begin(new Evaluation(place, work));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
+    const textOf = (token: Token) => loaded.model.detokenize([token]);
+    const reader = loaded.channels && new ChannelReader(loaded.channels, prompt, textOf);
     const scanner = new StopScanner([...request.stop, ...loaded.stops]);
     let count = 0;
     let finishReason = "";
     while (finishReason === "") {
       const token = await evaluation.next(signal);
       count++;
-      if (token === undefined || loaded.model.isEogToken(token)) {
+      if (token === undefined || ends(token)) {
         finishReason = "stop";
       } else {
-        const { text, stopped } = scanner.push(detokenizer.push(token));
+        const whole = detokenizer.push(token);
+        const { text, stopped } = scanner.push(reader ? reader.push(token, whole) : whole);
         if (text !== "") yield [message(request, text, "")];
         if (stopped) finishReason = "stop";
         else if (count >= limit) finishReason = "length";
       }
     }
-    const rest = scanner.flush();
+    const rest = scanner.flush() + (reader?.flush() ?? "");
     if (rest !== "") yield [message(request, rest, "")];
     yield [{ ...message(request, "", finishReason), usage: tokenUsage(prompt.length, count) }];
   } finally {

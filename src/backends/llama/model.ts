@@ -10,6 +10,7 @@ import type { Gpu } from "../gpu.js";
 import { freeMemory, inGb } from "../memory.js";
 import { batchingStrategy } from "./batching.js";
 import { boundedTemplate } from "./bounded.js";
+import { type ChannelTokens, channelTokens } from "./channels.js";
 import { localFile } from "./download.js";
 import type { Evaluation, Place } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
@@ -74,6 +75,8 @@ export class LoadedModel {
   readonly contextSize: number;
   /** Texts that end an answer besides the model's own tokens. */
   readonly stops: readonly string[];
+  /** Absent: all that it writes is for its reader. */
+  readonly channels: ChannelTokens | undefined;
   readonly #context: LlamaContext;
   readonly #template: ChatTemplate;
   readonly #evaluations = new Set<Evaluation>();
@@ -83,11 +86,13 @@ export class LoadedModel {
     context: LlamaContext,
     template: ChatTemplate,
     stops: readonly string[],
+    channels: ChannelTokens | undefined,
   ) {
     this.model = model;
     this.#context = context;
     this.#template = template;
     this.stops = stops;
+    this.channels = channels;
     this.contextSize = context.contextSize;
     this.pool = new Pool(
       Array.from({ length: context.totalSequences }, (_, number) => ({
@@ -113,6 +118,11 @@ export class LoadedModel {
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     return tokens;
+  }
+
+  /** Whether an answer is over with a token: the end of a message is not, where more may follow on other channels. */
+  ends(token: Token): boolean {
+    return token !== this.channels?.end && this.model.isEogToken(token);
   }
 
   /** Notes that an evaluation begins. */
@@ -188,9 +198,9 @@ export async function loadModel(
         threads: settings.threads ?? defaultThreads(model.size),
         batching: { itemPrioritizationStrategy: batchingStrategy() },
       });
-      const { template, stops } = chatTemplateOf(library, model);
+      const { template, stops, channels } = chatTemplateOf(library, model);
       await warmUp(model, context);
-      return new LoadedModel(model, context, template, stops);
+      return new LoadedModel(model, context, template, stops, channels);
     } catch (cause) {
       await model?.dispose();
       if (signal.aborted) throw unloading();
@@ -229,7 +239,8 @@ function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
   };
   try {
     const template = new ChatTemplate(boundedTemplate(jinja, source), texts);
-    return { template, stops: own ? [] : ["<|im_end|>"] };
+    const channels = channelTokens(source, (text) => model.tokenize(text, true));
+    return { template, stops: own ? [] : ["<|im_end|>"], channels };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message.slice(0, 200) : "unknown reason";
     throw new Error(`its chat template does not work: ${why}`, { cause });

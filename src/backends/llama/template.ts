@@ -1,7 +1,7 @@
 /** The model's own chat template: messages to a prompt. */
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidValue } from "../../core/errors.js";
-import type { Rendering } from "./bounded.js";
+import { type Rendering, TooMuch } from "./bounded.js";
 import { ControlTokenMarks } from "./control-tokens.js";
 import { ShortRuns } from "./runs.js";
 
@@ -63,18 +63,21 @@ export class ChatTemplate {
         .split(prompt)
         .flatMap((piece) => this.#assistantMarks.split(piece))
         .flatMap((piece) => this.#runs.cut(piece));
-    try {
-      return split(this.#render(turns));
-    } catch (refusal) {
-      // Some models know no system messages, and their templates throw.
-      const folded = foldSystem(turns);
-      if (!folded) throw refused(refusal);
+    let partial: string | undefined;
+    let refusal: unknown;
+    const sought = oftenPassedOver(turns);
+    for (const form of formsOf(turns)) {
       try {
-        return split(this.#render(folded));
-      } catch {
-        throw refused(refusal);
+        const prompt = this.#render(form);
+        if (sought.every((texts) => shows(prompt, texts))) return split(prompt);
+        partial ??= prompt;
+      } catch (thrown) {
+        refusal ??= thrown;
+        if (thrown instanceof TooMuch) break;
       }
     }
+    if (partial === undefined) throw refused(refusal);
+    return split(partial);
   }
 
   #render(messages: readonly Turn[]): string {
@@ -102,14 +105,74 @@ const refused = (thrown: unknown) =>
     `the model's chat template refuses them: ${thrown instanceof Error ? thrown.message.slice(0, 200) : "unknown reason"}`,
   );
 
-/** System messages as the beginning of the first user message; nothing if there are none. */
-function foldSystem(turns: readonly Turn[]): Turn[] | undefined {
-  const system = turns.filter((turn) => turn.role === "system");
-  if (system.length === 0) return undefined;
-  const rest = turns.filter((turn) => turn.role !== "system");
+/** A conversation as it is, and, for templates that know less, with ever fewer kinds of turns. */
+function* formsOf(turns: readonly Turn[]): Generator<readonly Turn[]> {
+  yield turns;
+  // Some models know one system message, at the beginning.
+  const led = hasLateSystem(turns) ? withOneSystem(turns) : turns;
+  if (led !== turns) yield led;
+  // What a tool said is said to a call, which messages of text alone lack: some templates throw.
+  const plain = led.map((turn) => (turn.role === "tool" ? { ...turn, role: "user" } : turn));
+  if (turns.some(({ role }) => role === "tool")) yield plain;
+  // Some know no system message.
+  const folded = foldSystem(plain);
+  if (folded !== plain) yield folded;
+  // And some want users and assistants to take turns.
+  const joined = joinTurns(folded);
+  if (joined.length < folded.length) yield joined;
+}
+
+/**
+ * What templates pass over without a word: what tools said, system messages behind the first
+ * turn, and one that no user's follows.
+ */
+function oftenPassedOver(turns: readonly Turn[]): string[][] {
+  const hasUser = turns.some(({ role }) => role === "user");
+  const roles = hasUser && !hasLateSystem(turns) ? ["tool"] : ["tool", "system"];
+  return roles.map((wanted) =>
+    turns.filter(({ role }) => role === wanted).map(({ content }) => content.trim()),
+  );
+}
+
+const hasLateSystem = (turns: readonly Turn[]) =>
+  turns.some(({ role }, i) => i > 0 && role === "system");
+
+/** Whether texts stand in a prompt, in their order. */
+function shows(prompt: string, texts: readonly string[]): boolean {
+  let at = 0;
+  for (const text of texts) {
+    at = prompt.indexOf(text, at);
+    if (at < 0) return false;
+    at += text.length;
+  }
+  return true;
+}
+
+/** System messages as one, at the beginning. */
+function withOneSystem(turns: readonly Turn[]): readonly Turn[] {
+  const isSystem = ({ role }: Turn) => role === "system";
+  const content = turns.filter(isSystem).map((turn) => turn.content);
+  const rest = turns.filter((turn) => !isSystem(turn));
+  return [{ role: "system", content: content.join("\n\n") }, ...rest];
+}
+
+/** System messages as the beginning of the first user message; the same if there are none. */
+function foldSystem(turns: readonly Turn[]): readonly Turn[] {
+  if (!turns.some(({ role }) => role === "system")) return turns;
+  const [system, ...rest] = withOneSystem(turns) as [Turn, ...Turn[]];
   const at = rest.findIndex((turn) => turn.role === "user");
-  const texts = system.map((turn) => turn.content);
   const user = rest[at];
-  if (!user) return [{ role: "user", content: texts.join("\n\n") }, ...rest];
-  return rest.with(at, { ...user, content: [...texts, user.content].join("\n\n") });
+  if (!user) return [{ ...system, role: "user" }, ...rest];
+  return rest.with(at, { ...user, content: `${system.content}\n\n${user.content}` });
+}
+
+/** Turns of the same role, one behind the other, as one. */
+function joinTurns(turns: readonly Turn[]): readonly Turn[] {
+  const joined: Turn[] = [];
+  for (const turn of turns) {
+    const last = joined.at(-1);
+    if (last?.role !== turn.role) joined.push(turn);
+    else joined.push({ ...turn, content: `${joined.pop()?.content}\n\n${turn.content}` });
+  }
+  return joined;
 }

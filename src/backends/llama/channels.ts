@@ -1,0 +1,88 @@
+/**
+ * What of an answer is for its reader, where a model writes on several channels, as gpt-oss does
+ * (OpenAI's harmony format): `<|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>…`.
+ */
+import type { Token } from "node-llama-cpp";
+
+/** The control tokens of such a model. */
+export interface ChannelTokens {
+  readonly channel: Token;
+  readonly message: Token;
+  /** A message begins, or is over: what follows is a header. */
+  readonly start: Token;
+  readonly end: Token;
+}
+
+const texts = {
+  channel: "<|channel|>",
+  message: "<|message|>",
+  start: "<|start|>",
+  end: "<|end|>",
+} as const satisfies Record<keyof ChannelTokens, string>;
+
+/**
+ * The tokens, if the model has them, and its template writes them.
+ * @param tokenize to the tokens of a text, control tokens included
+ */
+export function channelTokens(
+  template: string,
+  tokenize: (text: string) => readonly Token[],
+): ChannelTokens | undefined {
+  const found: [string, Token][] = [];
+  for (const [name, text] of Object.entries(texts)) {
+    const [token, ...more] = template.includes(text) ? tokenize(text) : [];
+    if (token === undefined || more.length > 0) return undefined;
+    found.push([name, token]);
+  }
+  return Object.fromEntries(found) as Record<keyof ChannelTokens, Token>;
+}
+
+/** Reads one answer. */
+export class ChannelReader {
+  readonly #tokens: ChannelTokens;
+  #header = "";
+  #inHeader = true;
+  #shown = false;
+  #begun = false;
+  /** What was written before there was a message. */
+  #written = "";
+
+  /** @param prompt ends with a header, or with the beginning of a message: some templates choose the channel */
+  constructor(tokens: ChannelTokens, prompt: readonly Token[], textOf: (token: Token) => string) {
+    this.#tokens = tokens;
+    const start = prompt.lastIndexOf(tokens.start);
+    for (const token of start < 0 ? [] : prompt.slice(start)) this.push(token, textOf(token));
+    this.#written = "";
+  }
+
+  /**
+   * Takes the next token, with the text that became whole by it.
+   * @returns what of the text is for the reader
+   */
+  push(token: Token, text: string): string {
+    const { channel, message, start, end } = this.#tokens;
+    if (!this.#begun) this.#written += text;
+    if (token === start || token === end || token === channel) {
+      // The engine writes some of these tokens out.
+      const rest = this.#shown ? text.replace(/<\|\w+\|>$/, "") : "";
+      this.#header = "";
+      this.#inHeader = true;
+      this.#shown = false;
+      return rest;
+    }
+    if (token === message) {
+      // Thoughts, and calls of tools, which have a receiver, are not for the reader.
+      this.#shown = !/^\s*analysis\b|\bto=/.test(this.#header);
+      this.#inHeader = false;
+      this.#begun = true;
+      return "";
+    }
+    if (this.#inHeader) this.#header += text;
+    return this.#shown ? text : "";
+  }
+
+  /** All of an answer that never had a message. */
+  flush(): string {
+    return this.#begun ? "" : this.#written;
+  }
+}
