@@ -1,6 +1,7 @@
 /** The process of a worker, as the first one has it. */
 import cluster, { type Worker } from "node:cluster";
 import { getSystemErrorName } from "node:util";
+import { Handover } from "./handover.js";
 import { Heartbeat, type HeartbeatTimes } from "./heartbeat.js";
 import type { ToPrimary, ToWorker } from "./messages.js";
 import { relay } from "./relay.js";
@@ -11,6 +12,8 @@ export type Said = Exclude<ToPrimary, { readonly lintel: "beat" }>;
 /** What becomes of it. */
 export interface ProcessEvents {
   said(message: Said): void;
+  /** It takes no more connections. @returns whether others do */
+  gone(): boolean;
   /** It does nothing any more, and is being killed. */
   hangs(forMs: number): void;
   /** It is gone, and all that it wrote was handed on. */
@@ -28,6 +31,7 @@ export class WorkerProcess {
   constructor(events: ProcessEvents, lines: (text: string) => void, times: HeartbeatTimes) {
     this.#worker = cluster.fork();
     const { process } = this.#worker;
+    const handover = new Handover(process);
     relay(process.stderr, lines);
     // Nothing but the banner, which comes as a message.
     process.stdout?.resume();
@@ -46,6 +50,7 @@ export class WorkerProcess {
     // Behind the last of what it wrote.
     process.on("close", (code, signal) => {
       heartbeat?.end();
+      handover.end(events.gone());
       // The system let no process begin.
       const never = code !== null && code < 0 && `before it began: ${getSystemErrorName(code)}`;
       events.ended(never || (signal ? `by ${signal}` : `with ${code}`));

@@ -184,6 +184,10 @@ export class Workers {
             this.#questions.answered(message.id, message);
         }
       };
+      const gone = () => {
+        slot.listens = false;
+        return this.#slots.some(({ listens, leaves }) => listens && !leaves);
+      };
       const hangs = (forMs: number) =>
         log.error({ worker, pid: slot.process?.pid, forMs }, "a worker hangs: it is killed");
       const ended = (how: string) => {
@@ -191,7 +195,7 @@ export class Workers {
         this.#ended(slot, performance.now() - begun, how);
       };
       try {
-        slot.process = new WorkerProcess({ said, hangs, ended }, lines, this.#times);
+        slot.process = new WorkerProcess({ said, gone, hangs, ended }, lines, this.#times);
       } catch (error) {
         ended(`before it began: ${reasonOf(error)}`);
       }

@@ -1,4 +1,5 @@
 /** Several processes at one address, as a user starts them. */
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -138,6 +139,37 @@ describe.runIf(redisBinary)("workers", () => {
     const text = await (await fetch(`${base}/metrics`)).text();
     expect(text).toContain('target_info{worker="1",');
     expect(text).toContain('target_info{worker="2",');
+  });
+
+  test("what one had not taken yet when it ended, another one answers", async () => {
+    const { lintel, base } = await gateway();
+    const [first] = listening(lintel);
+    process.kill(first?.pid ?? 0, "SIGSTOP");
+    // One of these is handed to it.
+    const calls = Array.from({ length: 4 }, () => chat(base));
+    await Promise.any(calls);
+    process.kill(first?.pid ?? 0, "SIGKILL");
+    for (const call of calls) expect(await (await call).text()).toContain(" two");
+  });
+
+  test("what none has taken is closed when all end", async () => {
+    const { lintel, base } = await gateway();
+    const pids = listening(lintel).map(({ pid = 0 }) => pid);
+    for (const pid of pids) process.kill(pid, "SIGSTOP");
+    const { hostname, port } = new URL(base);
+    const sockets = Array.from({ length: 5 }, () => connect(Number(port), hostname));
+    const connected = sockets.map((socket) => once(socket, "connect"));
+    const closed = sockets.map((socket) =>
+      once(
+        socket.on("error", () => {}),
+        "close",
+      ),
+    );
+    await Promise.all(connected);
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+    await Promise.all(closed);
+    await lintel.saying(/(?:a worker listens[\s\S]*){4}/);
+    expect(await (await chat(base)).text()).toContain(" two");
   });
 
   test("take over a configuration together, and refuse a broken one once", async () => {
