@@ -131,7 +131,7 @@ describe("any server of the contract", () => {
     });
     const lines: object[] = [];
     const log = { ...silent, warn: (fields: object) => void lines.push(fields) };
-    connectTo(peer.address, { refresh_ms: 100 }, log);
+    connectTo(peer.address, { refresh: "100ms" }, log);
     await vi.waitFor(() => expect(asked).toBeGreaterThan(5), 10_000);
     expect(lines).toMatchObject([
       { reason: expect.stringContaining("first") },

@@ -2,6 +2,7 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
+import { keepSecret } from "../../src/core/secrets.js";
 import { fixture } from "./fixture.js";
 import { answering, causeOf, failure, routed } from "./openai-failing.js";
 import { backendFor, chatRequest, chunk } from "./openai-subject.js";
@@ -27,6 +28,19 @@ describe("the log is told", () => {
     expect(warn.mock.calls).toEqual([
       [{ id: "req-contract", status: 400, said }, "the model server refused"],
     ]);
+  });
+
+  it.each([
+    ["a message", (text: string) => JSON.stringify({ error: { message: text } })],
+    ["a page", (text: string) => text],
+  ])("nothing of a key that stands where %s is cut off", async (_, bodyOf) => {
+    keepSecret(["Wq7nTc4KzLr8Vb2Y"]);
+    const warn = vi.fn();
+    const text = `${"x".repeat(1992)}Wq7nTc4KzLr8Vb2Y`;
+    const script: Script = (exchange) => exchange.send(502, {}, bodyOf(text));
+    const thrown = await failure(script, "chat", { ...silent, warn });
+    expect(causeOf(thrown)).toContain("xx[key]");
+    expect(JSON.stringify(warn.mock.calls)).not.toContain("Wq7");
   });
 
   const page = `<html><h1>502 Bad Gateway</h1>${"nginx ".repeat(1000)}</html>`;

@@ -36,7 +36,7 @@ const short = { ...long, maxTokens: 3 };
 test("calls of several gateways take turns on a node; its end is told to all, and its return found by all", async () => {
   const cwd = folder();
   const { node, address } = await startNode(cwd, "127.0.0.1:0");
-  const settings = { token: "any", refresh_ms: 100 };
+  const settings = { token: "any", refresh: "100ms" };
   const gateways = ["a", "b", "c"].map(() => coreOf([connectTo(address, settings)]));
   const [a, b, c] = gateways as [(typeof gateways)[0], (typeof gateways)[0], (typeof gateways)[0]];
 

@@ -62,7 +62,18 @@ test("every field has a description, and none a unit of time in its name: durati
 });
 
 /** The example with every commented setting in force, as far as its lines are settings. */
-const whole = example.replace(/^( *)# (?=(?:- | {2})*[\w"]+:(?: |$))/gm, "$1");
+const whole = example.replace(
+  /^( *)# (?=(?:- | {2})*(?:[a-z]\w*:(?: |$)|\{))(?!public: any|or: )/gm,
+  "$1",
+);
+
+test("what the example shows is right, also what is commented out", () => {
+  const names = [...whole.matchAll(/\$\{([A-Z_\d]+)\}/g)].map(([, name = ""]) => [name, "it"]);
+  // Files that are not there, and the one thing that does not go with the models of this machine.
+  const besides = /(?:file|workflow) \S+ does not exist$|: workers: |lintel node/;
+  const found = mistakes(whole, Object.fromEntries(names));
+  expect(found.filter((line) => !besides.test(line))).toEqual([]);
+});
 
 test("the example shows every section, every setting in it, and every kind of backend", () => {
   type Node = { properties?: Record<string, Node>; items?: Node; oneOf?: Node[]; const?: string };

@@ -1,24 +1,28 @@
 /** What errors say, in the forms that model servers have for them. */
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { withoutSecrets } from "../../core/secrets.js";
 import { errorInBaseResp } from "./base-resp.js";
 import { string } from "./json.js";
 
 /** Letters of a server's words that are kept. */
 const mostLetters = 2000;
 
+/** Without keys first: half of one would not be known for what it is. */
+const beginningOf = (words: string): string => withoutSecrets(words).slice(0, mostLetters);
+
 /** What the log has of the body of an error: its message, else how it begins. */
-export const loggedOf = (body: string): string => messageIn(parseJson(body)) || beginningOf(body);
+export const loggedOf = (body: string): string => messageIn(parseJson(body)) || textOfBody(body);
 
 /** How a body begins that has no message, such as a proxy's page; nothing of one that is no text. */
-export function beginningOf(body: string): string {
-  const beginning = body.slice(0, mostLetters);
+export function textOfBody(body: string): string {
+  const beginning = beginningOf(body);
   return /[\0\uFFFD]/.test(beginning) ? "" : beginning;
 }
 
 /** The message in the body of an error, empty where there is none: pages of HTML are not shown. */
 export function messageIn(body: unknown): string {
   const words = errorBodies(body).map(wordsOf);
-  return (words.find((said) => said !== "") ?? "").slice(0, mostLetters);
+  return beginningOf(words.find((said) => said !== "") ?? "");
 }
 
 /** Letters after which a code would be cut off with the end of what callers are told. */

@@ -4,7 +4,6 @@ import { askedAcrossHop } from "../../core/hop.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import {
-  beginningOf,
   errorsIn,
   isOfTarget,
   messageIn,
@@ -13,6 +12,7 @@ import {
   soleObject,
   statusOf,
   tellsOfFilter,
+  textOfBody,
 } from "./error-body.js";
 import { string } from "./json.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
@@ -58,7 +58,7 @@ export function failureOf(
   const code = errorsIn(value).find((error) => "code" in error)?.code;
   const retryAfter = askedAcrossHop(code, retryAfterIn(headers, value, Date.now()));
   const error = errorOf(status, value, said, retryAfter);
-  const beginning = said === "" ? beginningOf(body) : "";
+  const beginning = said === "" ? textOfBody(body) : "";
   if (beginning !== "") error.cause = new Error(beginning);
   return error;
 }
