@@ -31,17 +31,19 @@ const systemCode = /^[A-Z][A-Z\d_]+$/;
 /** Why something failed, in words for the log: with those of its causes, and codes that they don't have in them. */
 export function reasonOf(error: unknown): string {
   const told: string[] = [];
-  for (let next = error; next !== undefined && told.length < longestChain; ) {
+  for (let next = error, n = 0; next !== undefined && n < longestChain; n++) {
     // A name with several addresses fails with one error for each, and no words of its own.
     const one: unknown = next instanceof AggregateError ? (next.errors[0] ?? next) : next;
-    told.push(one instanceof Error ? wordsOf(one) : String(one));
+    const words = one instanceof Error ? one.message || one.name : String(one);
+    // Some errors have their cause's words in their own.
+    if (!told.at(-1)?.includes(words)) told.push(withCode(words, one));
     next = one instanceof Error ? one.cause : undefined;
   }
   return told.join(": ");
 }
 
-function wordsOf({ message, name, code }: Error & { readonly code?: unknown }): string {
-  const words = message || name;
+function withCode(words: string, error: unknown): string {
+  const { code } = Object(error) as { readonly code?: unknown };
   const says = typeof code === "string" && systemCode.test(code) && !words.includes(code);
   return says ? `${words} (${code})` : words;
 }

@@ -4,8 +4,6 @@ import type { HttpProxy } from "./proxy.js";
 /** Tells of the proxy by its host and the variable that names it; never of its user and password. */
 export class ProxyError extends Error {
   override readonly name = "ProxyError";
-  /** As Node's own proxies have it. */
-  readonly code = "ERR_PROXY_TUNNEL";
 
   /** @param what follows the proxy's name: `answered CONNECT with status 403` */
   constructor({ origin, variable }: HttpProxy, what: string, options?: ErrorOptions) {
