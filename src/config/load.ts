@@ -5,9 +5,6 @@ import { dirname, resolve } from "node:path";
 import { proxyProblems } from "../backends/http/proxy.js";
 import { withoutBrackets } from "../hostname.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
-import { budgetWarnings } from "./budget-warnings.js";
-import { certificateWarnings } from "./certificate-warnings.js";
-import { mediaWarnings } from "./media-warnings.js";
 import { otlpProblems, otlpWarnings } from "./otlp-environment.js";
 import type { Parsed } from "./parse.js";
 import { ConfigError, type Problem } from "./problems.js";
@@ -15,15 +12,14 @@ import {
   absoluteAddress,
   conflict,
   formatListen,
-  isPublic,
   type ListenAddress,
   listenMessage,
   parseListen,
 } from "./quantities.js";
-import { type BackendConfig, type Config, configSchema, defaultListen } from "./schema.js";
+import { type Config, configSchema, defaultListen } from "./schema.js";
 import { keepSecretsOf } from "./secrets.js";
 import { otlpSettings } from "./telemetry.js";
-import { timeoutWarnings } from "./timeout-warnings.js";
+import { warningsOf } from "./warnings.js";
 
 /** Name of the file that is looked for in the working directory. */
 const defaultFile = "lintel.yaml";
@@ -218,37 +214,3 @@ function replaced(
     `listen: not on ${lost.join(", ")}, but on ${listening.join(", ")}: HOST and PORT of the environment replace it`,
   ];
 }
-
-function warningsOf(config: Config): string[] {
-  const warnings: string[] = [];
-  const { auth, listen } = config;
-  const reachable = listen.filter(isPublic);
-  if (auth.mode === "none" && reachable.length > 0) {
-    const where = reachable.map(formatListen).join(", ");
-    warnings.push(
-      `auth.mode is none, and ${where} can be reached from other machines: anybody there may call`,
-    );
-  }
-  if (auth.mode !== "token" && auth.tokens.length > 0) {
-    warnings.push(`auth.tokens are not looked at, because auth.mode is ${auth.mode}`);
-  }
-  if (auth.mode !== "token" && auth.oidc.length > 0) {
-    warnings.push(`auth.oidc is not looked at, because auth.mode is ${auth.mode}`);
-  }
-  if (config.media.s3 && config.media.store !== "s3") {
-    warnings.push("media.s3 is not looked at, because media.store is filesystem");
-  }
-  if (config.memory_budget !== undefined && !config.backends?.some(countsMemory)) {
-    warnings.push("memory_budget bounds nothing: there is no backend of type llama or onnx");
-  }
-  if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
-  return [
-    ...warnings,
-    ...budgetWarnings(config),
-    ...certificateWarnings(config),
-    ...mediaWarnings(config),
-    ...timeoutWarnings(config),
-  ];
-}
-
-const countsMemory = ({ type }: BackendConfig) => type === "llama" || type === "onnx";

@@ -314,6 +314,32 @@ describe("the time to connect", () => {
   });
 });
 
+describe("while all connections are in use", () => {
+  it("how the server is can be asked, and what it has", async () => {
+    const server = await Upstream.start(async (exchange) => {
+      if (exchange.request.path === "/call") await exchange.gone;
+      else await exchange.send(200, {}, "well");
+    });
+    const transport = new Transport({
+      origin: server.url,
+      headers: {},
+      timeouts: { connect: 0, first: 0, idle: 0 },
+      connections: 1,
+    });
+    const { signal } = new AbortController();
+    const calls = [1, 2].map(() => transport.send({ method: "GET", path: "/call", signal }));
+    await server.received(1);
+    for (let i = 0; i < 2; i++) {
+      const asked = transport.send({ method: "GET", path: "/models", signal, aside: true });
+      expect(await (await asked).text(100)).toBe("well");
+    }
+    expect([server.requests.length, server.connections]).toEqual([3, 2]);
+    await transport.close();
+    for (const call of calls) await expect(call).rejects.toMatchObject({ code: "shutting_down" });
+    await server.close();
+  });
+});
+
 describe("a request that waits for a connection", () => {
   it("is sent in its turn, and leaves nothing behind when nobody waits for it any more", async () => {
     const server = await Upstream.start(async (exchange) => {

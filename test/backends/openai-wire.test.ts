@@ -377,6 +377,22 @@ describe("an abort", () => {
     expect(upstream.requests).toHaveLength(2);
   });
 
+  it("keeps a server that is busy with calls from no health check", async () => {
+    const { upstream, backend } = await against(
+      async (exchange) => {
+        if (exchange.request.path.endsWith("/models")) return exchange.sendJson(200, { data: [] });
+        await exchange.gone;
+      },
+      { connections: 1 },
+    );
+    const controller = new AbortController();
+    const running = stream(backend, callOf("chat", chatRequest(), controller.signal));
+    await upstream.received(1);
+    await backend.health(controller.signal);
+    controller.abort(new LintelError("cancelled", "the caller left"));
+    await running;
+  });
+
   it("frees the connection's place, however often", async () => {
     const { upstream, backend } = await against(
       async (exchange) => {

@@ -392,6 +392,21 @@ describe("health", () => {
     expect(stateOf(core, "a").state).toBe("out");
     core.routing.close();
   });
+  it.each(["rate_limited", "overloaded", "internal"] as const)(
+    "a check that ends with %s says nothing of the target, as a call that does",
+    async (code) => {
+      const health = async () => {
+        throw new LintelError(code, "busy");
+      };
+      const a = scripted({ chat: says("a") }, [chatModel("m")], "a", { health });
+      const check = { intervalMs: 1000, timeoutMs: 500 };
+      const { core, clock } = bench([a], { health: { check } });
+      core.routing.start();
+      await clock.advance(10_000);
+      expect(stateOf(core, "a").state).toBe("in");
+      core.routing.close();
+    },
+  );
   it("a check that fails is said once per outage, and once when it succeeds again", async () => {
     let well = false;
     const health = async () => {

@@ -52,6 +52,11 @@ export interface Request {
   readonly connect?: number | undefined;
   /** Overrides the time between two reads, milliseconds. */
   readonly idle?: number;
+  /**
+   * Whether it asks how the server is, or what it has: it waits for no call to be done, since calls
+   * that run, however many, are no sign that the server is away.
+   */
+  readonly aside?: boolean;
 }
 
 const json = "application/json, text/event-stream";
@@ -65,6 +70,9 @@ export class Transport {
   readonly #pool: Pool;
   readonly #options: TransportOptions;
   readonly #running = new Roster<Exchange>();
+  /** Those that run beside them, over a connection of their own, which is made when it is needed. */
+  readonly #aside = new Set<Exchange>();
+  #spare: Pool | undefined;
   /**
    * Requests for which there is no connection yet. The pool has a queue of its own, from which
    * nobody can leave: beside a server that hangs it would fill with what those asked who have left.
@@ -77,14 +85,7 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#usual = this.#headers(json, undefined, true);
-    const pool = {
-      connections: options.connections,
-      connect: { timeout: options.timeouts.connect, onread: intoSharedBuffer },
-      // An exchange keeps its own time: undici's can't tell the first byte from the next.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    };
-    this.#pool = poolTo(options.origin, pool, options.proxies);
+    this.#pool = poolOf(options, options.connections);
   }
 
   /**
@@ -101,12 +102,14 @@ export class Transport {
     timeout,
     connect,
     idle,
+    aside = false,
   }: Request): Promise<Answer> {
     if (signal.aborted) return Promise.reject(signal.reason);
     if (this.#closed) return Promise.reject(this.#closed);
     const { timeouts, origin, connections } = this.#options;
     // Whoever waits until others are done with their connections waits for no server.
-    const waits = this.#running.size >= connections;
+    const full = this.#running.size >= connections;
+    const waits = full && !aside;
     const exchange: Exchange = new Exchange(
       signal,
       timeout ?? timeouts.first,
@@ -118,6 +121,7 @@ export class Transport {
     const headers = usual ? this.#usual : this.#headers(accept, own, body !== undefined);
     const options = { origin, method, path, headers, body: body ?? null };
     if (waits) this.#waiting.set(exchange, options);
+    else if (full) this.#askAside(exchange, options);
     else this.#dispatch(exchange, options);
     return exchange.answer;
   }
@@ -127,7 +131,14 @@ export class Transport {
     this.#pool.dispatch(options, exchange);
   }
 
+  #askAside(exchange: Exchange, options: Dispatcher.DispatchOptions): void {
+    this.#aside.add(exchange);
+    this.#spare ??= poolOf(this.#options, 1);
+    this.#spare.dispatch(options, exchange);
+  }
+
   #over(exchange: Exchange): void {
+    if (this.#aside.size > 0 && this.#aside.delete(exchange)) return;
     this.#running.delete(exchange);
     if (this.#waiting.size === 0 || this.#waiting.delete(exchange)) return;
     for (const [next, options] of this.#waiting) {
@@ -148,7 +159,21 @@ export class Transport {
   async close(): Promise<void> {
     this.#closed ??= new LintelError("shutting_down", "the model server's connection was closed");
     // Those that wait first: they would take the places of the others.
-    for (const exchange of [...this.#waiting.keys(), ...this.#running]) exchange.fail(this.#closed);
-    if (!this.#pool.destroyed) await this.#pool.destroy();
+    const all = [...this.#waiting.keys(), ...this.#running, ...this.#aside];
+    for (const exchange of all) exchange.fail(this.#closed);
+    for (const pool of [this.#pool, this.#spare]) if (pool && !pool.destroyed) await pool.destroy();
   }
 }
+
+const poolOf = ({ origin, timeouts, proxies }: TransportOptions, connections: number): Pool =>
+  poolTo(
+    origin,
+    {
+      connections,
+      connect: { timeout: timeouts.connect, onread: intoSharedBuffer },
+      // An exchange keeps its own time: undici's can't tell the first byte from the next.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    },
+    proxies,
+  );

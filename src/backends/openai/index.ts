@@ -72,7 +72,8 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     },
     async health(signal) {
       const path = address.at("/models");
-      const answer = await transport.send({ method: "GET", path, signal, timeout: listTimeout });
+      const request = { method: "GET", path, signal, timeout: listTimeout, aside: true } as const;
+      const answer = await transport.send(request);
       if (config.models && lacksList.has(answer.status)) return answer.drain();
       const body = await bodyOf(answer, signal);
       // Nobody needs to understand a list that is not served.

@@ -99,7 +99,8 @@ export async function listModels(
   const listed = new Map<string, Listed>();
   let query = "";
   for (let page = 0; page < mostPages; page++) {
-    const request = { method: "GET", path: path + query, signal, timeout: listTimeout } as const;
+    const asked = { method: "GET", path: path + query, signal, timeout: listTimeout } as const;
+    const request = { ...asked, aside: true };
     const list = parseJson((await ask(transport, request)).toString("utf8"));
     for (const model of listedIn(list)) listed.set(model.id, model);
     const token = isObject(list) ? string(list.next_page_token) : "";

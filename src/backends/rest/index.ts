@@ -47,8 +47,8 @@ export function createRestBackend(config: RestConfig): Backend {
     },
     /** The contract has nothing to ask for it: whoever answers at all is there. */
     async health(signal) {
-      const request = { method: "GET", path: `${path}/`, signal, timeout: healthTimeout } as const;
-      (await transport.send(request)).drain();
+      const asked = { method: "GET", path: `${path}/`, signal, timeout: healthTimeout } as const;
+      (await transport.send({ ...asked, aside: true })).drain();
     },
     async close() {
       await Promise.all([transport.close(), guard.close()]);

@@ -3,6 +3,7 @@ import { unlessAborted } from "../abort.js";
 import type { Backend } from "../backend.js";
 import { LintelError, shuttingDown, toLintelError } from "../errors.js";
 import { type Logger, reasonOf } from "../log.js";
+import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import type { Endpoint } from "./endpoint.js";
 import type { HealthCheckSettings } from "./settings.js";
@@ -84,7 +85,8 @@ export class HealthChecks {
       if (this.#closing.signal.aborted) return;
       // It takes calls, and says why they fail.
       if (error.code === "model_not_loaded") this.#well(backend);
-      else this.#unwell(backend, error);
+      // Busy, or the gateway is: of calls that counts neither way, too.
+      else if (verdictOf(error.code) !== "neutral") this.#unwell(backend, error);
     } finally {
       timer.cancel();
       this.#closing.signal.removeEventListener("abort", stop);

@@ -1,0 +1,42 @@
+/** What may be a mistake in a configuration that can be used. */
+import { budgetWarnings } from "./budget-warnings.js";
+import { certificateWarnings } from "./certificate-warnings.js";
+import { mediaWarnings } from "./media-warnings.js";
+import { formatListen, isPublic } from "./quantities.js";
+import type { BackendConfig, Config } from "./schema.js";
+import { timeoutWarnings } from "./timeout-warnings.js";
+
+/** One line for each. */
+export function warningsOf(config: Config): string[] {
+  const warnings: string[] = [];
+  const { auth, listen } = config;
+  const reachable = listen.filter(isPublic);
+  if (auth.mode === "none" && reachable.length > 0) {
+    const where = reachable.map(formatListen).join(", ");
+    warnings.push(
+      `auth.mode is none, and ${where} can be reached from other machines: anybody there may call`,
+    );
+  }
+  if (auth.mode !== "token" && auth.tokens.length > 0) {
+    warnings.push(`auth.tokens are not looked at, because auth.mode is ${auth.mode}`);
+  }
+  if (auth.mode !== "token" && auth.oidc.length > 0) {
+    warnings.push(`auth.oidc is not looked at, because auth.mode is ${auth.mode}`);
+  }
+  if (config.media.s3 && config.media.store !== "s3") {
+    warnings.push("media.s3 is not looked at, because media.store is filesystem");
+  }
+  if (config.memory_budget !== undefined && !config.backends?.some(countsMemory)) {
+    warnings.push("memory_budget bounds nothing: there is no backend of type llama or onnx");
+  }
+  if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
+  return [
+    ...warnings,
+    ...budgetWarnings(config),
+    ...certificateWarnings(config),
+    ...mediaWarnings(config),
+    ...timeoutWarnings(config),
+  ];
+}
+
+const countsMemory = ({ type }: BackendConfig) => type === "llama" || type === "onnx";
