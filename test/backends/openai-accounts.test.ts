@@ -157,6 +157,9 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       "SiliconFlow of the model",
       { code: 20012, message: "Model does not exist. Please check it carefully.", data: null },
     ],
+    ...["Unknown Model, please check the model code.", "模型不存在，请检查模型代码。"].map(
+      (message) => [`Z.ai: ${message}`, { error: { code: "1211", message } }] as [string, unknown],
+    ),
     [
       "NVIDIA of the model",
       {
@@ -230,6 +233,29 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
           [{ error: { code: 429, message, status: "RESOURCE_EXHAUSTED" } }],
         ] as [string, unknown],
     ),
+    [
+      "Ollama's cloud",
+      {
+        error: {
+          message:
+            "you (somebody) have reached your weekly usage limit, upgrade for higher limits: https://ollama.com/upgrade",
+          ...{ type: "api_error", param: null, code: null },
+        },
+      },
+    ],
+    [
+      "Cloudflare",
+      {
+        ...{ success: false, result: {}, messages: [] },
+        errors: [
+          {
+            message:
+              "AiError: you have used up your daily free allocation of 10,000 neurons, please upgrade to Cloudflare's Workers Paid plan",
+            code: 4006,
+          },
+        ],
+      },
+    ],
     ["Zhipu", { error: { code: "1113", message: "余额不足或无可用资源包,请充值。" } }],
     [
       "xAI",
