@@ -148,4 +148,15 @@ describe("the gateway's own trouble is", () => {
       retry: "never",
     });
   });
+
+  it.each([
+    ["The model has crashed without additional information. (Exit code: 11)", "never"],
+    ["Model unloaded.", "elsewhere"],
+    ["Model is unloaded.", "elsewhere"],
+  ])("also what LM Studio says with a 400 of a model that is gone: %s", async (error, retry) => {
+    const thrown = await failure(answering(400, { error }));
+    expect(thrown).toMatchObject({ code: "upstream_failed", retry });
+    expect(verdictOf(thrown.code)).toBe("failed");
+    expect(thrown.message).not.toContain(error);
+  });
 });

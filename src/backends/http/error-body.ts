@@ -143,12 +143,12 @@ const notRequest: readonly (readonly [RegExp, number])[] = [
 /**
  * What a 400 tells that no request can help: of the key (xAI, Google), of the account
  * (Anthropic, Google, Groq, LiteLLM), of the model's name (DeepSeek, OpenRouter, Mistral, Bedrock, MiniMax,
- * SiliconFlow, Z.ai).
+ * SiliconFlow, Z.ai), or that it is not there any more (LM Studio).
  * Said at the beginning and before any quotes: elsewhere may stand what the caller wrote, who
  * could take a target out by it.
  */
 const ofTarget =
-  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|organization has been (?:disabled|restricted)|reached your specified api usage limits|\bbudget has been exceeded!|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b|^model does not exist\b|^unknown model, please check\b|^模型不存在/i;
+  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|organization has been (?:disabled|restricted)|reached your specified api usage limits|\bbudget has been exceeded!|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b|^model does not exist\b|^unknown model, please check\b|^模型不存在|^model (?:is )?unloaded\.?$/i;
 
 /** llama.cpp's router of the model, in whole messages: what is quoted is the name that we gave it. */
 const ofRouter = /^model (?:(?:'[^'\n]*' )?not found|is not loaded|name=\S+ is not running)$/;
@@ -209,6 +209,10 @@ export function isOfTarget(status: number, body: unknown, said: string): boolean
     errors.some(({ code }) => ofModel.test(string(code)))
   );
 }
+
+/** Whether LM Studio says, with the status for bad requests, that its model did not survive one. */
+export const hasCrashed = (status: number, said: string): boolean =>
+  status === 400 && /^the model has crashed\b/i.test(said);
 
 /** What a prompt that is too long is told in: LM Studio has nothing but words for it. */
 const tooLong =
