@@ -25,16 +25,18 @@ export const inShort = (words: string): string =>
 /** Most errors of a chain that are told. */
 const longestChain = 8;
 
-/** Codes of systems and libraries, such as `ECONNREFUSED`: log lines have our own in a field. */
-const systemCode = /^[A-Z][A-Z\d_]+$/;
+/** Codes of systems and libraries, such as `ECONNREFUSED`: log lines have our own in a field, and a proxy's error says all in words. */
+const systemCode = /^(?!ERR_PROXY_)[A-Z][A-Z\d_]+$/;
 
 /** Why something failed, in words for the log: with those of its causes, and codes that they don't have in them. */
 export function reasonOf(error: unknown): string {
   const told: string[] = [];
-  for (let next = error; next !== undefined && told.length < longestChain; ) {
+  for (let next = error, left = longestChain; next != null && left > 0; left--) {
     // A name with several addresses fails with one error for each, and no words of its own.
     const one: unknown = next instanceof AggregateError ? (next.errors[0] ?? next) : next;
-    told.push(one instanceof Error ? wordsOf(one) : String(one));
+    // Some errors have their cause's words in their own.
+    const said = one instanceof Error && one.message !== "" && told.at(-1)?.includes(one.message);
+    if (!said) told.push(one instanceof Error ? wordsOf(one) : String(one));
     next = one instanceof Error ? one.cause : undefined;
   }
   return told.join(": ");
