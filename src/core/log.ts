@@ -31,7 +31,7 @@ const systemCode = /^[A-Z][A-Z\d_]+$/;
 /** Why something failed, in words for the log: with those of its causes, and codes that they don't have in them. */
 export function reasonOf(error: unknown): string {
   const told: string[] = [];
-  for (let next = error, n = 0; next !== undefined && n < longestChain; n++) {
+  for (let next = error, n = 0; next != null && n < longestChain; n++) {
     // A name with several addresses fails with one error for each, and no words of its own.
     const one: unknown = next instanceof AggregateError ? (next.errors[0] ?? next) : next;
     const words = one instanceof Error ? one.message || one.name : String(one);

@@ -1,7 +1,6 @@
-/** What servers say of the gateway's own key, account or model, each in its own way. */
+/** What servers say of the gateway's own key, account or model with a 400, each in its own way. */
 import { describe, expect, it } from "vitest";
 import { verdictOf } from "../../src/core/routing/blame.js";
-import { fixture } from "./fixture.js";
 import { answering, causeOf, failure, routed } from "./openai-failing.js";
 
 /** What Anthropic refuses with. */
@@ -157,6 +156,9 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
       "SiliconFlow of the model",
       { code: 20012, message: "Model does not exist. Please check it carefully.", data: null },
     ],
+    ...["Unknown Model, please check the model code.", "模型不存在，请检查模型代码。"].map(
+      (message) => [`Z.ai: ${message}`, { error: { code: "1211", message } }] as [string, unknown],
+    ),
     [
       "NVIDIA of the model",
       {
@@ -178,127 +180,6 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     });
     expect(verdictOf(error.code)).toBe("failed");
     expect(causeOf(error)).not.toBe("");
-  });
-
-  it.each([
-    [
-      "OpenAI",
-      {
-        error: {
-          message: "You exceeded your current quota, please check your plan and billing details.",
-          ...{ type: "insufficient_quota", param: null, code: "project_spend_limit_exceeded" },
-        },
-      },
-    ],
-    [
-      "Moonshot",
-      {
-        error: {
-          message:
-            "Your account org-ea6a80cc0e75 <ak-f8tyo15zao8111h11q4i> is suspended due to insufficient balance, please recharge your account or check your plan and billing details",
-          type: "exceeded_current_quota_error",
-        },
-      },
-    ],
-    [
-      "Z.ai",
-      {
-        error: {
-          ...{
-            code: "1113",
-            message: "Insufficient balance or no resource package. Please recharge.",
-          },
-        },
-      },
-    ],
-    [
-      "OpenAI, of one that is not active",
-      {
-        error: {
-          message: "Your account is not active, please check your billing details on our website.",
-          ...{ type: "billing_not_active", param: null, code: "billing_not_active" },
-        },
-      },
-    ],
-    ...[
-      "Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to manage your project and billing.",
-      "Your project has exceeded its monthly spending cap. Please go to AI Studio at https://ai.studio/spend",
-    ].map(
-      (message) =>
-        [
-          `Google: ${message}`,
-          [{ error: { code: 429, message, status: "RESOURCE_EXHAUSTED" } }],
-        ] as [string, unknown],
-    ),
-    ["Zhipu", { error: { code: "1113", message: "余额不足或无可用资源包,请充值。" } }],
-    [
-      "xAI",
-      {
-        code: "Some resource has been exhausted",
-        error:
-          "Your team 0f2ac2e5-7c1b-4b0f-9a52-6d3c7e1d9c11 has either used all available credits or reached its monthly spending limit. To continue making API requests, please purchase more credits or raise your spending limit.",
-      },
-    ],
-    [
-      "LiteLLM",
-      {
-        error: {
-          message: "LiteLLM User: engineer-1, exceeded budget for model=x",
-          ...{ type: "budget_exceeded", param: null, code: "429" },
-        },
-      },
-    ],
-  ])("also a 429 of an account that is spent: %s", async (_, body) => {
-    const error = await failure(answering(429, body));
-    expect(error).toMatchObject({
-      code: "upstream_failed",
-      message: "the model server failed (status 429)",
-      retry: "elsewhere",
-    });
-    expect(verdictOf(error.code)).toBe("failed");
-  });
-
-  it("and no other 429 is, whatever its words", async () => {
-    expect(
-      await failure((exchange) => exchange.play(fixture("google/rate-limited"))),
-    ).toMatchObject({
-      code: "rate_limited",
-    });
-  });
-
-  it.each([
-    { message: "model name=m failed to load", code: 500, type: "server_error" },
-    ...[
-      "model requires more system memory (8.4 GiB) than is available (7.7 GiB)",
-      "llama runner process has terminated: exit status 2",
-      "llama runner process no longer running: -1 ",
-      "timed out waiting for llama runner to start - progress 0.00 - ",
-      "model failed to load, this may be due to resource limitations or an internal error, check ollama server logs for details",
-      "unable to load model: /root/.ollama/models/blobs/sha256-dec52a44569a",
-      "llama-server process has terminated: exit status 1: error loading model: out of memory",
-      "llama-server process no longer running: signal: killed ",
-      "llama-server reported out-of-memory during startup: cudaMalloc failed: out of memory",
-      "timed out waiting for llama-server to start - ",
-      "mlx runner failed: out of memory (exit: signal: killed)",
-      "model requires 18.2 GiB but only 11.5 GiB are available (after 512.0 MiB overhead)",
-    ].map((message) => ({ message, type: "api_error", param: null, code: null })),
-  ])("also a 500 of a model that can't be loaded: $message", async (error) => {
-    expect(await failure(answering(500, { error }))).toMatchObject({
-      code: "upstream_failed",
-      retry: "elsewhere",
-    });
-  });
-
-  it.each([
-    "model runner has unexpectedly stopped",
-    "no model requires more system memory",
-    "error reading llama-server chat response: unexpected EOF",
-    "mlx runner failed: out of memory",
-  ])("and no other 500 is: %s", async (message) => {
-    expect(await failure(answering(500, { error: { message } }))).toMatchObject({
-      code: "upstream_failed",
-      retry: "never",
-    });
   });
 
   it("also in an event", async () => {

@@ -65,6 +65,10 @@ describe("a call is one line", () => {
         new AggregateError([refused, new Error("connect ECONNREFUSED 127.0.0.1:1")]),
         refused.message,
       ],
+      [
+        new Error("proxy failed: it hung up", { cause: new Error("it hung up") }),
+        "proxy failed: it hung up",
+      ],
       ["in so many words", "in so many words"],
     ]) {
       const failing = breaksAfter(new LintelError("upstream_failed", "broke", { cause }));

@@ -153,12 +153,12 @@ const notRequest: readonly (readonly [RegExp, number])[] = [
 /**
  * What a 400 tells that no request can help: of the key (xAI, Google), of the account
  * (Anthropic, Google, Groq, LiteLLM), of the model's name (DeepSeek, OpenRouter, Mistral, Bedrock, MiniMax,
- * SiliconFlow).
+ * SiliconFlow, Z.ai), or that it is not there any more (LM Studio).
  * Said at the beginning and before any quotes: elsewhere may stand what the caller wrote, who
  * could take a target out by it.
  */
 const ofTarget =
-  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|organization has been (?:disabled|restricted)|reached your specified api usage limits|\bbudget has been exceeded!|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b|^model does not exist\b/i;
+  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|organization has been (?:disabled|restricted)|reached your specified api usage limits|\bbudget has been exceeded!|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b|^model does not exist\b|^unknown model, please check\b|^模型不存在|^model (?:is )?unloaded\.?$/i;
 
 /** llama.cpp's router of the model, in whole messages: what is quoted is the name that we gave it. */
 const ofRouter = /^model (?:(?:'[^'\n]*' )?not found|is not loaded|name=\S+ is not running)$/;
@@ -177,9 +177,14 @@ const ofNvidia = /^Function id '[\da-f-]{36}': DEGRADED function cannot be invok
 const spent =
   /^(?:insufficient_quota|exceeded_current_quota_error|billing_(?:hard_limit_reached|not_active)|budget_exceeded)$/i;
 
-/** The same in the words of Z.ai, also in Chinese, of Google and xAI, who call it nothing that tells. */
-const spentInWords =
-  /^(?:insufficient balance\b|余额不足|your prepayment credits are depleted\b|your project has exceeded its monthly spending cap\b|your team \S{1,80} has either used all available credits\b)/i;
+/** The same in the words of those who call it nothing that tells: Z.ai, also in Chinese, Google, xAI, Ollama's cloud, Cloudflare. */
+const spentInWords: readonly RegExp[] = [
+  /^(?:insufficient balance\b|余额不足)/i,
+  /^your (?:prepayment credits are depleted|project has exceeded its monthly spending cap)\b/i,
+  /^your team \S{1,80} has either used all available credits\b/i,
+  /^you (?:\([^)\n]{1,80}\) )?have reached your \w+ usage limit\b/i,
+  /^(?:AiError: )?(?:\d{4}: )?you have used up your daily free allocation\b/i,
+];
 
 /**
  * What a 500 tells of a model that could not be loaded, so that nothing was done: llama.cpp's router
@@ -207,13 +212,17 @@ export function isOfTarget(status: number, body: unknown, said: string): boolean
   const errors = errorsIn(body);
   const isSpent = ({ code, type }: JsonObject) =>
     spent.test(string(code)) || spent.test(string(type));
-  if (spentInWords.test(said) || errors.some(isSpent)) return true;
+  if (spentInWords.some((words) => words.test(said)) || errors.some(isSpent)) return true;
   if (status === 429) return false;
   return (
     [ofTarget, ofRouter, ofLiteLlm, ofNvidia].some((words) => words.test(said)) ||
     errors.some(({ code }) => ofModel.test(string(code)))
   );
 }
+
+/** Whether LM Studio says, with the status for bad requests, that its model did not survive one. */
+export const hasCrashed = (status: number, said: string): boolean =>
+  status === 400 && /^the model has crashed\b/i.test(said);
 
 /** What a prompt that is too long is told in: LM Studio has nothing but words for it. */
 const tooLong =

@@ -5,6 +5,7 @@ import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import {
   errorsIn,
+  hasCrashed,
   isOfTarget,
   messageIn,
   namesFilter,
@@ -72,9 +73,11 @@ function errorOf(
 ): LintelError {
   const refused = ofRequest(status, body, said, retryAfter);
   if (refused) return refused;
-  const error = isOfTarget(status, body, said)
-    ? upstreamFailed(status, "elsewhere")
-    : fromUpstreamStatus(status, said, retryAfter, isLeaving(status, body));
+  const ofTarget = isOfTarget(status, body, said);
+  const error =
+    ofTarget || hasCrashed(status, said)
+      ? upstreamFailed(status, ofTarget ? "elsewhere" : "never")
+      : fromUpstreamStatus(status, said, retryAfter, isLeaving(status, body));
   // What a server says of itself is not the caller's business; the log gets it.
   if (error.code !== "invalid_value" && said !== "") error.cause = new Error(said);
   return error;
