@@ -2,10 +2,11 @@
 import cluster from "node:cluster";
 import { type LoadedConfig, loadConfig } from "../config/load.js";
 import type { Logger } from "../core/log.js";
+import { workerVariable } from "../workers/messages.js";
 import { type Command, configOptions } from "./command.js";
 import type { LogWriter } from "./log-writer.js";
 import { createLogger, logWriter } from "./logger.js";
-import { show } from "./output.js";
+import { say, show } from "./output.js";
 import { type Reloadable, reloadOnChange, reloadOnSignal } from "./reload.js";
 import { bannerOf, remark, startGateway } from "./serving-gateway.js";
 import { untilSignal } from "./signals.js";
@@ -19,11 +20,18 @@ take over a changed configuration without dropping a call. On SIGTERM and
 SIGINT running calls may end; a second signal ends the process at once.`,
   options: configOptions,
   async run(given) {
-    if (cluster.isWorker) return (await import("./worker.js")).serveAsWorker();
+    if (isOwnWorker()) return (await import("./worker.js")).serveAsWorker();
     const onHangUp = reloadOnSignal();
     const sources = { file: given.text("config"), listen: given.texts("listen") };
     const loaded = await loadConfig(sources);
     const { config, file, text, warnings } = loaded;
+    if (config.workers > 1 && cluster.isWorker) {
+      say(
+        "lintel: workers can't be started by one of several processes, as pm2 makes them with -i: leave out either",
+      );
+      // The channel to the one that started it keeps it.
+      process.exit(1);
+    }
     const writer = logWriter();
     const log = createLogger(config.log.level, writer);
     for (const warning of warnings) log.warn({}, warning);
@@ -43,6 +51,13 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     process.exit(0);
   },
 };
+
+/** Whether a first process of ours started this one; no other that it starts is to take itself for one. */
+function isOwnWorker(): boolean {
+  const own = cluster.isWorker && process.env[workerVariable] !== undefined;
+  delete process.env[workerVariable];
+  return own;
+}
 
 /** A gateway that serves. */
 interface Serving extends Reloadable {

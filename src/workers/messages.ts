@@ -2,6 +2,9 @@
 import type { Config } from "../config/schema.js";
 import type { Reloaded } from "../reloading.js";
 
+/** Stands in the environment of a worker, which others' clusters have as well (pm2's). */
+export const workerVariable = "LINTEL_WORKER";
+
 /** To a worker. */
 export type ToWorker =
   | {

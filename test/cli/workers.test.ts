@@ -341,6 +341,35 @@ backends: []
   });
 });
 
+test("a gateway that another program runs several times by node:cluster serves, and starts no workers", async () => {
+  const port = await freePort();
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:${port}\nbackends: []\n`,
+    "several.yaml": `listen: 127.0.0.1:${port}
+workers: 2
+state: { redis: { url: "redis://127.0.0.1:1" } }
+backends: []
+`,
+    // As pm2 does with -i.
+    "manager.mjs": `
+import cluster from "node:cluster";
+const [exec, ...args] = process.argv.slice(2);
+cluster.setupPrimary({ exec, args });
+cluster.fork();
+cluster.on("exit", (_worker, code) => process.exit(code));
+`,
+  });
+  const around = { program: join(cwd, "manager.mjs") };
+  const lintel = start([entry, "serve"], cwd, {}, around);
+  started.push(lintel);
+  await lintel.until(/ on http:/);
+  expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+  const several = start([entry, "serve", "--config", "several.yaml"], cwd, {}, around);
+  started.push(several);
+  expect((await several.ended).code).toBe(1);
+  expect(several.stderr).toMatch(/^lintel: workers can't be started by one of several processes/);
+});
+
 test("every configuration can be handed to a worker as it is", async () => {
   const example = readFileSync(new URL("../../lintel.example.yaml", import.meta.url), "utf8");
   const cwd = folder({ "lintel.yaml": example });
