@@ -37,7 +37,9 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     for (const warning of warnings) log.warn({}, warning);
     const signalled = untilSignal();
     const serving =
-      config.workers > 1 ? await bySeveral(loaded, log, writer) : await byThisProcess(loaded, log);
+      config.workers > 1
+        ? await bySeveral(loaded, log, writer, signalled)
+        : await byThisProcess(loaded, log);
     const reloading = { sources, running: serving, log, file, text };
     onHangUp(reloading);
     const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
@@ -87,11 +89,17 @@ async function bySeveral(
   { config, file }: LoadedConfig,
   log: Logger,
   writer: LogWriter,
+  signalled: Promise<unknown>,
 ): Promise<Serving> {
+  let told = false;
+  void signalled.then(() => {
+    told = true;
+  });
   const { Workers } = await import("../workers/workers.js");
   const workers = new Workers({ config, file, log, lines: (text) => writer.write(text) });
   const banner = await workers.start();
-  if (banner === undefined) process.exit(1);
+  // What tells this process to end may have told the worker.
+  if (banner === undefined) process.exit(told ? 0 : 1);
   return {
     get config() {
       return workers.config;

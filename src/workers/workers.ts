@@ -86,7 +86,7 @@ export class Workers {
 
   /**
    * Starts all of them: the first alone, so that what is wrong with the addresses is said once.
-   * @returns what the first one says at its start; `undefined`: it ended, and said why
+   * @returns what the first one says at its start; `undefined`: it ended, and it is said why
    */
   async start(): Promise<string | undefined> {
     cluster.setupPrimary({
@@ -214,11 +214,16 @@ export class Workers {
     slot.listens = false;
     this.#questions.ended(slot);
     if (this.#closing) this.#lookForEnd();
-    // The first one could not start, so neither does the gateway.
-    if (this.#closing || !this.#up) return;
+    if (this.#closing) return;
+    const { log } = this.#options;
+    if (!this.#up) {
+      // The first one could not start, so neither does the gateway. It has said why, unless it was killed.
+      const told = { worker: slot.number, ending: how };
+      if (how !== "with 1") log.error(told, "the first worker ended before it listened");
+      return;
+    }
     if (lived >= this.#times.healthyAfter) slot.ends = 0;
     const pause = restartPause(slot.ends++, this.#times);
-    const { log } = this.#options;
     const left = slot.leaves && how === "with 0";
     if (left) log.info({ worker: slot.number, pause }, "a worker left: it is started again");
     else {

@@ -341,6 +341,29 @@ backends: []
   });
 });
 
+test.each([
+  ["is said", "process.kill(process.pid, 'SIGKILL')", { code: 1, signal: null }],
+  [
+    "is no failure where all are told to end",
+    "process.kill(process.ppid, 'SIGTERM'); process.kill(process.pid, 'SIGTERM')",
+    { code: 0, signal: null },
+  ],
+])("that the first worker is killed before it listens %s", async (_what, kill, ended) => {
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:0
+workers: 2
+state: { redis: { url: "redis://127.0.0.1:1" } }
+backends: []
+`,
+    "killed.mjs": `if (process.env.LINTEL_WORKER) { ${kill}; }`,
+  });
+  const killed = pathToFileURL(join(cwd, "killed.mjs"));
+  const lintel = start([], cwd, { NODE_OPTIONS: `--import=${killed}` });
+  started.push(lintel);
+  expect(await lintel.ended).toEqual(ended);
+  expect(lintel.stderr).toMatch(/"ending":"by SIG.*the first worker ended before it listened/);
+});
+
 test("a gateway that another program runs several times by node:cluster serves, and starts no workers", async () => {
   const port = await freePort();
   const cwd = folder({
