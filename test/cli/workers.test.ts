@@ -245,6 +245,21 @@ describe.runIf(redisBinary)("workers", () => {
     expect(linesOf(lintel).filter(({ level }) => level > 30)).toEqual([]);
   });
 
+  test("one that is terminated alone, and has calls, refuses none that others can take", async () => {
+    const { lintel, base, server } = await gateway();
+    const [first] = listening(lintel);
+    // Each has one, so that none is over at once.
+    const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);
+    process.kill(first?.pid ?? 0, "SIGTERM");
+    await lintel.saying(/a worker leaves/);
+    const headers = { authorization: "Bearer me", connection: "close" };
+    for (let i = 0; i < 6; i++) {
+      expect((await fetch(`${base}/v1/models`, { headers })).status).toBe(200);
+    }
+    server.release();
+    for (const stream of streams) expect(await stream.text()).toMatch(/\[DONE\]\n\n$/);
+  });
+
   test("one that began to listen while others took over a configuration has it, too", async () => {
     const { lintel, base, write } = await gateway();
     const [first, second] = listening(lintel);
