@@ -45,8 +45,9 @@ export interface RunningGateway {
    * Shuts down: refuses new calls, lets running ones end in their own time, then
    * closes everything. Always resolves.
    * @param graceMs after which running calls are aborted, milliseconds
+   * @param others whether others serve at the same addresses, who get all new connections
    */
-  close(graceMs: number): Promise<void>;
+  close(graceMs: number, others?: boolean): Promise<void>;
 }
 
 /** What a gateway is among. */
@@ -119,10 +120,10 @@ export async function start(
     listeners,
     metrics,
     reload: (wanted) => reloading.reload(wanted),
-    close(graceMs) {
+    close(graceMs, others) {
       closed ??= (async () => {
         reloading.stop();
-        await serving.close(graceMs);
+        await serving.close(graceMs, others);
         await operator?.close();
         await reloading.close();
         await closeStores(stores);

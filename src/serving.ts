@@ -26,8 +26,10 @@ export interface Serving {
    * them after the grace, then closes every connection. Always resolves; a second call
    * waits for the first.
    * @param graceMs milliseconds
+   * @param others whether others serve at the same addresses: then no connection is taken any
+   *   more, where it would be one on which calls are refused
    */
-  close(graceMs: number): Promise<void>;
+  close(graceMs: number, others?: boolean): Promise<void>;
 }
 
 /** How long answers may take to reach their callers after the grace, milliseconds. */
@@ -56,12 +58,15 @@ export async function serve(options: ServingOptions): Promise<Serving> {
   let closed: Promise<void> | undefined;
   return {
     listeners,
-    close(graceMs) {
+    close(graceMs, others = false) {
       closed ??= (async () => {
         const end = performance.now() + graceMs;
         const timer = setTimeout(() => core.abort(), graceMs);
         const drained = core.drain();
-        for (const listener of listeners) listener.drain();
+        for (const listener of listeners) {
+          listener.drain();
+          if (others) void listener.close(graceMs + flushMs);
+        }
         await drained;
         clearTimeout(timer);
         const restMs = Math.max(flushMs, end - performance.now());

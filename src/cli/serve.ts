@@ -2,10 +2,11 @@
 import cluster from "node:cluster";
 import { type LoadedConfig, loadConfig } from "../config/load.js";
 import type { Logger } from "../core/log.js";
+import { workerVariable } from "../workers/messages.js";
 import { type Command, configOptions } from "./command.js";
 import type { LogWriter } from "./log-writer.js";
 import { createLogger, logWriter } from "./logger.js";
-import { show } from "./output.js";
+import { say, show } from "./output.js";
 import { type Reloadable, reloadOnChange, reloadOnSignal } from "./reload.js";
 import { bannerOf, remark, startGateway } from "./serving-gateway.js";
 import { untilSignal } from "./signals.js";
@@ -19,17 +20,26 @@ take over a changed configuration without dropping a call. On SIGTERM and
 SIGINT running calls may end; a second signal ends the process at once.`,
   options: configOptions,
   async run(given) {
-    if (cluster.isWorker) return (await import("./worker.js")).serveAsWorker();
+    if (isOwnWorker()) return (await import("./worker.js")).serveAsWorker();
     const onHangUp = reloadOnSignal();
     const sources = { file: given.text("config"), listen: given.texts("listen") };
     const loaded = await loadConfig(sources);
     const { config, file, text, warnings } = loaded;
+    if (config.workers > 1 && cluster.isWorker) {
+      say(
+        "lintel: workers can't be started by one of several processes, as pm2 makes them with -i: leave out either",
+      );
+      // The channel to the one that started it keeps it.
+      process.exit(1);
+    }
     const writer = logWriter();
     const log = createLogger(config.log.level, writer);
     for (const warning of warnings) log.warn({}, warning);
     const signalled = untilSignal();
     const serving =
-      config.workers > 1 ? await bySeveral(loaded, log, writer) : await byThisProcess(loaded, log);
+      config.workers > 1
+        ? await bySeveral(loaded, log, writer, signalled)
+        : await byThisProcess(loaded, log);
     const reloading = { sources, running: serving, log, file, text };
     onHangUp(reloading);
     const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
@@ -43,6 +53,13 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     process.exit(0);
   },
 };
+
+/** Whether a first process of ours started this one; no other that it starts is to take itself for one. */
+function isOwnWorker(): boolean {
+  const own = cluster.isWorker && process.env[workerVariable] !== undefined;
+  delete process.env[workerVariable];
+  return own;
+}
 
 /** A gateway that serves. */
 interface Serving extends Reloadable {
@@ -72,11 +89,17 @@ async function bySeveral(
   { config, file }: LoadedConfig,
   log: Logger,
   writer: LogWriter,
+  signalled: Promise<unknown>,
 ): Promise<Serving> {
+  let told = false;
+  void signalled.then(() => {
+    told = true;
+  });
   const { Workers } = await import("../workers/workers.js");
   const workers = new Workers({ config, file, log, lines: (text) => writer.write(text) });
   const banner = await workers.start();
-  if (banner === undefined) process.exit(1);
+  // What tells this process to end may have told the worker.
+  if (banner === undefined) process.exit(told ? 0 : 1);
   return {
     get config() {
       return workers.config;

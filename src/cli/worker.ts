@@ -9,8 +9,8 @@ import { ignoreSignals } from "./signals.js";
 export async function serveAsWorker(): Promise<never> {
   // Those of a terminal or a service manager reach all processes: the first one passes on what they mean.
   void ignoreSignals();
-  const terminated = new Promise((resolve) => process.once("SIGTERM", resolve));
   const channel = new Channel();
+  process.once("SIGTERM", () => channel.terminated());
   const { worker, config, file } = await channel.orders;
   keepSecretsOf(config);
   const log = createLogger(config.log.level, logWriter(), { worker });
@@ -33,12 +33,8 @@ export async function serveAsWorker(): Promise<never> {
       }
     },
   });
-  // Of this process alone it is the wish for another in its place.
-  const alone = terminated.then(() => {
-    channel.leaving();
-    return running.config.timeouts.shutdown;
-  });
-  await running.close(await Promise.race([channel.closing, alone]));
+  const { graceMs, alone } = await channel.closing;
+  await running.close(graceMs, alone);
   // Whatever a library still holds open must not keep the process.
   process.exit(0);
 }

@@ -1,7 +1,7 @@
 /** A worker's end of the channel to the first process. */
 import type { Config } from "../config/schema.js";
 import { mergedText } from "../telemetry/merged.js";
-import type { Texts, ToPrimary, ToWorker } from "./messages.js";
+import type { Ending, Texts, ToPrimary, ToWorker } from "./messages.js";
 
 /** What a worker is started with. */
 export type Orders = Extract<ToWorker, { lintel: "start" }>;
@@ -18,15 +18,15 @@ export interface Duties {
 /** Hears the first process. Where that ends, however it ends, Node ends this one. */
 export class Channel {
   readonly orders: Promise<Orders>;
-  /** Resolves when the worker is to end, with how long running calls may take, milliseconds. */
-  readonly closing: Promise<number>;
+  /** Resolves when the worker is to end. */
+  readonly closing: Promise<Ending>;
   #duties: Duties | undefined;
   readonly #asked = new Map<number, (texts: Texts) => void>();
   #questions = 0;
 
   constructor() {
     let order: (orders: Orders) => void = () => {};
-    let close: (graceMs: number) => void = () => {};
+    let close: (ending: Ending) => void = () => {};
     this.orders = new Promise((resolve) => {
       order = resolve;
     });
@@ -38,7 +38,7 @@ export class Channel {
         case "start":
           return order(message);
         case "close":
-          return close(message.graceMs);
+          return close(message);
         case "beat":
           return tell({ lintel: "beat" });
         case "reload":
@@ -59,9 +59,9 @@ export class Channel {
     tell({ lintel: "listening", banner });
   }
 
-  /** The gateway takes nothing more, and ends. */
-  leaving(): void {
-    tell({ lintel: "leaving" });
+  /** A signal came. Whether it is for this process alone, the first one knows. */
+  terminated(): void {
+    tell({ lintel: "terminated" });
   }
 
   /** The metrics of all workers in one text. */

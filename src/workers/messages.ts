@@ -2,6 +2,9 @@
 import type { Config } from "../config/schema.js";
 import type { Reloaded } from "../reloading.js";
 
+/** Stands in the environment of a worker, which others' clusters have as well (pm2's). */
+export const workerVariable = "LINTEL_WORKER";
+
 /** To a worker. */
 export type ToWorker =
   | {
@@ -15,9 +18,17 @@ export type ToWorker =
   | { readonly lintel: "reload"; readonly id: number; readonly config: Config }
   | { readonly lintel: "metrics"; readonly id: number }
   | { readonly lintel: "all metrics"; readonly id: number; readonly texts: Texts }
-  | { readonly lintel: "close"; readonly graceMs: number }
+  | ({ readonly lintel: "close" } & Ending)
   /** Whether it is there. */
   | { readonly lintel: "beat" };
+
+/** How a worker ends. */
+export interface Ending {
+  /** How long running calls may take, milliseconds. */
+  readonly graceMs: number;
+  /** Whether it alone ends: the others get all new connections. */
+  readonly alone: boolean;
+}
 
 /** To the first process. */
 export type ToPrimary =
@@ -25,8 +36,8 @@ export type ToPrimary =
   | { readonly lintel: "here" }
   /** With what the gateway says at its start. */
   | { readonly lintel: "listening"; readonly banner: string }
-  /** It was told to by somebody else. */
-  | { readonly lintel: "leaving" }
+  /** A signal told it to end. */
+  | { readonly lintel: "terminated" }
   /** It is there. */
   | { readonly lintel: "beat" }
   | {

@@ -3,7 +3,7 @@ import cluster, { type Worker } from "node:cluster";
 import { getSystemErrorName } from "node:util";
 import { Handover } from "./handover.js";
 import { Heartbeat, type HeartbeatTimes } from "./heartbeat.js";
-import type { ToPrimary, ToWorker } from "./messages.js";
+import { type ToPrimary, type ToWorker, workerVariable } from "./messages.js";
 import { relay } from "./relay.js";
 
 /** What it says, but for its being there. */
@@ -29,7 +29,7 @@ export class WorkerProcess {
    * @throws as Node does if the system lets no process begin
    */
   constructor(events: ProcessEvents, lines: (text: string) => void, times: HeartbeatTimes) {
-    this.#worker = cluster.fork();
+    this.#worker = cluster.fork({ [workerVariable]: "1" });
     const { process } = this.#worker;
     const handover = new Handover(process);
     relay(process.stderr, lines);

@@ -10,6 +10,7 @@ import { type HeartbeatTimes, heartbeatTimes } from "./heartbeat.js";
 import type { Texts, ToPrimary, ToWorker } from "./messages.js";
 import { type Said, WorkerProcess } from "./process.js";
 import { Questions } from "./questions.js";
+import type { Slot } from "./slot.js";
 
 /** What workers are started with. */
 export interface WorkersOptions {
@@ -26,22 +27,10 @@ export interface WorkerTimes extends RestartTimes, HeartbeatTimes {}
 
 /** Longest that a worker is waited for with its metrics, milliseconds. */
 const metricsMs = 1000;
+/** Within which time a signal to a worker is one to all processes, as service managers send it, milliseconds. */
+const groupMs = 250;
 /** What a worker may take to end beyond the time of its calls, milliseconds; then it is killed. */
 const endMs = 15_000;
-
-/** A worker, and who is started in its place. */
-interface Slot {
-  readonly number: number;
-  process: WorkerProcess | undefined;
-  listens: boolean;
-  /** It takes nothing new, and ends once its calls have. */
-  leaves: boolean;
-  /** What it was started with, or took over since. */
-  config: Config | undefined;
-  /** Ends in a row, none of which lived long enough. */
-  ends: number;
-  timer: NodeJS.Timeout | undefined;
-}
 
 type Reply = Extract<ToPrimary, { readonly id: number }>;
 type Handed = { readonly slot: Slot } & Extract<Reply, { readonly lintel: "reloaded" }>;
@@ -86,7 +75,7 @@ export class Workers {
 
   /**
    * Starts all of them: the first alone, so that what is wrong with the addresses is said once.
-   * @returns what the first one says at its start; `undefined`: it ended, and said why
+   * @returns what the first one says at its start; `undefined`: it ended, and it is said why
    */
   async start(): Promise<string | undefined> {
     cluster.setupPrimary({
@@ -140,7 +129,7 @@ export class Workers {
       for (const slot of this.#slots) {
         clearTimeout(slot.timer);
         // Before it listens it has nothing to end.
-        if (slot.listens) this.#tell(slot, { lintel: "close", graceMs });
+        if (slot.listens) this.#tell(slot, { lintel: "close", graceMs, alone: false });
         else slot.process?.kill();
       }
       const hard = setTimeout(() => {
@@ -170,14 +159,11 @@ export class Workers {
             resolve(message.banner);
             // There was a reload while it started.
             return void this.#catchUp(slot);
-          case "leaving":
-            slot.leaves = true;
-            if (this.#closing) return;
-            log.info(
-              { worker, pid: slot.process?.pid },
-              "a worker leaves, as it was told by a signal",
-            );
+          case "terminated": {
+            const { process } = slot;
+            setTimeout(() => slot.process === process && this.#replace(slot), groupMs).unref();
             return;
+          }
           case "all metrics":
             return void this.#gather(slot, message.id);
           default:
@@ -186,7 +172,7 @@ export class Workers {
       };
       const gone = () => {
         slot.listens = false;
-        return this.#slots.some(({ listens, leaves }) => listens && !leaves);
+        return this.#othersServe();
       };
       const hangs = (forMs: number) =>
         log.error({ worker, pid: slot.process?.pid, forMs }, "a worker hangs: it is killed");
@@ -213,12 +199,19 @@ export class Workers {
     slot.process = undefined;
     slot.listens = false;
     this.#questions.ended(slot);
-    if (this.#closing) this.#lookForEnd();
-    // The first one could not start, so neither does the gateway.
-    if (this.#closing || !this.#up) return;
+    if (this.#closing) {
+      this.#lookForEnd();
+      return;
+    }
+    const { log } = this.#options;
+    if (!this.#up) {
+      // The first one could not start, so neither does the gateway. It has said why, unless it was killed.
+      const told = { worker: slot.number, ending: how };
+      if (how !== "with 1") log.error(told, "the first worker ended before it listened");
+      return;
+    }
     if (lived >= this.#times.healthyAfter) slot.ends = 0;
     const pause = restartPause(slot.ends++, this.#times);
-    const { log } = this.#options;
     const left = slot.leaves && how === "with 0";
     if (left) log.info({ worker: slot.number, pause }, "a worker left: it is started again");
     else {
@@ -251,12 +244,28 @@ export class Workers {
       slot.config = this.#config;
       return;
     }
-    // It may have begun to leave meanwhile.
+    // It began to leave meanwhile.
     if (slot.leaves) return;
-    const { shutdown } = this.#config.timeouts;
     this.#options.log.error({ worker: slot.number, problem: refused }, "a worker is replaced");
+    this.#leave(slot);
+  }
+
+  /** A signal told this one to end. */
+  #replace(slot: Slot): void {
+    if (this.#closing || slot.leaves) return;
+    const told = { worker: slot.number, pid: slot.process?.pid };
+    this.#options.log.info(told, "a worker leaves, as it was told by a signal");
+    this.#leave(slot);
+  }
+
+  #leave(slot: Slot): void {
     slot.leaves = true;
-    this.#tell(slot, { lintel: "close", graceMs: shutdown });
+    const graceMs = this.#config.timeouts.shutdown;
+    this.#tell(slot, { lintel: "close", graceMs, alone: this.#othersServe() });
+  }
+
+  #othersServe(): boolean {
+    return this.#slots.some(({ listens, leaves }) => listens && !leaves);
   }
 
   async #gather(asking: Slot, id: number): Promise<void> {

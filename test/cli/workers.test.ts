@@ -245,6 +245,21 @@ describe.runIf(redisBinary)("workers", () => {
     expect(linesOf(lintel).filter(({ level }) => level > 30)).toEqual([]);
   });
 
+  test("one that is terminated alone, and has calls, refuses none that others can take", async () => {
+    const { lintel, base, server } = await gateway();
+    const [first] = listening(lintel);
+    // Each has one, so that none is over at once.
+    const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);
+    process.kill(first?.pid ?? 0, "SIGTERM");
+    await lintel.saying(/a worker leaves/);
+    const headers = { authorization: "Bearer me", connection: "close" };
+    for (let i = 0; i < 6; i++) {
+      expect((await fetch(`${base}/v1/models`, { headers })).status).toBe(200);
+    }
+    server.release();
+    for (const stream of streams) expect(await stream.text()).toMatch(/\[DONE\]\n\n$/);
+  });
+
   test("one that began to listen while others took over a configuration has it, too", async () => {
     const { lintel, base, write } = await gateway();
     const [first, second] = listening(lintel);
@@ -339,6 +354,58 @@ backends: []
     expect((await second.ended).code).toBe(1);
     expect(second.stderr.match(/can't listen on .*another program/g)).toHaveLength(1);
   });
+});
+
+test.each([
+  ["is said", "process.kill(process.pid, 'SIGKILL')", { code: 1, signal: null }],
+  [
+    "is no failure where all are told to end",
+    "process.kill(process.ppid, 'SIGTERM'); process.kill(process.pid, 'SIGTERM')",
+    { code: 0, signal: null },
+  ],
+])("that the first worker is killed before it listens %s", async (_what, kill, ended) => {
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:0
+workers: 2
+state: { redis: { url: "redis://127.0.0.1:1" } }
+backends: []
+`,
+    "killed.mjs": `if (process.env.LINTEL_WORKER) { ${kill}; }`,
+  });
+  const killed = pathToFileURL(join(cwd, "killed.mjs"));
+  const lintel = start([], cwd, { NODE_OPTIONS: `--import=${killed}` });
+  started.push(lintel);
+  expect(await lintel.ended).toEqual(ended);
+  expect(lintel.stderr).toMatch(/"ending":"by SIG.*the first worker ended before it listened/);
+});
+
+test("a gateway that another program runs several times by node:cluster serves, and starts no workers", async () => {
+  const port = await freePort();
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:${port}\nbackends: []\n`,
+    "several.yaml": `listen: 127.0.0.1:${port}
+workers: 2
+state: { redis: { url: "redis://127.0.0.1:1" } }
+backends: []
+`,
+    // As pm2 does with -i.
+    "manager.mjs": `
+import cluster from "node:cluster";
+const [exec, ...args] = process.argv.slice(2);
+cluster.setupPrimary({ exec, args });
+cluster.fork();
+cluster.on("exit", (_worker, code) => process.exit(code));
+`,
+  });
+  const around = { program: join(cwd, "manager.mjs") };
+  const lintel = start([entry, "serve"], cwd, {}, around);
+  started.push(lintel);
+  await lintel.until(/ on http:/);
+  expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+  const several = start([entry, "serve", "--config", "several.yaml"], cwd, {}, around);
+  started.push(several);
+  expect((await several.ended).code).toBe(1);
+  expect(several.stderr).toMatch(/^lintel: workers can't be started by one of several processes/);
 });
 
 test("every configuration can be handed to a worker as it is", async () => {
