@@ -360,7 +360,7 @@ backends:
       "a field of a backend",
       "backends:\n  - type: openai\n    name: a\n    ulr: http://a\n",
       [
-        "lintel.yaml:2:5: backends[0].url: must be an http:// or https:// address",
+        "lintel.yaml:2:5: backends[0].url: is required: an http:// or https:// address",
         'lintel.yaml:4:5: backends[0].ulr: unknown key (did you mean "url"?)',
       ],
     ],
