@@ -70,7 +70,7 @@ function toFindings(issue: Issue, value: unknown): Finding[] {
   const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
   if (issue.code !== "unrecognized_keys") {
     // Definitions with words of their own say of what is missing only what it is not.
-    const missing = at(value, issue.path) === undefined;
+    const missing = issue.code !== "custom" && at(value, issue.path) === undefined;
     const message = missing ? issue.message.replace(/^must be /, "is required: ") : issue.message;
     return [{ path, message }];
   }

@@ -49,7 +49,9 @@ export const redisSchema = z.strictObject({
     ),
   tls: z
     .strictObject({
-      ca: path().optional().describe("Certificate authorities, PEM. Default: those that Node knows."),
+      ca: path()
+        .optional()
+        .describe("Certificate authorities, PEM. Default: those that Node knows."),
       cert: path().optional().describe("Certificate chain of the gateway, PEM."),
       key: path().optional().describe("Its private key, PEM."),
     })

@@ -365,6 +365,11 @@ backends:
       ],
     ],
     [
+      "a setting that another one wants",
+      "media:\n  store: s3\n",
+      ["lintel.yaml:1:1: media.s3: must be there where store is s3"],
+    ],
+    [
       "a backend's name twice",
       "backends:\n  - { type: embedded, name: a }\n  - { type: embedded, name: a }\n",
       ["lintel.yaml:3:29: backends[1].name: is the same as that of backends[0]; must be unique"],
