@@ -50,7 +50,7 @@ function check(yaml: YamlFile, directory: string): { config?: Config; findings: 
   // Of a value that could not be put in, nothing more can be said.
   const unresolved = new Set(references.map(({ path }) => pathKey(path)));
   const findings = [
-    ...(result.success ? [] : result.error.issues.flatMap(toFindings)),
+    ...(result.success ? [] : result.error.issues.flatMap((issue) => toFindings(issue, value))),
     ...crossCheck(value, directory),
   ].filter(({ path }) => !unresolved.has(pathKey(path)));
   findings.push(...references);
@@ -66,9 +66,14 @@ interface Issue {
   readonly keys?: readonly string[];
 }
 
-function toFindings(issue: Issue): Finding[] {
+function toFindings(issue: Issue, value: unknown): Finding[] {
   const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
-  if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
+  if (issue.code !== "unrecognized_keys") {
+    // Definitions with words of their own say of what is missing only what it is not.
+    const missing = issue.code !== "custom" && at(value, issue.path) === undefined;
+    const message = missing ? issue.message.replace(/^must be /, "is required: ") : issue.message;
+    return [{ path, message }];
+  }
   const messages = issue.message.split("\n");
   return (issue.keys ?? []).map((key, i) => ({
     path: [...path, key],
@@ -76,6 +81,13 @@ function toFindings(issue: Issue): Finding[] {
     atKey: true,
   }));
 }
+
+/** What stands at a path. */
+const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (part, step) => (part as Record<PropertyKey, unknown> | null)?.[step],
+    value,
+  );
 
 /**
  * What comes out of the environment is text. Where the definition wants a
@@ -88,8 +100,7 @@ function convert(value: unknown, issues: readonly Issue[], paths: ReadonlySet<st
     if (code !== "invalid_type" && code !== "invalid_union") continue;
     const key = path.at(-1);
     if (key === undefined || !paths.has(pathKey(path as (string | number)[]))) continue;
-    let parent = value as Record<PropertyKey, unknown>;
-    for (const step of path.slice(0, -1)) parent = parent[step] as typeof parent;
+    const parent = at(value, path.slice(0, -1)) as Record<PropertyKey, unknown>;
     const text = String(parent[key]);
     if (text === "true" || text === "false") parent[key] = text === "true";
     else if (/^-?\d+(\.\d+)?$/.test(text)) parent[key] = Number(text);

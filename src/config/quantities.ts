@@ -48,6 +48,13 @@ export const duration = () =>
     "must be a duration such as 500ms, 30s, 15m, 24h or 7d, or a number of milliseconds",
   );
 
+/** A duration as people write it, in the largest unit that it is a whole number of. */
+export function spelled(ms: number): string {
+  const units = Object.entries(durationUnits).toReversed();
+  const [unit = "ms", length = 1] = units.find(([, length]) => ms % length === 0) ?? [];
+  return `${ms / length}${unit}`;
+}
+
 const positive = (ms: number) => ms > 0;
 const positiveMessage = { error: "must be longer than 0" };
 

@@ -4,7 +4,7 @@ import { type RoutingSettings, routingDefaults } from "../core/routing/settings.
 import { name } from "./fields.js";
 import { headerName } from "./http-fields.js";
 import { hedge, hedgeOf, maxInFlight, type Timeouts, timesOf } from "./model-routing.js";
-import { wait, waitOrNone } from "./quantities.js";
+import { spelled, wait, waitOrNone } from "./quantities.js";
 
 /** A share of 1. */
 const share = () => z.number().min(0).max(1);
@@ -28,7 +28,9 @@ export const routingSchema = z.strictObject({
         .max(100_000)
         .default(queue.size)
         .describe("Most calls that wait for one target; further ones are refused."),
-      timeout: wait().prefault(queue.timeoutMs).describe("Longest time that a call waits."),
+      timeout: wait()
+        .prefault(spelled(queue.timeoutMs))
+        .describe("Longest time that a call waits."),
     })
     .prefault({})
     .describe("Calls that wait for a target with room, each caller in turn."),
@@ -48,11 +50,15 @@ export const routingSchema = z.strictObject({
         .min(0)
         .default(retry.floor)
         .describe("Further attempts within the window that are allowed besides."),
-      window: wait().prefault(retry.windowMs).describe("Time over which the budget counts."),
+      window: wait()
+        .prefault(spelled(retry.windowMs))
+        .describe("Time over which the budget counts."),
       first_pause: waitOrNone()
-        .prefault(retry.firstPauseMs)
+        .prefault(spelled(retry.firstPauseMs))
         .describe("Pause before a target is asked again; doubles each time. Half of it is chance."),
-      longest_pause: waitOrNone().prefault(retry.longestPauseMs).describe("Longest such pause."),
+      longest_pause: waitOrNone()
+        .prefault(spelled(retry.longestPauseMs))
+        .describe("Longest such pause."),
     })
     .prefault({})
     .describe("When a call is tried again, before its first message."),
@@ -72,11 +78,15 @@ export const routingSchema = z.strictObject({
         .min(1)
         .default(health.samples)
         .describe("Requests that the window must have for that."),
-      window: wait().prefault(health.windowMs).describe("Time over which the share counts."),
+      window: wait()
+        .prefault(spelled(health.windowMs))
+        .describe("Time over which the share counts."),
       first_pause: wait()
-        .prefault(health.firstPauseMs)
+        .prefault(spelled(health.firstPauseMs))
         .describe("How long it stays out until one call tries it; doubles when that fails."),
-      longest_pause: wait().prefault(health.longestPauseMs).describe("Longest such pause."),
+      longest_pause: wait()
+        .prefault(spelled(health.longestPauseMs))
+        .describe("Longest such pause."),
       check: z
         .strictObject({
           interval: wait().prefault("10s").describe("How often a backend is asked."),

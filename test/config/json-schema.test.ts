@@ -42,7 +42,7 @@ test.each([
   expect(accepted(text)).toBe(false);
 });
 
-test("every field has a description, and none a unit of time in its name: durations bring theirs", () => {
+test("every field has a description, and every duration its unit: in the value, not in the name", () => {
   const missing: string[] = [];
   const units: string[] = [];
   const visit = (node: Record<string, unknown>, path: string) => {
@@ -50,7 +50,9 @@ test("every field has a description, and none a unit of time in its name: durati
       const field = value as Record<string, unknown>;
       const plain = key === "type" || path.includes("defaults");
       if (!field.description && !plain) missing.push(`${path}${key}`);
-      if (/_(?:ms|s|sec(?:onds)?|minutes)$/.test(key)) units.push(`${path}${key}`);
+      const bare =
+        typeof field.default === "number" && JSON.stringify(field).includes("(ms|s|m|h|d)");
+      if (bare || /_(?:ms|s|sec(?:onds)?|minutes)$/.test(key)) units.push(`${path}${key}`);
       visit(field, `${path}${key}.`);
     }
     for (const inner of [node.items, ...((node.oneOf ?? node.anyOf ?? []) as unknown[])]) {

@@ -365,9 +365,14 @@ backends:
       "a field of a backend",
       "backends:\n  - type: openai\n    name: a\n    ulr: http://a\n",
       [
-        "lintel.yaml:2:5: backends[0].url: must be an http:// or https:// address",
+        "lintel.yaml:2:5: backends[0].url: is required: an http:// or https:// address",
         'lintel.yaml:4:5: backends[0].ulr: unknown key (did you mean "url"?)',
       ],
+    ],
+    [
+      "a setting that another one wants",
+      "media:\n  store: s3\n",
+      ["lintel.yaml:1:1: media.s3: must be there where store is s3"],
     ],
     [
       "a backend's name twice",
