@@ -15,3 +15,14 @@ export interface Slot {
   ends: number;
   timer: NodeJS.Timeout | undefined;
 }
+
+/** One where nobody is yet. */
+export const newSlot = (number: number): Slot => ({
+  number,
+  process: undefined,
+  listens: false,
+  leaves: false,
+  config: undefined,
+  ends: 0,
+  timer: undefined,
+});

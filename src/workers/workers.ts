@@ -2,7 +2,6 @@
 import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../config/schema.js";
-import { shuttingDown } from "../core/errors.js";
 import { type Logger, reasonOf } from "../core/log.js";
 import type { Reloaded } from "../reloading.js";
 import { type RestartTimes, restartPause, restartTimes } from "../restart-pause.js";
@@ -10,7 +9,8 @@ import { type HeartbeatTimes, heartbeatTimes } from "./heartbeat.js";
 import type { Texts, ToPrimary, ToWorker } from "./messages.js";
 import { type Said, WorkerProcess } from "./process.js";
 import { Questions } from "./questions.js";
-import type { Slot } from "./slot.js";
+import { Rollout } from "./rollout.js";
+import { newSlot, type Slot } from "./slot.js";
 
 /** What workers are started with. */
 export interface WorkersOptions {
@@ -33,18 +33,14 @@ const groupMs = 250;
 const endMs = 15_000;
 
 type Reply = Extract<ToPrimary, { readonly id: number }>;
-type Handed = { readonly slot: Slot } & Extract<Reply, { readonly lintel: "reloaded" }>;
 
 /** As many processes as `workers` says, each of which is a gateway at the same addresses. */
 export class Workers {
   readonly #options: WorkersOptions;
   readonly #slots: readonly Slot[];
   readonly #times: WorkerTimes;
-  /** What holds now, also for those that are started later. */
-  #config: Config;
+  readonly #rollout: Rollout;
   readonly #questions = new Questions<Slot, Reply>();
-  /** Ends when no reload runs. */
-  #turn: Promise<unknown> = Promise.resolve();
   /** Whether the gateway's start succeeded. */
   #up = false;
   #closing: Promise<void> | undefined;
@@ -56,21 +52,22 @@ export class Workers {
   ) {
     this.#options = options;
     this.#times = times;
-    this.#config = options.config;
-    this.#slots = Array.from({ length: options.config.workers }, (_, i) => ({
-      number: i + 1,
-      process: undefined,
-      listens: false,
-      leaves: false,
-      config: undefined,
-      ends: 0,
-      timer: undefined,
-    }));
+    this.#slots = Array.from({ length: options.config.workers }, (_, i) => newSlot(i + 1));
+    this.#rollout = new Rollout(options.config, {
+      slots: this.#slots,
+      ask: (slot, question) => this.#ask(slot, question),
+      refused: (slot, problem) => {
+        // It begins anew under what holds now.
+        options.log.error({ worker: slot.number, problem }, "a worker is replaced");
+        this.#leave(slot);
+      },
+      closing: () => this.#closing !== undefined,
+    });
   }
 
   /** What holds now. */
   get config(): Config {
-    return this.#config;
+    return this.#rollout.config;
   }
 
   /**
@@ -98,25 +95,7 @@ export class Workers {
    * @throws LintelError `shutting_down`; Error if it can't be used: the one before stays
    */
   reload(config: Config): Promise<Reloaded> {
-    const reloaded = this.#turn.then(() => this.#reload(config));
-    this.#turn = reloaded.catch(() => {});
-    return reloaded;
-  }
-
-  async #reload(config: Config): Promise<Reloaded> {
-    if (this.#closing) throw shuttingDown();
-    const asked = this.#slots.map((slot) => this.#handOver(slot, config));
-    const replies = (await Promise.all(asked)).filter((reply) => reply !== undefined);
-    const taken = replies.find(({ reloaded }) => reloaded);
-    if (!taken?.reloaded) {
-      const [refusal] = replies;
-      throw new Error(refusal?.refused ?? "no worker runs just now");
-    }
-    this.#config = taken.config;
-    for (const reply of replies) this.#note(reply);
-    // Those that began to listen meanwhile were not asked.
-    await Promise.all(this.#slots.map((slot) => this.#catchUp(slot)));
-    return taken.reloaded;
+    return this.#rollout.reload(config);
   }
 
   /**
@@ -158,7 +137,7 @@ export class Workers {
             log.info({ worker, pid: slot.process?.pid }, "a worker listens");
             resolve(message.banner);
             // There was a reload while it started.
-            return void this.#catchUp(slot);
+            return void this.#rollout.catchUp(slot);
           case "terminated": {
             const { process } = slot;
             setTimeout(() => slot.process === process && this.#replace(slot), groupMs).unref();
@@ -191,8 +170,9 @@ export class Workers {
   #order(slot: Slot): void {
     const { number: worker } = slot;
     const { file } = this.#options;
-    slot.config = this.#config;
-    this.#tell(slot, { lintel: "start", worker, config: this.#config, file });
+    const { config } = this.#rollout;
+    slot.config = config;
+    this.#tell(slot, { lintel: "start", worker, config, file });
   }
 
   #ended(slot: Slot, lived: number, how: string): void {
@@ -225,31 +205,6 @@ export class Workers {
     if (this.#slots.every((slot) => slot.process === undefined)) this.#allGone();
   }
 
-  async #handOver(slot: Slot, config: Config) {
-    if (slot.leaves) return undefined;
-    const reply = await this.#ask(slot, (id) => ({ lintel: "reload", id, config }));
-    return reply?.lintel === "reloaded" ? { slot, ...reply } : undefined;
-  }
-
-  /** Hands what holds now to one that listens under something else. */
-  async #catchUp(slot: Slot): Promise<void> {
-    if (!slot.listens || slot.config === this.#config) return;
-    const reply = await this.#handOver(slot, this.#config);
-    if (reply) this.#note(reply);
-  }
-
-  /** What one of them can't take over the others did: it begins anew under what holds now. */
-  #note({ slot, reloaded, refused }: Handed): void {
-    if (reloaded) {
-      slot.config = this.#config;
-      return;
-    }
-    // It began to leave meanwhile.
-    if (slot.leaves) return;
-    this.#options.log.error({ worker: slot.number, problem: refused }, "a worker is replaced");
-    this.#leave(slot);
-  }
-
   /** A signal told this one to end. */
   #replace(slot: Slot): void {
     if (this.#closing || slot.leaves) return;
@@ -260,7 +215,7 @@ export class Workers {
 
   #leave(slot: Slot): void {
     slot.leaves = true;
-    const graceMs = this.#config.timeouts.shutdown;
+    const graceMs = this.config.timeouts.shutdown;
     this.#tell(slot, { lintel: "close", graceMs, alone: this.#othersServe() });
   }
 
