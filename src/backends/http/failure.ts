@@ -5,8 +5,6 @@ import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import {
   errorsIn,
-  hasCrashed,
-  isOfTarget,
   messageIn,
   namesFilter,
   saidIn,
@@ -16,6 +14,7 @@ import {
   textOfBody,
 } from "./error-body.js";
 import { string } from "./json.js";
+import { hasCrashed, isOfTarget } from "./of-target.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 import { fromUpstreamStatus, upstreamFailed } from "./status.js";
 

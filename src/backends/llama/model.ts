@@ -9,17 +9,17 @@ import type { Logger } from "../../core/log.js";
 import type { Gpu } from "../gpu.js";
 import { freeMemory, inGb } from "../memory.js";
 import { batchingStrategy } from "./batching.js";
-import { boundedTemplate } from "./bounded.js";
-import { type ChannelTokens, channelTokens } from "./channels.js";
+import type { ChannelTokens } from "./channels.js";
 import { localFile } from "./download.js";
 import type { Evaluation, Place } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
-import { importLlama, type LlamaLibrary, runtime } from "./library.js";
+import { chatTemplateOf } from "./file-template.js";
+import { importLlama, runtime } from "./library.js";
 import { bytesNeeded, bytesOf, partsOf } from "./memory.js";
 import { inParts } from "./parts.js";
 import { Pool } from "./pool.js";
 import { unloading } from "./residency.js";
-import { ChatTemplate, chatML, looksFor } from "./template.js";
+import type { ChatTemplate } from "./template.js";
 
 /** What to load, and how. */
 export interface LlamaSettings {
@@ -225,41 +225,4 @@ async function warmUp(model: LlamaModel, context: LlamaContext): Promise<void> {
 function gpuLayersOf({ gpuLayers = "auto", contextSize, sequences }: LlamaSettings) {
   if (gpuLayers !== "auto") return gpuLayers;
   return { fitContext: { contextSize: (contextSize ?? largestDefaultContext) * sequences } };
-}
-
-/** @throws Error if the file's template can't be parsed or does not work */
-function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
-  const { tokenizer } = model.fileInfo.metadata;
-  const own = tokenizer?.chat_template;
-  const source = own || chatML;
-  const texts = {
-    bos: model.tokens.bosString ?? "",
-    eos: model.tokens.eosString ?? "",
-    ...controlTexts(model, tokenizer?.ggml?.tokens ?? [], source),
-  };
-  try {
-    const template = new ChatTemplate(boundedTemplate(jinja, source), texts);
-    const channels = channelTokens(source, (text) => model.tokenize(text, true));
-    return { template, stops: own ? [] : ["<|im_end|>"], channels };
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message.slice(0, 200) : "unknown reason";
-    throw new Error(`its chat template does not work: ${why}`, { cause });
-  }
-}
-
-/** Texts of the tokens that have a meaning besides their text, and which of them the template looks for. */
-function controlTexts(model: LlamaModel, vocabulary: readonly string[], template: string) {
-  const control: string[] = [];
-  const sought: string[] = [];
-  for (const token of model.iterateAllTokens()) {
-    const text = vocabulary[token];
-    if (!text) continue;
-    const kind = model.getTokenAttributes(token);
-    const special = kind.control || kind.unknown || model.isEogToken(token);
-    // Some files declare their role marks as the users' own words.
-    const mark = kind.userDefined && text.trim() !== "" && template.includes(text);
-    if (special || mark) control.push(text);
-    if (mark && !special && looksFor(template, text)) sought.push(text);
-  }
-  return { control, sought };
 }
