@@ -334,8 +334,11 @@ describe("while all connections are in use", () => {
       expect(await (await asked).text(100)).toBe("well");
     }
     expect([server.requests.length, server.connections]).toEqual([3, 2]);
+    const ended = calls.map((call) =>
+      expect(call).rejects.toMatchObject({ code: "shutting_down" }),
+    );
     await transport.close();
-    for (const call of calls) await expect(call).rejects.toMatchObject({ code: "shutting_down" });
+    await Promise.all(ended);
     await server.close();
   });
 });
