@@ -75,3 +75,38 @@ test("calls that wait over a reload go to a target that is well again, and are a
   await replaced;
   expect(clock.timers).toBe(0);
 });
+
+test("calls that come to wait after a reload go to a target that is well again, too", async () => {
+  const clock = new FakeClock();
+  let well = false;
+  const busy = gate("a");
+  const fails = gate("c");
+  const health = async () => {
+    if (!well) throw new LintelError("upstream_unreachable", "gone");
+  };
+  const all = [
+    scripted({ chat: busy.handle }, [chatModel("m")], "a"),
+    scripted({ chat: says("b") }, [chatModel("m")], "b", { health }),
+    scripted({ chat: fails.handle }, [chatModel("m")], "c"),
+  ];
+  const check = { intervalMs: 1000, timeoutMs: 500 };
+  const checked = { maxInFlight: 1, health: { firstPauseMs: 60_000, check } };
+  const core = new CurrentCore(coreOf(all, { routing: routing(checked) }, { clock }));
+  core.routing.start();
+  await clock.advance(3000);
+  const request = { messages: [{ role: "user", content: "Hi" }] };
+  const told: string[] = [];
+  const both = [1, 2].map(async () => told.push(await textOf(run(core, "chat", request))));
+  await settled();
+  const replaced = core.replace(coreOf(all, { routing: routing({ maxInFlight: 1 }) }, { clock }));
+  await clock.advance(2000);
+  fails.fail(new LintelError("upstream_failed", "no such model", { retry: "elsewhere" }));
+  await settled();
+  well = true;
+  await clock.advance(1000);
+  expect(told).toEqual(["b"]);
+  busy.open();
+  await Promise.all(both);
+  await replaced;
+  expect(clock.timers).toBe(0);
+});

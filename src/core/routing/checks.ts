@@ -68,7 +68,8 @@ export class HealthChecks {
   }
 
   async #check(backend: Backend): Promise<void> {
-    if (!this.#isWanted(backend)) return;
+    // A call that runs may have to wait yet, where its target fails.
+    if (!this.#isWanted(backend)) return this.#plan(backend, 1);
     const { clock } = this.#checked;
     const controller = new AbortController();
     const stop = () => controller.abort(this.#closing.signal.reason);
