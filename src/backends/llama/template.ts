@@ -137,13 +137,14 @@ function oftenPassedOver(turns: readonly Turn[]): string[][] {
 const hasLateSystem = (turns: readonly Turn[]) =>
   turns.some(({ role }, i) => i > 0 && role === "system");
 
-/** Whether texts stand in a prompt, in their order. */
+/** Whether texts stand in a prompt, in their order; as they are, or in JSON, as Llama's has what tools said. */
 function shows(prompt: string, texts: readonly string[]): boolean {
-  let at = 0;
+  let from = 0;
   for (const text of texts) {
-    at = prompt.indexOf(text, at);
-    if (at < 0) return false;
-    at += text.length;
+    const written = [text, JSON.stringify(text).slice(1, -1)];
+    const found = written.find((one) => prompt.includes(one, from));
+    if (found === undefined) return false;
+    from = prompt.indexOf(found, from) + found.length;
   }
   return true;
 }
