@@ -363,6 +363,12 @@ describe("prompts", () => {
       "S1\n\nS2[user:a][tool:b]",
     ],
     ["two users, one behind the other", alternates, [say("a"), say("b")], "[user:a\n\nb]"],
+    [
+      "the same behind a system message, which stays one",
+      alternates,
+      [say("s:", "system"), say("a"), say("b")],
+      "[user:s:a\n\nb]",
+    ],
     ["tools without a call", wantsCalls, called, "[user:a][assistant:][user: b ][user:c][user:d]"],
     [
       "tools as well, where they are passed over",

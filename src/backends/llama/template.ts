@@ -114,12 +114,15 @@ function* formsOf(turns: readonly Turn[]): Generator<readonly Turn[]> {
   // What a tool said is said to a call, which messages of text alone lack: some templates throw.
   const plain = led.map((turn) => (turn.role === "tool" ? { ...turn, role: "user" } : turn));
   if (turns.some(({ role }) => role === "tool")) yield plain;
+  // Some want users and assistants to take turns.
+  const joined = joinTurns(plain);
+  if (joined.length < plain.length) yield joined;
   // Some know no system message.
   const folded = foldSystem(plain);
   if (folded !== plain) yield folded;
-  // And some want users and assistants to take turns.
-  const joined = joinTurns(folded);
-  if (joined.length < folded.length) yield joined;
+  // And some neither.
+  const fewest = joinTurns(folded);
+  if (folded !== plain && fewest.length < folded.length) yield fewest;
 }
 
 /**
