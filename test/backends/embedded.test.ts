@@ -129,6 +129,14 @@ describe("embedded models", () => {
     expect(embedded.models()).toBe(embedded.models());
   });
 
+  it("stand behind the others where they came into a folder after the start", async () => {
+    await copyFile(tiny, join(folder, "b.gguf"));
+    const embedded = embed([folder]);
+    await copyFile(tiny, join(folder, "a.gguf"));
+    await answer(embedded, chatRequest("hello", { model: "b" }));
+    expect(embedded.models().map(({ id }) => id)).toEqual(["b", "a"]);
+  });
+
   it("are those that Lintel brings, if none are named", async () => {
     const embedded = new EmbeddedBackend(
       { type: "embedded", name: "embedded" },

@@ -40,6 +40,12 @@ describe("what is for the reader", () => {
       "<|channel|>commentary<|message|>I look it up.<|end|><|start|>assistant<|channel|>commentary to=f <|constrain|>json<|message|>{}",
       "I look it up.",
     ],
+    // The receiver stands with the channel, or with the role.
+    [" to=f<|channel|>commentary <|constrain|>json<|message|>{}", ""],
+    [
+      "<|channel|>commentary<|message|>I look it up.<|end|><|start|>assistant to=f<|channel|>commentary json<|message|>{}",
+      "I look it up.",
+    ],
     ["<|start|>assistant<|message|>Hi!", "Hi!"],
     // Cut by the limit.
     ["<|channel|>analysis<|message|>They say", ""],

@@ -363,6 +363,12 @@ describe("prompts", () => {
       "S1\n\nS2[user:a][tool:b]",
     ],
     ["two users, one behind the other", alternates, [say("a"), say("b")], "[user:a\n\nb]"],
+    [
+      "the same behind a system message, which stays one",
+      alternates,
+      [say("s:", "system"), say("a"), say("b")],
+      "[user:s:a\n\nb]",
+    ],
     ["tools without a call", wantsCalls, called, "[user:a][assistant:][user: b ][user:c][user:d]"],
     [
       "tools as well, where they are passed over",
@@ -385,13 +391,17 @@ describe("prompts", () => {
   it("are as they are where the template knows them, or shows them in its own words", () => {
     const own =
       "{% for m in messages %}[{{ m.role }}:{{ m.content | replace('b', 'B') if m.role != 'system' }}]{% endfor %}";
-    const template = new ChatTemplate(boundedTemplate(jinja, own), {
-      bos: "",
-      eos: "",
-      control: [],
-    });
+    const texts = { bos: "", eos: "", control: [] };
+    const template = new ChatTemplate(boundedTemplate(jinja, own), texts);
     const turns = [say("s", "system"), say("a"), say("", "assistant"), say("c", "tool")];
     expect(template.render(turns).join("")).toBe("[system:][user:a][assistant:][tool:c]");
+    // Llama's has what tools said in JSON.
+    const json =
+      "{% for m in messages %}[{{ m.role }}:{{ m.content | tojson if m.role == 'tool' else m.content }}]{% endfor %}";
+    const llama = new ChatTemplate(boundedTemplate(jinja, json), texts);
+    expect(llama.render([say("a"), say('{"b": 1}\nc', "tool")]).join("")).toBe(
+      String.raw`[user:a][tool:"{\"b\": 1}\nc"]`,
+    );
     // Nothing shows more of it.
     expect(template.render([say("b", "assistant"), say("b", "tool")]).join("")).toBe(
       "[assistant:B][tool:B]",

@@ -342,6 +342,11 @@ describe("files", () => {
     const settings = { path: tiny, sequences: 1, gpu: false } as const;
     const loaded = loadModel(settings, { log: silent, signal: leaving.signal, watch });
     await expect(loaded).rejects.toMatchObject({ code: "shutting_down" });
+    // Nor begins one whose turn comes later.
+    const { signal } = leaving;
+    await expect(loadModel(settings, { log: silent, signal })).rejects.toMatchObject({
+      code: "shutting_down",
+    });
   });
 
   it("tries a file again that was put right", async () => {

@@ -126,9 +126,13 @@ export class EmbeddedBackend implements Backend {
     await closed;
   }
 
-  /** Nodes list by name, but the first one that is configured is the default. */
+  /**
+   * Nodes list by name, but the first one that is configured is the default. Those that came
+   * into a folder since stand behind.
+   */
   #inOrder(said: readonly Model[]): readonly Model[] {
-    const place = ({ id }: Model) => this.#loading.findIndex((model) => model.id === id);
+    const ids = this.#loading.map(({ id }) => id);
+    const place = ({ id }: Model) => (ids.includes(id) ? ids.indexOf(id) : ids.length);
     return said.toSorted((a, b) => place(a) - place(b));
   }
 

@@ -65,14 +65,15 @@ export class ChannelReader {
     if (token === start || token === end || token === channel) {
       // The engine writes some of these tokens out.
       const rest = this.#shown ? text.replace(/<\|\w+\|>$/, "") : "";
-      this.#header = "";
+      // A receiver may stand with the role, in front of the channel.
+      this.#header = this.#inHeader && token === channel ? `${this.#header}\n` : "";
       this.#inHeader = true;
       this.#shown = false;
       return rest;
     }
     if (token === message) {
       // Thoughts, and calls of tools, which have a receiver, are not for the reader.
-      this.#shown = !/^\s*analysis\b|\bto=/.test(this.#header);
+      this.#shown = !/^\s*analysis\b|\bto=/m.test(this.#header);
       this.#inHeader = false;
       this.#begun = true;
       return "";

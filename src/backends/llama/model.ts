@@ -177,7 +177,7 @@ export async function loadModel(
     throw fail(`the model needs about ${inGb(needed)} GB of memory, and ${inGb(free)} GB are free`);
   }
   const load = async (said: readonly string[]) => {
-    signal.throwIfAborted();
+    if (signal.aborted) throw unloading();
     let model: LlamaModel | undefined;
     try {
       model = await llama.loadModel({

@@ -114,12 +114,15 @@ function* formsOf(turns: readonly Turn[]): Generator<readonly Turn[]> {
   // What a tool said is said to a call, which messages of text alone lack: some templates throw.
   const plain = led.map((turn) => (turn.role === "tool" ? { ...turn, role: "user" } : turn));
   if (turns.some(({ role }) => role === "tool")) yield plain;
+  // Some want users and assistants to take turns.
+  const joined = joinTurns(plain);
+  if (joined.length < plain.length) yield joined;
   // Some know no system message.
   const folded = foldSystem(plain);
   if (folded !== plain) yield folded;
-  // And some want users and assistants to take turns.
-  const joined = joinTurns(folded);
-  if (joined.length < folded.length) yield joined;
+  // And some neither.
+  const fewest = joinTurns(folded);
+  if (folded !== plain && fewest.length < folded.length) yield fewest;
 }
 
 /**
@@ -137,13 +140,14 @@ function oftenPassedOver(turns: readonly Turn[]): string[][] {
 const hasLateSystem = (turns: readonly Turn[]) =>
   turns.some(({ role }, i) => i > 0 && role === "system");
 
-/** Whether texts stand in a prompt, in their order. */
+/** Whether texts stand in a prompt, in their order; as they are, or in JSON, as Llama's has what tools said. */
 function shows(prompt: string, texts: readonly string[]): boolean {
-  let at = 0;
+  let from = 0;
   for (const text of texts) {
-    at = prompt.indexOf(text, at);
-    if (at < 0) return false;
-    at += text.length;
+    const written = [text, JSON.stringify(text).slice(1, -1)];
+    const found = written.find((one) => prompt.includes(one, from));
+    if (found === undefined) return false;
+    from = prompt.indexOf(found, from) + found.length;
   }
   return true;
 }
