@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
 import { profileOf } from "../../src/backends/openai/images/profile.js";
+import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { fixture } from "./fixture.js";
 import { against, always, failure, generate, small, tuned } from "./openai-images-calls.js";
@@ -293,6 +294,13 @@ describe("OpenRouter", () => {
   const draw = drawing("openrouter/image", (e) => ({ ...askedOf(e), width: 96, height: 96 }));
   const config = { dialect: "openrouter" };
 
+  it("lists those that only draw where it is asked for them", async () => {
+    const { server, backend } = await against("openrouter/models", draw, config);
+    await backend.health?.(never);
+    const path = "/v1/models?output_modalities=text,image";
+    expect(server.requests.map((request) => request.path)).toEqual([path, path]);
+  });
+
   it("has a path of its own, and neither sizes nor seeds", async () => {
     const { server, backend, sent } = await against("openrouter/models", draw, config);
     const core = coreOf([backend]);
@@ -316,10 +324,13 @@ describe("OpenRouter", () => {
     expect(await failure(sized)).toMatchObject({ code: "unsupported_parameter" });
   });
 
-  it("is known by its address, whoever's model it is", () => {
-    const { images } = dialectOf("auto", new URL("https://openrouter.ai/api/v1"));
-    expect(profileOf("openai/gpt-image-1", images)).toMatchObject({ path: "/images" });
-  });
+  it.each(["openrouter.ai", "eu.openrouter.ai"])(
+    "is known by its address, whoever's model it is: %s",
+    (host) => {
+      const { images } = dialectOf("auto", new URL(`https://${host}/api/v1`));
+      expect(profileOf("openai/gpt-image-1", images)).toMatchObject({ path: "/images" });
+    },
+  );
 });
 
 describe("a server that refuses sizes", () => {

@@ -95,6 +95,10 @@ describe("a server's list", () => {
       "Google",
       ["models/gemini-2.5-pro", "gemma-3", "models/imagen-4.0-generate-001", "imagen-3.0"],
     ],
+    [
+      "Ollama's users",
+      ["brxce/stable-diffusion-prompt-generator:latest", "a/flux-prompt", "x/z-image-turbo:latest"],
+    ],
     ["Zhipu", ["glm-4.6", "cogvlm-2", "cogview-4-250304", "glm-image"]],
     [
       "ByteDance",

@@ -490,6 +490,20 @@ describe("the models", () => {
     });
   });
 
+  it("are a web UI's no longer once stable-diffusion.cpp, behind a page for every path, is in its place", async () => {
+    const { webui, backend } = await against("a1111", { refresh: 1 });
+    webui.upstream.route("/api/extra/version", (exchange) =>
+      exchange.send(200, { "content-type": "text/html" }, "<!doctype html>"),
+    );
+    webui.upstream.route("/sdapi/v1/sd-models", (exchange) =>
+      exchange.play(fixture("sdcpp/models")),
+    );
+    const source = "stable-diffusion.cpp";
+    const listed = webui.times("/sdapi/v1/sd-models");
+    await vi.waitUntil(() => webui.times("/sdapi/v1/sd-models") >= listed + 3);
+    expect(backend.models()[0]).toMatchObject({ id: "sd-v1-4", source });
+  });
+
   it.each([
     ["refuses the password", "a1111/unauthorized"],
     ["has no API", "a1111/no-api"],

@@ -112,6 +112,25 @@ test("who repeats a call after its images are gone gets new ones", async () => {
   expect(status).toBe(200);
 });
 
+test("an answer without addresses is repeated for as long as any other", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { url } = await gateway(`${backends}media: { ttl: 1h }\n`);
+  const replayed = async () => {
+    const headers = { authorization: "Bearer me", "content-type": "application/json" };
+    const response = await fetch(`${url}/v1/images/generations`, {
+      method: "POST",
+      headers: { ...headers, "idempotency-key": "k" },
+      body: JSON.stringify({ prompt: "a cat", size: "64x64", response_format: "b64_json" }),
+    });
+    await response.json();
+    return response.headers.get("idempotent-replayed");
+  };
+  expect(await replayed()).toBeNull();
+  vi.advanceTimersByTime(3_600_000);
+  expect(await replayed()).toBe("true");
+});
+
 describe("an image that the checker finds harmful", () => {
   test("is answered and flagged", async () => {
     const { url } = await gateway(`${backends}safety: { ${harmful} }\n`);

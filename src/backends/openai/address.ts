@@ -4,8 +4,8 @@
 export interface Address {
   /** Scheme, host and port. */
   readonly origin: string;
-  /** Path of a request, for example `at("/chat/completions")`. */
-  at(path: string): string;
+  /** Path of a request, for example `at("/chat/completions")`, with what it asks for besides. */
+  at(path: string, query?: string): string;
 }
 
 /**
@@ -17,5 +17,10 @@ export function addressOf(text: string): Address {
   const url = new URL(text);
   const path = url.pathname.replace(/\/+$/, "");
   const base = path === "" ? "/v1" : path.replace(/\/+(?:chat\/completions|models)$/, "");
-  return { origin: url.origin, at: (path) => `${base}${path}${url.search}` };
+  const { origin, search } = url;
+  return {
+    origin,
+    at: (path, query) =>
+      `${base}${path}${search}${query === undefined ? "" : `${search === "" ? "?" : "&"}${query}`}`,
+  };
 }

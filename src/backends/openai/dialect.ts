@@ -16,6 +16,8 @@ export interface Dialect {
   readonly lastSeed: number;
   /** How images are asked for. */
   readonly images: ImageServer;
+  /** What its list of models has to be asked for, to have those that draw, too. */
+  readonly listed?: string;
 }
 
 const openSource: Dialect = {
@@ -41,7 +43,8 @@ const dialects = {
   tgi: { ...openSource, topK: false, wholeTopP: false },
   localai: { ...openSource, images: "localai" },
   sdcpp: { ...openSource, images: "sdcpp" },
-  openrouter: { ...openSource, images: "openrouter" },
+  // Else it lists only what answers with text.
+  openrouter: { ...openSource, images: "openrouter", listed: "output_modalities=text,image" },
 } as const satisfies Record<string, Dialect>;
 
 /** Name of a dialect in the configuration. */
@@ -72,7 +75,8 @@ export function dialectOf(
 ): Dialect {
   if (name !== "auto") return dialects[name];
   if (url.hostname === "api.openai.com") return dialects.openai;
-  if (url.hostname === "openrouter.ai") return dialects.openrouter;
+  // eu.openrouter.ai and us.openrouter.ai keep requests in their regions.
+  if (/(?:^|\.)openrouter\.ai$/.test(url.hostname)) return dialects.openrouter;
   const known = listed.find(({ ownedBy }) => owners.has(ownedBy));
   const server = known ? owners.get(known.ownedBy) : isTgi(listed) ? "tgi" : undefined;
   return server === undefined ? openSource : dialects[server];

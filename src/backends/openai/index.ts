@@ -35,7 +35,8 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     timeouts: { ...config.timeouts, first: config.timeouts.first_token },
     connections: config.connections,
   });
-  const list = (signal: CallSignal) => listModels(transport, address.at("/models"), signal);
+  const listPath = address.at("/models", dialectOf(config.dialect, url).listed);
+  const list = (signal: CallSignal) => listModels(transport, listPath, signal);
   const models = new Models({
     backend: config.name,
     names: config.models,
@@ -71,7 +72,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
       streamTextToImage: (call) => generateImages(server, call),
     },
     async health(signal) {
-      const path = address.at("/models");
+      const path = listPath;
       const request = { method: "GET", path, signal, timeout: listTimeout, aside: true } as const;
       const answer = await transport.send(request);
       if (config.models && lacksList.has(answer.status)) return answer.drain();

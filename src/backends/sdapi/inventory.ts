@@ -77,7 +77,7 @@ async function findOut(
     return isObject(answer) && answer.result === "KoboldCpp" ? "koboldcpp" : "sdcpp";
   } catch (thrown) {
     if (signal.aborted) throw thrown;
-    return (!isAbsent(thrown) && before?.dialect) || "sdcpp";
+    return !isAbsent(thrown) && before?.dialect === "koboldcpp" ? "koboldcpp" : "sdcpp";
   }
 }
 

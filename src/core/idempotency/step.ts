@@ -49,7 +49,8 @@ export function idempotency({ store, lingerMs, imageTtlMs }: IdempotencyParts): 
       name: nameOf(call, key),
       caller: call.caller?.id ?? "",
       print: printOf(call),
-      ttlMs: isChat(call.method) ? undefined : imageTtlMs,
+      // Without addresses an answer does not end with its images.
+      ttlMs: isChat(call.method) || call.baseUrl === null ? undefined : imageTtlMs,
       signal: call.signal,
     };
     for (;;) {

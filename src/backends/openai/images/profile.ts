@@ -142,8 +142,8 @@ export function supportedBy({ tuning, seed, previews, sized = true }: ImageProfi
 const names =
   /dall-e|gpt-image|stable-?diffusion|(?:^|[-/_:])(?:sdxl|sd-?xl|sd-?[123](?:\.\d)?|flux|sana|pixart|kolors|hidream|lumina|dreamshaper|sd-cpp|z-image|imagen|seedream|cogview|recraft(?:v\d)?|ideogram|kandinsky|stable-image|(?:qwen|glm|hunyuan|longcat|ovis|omni|chatgpt|grok-\d|grok-imagine)-?image)(?![a-z])/i;
 
-/** Whether a model is about images, as far as its name tells. */
-export const isOfImages = (id: string): boolean => names.test(id);
+/** Whether a model is about images, as far as its name tells; those that write prompts for one chat. */
+export const isOfImages = (id: string): boolean => names.test(id) && !/prompt/i.test(id);
 
 /** Whether a model draws, as far as its name tells; those that only change pictures do not. */
 export const draws = (id: string): boolean => isOfImages(id) && !/edit|inpaint|img2img/i.test(id);
