@@ -126,6 +126,7 @@ export class Workers {
     const { number: worker } = slot;
     const begun = performance.now();
     slot.listens = false;
+    slot.terminated = false;
     slot.leaves = false;
     return new Promise((resolve) => {
       const said = (message: Said) => {
@@ -136,11 +137,17 @@ export class Workers {
             slot.listens = true;
             log.info({ worker, pid: slot.process?.pid }, "a worker listens");
             resolve(message.banner);
+            for (const waiting of this.#slots) this.#replace(waiting);
             // There was a reload while it started.
             return void this.#rollout.catchUp(slot);
           case "terminated": {
             const { process } = slot;
-            setTimeout(() => slot.process === process && this.#replace(slot), groupMs).unref();
+            const alone = () => {
+              if (slot.process !== process) return;
+              slot.terminated = true;
+              this.#replace(slot);
+            };
+            setTimeout(alone, groupMs).unref();
             return;
           }
           case "all metrics":
@@ -151,7 +158,7 @@ export class Workers {
       };
       const gone = () => {
         slot.listens = false;
-        return this.#othersServe();
+        return this.#othersServe(slot);
       };
       const hangs = (forMs: number) =>
         log.error({ worker, pid: slot.process?.pid, forMs }, "a worker hangs: it is killed");
@@ -205,9 +212,9 @@ export class Workers {
     if (this.#slots.every((slot) => slot.process === undefined)) this.#allGone();
   }
 
-  /** A signal told this one to end. */
+  /** Lets one leave that a signal told to, if another one serves: the last would only refuse calls. */
   #replace(slot: Slot): void {
-    if (this.#closing || slot.leaves) return;
+    if (this.#closing || !slot.terminated || slot.leaves || !this.#othersServe(slot)) return;
     const told = { worker: slot.number, pid: slot.process?.pid };
     this.#options.log.info(told, "a worker leaves, as it was told by a signal");
     this.#leave(slot);
@@ -216,11 +223,11 @@ export class Workers {
   #leave(slot: Slot): void {
     slot.leaves = true;
     const graceMs = this.config.timeouts.shutdown;
-    this.#tell(slot, { lintel: "close", graceMs, alone: this.#othersServe() });
+    this.#tell(slot, { lintel: "close", graceMs, alone: this.#othersServe(slot) });
   }
 
-  #othersServe(): boolean {
-    return this.#slots.some(({ listens, leaves }) => listens && !leaves);
+  #othersServe(than: Slot): boolean {
+    return this.#slots.some((slot) => slot !== than && slot.listens && !slot.leaves);
   }
 
   async #gather(asking: Slot, id: number): Promise<void> {

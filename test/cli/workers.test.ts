@@ -229,18 +229,18 @@ describe.runIf(redisBinary)("workers", () => {
 
   test("one that is terminated alone ends its calls, and has another in its place", async () => {
     const { lintel, base, server, write } = await gateway();
-    const stream = await chat(base, "tiny", "wait");
-    for (const { pid = 0 } of listening(lintel)) process.kill(pid, "SIGTERM");
-    // The one that had nothing to do.
-    await lintel.saying(/(?:a worker leaves[\s\S]*){2}/);
-    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
-    // The other one takes over nothing more, and has what was loaded meanwhile from its start on.
+    const [first] = listening(lintel);
+    // Each has one.
+    const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);
+    process.kill(first?.pid ?? 0, "SIGTERM");
+    await lintel.saying(/a worker leaves/);
+    // It takes over nothing more, and the one in its place has what was loaded meanwhile from its start on.
     write("models: [{ name: another, model: tiny }]\n");
     lintel.kill("SIGHUP");
     await lintel.saying(/configuration reloaded/);
     server.release();
-    expect(await stream.text()).toMatch(/ two[\s\S]*\[DONE\]\n\n$/);
-    await lintel.saying(/(?:a worker listens[\s\S]*){4}/);
+    for (const stream of streams) expect(await stream.text()).toMatch(/ two[\s\S]*\[DONE\]\n\n$/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
     for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
     expect(linesOf(lintel).filter(({ level }) => level > 30)).toEqual([]);
   });
@@ -258,6 +258,28 @@ describe.runIf(redisBinary)("workers", () => {
     }
     server.release();
     for (const stream of streams) expect(await stream.text()).toMatch(/\[DONE\]\n\n$/);
+  });
+
+  test("those that are terminated one by one leave one after the other, so that calls are taken", async () => {
+    const { lintel, base, server } = await gateway();
+    const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);
+    const pids = listening(lintel).map(({ pid = 0 }) => pid);
+    for (const pid of pids) process.kill(pid, "SIGTERM");
+    await lintel.saying(/a worker leaves/);
+    const headers = { authorization: "Bearer me", connection: "close" };
+    for (let i = 0; i < 6; i++) {
+      expect((await fetch(`${base}/v1/models`, { headers })).status).toBe(200);
+    }
+    server.release();
+    for (const stream of streams) expect(await stream.text()).toMatch(/\[DONE\]\n\n$/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){4}/);
+    const order = linesOf(lintel).map(({ msg }) => /^a worker (listens|leaves)/.exec(msg)?.[1]);
+    expect(order.filter((what) => what !== undefined).slice(2)).toEqual([
+      "leaves",
+      "listens",
+      "leaves",
+      "listens",
+    ]);
   });
 
   test("one that began to listen while others took over a configuration has it, too", async () => {
