@@ -23,14 +23,17 @@ export interface WorkersOptions {
 }
 
 /** Times of the workers. */
-export interface WorkerTimes extends RestartTimes, HeartbeatTimes {}
+export interface WorkerTimes extends RestartTimes, HeartbeatTimes {
+  /** What one may take to end beyond the time of its calls, milliseconds; then it is killed. */
+  readonly endMs: number;
+}
 
 /** Longest that a worker is waited for with its metrics, milliseconds. */
 const metricsMs = 1000;
 /** Within which time a signal to a worker is one to all processes, as service managers send it, milliseconds. */
 const groupMs = 250;
-/** What a worker may take to end beyond the time of its calls, milliseconds; then it is killed. */
-const endMs = 15_000;
+/** Values of the product. */
+const workerTimes: WorkerTimes = { ...restartTimes, ...heartbeatTimes, endMs: 15_000 };
 
 type Reply = Extract<ToPrimary, { readonly id: number }>;
 
@@ -46,10 +49,7 @@ export class Workers {
   #closing: Promise<void> | undefined;
   #allGone = () => {};
 
-  constructor(
-    options: WorkersOptions,
-    times: WorkerTimes = { ...restartTimes, ...heartbeatTimes },
-  ) {
+  constructor(options: WorkersOptions, times: WorkerTimes = workerTimes) {
     this.#options = options;
     this.#times = times;
     this.#slots = Array.from({ length: options.config.workers }, (_, i) => newSlot(i + 1));
@@ -108,13 +108,9 @@ export class Workers {
       for (const slot of this.#slots) {
         clearTimeout(slot.timer);
         // Before it listens it has nothing to end.
-        if (slot.listens) this.#tell(slot, { lintel: "close", graceMs, alone: false });
+        if (slot.listens) this.#end(slot, graceMs, false);
         else slot.process?.kill();
       }
-      const hard = setTimeout(() => {
-        for (const { process } of this.#slots) process?.kill();
-      }, graceMs + endMs);
-      hard.unref();
       this.#lookForEnd();
     });
     return this.#closing;
@@ -222,8 +218,13 @@ export class Workers {
 
   #leave(slot: Slot): void {
     slot.leaves = true;
-    const graceMs = this.config.timeouts.shutdown;
-    this.#tell(slot, { lintel: "close", graceMs, alone: this.#othersServe(slot) });
+    this.#end(slot, this.config.timeouts.shutdown, this.#othersServe(slot));
+  }
+
+  #end(slot: Slot, graceMs: number, alone: boolean): void {
+    const { process } = slot;
+    this.#tell(slot, { lintel: "close", graceMs, alone });
+    setTimeout(() => process?.kill(), graceMs + this.#times.endMs).unref();
   }
 
   #othersServe(than: Slot): boolean {

@@ -296,16 +296,17 @@ describe.runIf(redisBinary)("workers", () => {
     for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
   });
 
-  test("one that hangs is ended, and started again", async () => {
+  /** Two workers without models whose first process has other times. */
+  async function impatient(times: string, env: NodeJS.ProcessEnv = {}): Promise<Lintel> {
     const redis = await startRedis();
     onTestFinished(() => redis.close());
     const cwd = folder({
       "lintel.yaml": `listen: 127.0.0.1:0
 workers: 2
+timeouts: { shutdown: 1s }
 state: { redis: { url: "${redis.url}" } }
 backends: []
 `,
-      // Its times are seconds otherwise.
       "impatient.mjs": `
 const built = (path) => import(new URL(path, process.argv[2]));
 const { loadConfig } = await built("config/load.js");
@@ -316,22 +317,40 @@ const writer = logWriter();
 const { config, file } = await loadConfig({});
 const workers = new Workers(
   { config, file, log: createLogger("info", writer), lines: (text) => writer.write(text) },
-  { ...restartTimes, beatMs: 100, missed: 30 },
+  { ...restartTimes, ${times} },
 );
 await workers.start();
 process.on("SIGTERM", () => workers.close(0));
 `,
     });
     const modules = String(new URL("./", pathToFileURL(entry)));
-    const lintel = start([modules], cwd, {}, { program: join(cwd, "impatient.mjs") });
+    const lintel = start([modules], cwd, env, { program: join(cwd, "impatient.mjs") });
     started.push(lintel);
     await lintel.saying(/(?:a worker listens[\s\S]*){2}/);
+    return lintel;
+  }
+
+  test("one that hangs is ended, and started again", async () => {
+    const lintel = await impatient("beatMs: 100, missed: 30, endMs: 15_000");
     const [, second] = listening(lintel);
     process.kill(second?.pid ?? 0, "SIGSTOP");
     await lintel.saying(/"worker":2,.*"forMs":3000,"msg":"a worker hangs: it is killed"/);
     await lintel.saying(/"worker":2,"ending":"by SIGKILL"/);
     await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
     expect(listening(lintel).map(({ worker }) => worker)).toEqual([1, 2, 2]);
+    lintel.kill("SIGTERM");
+    expect(await lintel.ended).toEqual({ code: 0, signal: null });
+  });
+
+  test("one that is terminated, and does not come to its end, is killed, and started again", async () => {
+    const never = "if (process.env.LINTEL_WORKER) process.exit = () => new Promise(() => {});";
+    const lintel = await impatient("beatMs: 5000, missed: 6, endMs: 10", {
+      NODE_OPTIONS: `--import="data:text/javascript,${encodeURIComponent(never)}"`,
+    });
+    const [first] = listening(lintel);
+    process.kill(first?.pid ?? 0, "SIGTERM");
+    await lintel.saying(/"worker":1,"ending":"by SIGKILL".*a worker ended: it is started again/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
     lintel.kill("SIGTERM");
     expect(await lintel.ended).toEqual({ code: 0, signal: null });
   });
