@@ -7,6 +7,8 @@ export interface Slot {
   readonly number: number;
   process: WorkerProcess | undefined;
   listens: boolean;
+  /** A signal told it to leave: it does once another one serves. */
+  terminated: boolean;
   /** It takes nothing new, and ends once its calls have. */
   leaves: boolean;
   /** What it was started with, or took over since. */
@@ -21,6 +23,7 @@ export const newSlot = (number: number): Slot => ({
   number,
   process: undefined,
   listens: false,
+  terminated: false,
   leaves: false,
   config: undefined,
   ends: 0,

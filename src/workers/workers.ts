@@ -23,14 +23,17 @@ export interface WorkersOptions {
 }
 
 /** Times of the workers. */
-export interface WorkerTimes extends RestartTimes, HeartbeatTimes {}
+export interface WorkerTimes extends RestartTimes, HeartbeatTimes {
+  /** What one may take to end beyond the time of its calls, milliseconds; then it is killed. */
+  readonly endMs: number;
+}
 
 /** Longest that a worker is waited for with its metrics, milliseconds. */
 const metricsMs = 1000;
 /** Within which time a signal to a worker is one to all processes, as service managers send it, milliseconds. */
 const groupMs = 250;
-/** What a worker may take to end beyond the time of its calls, milliseconds; then it is killed. */
-const endMs = 15_000;
+/** Values of the product. */
+const workerTimes: WorkerTimes = { ...restartTimes, ...heartbeatTimes, endMs: 15_000 };
 
 type Reply = Extract<ToPrimary, { readonly id: number }>;
 
@@ -46,10 +49,7 @@ export class Workers {
   #closing: Promise<void> | undefined;
   #allGone = () => {};
 
-  constructor(
-    options: WorkersOptions,
-    times: WorkerTimes = { ...restartTimes, ...heartbeatTimes },
-  ) {
+  constructor(options: WorkersOptions, times: WorkerTimes = workerTimes) {
     this.#options = options;
     this.#times = times;
     this.#slots = Array.from({ length: options.config.workers }, (_, i) => newSlot(i + 1));
@@ -108,13 +108,9 @@ export class Workers {
       for (const slot of this.#slots) {
         clearTimeout(slot.timer);
         // Before it listens it has nothing to end.
-        if (slot.listens) this.#tell(slot, { lintel: "close", graceMs, alone: false });
+        if (slot.listens) this.#end(slot, graceMs, false);
         else slot.process?.kill();
       }
-      const hard = setTimeout(() => {
-        for (const { process } of this.#slots) process?.kill();
-      }, graceMs + endMs);
-      hard.unref();
       this.#lookForEnd();
     });
     return this.#closing;
@@ -126,6 +122,7 @@ export class Workers {
     const { number: worker } = slot;
     const begun = performance.now();
     slot.listens = false;
+    slot.terminated = false;
     slot.leaves = false;
     return new Promise((resolve) => {
       const said = (message: Said) => {
@@ -136,11 +133,17 @@ export class Workers {
             slot.listens = true;
             log.info({ worker, pid: slot.process?.pid }, "a worker listens");
             resolve(message.banner);
+            for (const waiting of this.#slots) this.#replace(waiting);
             // There was a reload while it started.
             return void this.#rollout.catchUp(slot);
           case "terminated": {
             const { process } = slot;
-            setTimeout(() => slot.process === process && this.#replace(slot), groupMs).unref();
+            const alone = () => {
+              if (slot.process !== process) return;
+              slot.terminated = true;
+              this.#replace(slot);
+            };
+            setTimeout(alone, groupMs).unref();
             return;
           }
           case "all metrics":
@@ -151,7 +154,7 @@ export class Workers {
       };
       const gone = () => {
         slot.listens = false;
-        return this.#othersServe();
+        return this.#othersServe(slot);
       };
       const hangs = (forMs: number) =>
         log.error({ worker, pid: slot.process?.pid, forMs }, "a worker hangs: it is killed");
@@ -205,9 +208,9 @@ export class Workers {
     if (this.#slots.every((slot) => slot.process === undefined)) this.#allGone();
   }
 
-  /** A signal told this one to end. */
+  /** Lets one leave that a signal told to, if another one serves: the last would only refuse calls. */
   #replace(slot: Slot): void {
-    if (this.#closing || slot.leaves) return;
+    if (this.#closing || !slot.terminated || slot.leaves || !this.#othersServe(slot)) return;
     const told = { worker: slot.number, pid: slot.process?.pid };
     this.#options.log.info(told, "a worker leaves, as it was told by a signal");
     this.#leave(slot);
@@ -215,12 +218,17 @@ export class Workers {
 
   #leave(slot: Slot): void {
     slot.leaves = true;
-    const graceMs = this.config.timeouts.shutdown;
-    this.#tell(slot, { lintel: "close", graceMs, alone: this.#othersServe() });
+    this.#end(slot, this.config.timeouts.shutdown, this.#othersServe(slot));
   }
 
-  #othersServe(): boolean {
-    return this.#slots.some(({ listens, leaves }) => listens && !leaves);
+  #end(slot: Slot, graceMs: number, alone: boolean): void {
+    const { process } = slot;
+    this.#tell(slot, { lintel: "close", graceMs, alone });
+    setTimeout(() => process?.kill(), graceMs + this.#times.endMs).unref();
+  }
+
+  #othersServe(than: Slot): boolean {
+    return this.#slots.some((slot) => slot !== than && slot.listens && !slot.leaves);
   }
 
   async #gather(asking: Slot, id: number): Promise<void> {

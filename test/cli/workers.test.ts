@@ -229,18 +229,18 @@ describe.runIf(redisBinary)("workers", () => {
 
   test("one that is terminated alone ends its calls, and has another in its place", async () => {
     const { lintel, base, server, write } = await gateway();
-    const stream = await chat(base, "tiny", "wait");
-    for (const { pid = 0 } of listening(lintel)) process.kill(pid, "SIGTERM");
-    // The one that had nothing to do.
-    await lintel.saying(/(?:a worker leaves[\s\S]*){2}/);
-    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
-    // The other one takes over nothing more, and has what was loaded meanwhile from its start on.
+    const [first] = listening(lintel);
+    // Each has one.
+    const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);
+    process.kill(first?.pid ?? 0, "SIGTERM");
+    await lintel.saying(/a worker leaves/);
+    // It takes over nothing more, and the one in its place has what was loaded meanwhile from its start on.
     write("models: [{ name: another, model: tiny }]\n");
     lintel.kill("SIGHUP");
     await lintel.saying(/configuration reloaded/);
     server.release();
-    expect(await stream.text()).toMatch(/ two[\s\S]*\[DONE\]\n\n$/);
-    await lintel.saying(/(?:a worker listens[\s\S]*){4}/);
+    for (const stream of streams) expect(await stream.text()).toMatch(/ two[\s\S]*\[DONE\]\n\n$/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
     for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
     expect(linesOf(lintel).filter(({ level }) => level > 30)).toEqual([]);
   });
@@ -260,6 +260,28 @@ describe.runIf(redisBinary)("workers", () => {
     for (const stream of streams) expect(await stream.text()).toMatch(/\[DONE\]\n\n$/);
   });
 
+  test("those that are terminated one by one leave one after the other, so that calls are taken", async () => {
+    const { lintel, base, server } = await gateway();
+    const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);
+    const pids = listening(lintel).map(({ pid = 0 }) => pid);
+    for (const pid of pids) process.kill(pid, "SIGTERM");
+    await lintel.saying(/a worker leaves/);
+    const headers = { authorization: "Bearer me", connection: "close" };
+    for (let i = 0; i < 6; i++) {
+      expect((await fetch(`${base}/v1/models`, { headers })).status).toBe(200);
+    }
+    server.release();
+    for (const stream of streams) expect(await stream.text()).toMatch(/\[DONE\]\n\n$/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){4}/);
+    const order = linesOf(lintel).map(({ msg }) => /^a worker (listens|leaves)/.exec(msg)?.[1]);
+    expect(order.filter((what) => what !== undefined).slice(2)).toEqual([
+      "leaves",
+      "listens",
+      "leaves",
+      "listens",
+    ]);
+  });
+
   test("one that began to listen while others took over a configuration has it, too", async () => {
     const { lintel, base, write } = await gateway();
     const [first, second] = listening(lintel);
@@ -274,16 +296,17 @@ describe.runIf(redisBinary)("workers", () => {
     for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
   });
 
-  test("one that hangs is ended, and started again", async () => {
+  /** Two workers without models whose first process has other times. */
+  async function impatient(times: string, env: NodeJS.ProcessEnv = {}): Promise<Lintel> {
     const redis = await startRedis();
     onTestFinished(() => redis.close());
     const cwd = folder({
       "lintel.yaml": `listen: 127.0.0.1:0
 workers: 2
+timeouts: { shutdown: 1s }
 state: { redis: { url: "${redis.url}" } }
 backends: []
 `,
-      // Its times are seconds otherwise.
       "impatient.mjs": `
 const built = (path) => import(new URL(path, process.argv[2]));
 const { loadConfig } = await built("config/load.js");
@@ -294,22 +317,40 @@ const writer = logWriter();
 const { config, file } = await loadConfig({});
 const workers = new Workers(
   { config, file, log: createLogger("info", writer), lines: (text) => writer.write(text) },
-  { ...restartTimes, beatMs: 100, missed: 30 },
+  { ...restartTimes, ${times} },
 );
 await workers.start();
 process.on("SIGTERM", () => workers.close(0));
 `,
     });
     const modules = String(new URL("./", pathToFileURL(entry)));
-    const lintel = start([modules], cwd, {}, { program: join(cwd, "impatient.mjs") });
+    const lintel = start([modules], cwd, env, { program: join(cwd, "impatient.mjs") });
     started.push(lintel);
     await lintel.saying(/(?:a worker listens[\s\S]*){2}/);
+    return lintel;
+  }
+
+  test("one that hangs is ended, and started again", async () => {
+    const lintel = await impatient("beatMs: 100, missed: 30, endMs: 15_000");
     const [, second] = listening(lintel);
     process.kill(second?.pid ?? 0, "SIGSTOP");
     await lintel.saying(/"worker":2,.*"forMs":3000,"msg":"a worker hangs: it is killed"/);
     await lintel.saying(/"worker":2,"ending":"by SIGKILL"/);
     await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
     expect(listening(lintel).map(({ worker }) => worker)).toEqual([1, 2, 2]);
+    lintel.kill("SIGTERM");
+    expect(await lintel.ended).toEqual({ code: 0, signal: null });
+  });
+
+  test("one that is terminated, and does not come to its end, is killed, and started again", async () => {
+    const never = "if (process.env.LINTEL_WORKER) process.exit = () => new Promise(() => {});";
+    const lintel = await impatient("beatMs: 5000, missed: 6, endMs: 10", {
+      NODE_OPTIONS: `--import="data:text/javascript,${encodeURIComponent(never)}"`,
+    });
+    const [first] = listening(lintel);
+    process.kill(first?.pid ?? 0, "SIGTERM");
+    await lintel.saying(/"worker":1,"ending":"by SIGKILL".*a worker ended: it is started again/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
     lintel.kill("SIGTERM");
     expect(await lintel.ended).toEqual({ code: 0, signal: null });
   });
