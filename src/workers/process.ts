@@ -57,12 +57,17 @@ export class WorkerProcess {
     });
   }
 
+  /** Whether it can be told something. One that can't is about to end, or has, and gets no more connections. */
+  get connected(): boolean {
+    return this.#worker.isConnected();
+  }
+
   get pid(): number | undefined {
     return this.#worker.process.pid;
   }
 
   tell(message: ToWorker): void {
-    if (this.#worker.isConnected()) this.#worker.send(message, () => {});
+    if (this.connected) this.#worker.send(message, () => {});
   }
 
   kill(): void {

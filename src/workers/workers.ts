@@ -228,7 +228,9 @@ export class Workers {
   }
 
   #othersServe(than: Slot): boolean {
-    return this.#slots.some((slot) => slot !== than && slot.listens && !slot.leaves);
+    return this.#slots.some(
+      (slot) => slot !== than && slot.listens && !slot.leaves && slot.process?.connected,
+    );
   }
 
   async #gather(asking: Slot, id: number): Promise<void> {
