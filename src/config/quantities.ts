@@ -80,6 +80,10 @@ export const waitOrNone = () =>
 /** A duration that is waited: longer than 0, at most 24 days. */
 export const wait = () => waitOrNone().refine(positive, positiveMessage);
 
+/** As `wait`, and at least so many milliseconds. */
+export const waitOfAtLeast = (least: number) =>
+  wait().refine((ms) => ms >= least, { error: `must be at least ${spelled(least)}` });
+
 /** Last time that `time` can read, the end of the year 9999. Milliseconds since the epoch. */
 export const latestTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 

@@ -20,6 +20,7 @@ import {
   listenMessage,
   size,
   wait,
+  waitOfAtLeast,
   waitOrNone,
 } from "./quantities.js";
 import { routingSchema } from "./routing.js";
@@ -146,8 +147,7 @@ export const configSchema = z.strictObject({
     })
     .prefault("1MiB")
     .describe("Largest request body, at most 512MB."),
-  max_connection_age: wait()
-    .refine((ms) => ms >= shortestAge, { error: "must be at least 1s" })
+  max_connection_age: waitOfAtLeast(shortestAge)
     .optional()
     .describe(
       "How old a connection of a client may become before it is told to make another one; what runs on it ends on it. Default: any age.",

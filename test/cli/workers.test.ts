@@ -30,6 +30,14 @@ interface Gateway {
   write(more: string): void;
 }
 
+/** New connections, more than there are workers, are all answered. */
+async function connectionsAreTaken(base: string): Promise<void> {
+  const headers = { authorization: "Bearer me", connection: "close" };
+  for (let i = 0; i < 6; i++) {
+    expect((await fetch(`${base}/v1/models`, { headers })).status).toBe(200);
+  }
+}
+
 /** Two workers with a model `tiny`, once they listen. */
 async function gateway(more = "", env: NodeJS.ProcessEnv = {}): Promise<Gateway> {
   const redis = await startRedis();
@@ -252,10 +260,7 @@ describe.runIf(redisBinary)("workers", () => {
     const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);
     process.kill(first?.pid ?? 0, "SIGTERM");
     await lintel.saying(/a worker leaves/);
-    const headers = { authorization: "Bearer me", connection: "close" };
-    for (let i = 0; i < 6; i++) {
-      expect((await fetch(`${base}/v1/models`, { headers })).status).toBe(200);
-    }
+    await connectionsAreTaken(base);
     server.release();
     for (const stream of streams) expect(await stream.text()).toMatch(/\[DONE\]\n\n$/);
   });
@@ -266,10 +271,7 @@ describe.runIf(redisBinary)("workers", () => {
     const pids = listening(lintel).map(({ pid = 0 }) => pid);
     for (const pid of pids) process.kill(pid, "SIGTERM");
     await lintel.saying(/a worker leaves/);
-    const headers = { authorization: "Bearer me", connection: "close" };
-    for (let i = 0; i < 6; i++) {
-      expect((await fetch(`${base}/v1/models`, { headers })).status).toBe(200);
-    }
+    await connectionsAreTaken(base);
     server.release();
     for (const stream of streams) expect(await stream.text()).toMatch(/\[DONE\]\n\n$/);
     await lintel.saying(/(?:a worker listens[\s\S]*){4}/);

@@ -1,7 +1,7 @@
 /** What the configuration says of a node. */
 import { z } from "zod";
 import { headerValue, withoutUser } from "../../config/http-fields.js";
-import { wait } from "../../config/quantities.js";
+import { waitOfAtLeast } from "../../config/quantities.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../../socket-path.js";
 import { backendName, connectTimeout, modelEntries } from "../fields.js";
 import { addressPattern, isAddress } from "./address.js";
@@ -28,14 +28,12 @@ export const nodeSchema = z.strictObject({
   models: modelEntries("on the node")
     .optional()
     .describe("The models to use. Default: all that the node lists."),
-  refresh: wait()
-    .refine((ms) => ms >= 100, { error: "must be at least 100ms" })
+  refresh: waitOfAtLeast(100)
     .prefault("30s")
     .describe(
       "How often the node is asked for its models; sooner while it tells of none, and once it is back.",
     ),
-  ping: wait()
-    .refine((ms) => ms >= 1000, { error: "must be at least 1s" })
+  ping: waitOfAtLeast(1000)
     .prefault("20s")
     .describe("Silence on a busy connection after which it is probed."),
   timeouts: z
