@@ -1,6 +1,6 @@
 /** Keeps results, and writes them into README.md and a picture. */
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writePicture } from "./picture.js";
 import { median, reader, targets } from "./targets.js";
@@ -32,6 +32,8 @@ const begin = "<!-- results -->";
 const end = "<!-- end of results -->";
 
 export function readResults(): Results {
+  // Before anything is measured, rather than after it.
+  mkdirSync(into, { recursive: true });
   if (!existsSync(file)) return { machine: "", about: {}, elsewhere: [], scenarios: {} };
   return JSON.parse(readFileSync(file, "utf8"));
 }
