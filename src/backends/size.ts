@@ -36,8 +36,8 @@ export function refusedSize(why: string, width: boolean): LintelError {
   return new LintelError("unsupported_parameter", `${param}: ${why} (width x height)`, { param });
 }
 
-/** The error that a server answered, which names the width where it was about the size. */
-export const aboutSize = (failure: LintelError, body: string): LintelError =>
-  failure.code === "invalid_value" && namesField(body, "size")
-    ? refusedSize(failure.message, true)
-    : failure;
+/** The error that a server answered, which names the width, or the height alone, where it was about the size. */
+export function aboutSize(failure: LintelError, body: string): LintelError {
+  if (failure.code !== "invalid_value" || !namesField(body, "size")) return failure;
+  return refusedSize(failure.message, namesField(body, "width") || !namesField(body, "height"));
+}

@@ -43,6 +43,8 @@ describe("the body of an answer with images", () => {
   it("gives images as bytes and leaves the rest as it is", () => {
     const others = {
       created: 1,
+      // Together AI's word for what follows, in either order.
+      type: "b64_json",
       data: [{ b64_json: base64, revised_prompt: 'a “beam”, \\ and "b64_json":"x' }],
     };
     const { json, images } = everyWay(JSON.stringify(others));

@@ -28,6 +28,12 @@ export function askedOf(exchange: Exchange): Asked {
   return { prompt, width, height, seed };
 }
 
+/** Reads a request as those do that have width and height for fields. */
+export function sidesOf(exchange: Exchange): Asked {
+  const { prompt, width, height, seed = 0 } = exchange.json();
+  return { prompt, width, height, seed };
+}
+
 /** The picture that is made. */
 export const drawn = ({ prompt, width, height, seed }: Asked): Buffer =>
   picture(width, height, seed, prompt);

@@ -8,7 +8,7 @@ import type { ErrorCode } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { fixture } from "./fixture.js";
-import { drawing, drawn, gptImage } from "./openai-images-subject.js";
+import { drawing, drawn, gptImage, sidesOf } from "./openai-images-subject.js";
 import { imageRequest } from "./picture.js";
 import type { Held, Subject } from "./subject.js";
 import { type Exchange, type Script, Upstream } from "./upstream.js";
@@ -89,8 +89,21 @@ export const failures: Readonly<Record<string, readonly [ErrorCode, Script]>> = 
   "a connection that breaks": ["upstream_failed", (exchange) => exchange.destroy()],
 };
 
-/** A subject for the contract suite, with an image model that has seeds, or previews. */
-export async function echoSubject(image: "flux" | "gpt-image-2"): Promise<Subject> {
+/** Together AI gets seeds of 31 bits. */
+const lastInt32 = 2 ** 31 - 1;
+
+/** Image models by what draws them, and how it is done: with seeds, or with previews. */
+const artists: Readonly<Record<string, Script>> = {
+  flux: drawing("vllm-omni/image"),
+  "stabilityai/stable-diffusion-xl-base-1.0": drawing("together/image", sidesOf),
+  "gpt-image-2": gptImage,
+};
+
+/**
+ * A subject for the contract suite.
+ * @param dialect of the server that draws
+ */
+export async function echoSubject(image: string, dialect = "auto"): Promise<Subject> {
   const upstream = await Upstream.start(echo);
   let next: Script | undefined;
   const answering = (usual: Script): Script => {
@@ -101,12 +114,9 @@ export async function echoSubject(image: "flux" | "gpt-image-2"): Promise<Subjec
     };
   };
   upstream.route("/v1/chat/completions", answering(echo));
-  upstream.route(
-    "/v1/images/generations",
-    answering(image === "flux" ? drawing("vllm-omni/image") : gptImage),
-  );
+  upstream.route("/v1/images/generations", answering(artists[image] ?? gptImage));
   return {
-    backend: backendFor(upstream.url, { image_models: [image] }),
+    backend: backendFor(upstream.url, { image_models: [image], dialect }),
     request<M extends BackendMethod>(method: M, text = "hello"): Input<M> {
       if (method === "streamTextToImage") {
         const size = { width: 64, height: 48 };
@@ -132,9 +142,11 @@ export async function echoSubject(image: "flux" | "gpt-image-2"): Promise<Subjec
     provoke(failure) {
       next = failures[failure]?.[1];
     },
-    ...(image === "flux" && {
-      picture: ({ prompt = "", width = 0, height = 0 }, seed: number) =>
-        drawn({ prompt, width, height, seed }),
+    ...(image !== "gpt-image-2" && {
+      picture: ({ prompt = "", width = 0, height = 0 }, reported: number) => {
+        const seed = dialect === "together" ? reported % lastInt32 || lastInt32 : reported;
+        return drawn({ prompt, width, height, seed });
+      },
     }),
     close: () => upstream.close(),
   };

@@ -15,6 +15,12 @@ backendContract("openai, images by a diffusion server", {
   setup: () => echoSubject("flux"),
 });
 
+backendContract("openai, images by Together AI", {
+  ...contract,
+  skips: { previews: "it has none" },
+  setup: () => echoSubject("stabilityai/stable-diffusion-xl-base-1.0", "together"),
+});
+
 backendContract("openai, images by gpt-image", {
   ...contract,
   skips: { seeds: "OpenAI takes no seed" },

@@ -27,6 +27,10 @@ const ofForm: ReadonlySet<string> = new Set([
 const names: Readonly<Record<string, string>> = {
   max_tokens: "max_(?:completion_)?tokens",
   include_previews: "(?:stream|partial_images)",
+  size: "(?:(?:image_)?size|width|height)",
+  seed: "(?:random_)?seed",
+  num_inference_steps: "(?:num_inference_)?steps?",
+  output_format: "(?:output_format|image_format|response_extension)",
 };
 
 /** Messages without words, in those of Mistral, Moonshot and Anthropic. */

@@ -45,6 +45,17 @@ const dialects = {
   sdcpp: { ...openSource, images: "sdcpp" },
   // Else it lists only what answers with text.
   openrouter: { ...openSource, images: "openrouter", listed: "output_modalities=text,image" },
+  together: { ...openSource, images: "together" },
+  nebius: { ...openSource, images: "nebius" },
+  siliconflow: { ...openSource, images: "siliconflow" },
+  recraft: { ...openSource, images: "recraft" },
+  deepinfra: { ...openSource, images: "deepinfra" },
+  google: { ...openSource, images: "google" },
+  xai: { ...openSource, images: "xai" },
+  zai: { ...openSource, images: "zai" },
+  // Else it lists only what answers with text.
+  venice: { ...openSource, images: "venice", listed: "type=all" },
+  infomaniak: { ...openSource, images: "infomaniak" },
 } as const satisfies Record<string, Dialect>;
 
 /** Name of a dialect in the configuration. */
@@ -63,6 +74,22 @@ const owners = new Map<string, DialectName>([
   ["local", "sdcpp"],
 ]);
 
+/** Where those are that have an address of their own; some have further ones, for regions. */
+const hosts: readonly (readonly [RegExp, DialectName])[] = [
+  [/(?:^|\.)api\.openai\.com$/, "openai"],
+  [/(?:^|\.)openrouter\.ai$/, "openrouter"],
+  [/^api\.together\.(?:xyz|ai)$/, "together"],
+  [/^api\.(?:.+\.)?nebius\.(?:com|ai)$/, "nebius"],
+  [/^api(?:-st)?\.siliconflow\.(?:com|cn)$/, "siliconflow"],
+  [/(?:^|\.)api\.recraft\.ai$/, "recraft"],
+  [/^api\.deepinfra\.com$/, "deepinfra"],
+  [/^generativelanguage\.googleapis\.com$/, "google"],
+  [/(?:^|\.)api\.x\.ai$/, "xai"],
+  [/^(?:api\.z\.ai|open\.bigmodel\.cn)$/, "zai"],
+  [/^api\.venice\.ai$/, "venice"],
+  [/^api\.infomaniak\.com$/, "infomaniak"],
+];
+
 /**
  * The dialect of a server. `auto` goes by the address and by what the server
  * says; a server that nobody knows is taken for one that honours everything.
@@ -74,9 +101,8 @@ export function dialectOf(
   listed: readonly Listed[] = [],
 ): Dialect {
   if (name !== "auto") return dialects[name];
-  if (url.hostname === "api.openai.com") return dialects.openai;
-  // eu.openrouter.ai and us.openrouter.ai keep requests in their regions.
-  if (/(?:^|\.)openrouter\.ai$/.test(url.hostname)) return dialects.openrouter;
+  const service = hosts.find(([host]) => host.test(url.hostname))?.[1];
+  if (service) return dialects[service];
   const known = listed.find(({ ownedBy }) => owners.has(ownedBy));
   const server = known ? owners.get(known.ownedBy) : isTgi(listed) ? "tgi" : undefined;
   return server === undefined ? openSource : dialects[server];

@@ -11,6 +11,7 @@ import { addressOf } from "./address.js";
 import { chat, complete } from "./chat.js";
 import { dialectOf } from "./dialect.js";
 import { generateImages, type ImageServerParts } from "./images/generate.js";
+import { hostsOf } from "./images/services.js";
 import { listModels, listTimeout, readModels } from "./listed.js";
 import { Models } from "./models.js";
 import type { OpenaiConfig } from "./schema.js";
@@ -35,7 +36,8 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     timeouts: { ...config.timeouts, first: config.timeouts.first_token },
     connections: config.connections,
   });
-  const listPath = address.at("/models", dialectOf(config.dialect, url).listed);
+  const { listed, images } = dialectOf(config.dialect, url);
+  const listPath = address.at("/models", listed);
   const list = (signal: CallSignal) => listModels(transport, listPath, signal);
   const models = new Models({
     backend: config.name,
@@ -50,7 +52,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
   });
   const guard = new Guard({
     own: [address.origin],
-    allow: config.allow_hosts,
+    allow: [...config.allow_hosts, ...hostsOf(images)],
     connectTimeout: config.timeouts.connect,
   });
   const server: ImageServerParts = {

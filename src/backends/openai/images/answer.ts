@@ -39,7 +39,9 @@ export async function readImages(
   const value = readObject(text);
   const failure = failureIn(value);
   if (failure) throw failure;
-  const data = Array.isArray(value.data) ? value.data : [];
+  // SiliconFlow has them in `images`.
+  const found = value.data ?? value.images;
+  const data = Array.isArray(found) ? found : [];
   if (data.length !== n) throw nonsense(`made ${data.length} images instead of ${n}`);
   return Promise.all(data.map((entry) => readImage(entry, images, reading)));
 }

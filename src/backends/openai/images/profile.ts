@@ -1,19 +1,17 @@
 /**
  * What the servers of `/v1/images/generations` take, as OpenAI's reference and
- * the sources of vLLM-Omni, SGLang, Ollama, LocalAI and stable-diffusion.cpp have it, and
- * OpenRouter's guide.
+ * the sources of vLLM-Omni, SGLang, Ollama, LocalAI and stable-diffusion.cpp have it.
  */
+import { isService, type Service, serviceProfile } from "./services.js";
+
+/** Those of OpenAI, and those that anybody runs. */
+type Server = "openai" | "vllm" | "sglang" | "ollama" | "localai" | "sdcpp" | "unknown";
 
 /** Which server reads the request. */
-export type ImageServer =
-  | "openai"
-  | "vllm"
-  | "sglang"
-  | "ollama"
-  | "localai"
-  | "sdcpp"
-  | "openrouter"
-  | "unknown";
+export type ImageServer = Server | Service;
+
+/** Fields that not every server has the same name for. */
+export type Named = "size" | "seed" | "num_inference_steps" | "output_format";
 
 /** What one image model takes. */
 export interface ImageProfile {
@@ -28,6 +26,10 @@ export interface ImageProfile {
   readonly lastSeed?: number;
   /** Most images of one request, where it takes no seed. */
   readonly most: number;
+  /** What it calls fields that have other names there. */
+  readonly names?: Readonly<Partial<Record<Named, string>>>;
+  /** Whether width and height are fields of their own; else a size is one, `1024x576`. */
+  readonly sides?: boolean;
   /** False: it has sizes of its own, and no field for others. */
   readonly sized?: boolean;
   /** Sizes that it makes, `1024x1024`; absent: see `step`. */
@@ -38,8 +40,8 @@ export interface ImageProfile {
   readonly ratio?: number;
   /** Width and height, in pixels, where a request says nothing; absent: the contract's. */
   readonly side?: number;
-  /** Whether it is told to answer in base64; those that are not can't do anything else. */
-  readonly responseFormat: boolean;
+  /** How it is told to answer in base64; absent: it is not, for it has one way to answer. */
+  readonly responseFormat?: "b64_json" | "base64" | undefined;
   /** Whether it is told to make PNG. */
   readonly outputFormat: boolean;
   /** Whether it streams partial images. */
@@ -53,7 +55,6 @@ const openai = {
   tuning: [],
   seed: false,
   side: 1024,
-  responseFormat: false,
   outputFormat: true,
   previews: true,
   bar: true,
@@ -66,7 +67,7 @@ const byName: readonly (readonly [RegExp, ImageProfile])[] = [
     {
       ...openai,
       ...{ most: 10, sizes: ["256x256", "512x512", "1024x1024"] },
-      ...{ responseFormat: true, outputFormat: false, previews: false },
+      ...{ responseFormat: "b64_json", outputFormat: false, previews: false },
     },
   ],
   [
@@ -74,7 +75,7 @@ const byName: readonly (readonly [RegExp, ImageProfile])[] = [
     {
       ...openai,
       ...{ most: 1, sizes: ["1024x1024", "1792x1024", "1024x1792"] },
-      ...{ responseFormat: true, outputFormat: false, previews: false },
+      ...{ responseFormat: "b64_json", outputFormat: false, previews: false },
     },
   ],
   [/gpt-image-1|chatgpt-image/i, { ...openai, most: 10, sizes: squarish() }],
@@ -93,13 +94,13 @@ const diffusion: ImageProfile = {
   tuning: ["negative_prompt", "guidance_scale", "num_inference_steps"],
   seed: true,
   most: 1,
-  responseFormat: true,
+  responseFormat: "b64_json",
   outputFormat: true,
   previews: false,
   bar: false,
 };
 
-const byServer: Readonly<Record<ImageServer, ImageProfile>> = {
+const byServer: Readonly<Record<Server, ImageProfile>> = {
   openai: { ...openai, most: 10 },
   vllm: { ...diffusion, server: "vllm", bar: true },
   // Its own default is JPEG.
@@ -112,14 +113,10 @@ const byServer: Readonly<Record<ImageServer, ImageProfile>> = {
     lastSeed: lastInt32,
     // Its one way to a negative prompt is a bar in the prompt.
     tuning: ["num_inference_steps"],
+    names: { num_inference_steps: "step" },
     outputFormat: false,
   },
-  sdcpp: { ...diffusion, server: "sdcpp", responseFormat: false, bar: true },
-  // What a model has no use for is passed over in silence, seeds too.
-  openrouter: {
-    ...{ server: "openrouter", path: "/images", tuning: [], seed: false, most: 1, sized: false },
-    ...{ responseFormat: false, outputFormat: true, previews: false, bar: true },
-  },
+  sdcpp: { ...diffusion, server: "sdcpp", responseFormat: undefined, bar: true },
   // It may be LocalAI, which does not say what it is: so no bar, and its seeds.
   unknown: { ...diffusion, lastSeed: lastInt32 },
 };
@@ -127,7 +124,7 @@ const byServer: Readonly<Record<ImageServer, ImageProfile>> = {
 /** What a model on a server takes. */
 export function profileOf(model: string, server: ImageServer): ImageProfile {
   // Whose models these are is no matter there.
-  if (server === "openrouter") return byServer.openrouter;
+  if (isService(server)) return serviceProfile(model, server);
   return byName.find(([name]) => name.test(model))?.[1] ?? byServer[server];
 }
 

@@ -5,7 +5,7 @@ import { promptParts } from "../../../core/prompts.js";
 import { cfgOf } from "../../cfg.js";
 import { extraArgs, withoutExtraArgs } from "../../extra-args.js";
 import { refusedSize } from "../../size.js";
-import type { ImageProfile } from "./profile.js";
+import type { ImageProfile, Named } from "./profile.js";
 
 /** Fields that a server may refuse and that a request can go without. */
 export const optionalFields = [
@@ -40,23 +40,22 @@ export function writeImageRequest(
   options: ImageRequestOptions,
 ): string {
   const { profile, n, partials, refused } = options;
-  const { server } = profile;
+  const { server, sides, responseFormat } = profile;
+  const named = (field: Named) => profile.names?.[field] ?? field;
   const has = (field: string) => profile.tuning.includes(field) && !refused.has(field);
   const { modelId, width, height, guidanceScale, numInferenceSteps } = request;
   const guidance = set(guidanceScale, imageDefaults.guidanceScale, has("guidance_scale"));
   const steps = set(numInferenceSteps, imageDefaults.numInferenceSteps, has("num_inference_steps"));
   const negative = has("negative_prompt") ? request.negativePrompt : "";
   const seed = refused.has("seed") ? undefined : sentSeed(options.seed, profile);
+  const sized = profile.sized !== false && width && height && !refused.has("size");
   const common = {
     model: modelId,
     n,
-    ...(profile.sized !== false &&
-      width &&
-      height &&
-      !refused.has("size") && { size: `${width}x${height}` }),
-    ...(profile.responseFormat &&
-      !refused.has("response_format") && { response_format: "b64_json" }),
-    ...(profile.outputFormat && !refused.has("output_format") && { output_format: "png" }),
+    ...(sized && (sides ? { width, height } : { [named("size")]: `${width}x${height}` })),
+    ...(responseFormat && !refused.has("response_format") && { response_format: responseFormat }),
+    ...(profile.outputFormat &&
+      !refused.has("output_format") && { [named("output_format")]: "png" }),
     ...(partials !== undefined && { stream: true, partial_images: partials }),
   };
   const prompt = promptOf(request.prompt ?? "", profile);
@@ -64,15 +63,12 @@ export function writeImageRequest(
     const extra = { seed, negative, steps, guidance };
     return JSON.stringify({ ...common, prompt: `${prompt}${sdcppArguments(extra)}` });
   }
-  if (server === "localai") {
-    return JSON.stringify({ ...common, prompt, seed, step: steps });
-  }
   return JSON.stringify({
     ...common,
     prompt,
     ...(negative !== "" && { negative_prompt: negative }),
-    seed,
-    num_inference_steps: steps,
+    [named("seed")]: seed,
+    [named("num_inference_steps")]: steps,
     guidance_scale: guidance,
   });
 }
