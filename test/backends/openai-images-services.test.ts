@@ -1,8 +1,10 @@
 /** Images of services that sell what others' models draw, each with fields of its own. */
 import { describe, expect, it } from "vitest";
+import { Task } from "../../gen/lintel/v1/models_pb.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
 import { profileOf } from "../../src/backends/openai/images/profile.js";
 import { hostsOf } from "../../src/backends/openai/images/services.js";
+import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { against, always, failure, generate, small, tuned } from "./openai-images-calls.js";
 import { drawing, drawn, filled, sidesOf } from "./openai-images-subject.js";
@@ -24,6 +26,17 @@ describe("Together AI", () => {
   const config = { dialect: "together" };
   const list = "together/models-of-all-kinds";
   const flux = "black-forest-labs/FLUX.2-dev";
+
+  it("says which of its models draw, and which do neither that nor chat", async () => {
+    const { backend } = await against(list, draw, config);
+    const models = backend.models().map(({ id, task }) => [id, task]);
+    expect(models).toEqual([
+      ["openai/gpt-oss-120b", Task.CHAT],
+      ["meta-llama/Llama-3-70b-hf", Task.CHAT],
+      [flux, Task.TEXT_TO_IMAGE],
+      ["google/flash-image-2.5", Task.TEXT_TO_IMAGE],
+    ]);
+  });
 
   it("makes the size that was asked for, and each image for its seed", async () => {
     const { backend, sent } = await against(list, draw, config);
@@ -227,6 +240,19 @@ describe("what a service has no field for is not sent, and told", () => {
       expect(images).toHaveLength(5);
       expect(sent().map(({ n }) => n)).toEqual(numbers);
     }
+  });
+});
+
+describe("Venice", () => {
+  it("is asked for all its models, and says what each is for", async () => {
+    const script = drawing("together/image");
+    const { server, backend } = await against("venice/models", script, { dialect: "venice" });
+    await backend.health?.(never);
+    expect(server.requests.map(({ path }) => path)).toEqual(Array(2).fill("/v1/models?type=all"));
+    expect(backend.models().map(({ id, task }) => [id, task])).toEqual([
+      ["m-text", Task.CHAT],
+      ["m-image", Task.TEXT_TO_IMAGE],
+    ]);
   });
 });
 

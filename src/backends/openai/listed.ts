@@ -58,6 +58,9 @@ function listedIn(list: unknown): Listed[] {
       ownedBy: string(entry.owned_by),
       // SGLang's, of diffusion models: T2I, I2I, T2V…
       ...(typeof entry.task_type === "string" && { draws: /t2i|ti2i/i.test(entry.task_type) }),
+      // Together AI's and Venice's, of what each is for.
+      ...(entry.type === "image" && { draws: true }),
+      ...(otherUses.test(string(entry.type)) && { draws: false }),
       // OpenRouter's, of those that do nothing else.
       ...(givesImagesOnly(entry) && { draws: true }),
     });
@@ -67,6 +70,10 @@ function listedIn(list: unknown): Listed[] {
   }
   return [...listed.values()];
 }
+
+/** What Together AI and Venice call models that neither chat nor draw. */
+const otherUses =
+  /video|^(?:embedding|moderation|rerank|audio|transcribe|tts|asr|music|upscale|inpaint|decision)$/i;
 
 function givesImagesOnly({ architecture }: JsonObject): boolean {
   const gives = isObject(architecture) ? architecture.output_modalities : undefined;
