@@ -167,11 +167,9 @@ describe.runIf(redisBinary)("workers", () => {
     const { hostname, port } = new URL(base);
     const sockets = Array.from({ length: 5 }, () => connect(Number(port), hostname));
     const connected = sockets.map((socket) => once(socket, "connect"));
-    const closed = sockets.map((socket) =>
-      once(
-        socket.on("error", () => {}),
-        "close",
-      ),
+    // `once` would fail where a connection is reset, which is an end as well.
+    const closed = sockets.map(
+      (socket) => new Promise((resolve) => socket.on("error", () => {}).once("close", resolve)),
     );
     await Promise.all(connected);
     for (const pid of pids) process.kill(pid, "SIGKILL");
