@@ -1,6 +1,7 @@
 /** What keeps requests over HTTP/2 within their limits. */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { resetSoon } from "../doors/reset.js";
+import { isStatusAlone } from "../doors/rpc/trailers.js";
 import type { CorsHeaders } from "./cors.js";
 import { refuseStream, tooSlow } from "./failure.js";
 
@@ -46,7 +47,8 @@ export function limitBody(
 /** Closes a stream once its answer is complete: its client may have left its own half open. */
 export function closeAnswered(stream: ServerHttp2Stream): void {
   const close = () => resetSoon(stream, constants.NGHTTP2_NO_ERROR);
-  // All answers have trailers, if only empty ones, and they are the last of it.
-  if (stream.sentTrailers) close();
-  else stream.once("wantTrailers", close);
+  const alone = () => isStatusAlone(stream);
+  // All other answers have trailers, if only empty ones, and they are the last of it.
+  if (stream.sentTrailers || alone()) close();
+  else stream.once("wantTrailers", close).once("finish", () => alone() && close());
 }

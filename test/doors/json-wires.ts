@@ -7,6 +7,7 @@ import { endStreamFromJson, errorFromJson } from "@connectrpc/connect/protocol-c
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { onTrailers } from "../support/grpc-trailers.js";
 
 /** What a caller is told. */
 export interface Told {
@@ -148,7 +149,7 @@ const grpc: JsonWire = {
     const trailers = new Headers();
     return new Promise<Told>((resolve, reject) => {
       stream.on("data", (part: Buffer) => parts.push(part));
-      stream.on("trailers", (all) => {
+      onTrailers(stream, (all) => {
         for (const [name, value] of Object.entries(all)) trailers.set(name, String(value));
       });
       stream.on("error", reject);

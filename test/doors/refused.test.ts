@@ -9,6 +9,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import type { CallerSource } from "../../src/core/callers/source.js";
 import type { Logger } from "../../src/core/log.js";
+import { onTrailers } from "../support/grpc-trailers.js";
 import { says, scripted } from "../support/scripted.js";
 import { hello, serve } from "./serve.js";
 
@@ -114,7 +115,9 @@ test("a call without a message is answered, also where its token is found out la
     { ":method": "POST", ":path": chat, ...headers },
     { endStream: true },
   );
-  const [trailers] = (await once(stream.resume(), "trailers")) as [IncomingHttpHeaders];
+  const trailers = await new Promise<IncomingHttpHeaders>((resolve) =>
+    onTrailers(stream.resume(), resolve),
+  );
   expect(trailers["grpc-status"]).toBe(String(Code.Unimplemented));
   expect(calls).toMatchObject([{ code: "unimplemented", caller: "someone" }]);
 });

@@ -9,22 +9,36 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { afterAll, describe, expect, it } from "vitest";
 import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import { LintelError } from "../../src/core/errors.js";
-import { chatModel } from "../support/models.js";
-import { breaksAfter, hangsAfter, piece, says, scripted } from "../support/scripted.js";
+import { progressEvent } from "../../src/core/image-events.js";
+import { onTrailers } from "../support/grpc-trailers.js";
+import { chatModel, imageModel } from "../support/models.js";
+import { breaksAfter, hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
 import { hello, serveRpc } from "./rpc-server.js";
 
 /** What the model `breaks` does now. */
 let chat = says();
+/** What the model of images does now. */
+let draw = paints();
 const backends = [
   scripted({ chat: says("a", "b") }),
   scripted({ chat: (call) => chat(call) }, [chatModel("breaks")], "broken"),
+  scripted({ streamTextToImage: (call) => draw(call) }, [imageModel("draws")], "drawing"),
 ];
 const { url } = await serveRpc(backends, {}, afterAll);
 const client = connect(url);
 afterAll(() => client.destroy());
 
 const message = encodeEnvelope(0, toBinary(LLMRequestSchema, create(LLMRequestSchema, hello)));
+
+const picture = encodeEnvelope(
+  0,
+  toBinary(
+    TextToImageRequestSchema,
+    create(TextToImageRequestSchema, { modelId: "draws", prompt: "a cat" }),
+  ),
+);
 
 /** Sends parts of a body; gives what came back. */
 function post(parts: readonly Uint8Array[], more: Record<string, string> = {}, session = client) {
@@ -42,7 +56,7 @@ function post(parts: readonly Uint8Array[], more: Record<string, string> = {}, s
     bytes: number;
   } = { headers: {}, trailers: {}, bytes: 0 };
   stream.on("response", (headers) => Object.assign(came.headers, headers));
-  stream.on("trailers", (trailers) => Object.assign(came.trailers, trailers));
+  onTrailers(stream, (trailers) => Object.assign(came.trailers, trailers));
   stream.on("data", (part: Buffer) => {
     came.bytes += part.length;
   });
@@ -115,6 +129,26 @@ describe("plain gRPC", () => {
       expect(error?.findDetails(BadRequestSchema)[0]?.fieldViolations).not.toEqual([]);
     },
   );
+
+  it("what a call is warned of makes no error larger than clients take", async () => {
+    /** Breaks off behind progress that nobody is sent, for the answer comes whole. */
+    const said = async (warning: string, words: string) => {
+      const violations = Array(500).fill({ field: words, message: words });
+      draw = async function* (call) {
+        call.warnings.add(warning);
+        yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2 })];
+        throw new LintelError("invalid_fields", words, { violations });
+      };
+      const answer = await post([picture], {
+        ":path": "/lintel.v1.TextToImageService/TextToImage",
+      });
+      expect(errorIn(answer)?.code).toBe(Code.InvalidArgument);
+      expect(sizeOf(answer.trailers)).toBeLessThan(8192);
+      return answer.trailers["x-lintel-warnings"];
+    };
+    expect(await said("a little", "words")).toBe("a little");
+    expect(await said("much-".repeat(400), "%".repeat(5000))).toBeUndefined();
+  });
 
   it("a model server that wants to be left alone for ages is an error that clients can take", async () => {
     chat = breaksAfter(new LintelError("invalid_value", "words", { retryAfter: 1e23 }));

@@ -23,7 +23,8 @@ import {
 } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as V1Alpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { ChatService, type LLMRequest, type LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
-import { hangsAfter, says, scripted } from "../support/scripted.js";
+import { LintelError } from "../../src/core/errors.js";
+import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
 import { hello, serveRpc, transportOf } from "./rpc-server.js";
 
 /** Shared by the tests that leave it as it is. */
@@ -256,7 +257,10 @@ describe.concurrent("buf curl", () => {
 });
 
 describe("grpc-js", () => {
-  async function clientOf(...args: Parameters<typeof serveRpc>) {
+  async function clientOf(
+    args: Parameters<typeof serveRpc>,
+    options?: Partial<grpc.ChannelOptions>,
+  ) {
     const { port } = await serveRpc(...args);
     const of = (path: string, responseStream: boolean) => ({
       path,
@@ -276,7 +280,7 @@ describe("grpc-js", () => {
       },
       "ChatService",
     );
-    const client = new Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure());
+    const client = new Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure(), options);
     onTestFinished(() => client.close());
     return client;
   }
@@ -284,12 +288,16 @@ describe("grpc-js", () => {
   const metadata = new grpc.Metadata();
   metadata.set("authorization", "Bearer me");
 
-  it("a whole completion, and its failures", async () => {
-    const client = await clientOf([scripted({ chat: says("Hel", "lo") })]);
-    const call = (method: string, m: grpc.Metadata, r = request) =>
+  type Client = Awaited<ReturnType<typeof clientOf>>;
+  const caller =
+    (client: Client) =>
+    (method: string, m = metadata, r = request) =>
       new Promise((resolve, reject) => {
         client[method]?.(r, m, (e: unknown, a: LLMResponse) => (e ? reject(e) : resolve(a)));
       });
+
+  it("a whole completion, and its failures", async () => {
+    const call = caller(await clientOf([[scripted({ chat: says("Hel", "lo") })]]));
     expect(await call("complete", metadata)).toMatchObject({
       choices: [{ message: { content: "Hello" } }],
     });
@@ -306,9 +314,45 @@ describe("grpc-js", () => {
     });
   });
 
+  /** What gRPC's clients do by themselves where a service's configuration says so. */
+  const retryPolicy = {
+    ...{ maxAttempts: 3, initialBackoff: "0.01s", maxBackoff: "0.01s", backoffMultiplier: 1 },
+    retryableStatusCodes: ["UNAVAILABLE"],
+  };
+  const retrying = {
+    "grpc.service_config": JSON.stringify({
+      loadBalancingConfig: [],
+      methodConfig: [{ name: [{ service: "lintel.v1.ChatService" }], retryPolicy }],
+    }),
+  };
+
+  it.each([
+    ["plain", {}],
+    ["compressed", { "grpc.default_compression_algorithm": grpc.compressionAlgorithms.gzip }],
+  ])(
+    "a call that failed before its first message is tried again by its policy: %s",
+    async (_, how) => {
+      let asked = 0;
+      const chat: Parameters<typeof scripted>[0]["chat"] = (call) => {
+        asked++;
+        const fails = breaksAfter(new LintelError("overloaded", "not now", { retryAfter: 0 }));
+        return (asked % 2 === 1 ? fails : says("Hel", "lo"))(call);
+      };
+      const client = await clientOf([[scripted({ chat })]], { ...retrying, ...how });
+      expect(await caller(client)("complete")).toMatchObject({
+        choices: [{ message: { content: "Hello" } }],
+      });
+      const stream = client.chat?.(request, metadata) as grpc.ClientReadableStream<LLMResponse>;
+      const texts: string[] = [];
+      for await (const { choices } of stream) texts.push(choices[0]?.delta?.content ?? "");
+      expect(texts.join("")).toBe("Hello");
+      expect(asked).toBe(4);
+    },
+  );
+
   it("a stream that the client cancels", async () => {
     const { handle, aborted } = hangsAfter("a");
-    const client = await clientOf([scripted({ chat: handle })]);
+    const client = await clientOf([[scripted({ chat: handle })]]);
     const stream = client.chat?.(request, metadata) as grpc.ClientReadableStream<LLMResponse>;
     const status = new Promise<grpc.ServiceError>((resolve) => stream.on("error", resolve));
     stream.on("data", () => stream.cancel());

@@ -51,7 +51,10 @@ export function headersOf(
   return headers;
 }
 
-/** Text as a header may carry it: printable ASCII. */
+/** Text as a header may carry it: printable ASCII, with no blank at its ends, which HTTP/2 takes for no header at all. */
 function headerText(text: string): string {
-  return text.replace(/[^\x20-\x7e]/g, "?").slice(0, warningsLimit);
+  return text
+    .replace(/[^\x20-\x7e]/g, "?")
+    .slice(0, warningsLimit)
+    .trim();
 }

@@ -25,7 +25,7 @@ import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering } from "./defect.js";
 import { typeOf } from "./frames.js";
 import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
-import { readable } from "./trailers.js";
+import { readable, sendFailed } from "./trailers.js";
 import { plainRefusal, refuseType, unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
 
@@ -79,10 +79,11 @@ export function guarded(
       if (left()) throw gone();
       const told = response.status === 415 ? await refuse(request, arrival) : response;
       if (told.status === 401) told.header?.set("www-authenticate", "Bearer");
-      return wanted(told, signal, left, (thrown) => {
+      const broken = (thrown: unknown) => {
         failed(thrown);
         cut(request);
-      });
+      };
+      return wanted(told, signal, left, broken, () => sendFailed(request, told));
     } catch (thrown) {
       if (left()) throw gone();
       failed(thrown);
@@ -92,14 +93,18 @@ export function guarded(
   return Object.assign(guard, handler);
 }
 
-/** The response, whose body's iteration ends in any case once the caller left. */
+/**
+ * The response, whose body's iteration ends in any case once the caller left.
+ * @param empty called where there was nothing in the body; tells whether all is answered with that
+ */
 function wanted(
   response: UniversalServerResponse,
   signal: CallSignal,
   left: () => boolean,
   failed: (thrown: unknown) => void,
+  empty: () => boolean,
 ): UniversalServerResponse {
-  const body = response.body && untilGone(response.body, left, failed);
+  const body = response.body && untilGone(response.body, left, failed, empty);
   // A write that waits in an HTTP/1 pipeline never ends, so the plugin would not come back.
   signal.addEventListener("abort", () => void body?.return().catch(() => {}), { once: true });
   return {
@@ -116,11 +121,14 @@ async function* untilGone(
   body: AsyncIterable<Uint8Array>,
   left: () => boolean,
   failed: (thrown: unknown) => void,
+  empty: () => boolean,
 ): AsyncGenerator<Uint8Array, void, void> {
+  let begun = false;
   try {
     for await (const part of body) {
       for (const piece of piecesOf(part)) {
         if (left()) break;
+        begun = true;
         yield piece;
       }
     }
@@ -128,7 +136,7 @@ async function* untilGone(
     if (!left()) failed(thrown);
     throw gone();
   }
-  if (left()) throw gone();
+  if (left() || (!begun && empty())) throw gone();
 }
 
 /** Whether nobody can be answered any more: what is done to such a stream throws before its signal tells. */
@@ -151,7 +159,7 @@ export function failAsLeft(response: FastifyReply["raw"]): void {
   response.write = writeOrLeave as typeof response.write;
 }
 
-/** The one failure that the plugin takes without a word: there is nobody to be answered. */
+/** The one failure that the plugin takes without a word: there is nobody to be answered, or no need. */
 function gone(): ConnectError {
   return new ConnectError("the caller left", Code.Aborted);
 }

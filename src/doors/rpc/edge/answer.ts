@@ -4,7 +4,7 @@ import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { drained, mostWritten, piecesOf } from "../../drained.js";
-import { readable } from "../trailers.js";
+import { readable, statusAlone } from "../trailers.js";
 import { type Envelopes, envelopesOf } from "./envelopes.js";
 
 /** Names in lower case; a list where a name comes more than once. */
@@ -72,17 +72,26 @@ export class GrpcAnswer {
     if (this.gone) return;
     const status = new Headers();
     setTrailerStatus(status, error);
-    this.#begin(headers);
-    this.#trailers = { ...Object.fromEntries(readable(status)), ...trailers };
-    this.#stream.end();
+    const said = { ...Object.fromEntries(readable(status)), ...trailers };
+    if (this.#begun) {
+      this.#trailers = said;
+      this.#stream.end();
+      return;
+    }
+    this.#begun = true;
+    this.#stream.respond(statusAlone(this.#headed(headers), said), { endStream: true });
   }
 
   #begin(headers: () => Metadata): void {
     if (this.#begun) return;
-    const all = Object.assign(headers(), { ":status": 200, "content-type": this.#type });
+    const all = this.#headed(headers);
     this.#begun = true;
     this.#stream.respond(all, { waitForTrailers: true });
     this.#stream.once("wantTrailers", () => this.#stream.sendTrailers(this.#trailers));
+  }
+
+  #headed(headers: () => Metadata): Metadata & { ":status": number } {
+    return Object.assign(headers(), { ":status": 200, "content-type": this.#type });
   }
 
   async #writePieces(bytes: Buffer): Promise<void> {
