@@ -72,6 +72,8 @@ describe.each(wires)("%s", (wire) => {
     expect(messages.at(-1)?.choices[0]?.finishReason).toBe("stop");
     expect(messages.at(-1)?.usage?.totalTokens).toBe(9);
     expect(headers.get("x-request-id")).toMatch(/^[\w-]{16}$/);
+    // nginx collects what it does not know to be a stream.
+    expect(headers.get("x-accel-buffering")).toBe(/^gRPC(?!-)/.test(wire) ? null : "no");
     expect(headers.get("x-lintel-warnings")).toMatch(/top_k/);
   });
 

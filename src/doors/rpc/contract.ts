@@ -95,6 +95,8 @@ function streaming<M extends MethodName>(method: M, options: DoorOptions) {
   return async function* (request: Input<M>, context: HandlerContext): AsyncGenerator<Output<M>> {
     const running = start(method, request, context, options);
     setHeaders(context, running);
+    // nginx collects kilobytes first, but for plain gRPC, which it knows.
+    if (context.protocolName !== "grpc") context.responseHeader.set("x-accel-buffering", "no");
     try {
       let first = true;
       for await (const batch of running.messages) {
