@@ -31,9 +31,21 @@ export function otlpProblems(env: Env): Problem[] {
   });
 }
 
+/** The port that collectors listen at for OTLP over gRPC; nearly everybody's is this. */
+const grpcPort = "4317";
+
 /** What is asked for and not done, one line each. */
 export function otlpWarnings(otlp: OtlpSettings | undefined, env: Env): string[] {
   const warnings = new Set<string>();
+  const port = (signal: "TRACES" | "METRICS") => {
+    const name = [`${signal}_ENDPOINT`, "ENDPOINT"].find((one) => otlpVariable(env, one)) ?? "";
+    const { endpoint = otlpVariable(env, name) } = otlp ?? {};
+    if (endpoint === undefined || new URL(endpoint).port !== grpcPort) return;
+    const where = otlp?.endpoint ? "telemetry.otlp.endpoint" : `OTEL_EXPORTER_OTLP_${name}`;
+    warnings.add(
+      `${where} names port ${grpcPort}, where collectors speak gRPC: what goes out is http/json, for which theirs is 4318`,
+    );
+  };
   const protocol = (signal: "TRACES" | "METRICS") => {
     const name = [`${signal}_PROTOCOL`, "PROTOCOL"].find((one) => otlpVariable(env, one));
     const value = name && otlpVariable(env, name);
@@ -42,8 +54,12 @@ export function otlpWarnings(otlp: OtlpSettings | undefined, env: Env): string[]
       `OTEL_EXPORTER_OTLP_${name} is ${value}, which is not spoken: what goes out is http/json`,
     );
   };
-  if (otlp?.traces) protocol("TRACES");
+  if (otlp?.traces) {
+    port("TRACES");
+    protocol("TRACES");
+  }
   if (otlp?.metrics) {
+    port("METRICS");
     protocol("METRICS");
     const name = "METRICS_TEMPORALITY_PREFERENCE";
     const value = otlpVariable(env, name);

@@ -79,3 +79,22 @@ test("a protocol and a temporality that are not spoken are warned of", async () 
   };
   expect(await said({ ...fine, [endpoint]: "http://a" })).toEqual([]);
 });
+
+test("the port of OTLP over gRPC is warned of, wherever it is named", async () => {
+  const words =
+    "names port 4317, where collectors speak gRPC: what goes out is http/json, for which theirs is 4318";
+  const grpc = "http://collector:4317";
+  expect(await said({ [endpoint]: grpc })).toEqual([`${endpoint} ${words}`]);
+  expect(await said({}, `telemetry: { otlp: { endpoint: "${grpc}" } }`)).toEqual([
+    `telemetry.otlp.endpoint ${words}`,
+  ]);
+  const traces = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+  expect(await said({ [endpoint]: "http://a:4318", [traces]: `${grpc}/v1/traces` })).toEqual([
+    `${traces} ${words}`,
+  ]);
+  // Not asked.
+  expect(await said({ [endpoint]: grpc }, 'telemetry: { otlp: { endpoint: "http://a" } }')).toEqual(
+    [],
+  );
+  expect(await said({ [traces]: grpc }, "telemetry: { otlp: { traces: false } }")).toEqual([]);
+});
