@@ -1,6 +1,6 @@
 /** The connection to Redis or Valkey, and whether it can be counted on. */
 import { performance } from "node:perf_hooks";
-import type { Logger } from "../../core/log.js";
+import { type Logger, reasonOf } from "../../core/log.js";
 import {
   carriedMs,
   connect,
@@ -185,7 +185,7 @@ export class RedisConnection {
       this.#outages++;
       this.#said = true;
       this.#log.warn(
-        { store: "redis", keeps: this.#keeps, reason: error.message },
+        { store: "redis", keeps: this.#keeps, reason: reasonOf(error) },
         "the store is away: deciding without it until it is back",
       );
     }
