@@ -1,4 +1,5 @@
 /** A core behind its doors, at its addresses. */
+import { atMost } from "./core/abort.js";
 import type { Core } from "./core/core.js";
 import type { Door, DoorSettings } from "./doors/door.js";
 import { admitGrpc, contractMethods } from "./doors/rpc/contract.js";
@@ -27,10 +28,14 @@ export interface Serving {
    * waits for the first.
    * @param graceMs milliseconds
    * @param others whether others serve at the same addresses: then no connection is taken any
-   *   more, where it would be one on which calls are refused
+   *   more, and calls that come on those that are there are served for a second, in which their
+   *   clients learn to make others
    */
   close(graceMs: number, others?: boolean): Promise<void>;
 }
+
+/** How long calls still come on connections that clients keep, where others take the next ones, milliseconds. */
+const lingerMs = 1000;
 
 /** How long answers may take to reach their callers after the grace, milliseconds. */
 const flushMs = 2000;
@@ -62,12 +67,12 @@ export async function serve(options: ServingOptions): Promise<Serving> {
       closed ??= (async () => {
         const end = performance.now() + graceMs;
         const timer = setTimeout(() => core.abort(), graceMs);
-        const drained = core.drain();
-        for (const listener of listeners) {
-          listener.drain();
-          if (others) void listener.close(graceMs + flushMs);
+        for (const listener of listeners) listener.drain();
+        if (others) {
+          const closing = listeners.map((one) => one.close(graceMs + flushMs, lingerMs));
+          await atMost(Math.min(lingerMs, graceMs), Promise.all(closing));
         }
-        await drained;
+        await core.drain();
         clearTimeout(timer);
         const restMs = Math.max(flushMs, end - performance.now());
         await Promise.all(listeners.map((listener) => listener.close(restMs)));

@@ -59,8 +59,9 @@ export interface Listener {
    * connections as they become idle, and destroys what is left after the grace.
    * Always resolves. A second call can shorten the grace.
    * @param graceMs default 30000
+   * @param lingerMs how long idle connections are left to their clients, milliseconds. Default 0
    */
-  close(graceMs?: number): Promise<void>;
+  close(graceMs?: number, lingerMs?: number): Promise<void>;
 }
 
 /**
@@ -188,15 +189,21 @@ interface Closing {
 
 function closer({ server, idle, destroy, closed }: Closing): Listener["close"] {
   let done: Promise<void> | undefined;
-  return (graceMs = 30_000) => {
+  // A request that has arrived and was not read yet would be lost: what has arrived is read ahead of this.
+  const sweep = () => setImmediate(idle);
+  return (graceMs = 30_000, lingerMs = 0) => {
     done ??= new Promise((resolve) => {
-      const sweep = setInterval(idle, closingInterval);
+      let sweeping: NodeJS.Timeout | undefined;
+      const lingering = setTimeout(() => {
+        sweeping = setInterval(sweep, closingInterval);
+        sweep();
+      }, lingerMs);
       server.close(() => {
-        clearInterval(sweep);
+        clearTimeout(lingering);
+        clearInterval(sweeping);
         closed();
         resolve();
       });
-      idle();
     });
     const timer = setTimeout(destroy, graceMs);
     return done.finally(() => clearTimeout(timer));

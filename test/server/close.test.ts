@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { gate } from "../support/calls.js";
 import { startLintel } from "../support/lintel.js";
-import { piece, scripted } from "../support/scripted.js";
+import { piece, says, scripted } from "../support/scripted.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 /** Longer than any test may take: a close that needs it has failed. */
@@ -90,6 +90,19 @@ describe("close", () => {
     await new Promise((resolve) => stream.once("close", resolve));
     await close(never);
     await expect(http1({ port, path: "/hello" })).rejects.toMatchObject({ code: "ECONNREFUSED" });
+  });
+
+  it("leaves connections that do nothing to their clients for as long as it is told", async () => {
+    const { port, drain, close } = await serve();
+    const used = tcp(port);
+    used.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(used, "data");
+    drain();
+    const closed = close(never, never);
+    await expect(http1({ port, path: "/hello" })).rejects.toMatchObject({ code: "ECONNREFUSED" });
+    used.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
+    expect(await ended(used)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n.*hello$/is);
+    await closed;
   });
 
   it("waits for open answers of both protocols, and ends with them", async () => {
@@ -181,6 +194,19 @@ describe("the close of a gateway", () => {
     expect(core.readiness.running).toBe(1);
     open();
     expect(await answer.text()).toContain("[DONE]");
+    await closed;
+  });
+
+  it("serves what comes on connections that proxies keep, where others take the next ones", async () => {
+    const { url, close } = await startLintel([scripted({ chat: says("Hi") })]);
+    const used = tcp(Number(new URL(url).port));
+    used.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(used, "data");
+    const closed = close(never, true);
+    const body = JSON.stringify({ messages: [{ role: "user", content: "Hello" }] });
+    const head = `host: a\r\nauthorization: Bearer me\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
+    used.write(`POST /llm HTTP/1.1\r\n${head}\r\n\r\n${body}`);
+    expect(await ended(used)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n.*Hi/is);
     await closed;
   });
 });
