@@ -1,5 +1,6 @@
 /** Models on this machine that are not there. */
 import { existsSync } from "node:fs";
+import { engineHint, lackOf } from "../backends/engines.js";
 import { isInstalled, packageOf } from "../installed.js";
 import type { BackendConfig, Config } from "./schema.js";
 
@@ -34,6 +35,14 @@ function filesOf(backend: BackendConfig): readonly (readonly [field: string, pat
 }
 
 function missingPackage(backend: BackendConfig, i: number, folder: string): string[] {
+  if (backend.type === "llama" || backend.type === "onnx") {
+    const lack = lackOf(backend.type);
+    return lack.length === 0
+      ? []
+      : [
+          `backends[${i}].type: ${backend.type} needs ${lack.join(" and ")}, not installed now: ${engineHint}`,
+        ];
+  }
   if (backend.type !== "ai-sdk") return [];
   const { package: name } = backend;
   return isInstalled(name, folder)

@@ -1,6 +1,7 @@
 /** The engine's packages, loaded when a model is, and only in its thread. */
 import type { Tokenizer } from "@huggingface/tokenizers";
 import type * as ort from "onnxruntime-node";
+import { engineHint } from "../engines.js";
 import { ModelProblem, wordsOf } from "./problem.js";
 import { enginePackages, type Packages } from "./protocol.js";
 
@@ -12,9 +13,7 @@ export interface Runtime {
 }
 
 /** What to do when a package is not there. */
-export const installHint =
-  "image models need the packages onnxruntime-node and @huggingface/tokenizers, " +
-  "which `npm ci` installs unless it is told to omit optional dependencies";
+export const installHint = `the engine for image models is not installed: ${engineHint}`;
 
 /**
  * Imports the packages.
