@@ -72,6 +72,9 @@ function duplicates(items: readonly unknown[], at: Path, key?: string): Finding[
   return found;
 }
 
+const names = "the name of a model";
+const paths = "a file, or a folder, of which all models are taken";
+
 /** A backend has one model of a name, whatever it does, and no model is called by a pattern. */
 const checkModelLists = (backends: readonly Fields[]): Finding[] =>
   backends.flatMap((backend, i) =>
@@ -83,19 +86,19 @@ const checkModelLists = (backends: readonly Fields[]): Finding[] =>
         ...duplicates(models, at),
         ...duplicates(models, at, "id"),
         ...duplicates(models, at, "name"),
-        ...starred(models, at),
+        ...starred(models, at, backend.type === "embedded" ? paths : names),
       ];
     }),
   );
 
 /** Names that are meant as patterns: they would be taken as they are, and no model is listed by such a name. */
-const starred = (items: readonly unknown[], at: Path): Finding[] =>
+const starred = (items: readonly unknown[], at: Path, what: string): Finding[] =>
   items.flatMap((item, i) => {
     const { id, name } = fields(item);
     const [key, text] = id === undefined ? ["name", name ?? item] : ["id", id];
     if (typeof text !== "string" || !text.includes("*")) return [];
     const path = [...at, i, ...(item === text ? [] : [key as string])];
-    return [{ path, message: "must be the name of a model; a * stands for nothing here" }];
+    return [{ path, message: `must be ${what}; a * stands for nothing here` }];
   });
 
 function checkListen(listen: unknown, directory: string): Finding[] {

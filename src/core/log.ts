@@ -34,12 +34,19 @@ export function reasonOf(error: unknown): string {
   for (let next = error, n = 0; next != null && n < longestChain; n++) {
     // A name with several addresses fails with one error for each, and no words of its own.
     const one: unknown = next instanceof AggregateError ? (next.errors[0] ?? next) : next;
-    const words = one instanceof Error ? one.message || one.name : String(one);
+    const words = one instanceof Error ? one.message || one.name : inWords(one);
     // Some errors have their cause's words in their own.
     if (!told.at(-1)?.includes(words)) told.push(withCode(words, one));
     next = one instanceof Error ? one.cause : undefined;
   }
   return told.join(": ");
+}
+
+/** What was thrown that is no error; an object without a prototype can't say itself what it is. */
+function inWords(thrown: unknown): string {
+  if (typeof thrown !== "object") return String(thrown);
+  const { message } = thrown as { readonly message?: unknown };
+  return typeof message === "string" ? message : Object.prototype.toString.call(thrown);
 }
 
 function withCode(words: string, error: unknown): string {
