@@ -18,11 +18,14 @@ const readable = {
     "accept-ranges, content-length, content-range, etag, x-request-id",
 };
 
-/** `X-Content-Type-Options` and the policy keep a browser from running what a model server sent. */
+/**
+ * `X-Content-Type-Options` and the policy keep a browser from running what a model server sent.
+ * Styles are let in for Chromium's and WebKit's own page around an image, which would lose theirs.
+ */
 const headers = {
   "accept-ranges": "bytes",
   "x-content-type-options": "nosniff",
-  "content-security-policy": "default-src 'none'; sandbox",
+  "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
 };
 
 /** `GET` and `HEAD /media/:name`. The random name is the only secret: no token is asked for. */

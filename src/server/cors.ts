@@ -50,11 +50,21 @@ export function allowOrigins(app: FastifyInstance, origins: "*" | readonly strin
   app.decorate("corsHeaders", corsHeaders(origins));
 }
 
+const exposed = { "access-control-expose-headers": exposedHeaders.join(", ") };
+
+/**
+ * Of an answer to a request whose headers could not be read: whose page it is from nobody knows,
+ * and what the answer says any may know.
+ */
+export const readableByAll: Readonly<Record<string, string>> = {
+  "access-control-allow-origin": "*",
+  ...exposed,
+};
+
 function corsHeaders(origins: "*" | readonly string[]): CorsHeaders {
-  const exposed = { "access-control-expose-headers": exposedHeaders.join(", ") };
   return (origin) => {
     if (origin === undefined) return {};
-    if (origins === "*") return { "access-control-allow-origin": "*", ...exposed };
+    if (origins === "*") return readableByAll;
     const read = origins.includes(origin) && { "access-control-allow-origin": origin, ...exposed };
     return { vary: "Origin", ...read };
   };

@@ -10,7 +10,7 @@ import { requestIdOf } from "../core/request-id.js";
 import { bodyIncomplete, errorBody, sendError } from "../doors/json/error.js";
 import { resetSoon } from "../doors/reset.js";
 import { readable } from "../doors/rpc/trailers.js";
-import type { CorsHeaders } from "./cors.js";
+import { type CorsHeaders, readableByAll } from "./cors.js";
 
 const isGrpc = (type: string) => /^application\/grpc(?:[-+;]|$)/i.test(type);
 
@@ -80,7 +80,7 @@ export const tooSlow = () =>
  * Answers bytes on an HTTP/1 connection that are no request, or came too
  * slowly, and closes it. Answers nothing if the client left or a response has begun.
  * @param newest of the connection's responses, also where it is complete
- * @param cors who may read it, where the headers came
+ * @param cors who may read it; absent: no page
  */
 export function refuse(
   thrown: Error & { code?: string },
@@ -96,21 +96,22 @@ export function refuse(
     socket.destroy();
     return;
   }
-  refuseSocket(socket, ...refusalOf(thrown, inBody), request?.headers, cors);
+  const readers = request ? cors?.(request.headers.origin) : cors && readableByAll;
+  refuseSocket(socket, ...refusalOf(thrown, inBody), request?.headers, readers);
 }
 
 /**
  * Answers a request for which there is no response on its HTTP/1 connection, and closes that.
  * @param status with its name
  * @param headers of the request, where they came
- * @param cors who may read it
+ * @param readers headers that say who may read it
  */
 export function refuseSocket(
   socket: Duplex,
   status: string,
   error: LintelError,
   headers: IncomingHttpHeaders = {},
-  cors?: CorsHeaders,
+  readers: Readonly<Record<string, string>> = {},
 ): void {
   const body = JSON.stringify(errorBody(error));
   const head = [
@@ -119,7 +120,7 @@ export function refuseSocket(
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestIdOf(headers["x-request-id"])}`,
     ...(error.allow === undefined ? [] : [`allow: ${error.allow}`]),
-    ...Object.entries(cors?.(headers.origin) ?? {}).map((said) => said.join(": ")),
+    ...Object.entries(readers).map((said) => said.join(": ")),
     "connection: close",
   ];
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());

@@ -22,6 +22,8 @@ describe("decisions 2: stored images", () => {
     expect(Object.fromEntries(response.headers)).toMatchObject({
       "content-type": "image/png",
       "x-content-type-options": "nosniff",
+      // The styles are for the pages that browsers make around an image.
+      "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
       "access-control-allow-origin": "*",
       "access-control-expose-headers": expect.stringContaining("x-request-id"),
       "cache-control": expect.stringMatching(/^private, max-age=86(399|400), immutable$/),

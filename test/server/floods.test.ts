@@ -237,6 +237,20 @@ describe("headers that are too large are refused with 431", () => {
     expect(await said(false, one)).toEqual([undefined, undefined]);
   });
 
+  it("over HTTP/1, where nobody knows whose page it is, such that any may read it, if any is let in", async () => {
+    const said = async (corsOrigins: "*" | readonly string[] | false) => {
+      const { port } = await serve({}, { corsOrigins });
+      const origin = "https://a.example";
+      const answer = await http1({ port, path: "/hello", headers: { ...headers, origin } });
+      expect(answer.status).toBe(431);
+      const exposed = answer.headers["access-control-expose-headers"]?.includes("x-request-id");
+      return [answer.headers["access-control-allow-origin"], exposed];
+    };
+    expect(await said("*")).toEqual(["*", true]);
+    expect(await said(["https://a.example"])).toEqual(["*", true]);
+    expect(await said(false)).toEqual([undefined, undefined]);
+  });
+
   it("over gRPC with a status", async () => {
     const client = session((await serve()).url);
     const answer = await http2(client, { ...headers, "content-type": "application/grpc" });
