@@ -36,7 +36,8 @@ COPY package.json LICENSE lintel.schema.json ./
 COPY proto proto
 COPY models models
 RUN install -d -o node -g node /var/lib/lintel
-USER node
+# The image's user node, by its number: by the name Kubernetes can't tell that it is not root (runAsNonRoot).
+USER 1000:1000
 VOLUME /var/lib/lintel
 EXPOSE 8080
 # Without TLS, else with it; the certificate need not be for 127.0.0.1.

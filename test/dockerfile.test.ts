@@ -1,4 +1,4 @@
-/** The image's health check, run as it stands in the Dockerfile. */
+/** The image's health check, run as it stands in the Dockerfile, and its user. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -8,8 +8,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { gateway } from "./support/gateway.js";
 
 const root = join(import.meta.dirname, "..");
-const [, check = ""] =
-  /^HEALTHCHECK .*\\\n +CMD (\[.*\])$/m.exec(readFileSync(join(root, "Dockerfile"), "utf8")) ?? [];
+const dockerfile = readFileSync(join(root, "Dockerfile"), "utf8");
+const [, check = ""] = /^HEALTHCHECK .*\\\n +CMD (\[.*\])$/m.exec(dockerfile) ?? [];
 
 /** Runs the health check; answers its exit code. */
 function healthOf(port: number): Promise<number | null> {
@@ -41,4 +41,9 @@ test("one that fails or is not there is not", async () => {
   expect(await healthOf(port)).toBe(1);
   await new Promise((resolve) => failing.close(resolve));
   expect(await healthOf(port)).toBe(1);
+});
+
+test("its user is not root, and a number: of a name Kubernetes can't tell", () => {
+  const users = [...dockerfile.matchAll(/^USER (.*)$/gm)].map(([, user]) => user);
+  expect(users).toEqual([expect.stringMatching(/^[1-9]\d*(:[1-9]\d*)?$/)]);
 });

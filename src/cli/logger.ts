@@ -1,6 +1,6 @@
 /** The process's log: JSON lines on stderr. */
 import pino from "pino";
-import { inShort, type LogLevel } from "../core/log.js";
+import { inShort, type Logger, type LogLevel } from "../core/log.js";
 import { withoutSecrets } from "../core/secrets.js";
 import { LogWriter } from "./log-writer.js";
 
@@ -13,7 +13,19 @@ import { LogWriter } from "./log-writer.js";
 export function createLogger(level: LogLevel, writer = logWriter(), base?: object) {
   const serializers = { said: (words: unknown) => inShort(String(words)) };
   const hooks = { streamWrite: withoutSecrets };
-  return pino({ level, base, serializers, hooks }, writer);
+  const log = pino({ level, base, serializers, hooks }, writer);
+  takeWarnings(log);
+  return log;
+}
+
+/** Has warnings of Node and of libraries in the log, whose readers expect JSON and nothing else. */
+function takeWarnings(log: Logger): void {
+  // Without Node's own listener they are switched off.
+  if (process.listenerCount("warning") === 0) return;
+  process.removeAllListeners("warning");
+  process.on("warning", ({ name, message }) => {
+    log.warn({ warning: name, said: message }, "Node or a library warns");
+  });
 }
 
 /** Writes to stderr what the log has; one for each process. */

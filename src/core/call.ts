@@ -159,6 +159,8 @@ export interface Call<M extends MethodName = MethodName> {
   readonly signal: CallSignal;
   /** When the call must be done, by `performance.now`: a clock that is set moves no deadline. */
   readonly deadline?: number | undefined;
+  /** Name of the backend that is asked. Set by routing. */
+  readonly backend?: string | undefined;
   /** Longest time to connect to a model server, milliseconds; absent: the backend's own. Set by routing. */
   readonly connectMs?: number | undefined;
   /**

@@ -19,15 +19,31 @@ interface Refused {
 /** Of the export whose result comes next. OpenTelemetry tells it to this process's one logger, and counts it a success. */
 let refused: Refused | undefined;
 
-/** Hears what collectors refuse. */
-export function hearRefusals({ diag, DiagLogLevel }: Library["api"]): void {
+/**
+ * Hears what OpenTelemetry has to say: what collectors refuse, and, until it is told that all is
+ * open, which of its variables it passes over. Later words are of exports, whose results tell the same.
+ * @returns tells that all is open
+ */
+export function hearLibrary({ diag, DiagLogLevel }: Library["api"], log: Logger): () => void {
   const nothing = () => {};
+  // Exporters of traces and metrics read the same ones.
+  const told = new Set<string>();
+  let open = false;
+  const say = (said: string) => {
+    if (open || told.has(said)) return;
+    told.add(said);
+    log.warn({ said }, "a variable of OpenTelemetry can't be used as it is");
+  };
   const warn = (message: string, ...more: unknown[]) => {
     if (message.startsWith("Received Partial Success"))
       refused = refusedIn(parseJson(String(more[0])));
+    else say(message);
   };
-  const logger = { error: nothing, warn, info: nothing, debug: nothing, verbose: nothing };
+  const logger = { error: say, warn, info: nothing, debug: nothing, verbose: nothing };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  return () => {
+    open = true;
+  };
 }
 
 /** Some collectors say with zeros and no words that all is well. */

@@ -4,7 +4,7 @@ import { atMost } from "../core/abort.js";
 import type { Logger } from "../core/log.js";
 import type { Telemetry } from "../core/telemetry.js";
 import { CallTraces } from "./call-traces.js";
-import { hearRefusals, watched } from "./delivery.js";
+import { hearLibrary, watched } from "./delivery.js";
 import type { Metric } from "./instruments.js";
 import { type Library, loadLibrary } from "./library.js";
 import { metricProducer } from "./otlp-metrics.js";
@@ -35,7 +35,7 @@ export async function openOtlp(
   log: Logger,
 ): Promise<Otlp> {
   const library = await loadLibrary();
-  hearRefusals(library.api);
+  const opened = hearLibrary(library.api, log);
   const resource = resourceOf(library, settings);
   const target = (path: string) => ({
     ...(otlp.endpoint !== undefined && { url: `${otlp.endpoint}${path}` }),
@@ -70,6 +70,7 @@ export async function openOtlp(
     telemetry = new CallTraces({ api: library.api, tracer, providers }, metrics);
     closing.push(() => provider.shutdown());
   }
+  opened();
   return {
     telemetry,
     close: () => atMost(closeMs, Promise.allSettled(closing.map((close) => close()))),

@@ -7,7 +7,7 @@ const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const all = Array.from({ length: 300 }, (_, i) => i + 1);
 
 function logging(
-  end: "exit" | "throw" | "stay" | "said" | "long" | "flood" | "relayed" | "blocked",
+  end: "exit" | "throw" | "stay" | "said" | "warned" | "long" | "flood" | "relayed" | "blocked",
 ) {
   const loader = path("../../scripts/typescript-loader.js");
   const child = spawn(process.execPath, ["--import", loader, path("logging.ts"), end], {
@@ -23,7 +23,8 @@ function logging(
     child.stderr.setEncoding("utf8").on("data", (more) => {
       text += more;
     });
-  return { child, read, said, lines: () => said().map(({ n }) => n) };
+  const other = () => text.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
+  return { child, read, said, other, lines: () => said().map(({ n }) => n) };
 }
 
 it.each(["exit", "throw"] as const)("nothing of the log is lost by an end: %s", async (end) => {
@@ -49,6 +50,15 @@ it("holds the beginning of what a model server said", async () => {
   read();
   expect(await once(child, "close")).toEqual([0, null]);
   expect(said().at(-1)).toMatchObject({ n: 0, said: `${"x".repeat(4000)}…` });
+});
+
+it("has what Node or a library warns of, as lines of its own form", async () => {
+  const { child, read, said, other } = logging("warned");
+  read();
+  expect(await once(child, "close")).toEqual([0, null]);
+  const msg = "Node or a library warns";
+  expect(said().at(-1)).toMatchObject({ warning: "OldWarning", said: "version 20\nis old", msg });
+  expect(other()).toEqual([]);
 });
 
 it("writes a line that is longer than what may wait, and those around it", async () => {

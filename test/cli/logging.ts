@@ -14,6 +14,9 @@ switch (process.argv[2]) {
   case "stay":
     process.stdin.resume();
     break;
+  case "warned":
+    process.emitWarning("version 20\nis old", "OldWarning");
+    break;
   case "long":
     // Once all before it is written.
     process.stdin.once("data", () => {

@@ -11,7 +11,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, onTestFinished, test } from "vitest";
+import { redisBinary, startRedis } from "../support/redis.js";
 import { build, folder, type Lintel, run, start } from "./lintel.js";
 
 beforeAll(build);
@@ -176,6 +177,30 @@ test("the same signal handed on by npm does not count; a later one leaves at onc
   expect(await answer).toBe("cut off");
   expect(lintel.stderr).toContain("shutting down");
 });
+
+test.skipIf(!redisBinary)(
+  "a user of Redis who may do little is enough, and is not spoken of",
+  async () => {
+    const rights = "on >secret ~lintel:* resetchannels +@all -@dangerous";
+    const redis = await startRedis({ args: ["--user", "lintel", ...rights.split(" ")] });
+    onTestFinished(() => redis.close());
+    const { lintel, base, server } = await gateway(`limits: { caller: { concurrent: 1 } }
+state: { redis: { url: "redis://lintel:secret@127.0.0.1:${redis.port}" } }
+telemetry: { prometheus: true }
+`);
+    const answer = chat(base).catch(() => "cut off");
+    await server.asked;
+    const metrics = await (await fetch(`${base}/metrics`, { headers })).text();
+    expect(metrics).toContain('lintel_store_available{lintel_store="limits"} 1\n');
+    expect(metrics).toContain("lintel_store_decided_without_total 0\n");
+    lintel.kill("SIGKILL");
+    await answer;
+    await lintel.ended;
+    // All of it is the log's own: its readers expect JSON.
+    const lines = lintel.stderr.split("\n").filter((line) => line !== "");
+    expect(lines.filter((line) => !line.startsWith("{"))).toEqual([]);
+  },
+);
 
 test("an address that is in use is one line and 1", async () => {
   const { base } = await gateway();

@@ -1,9 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import type { CallLogSettings } from "../../src/core/log-call.js";
+import { Upstream } from "../backends/upstream.js";
 import { outcome, start } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
+import { gateway } from "../support/gateway.js";
 import { breaksAfter, hangsAfter, paints, says, scripted } from "../support/scripted.js";
 
 /** A core, and what it logs of calls. */
@@ -129,6 +131,27 @@ describe("what was said", () => {
     expect(lines).toMatchObject([chat, chat, { prompt: "a house", negativePrompt: "trees" }]);
     for (const line of lines) expect(JSON.stringify(line).length).toBeLessThan(1000);
   });
+});
+
+test("what a model server said is told with whose it is, of each that was asked", async () => {
+  const server = await Upstream.start((exchange) =>
+    exchange.sendJson(401, { error: { message: "whose key is this?" } }),
+  );
+  onTestFinished(() => server.close());
+  const backend = (name: string) =>
+    `  - { type: openai, name: ${name}, url: "${server.url}", models: [m] }\n`;
+  const { chat, lines } = await gateway(`backends:\n${backend("one")}${backend("two")}`);
+  expect((await chat("m")).status).toBe(502);
+  const refused = lines.filter(({ message }) => message === "the model server refused");
+  const told = refused.map(({ fields: { backend, status, said } }) => ({ backend, status, said }));
+  const words = { status: 401, said: "whose key is this?" };
+  expect(told).toHaveLength(2);
+  expect(told).toEqual(
+    expect.arrayContaining([
+      { backend: "one", ...words },
+      { backend: "two", ...words },
+    ]),
+  );
 });
 
 test("of calls that went well a share is logged, failures always", async () => {

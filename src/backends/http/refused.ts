@@ -30,7 +30,7 @@ export const refuses = ({ status }: Answer): boolean => status < 200 || status >
  */
 export async function readRefused(
   answer: Answer,
-  { id, log, signal }: Call<BackendMethod>,
+  { id, backend, log, signal }: Call<BackendMethod>,
   failureOf = usualFailure,
 ): Promise<Refused> {
   const { status, headers } = answer;
@@ -39,7 +39,7 @@ export async function readRefused(
     status,
     body,
     failure() {
-      log.warn({ id, status, said: loggedOf(body) }, "the model server refused");
+      log.warn({ id, backend, status, said: loggedOf(body) }, "the model server refused");
       return failureOf(status, body, headers);
     },
   };

@@ -88,6 +88,7 @@ export class Attempt {
       ...call,
       request,
       signal: this.#cancellation ?? call.signal,
+      backend: backend.name,
       connectMs: timeouts.connect,
       alive: this.#streams ? this.#alive : undefined,
       warnings: this.#warnings,

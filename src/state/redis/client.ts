@@ -43,6 +43,9 @@ export function connect(settings: RedisSettings): RedisClient {
   const options: RedisOptions = {
     connectTimeout: Math.max(timeoutMs, 1000),
     keepAlive: idleMs,
+    // Ours is a write. The library's is INFO, which an ACL without dangerous commands forbids: it then
+    // writes to the console.
+    enableReadyCheck: false,
     // A peer that is gone without a word: the connection is given up.
     socketTimeout: 20 * timeoutMs + carriedMs(largestBytes),
     // Nobody waits for a connection: a command fails at once where there is none.
