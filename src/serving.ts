@@ -23,9 +23,9 @@ export interface Serving {
   /** In the order of `listen`. */
   readonly listeners: readonly Listener[];
   /**
-   * Refuses new calls at once, lets those that run end and their answers arrive, aborts
-   * them after the grace, then closes every connection. Always resolves; a second call
-   * waits for the first.
+   * Refuses new calls as soon as those who keep connections of HTTP/2 know, lets calls that run end
+   * and their answers arrive, aborts them after the grace, then closes every connection. Always
+   * resolves; a second call waits for the first.
    * @param graceMs milliseconds
    * @param others whether others serve at the same addresses: then no connection is taken any
    *   more, and calls that come on those that are there are served for a second, in which their
@@ -34,7 +34,7 @@ export interface Serving {
   close(graceMs: number, others?: boolean): Promise<void>;
 }
 
-/** How long calls still come on connections that clients keep, where others take the next ones, milliseconds. */
+/** How long calls may still come on connections that clients keep, milliseconds. */
 const lingerMs = 1000;
 
 /** How long answers may take to reach their callers after the grace, milliseconds. */
@@ -67,11 +67,12 @@ export async function serve(options: ServingOptions): Promise<Serving> {
       closed ??= (async () => {
         const end = performance.now() + graceMs;
         const timer = setTimeout(() => core.abort(), graceMs);
-        for (const listener of listeners) listener.drain();
-        if (others) {
-          const closing = listeners.map((one) => one.close(graceMs + flushMs, lingerMs));
-          await atMost(Math.min(lingerMs, graceMs), Promise.all(closing));
-        }
+        // Who has heard sends no more: what is on its way until then is served.
+        const heard = listeners.map((listener) => listener.drain());
+        const last = others
+          ? listeners.map((listener) => listener.close(graceMs + flushMs, lingerMs))
+          : heard;
+        await atMost(Math.min(lingerMs, graceMs), Promise.all(last));
         await core.drain();
         clearTimeout(timer);
         const restMs = Math.max(flushMs, end - performance.now());

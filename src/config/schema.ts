@@ -152,6 +152,11 @@ export const configSchema = z.strictObject({
     .describe(
       "How old a connection of a client may become before it is told to make another one; what runs on it ends on it. Default: any age.",
     ),
+  max_connection_idle: waitOfAtLeast(shortestAge)
+    .optional()
+    .describe(
+      "How long a connection of a client may be without a call before it is closed. Default: 75s over HTTP/1, 10m over HTTP/2.",
+    ),
   default_models: z
     .strictObject({
       chat: name().optional().describe("Default: the first chat model there is."),

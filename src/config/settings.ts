@@ -58,5 +58,7 @@ export function appSettings(config: Config): AppSettings {
 export function listenOptions(config: Config): ListenOptions[] {
   const tls = config.tls && (usableCertificates("tls", config.tls) as TlsSettings);
   const limits = { maxAge: config.max_connection_age };
-  return config.listen.map((address) => ({ ...address, tls, limits }));
+  const idle = config.max_connection_idle;
+  const timeouts = idle === undefined ? {} : { keepAlive: idle, idleSession: idle };
+  return config.listen.map((address) => ({ ...address, tls, limits, timeouts }));
 }

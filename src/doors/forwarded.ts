@@ -21,6 +21,11 @@ export type BaseUrlOf = (
   connection: Connection | undefined,
 ) => string | undefined;
 
+/** Who comes by a Unix socket is on it. */
+const thisMachine = "127.0.0.1";
+
+const gone: Connection = { remoteAddress: "" };
+
 const hostPattern = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 /** With the slashes at its end: a pattern for them alone would look at a row of others again from each. */
 const prefixPattern = /^((?:\/[\w.~%-]+)+)\/*$/;
@@ -40,7 +45,7 @@ export function forwardedBy(trusted: TrustedProxies): BaseUrlOf | undefined {
     const plain = xProto !== undefined || xHost !== undefined;
     const said = plain ? { proto: xProto, host: xHost } : readForwarded(header("forwarded"));
     if (said.proto === undefined && said.host === undefined) return undefined;
-    const { remoteAddress = "", encrypted = false } = connection ?? {};
+    const { remoteAddress = thisMachine, encrypted = false } = connection ?? gone;
     if (!trusts(remoteAddress, 0)) return undefined;
     const proto = (said.proto ?? (encrypted ? "https" : "http")).toLowerCase();
     const host = said.host ?? header("host") ?? header(":authority") ?? "";

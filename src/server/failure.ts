@@ -12,6 +12,9 @@ import { resetSoon } from "../doors/reset.js";
 import { readable } from "../doors/rpc/trailers.js";
 import { type CorsHeaders, readableByAll } from "./cors.js";
 
+/** Why what came on a connection is no request. */
+type RequestFault = Error & { readonly code?: string; readonly rawPacket?: Buffer };
+
 const isGrpc = (type: string) => /^application\/grpc(?:[-+;]|$)/i.test(type);
 
 /** The status of gRPC that an error is. */
@@ -72,6 +75,17 @@ export const headersTooLarge = () => new LintelError("too_large", "the headers a
 export const speaksTls = () =>
   new LintelError("invalid_value", "this address speaks TLS: ask it by https://");
 
+/** How the PROXY protocol begins, in words and in bytes. */
+const proxyProtocol = /^(?:PROXY |\r\n\r\n\0\r\nQUIT\n)/;
+
+const noRequest = (bytes: Buffer | undefined) =>
+  new LintelError(
+    "invalid_value",
+    proxyProtocol.test(bytes?.toString("latin1", 0, 12) ?? "")
+      ? "the PROXY protocol is not spoken here: the proxy before this address is to send none"
+      : "this is no HTTP request",
+  );
+
 /** Why a request is refused that does not come to its end. */
 export const tooSlow = () =>
   new LintelError("request_timeout", "the request took too long to arrive");
@@ -83,7 +97,7 @@ export const tooSlow = () =>
  * @param cors who may read it; absent: no page
  */
 export function refuse(
-  thrown: Error & { code?: string },
+  thrown: RequestFault,
   socket: Duplex & { readonly _httpMessage?: ServerResponse | null },
   newest: ServerResponse | undefined,
   cors?: CorsHeaders,
@@ -126,19 +140,14 @@ export function refuseSocket(
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-function refusalOf(
-  thrown: Error & { code?: string },
-  inBody: boolean,
-): [status: string, error: LintelError] {
+function refusalOf(thrown: RequestFault, inBody: boolean): [status: string, error: LintelError] {
   switch (thrown.code) {
     case "ERR_HTTP_REQUEST_TIMEOUT":
       return ["408 Request Timeout", tooSlow()];
     case "HPE_HEADER_OVERFLOW":
       return ["431 Request Header Fields Too Large", headersTooLarge()];
   }
-  if (!inBody) {
-    return ["400 Bad Request", new LintelError("invalid_value", "this is no HTTP request")];
-  }
+  if (!inBody) return ["400 Bad Request", noRequest(thrown.rawPacket)];
   // Else what came in chunks has no such form.
   const brokeOff = thrown.code === "HPE_INVALID_EOF_STATE";
   const unreadable = () => new LintelError("invalid_json", "the body can't be read");

@@ -8,6 +8,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
+import type { Socket } from "node:net";
 import type { StreamHandler } from "../doors/door.js";
 import { whenOld } from "./age.js";
 import { refuseConnectStreams } from "./connect.js";
@@ -16,6 +17,7 @@ import { serveUnexpected } from "./expectation.js";
 import { headersTooLarge, refuseStream } from "./failure.js";
 import { closeAnswered, headerBytes, limitBody } from "./requests.js";
 import {
+  closeAnnounced,
   closeWhenIdle,
   destroyBroken,
   endAfterRead,
@@ -28,8 +30,11 @@ import { endStalledStreams } from "./stalled.js";
 /** The HTTP/2 server behind a listener; it never listens itself. */
 export interface Http2Side {
   readonly server: Http2Server;
-  /** Lets every session there is end with its last stream, and says so; new ones are served. */
-  drain(): void;
+  /**
+   * Lets every session there is end with its last stream, and says so; new ones are served.
+   * @returns resolves once every client has heard; not before, calls still come that are on their way
+   */
+  drain(): Promise<void>;
   /** Lets every session end with its last stream. */
   close(): void;
   /** Ends every session now. */
@@ -69,7 +74,10 @@ export function createHttp2Side(
   limits: ConnectionLimits,
   cors?: CorsHeaders,
 ): Http2Side {
-  const sessions = new Set<ServerHttp2Session>();
+  /** With what lets each end. */
+  const sessions = new Map<ServerHttp2Session, () => Promise<void>>();
+  /** What the next session is about to run on: its own `socket` can't be written to. */
+  let arriving: Socket;
   /** Streams whose clients have not ended their bodies. */
   const sending = new Set<ServerHttp2Stream>();
   let closing = false;
@@ -86,18 +94,22 @@ export function createHttp2Side(
     maxSettings: 32,
     ...resetBounds(limits),
   });
+  server.prependListener("connection", (socket) => {
+    arriving = socket;
+  });
   server.on("session", (session) => {
-    sessions.add(session);
+    const socket = arriving;
+    const leave = () => closeAnnounced(session, socket, timeouts.notice);
+    sessions.set(session, leave);
     session.on("close", () => sessions.delete(session));
     // A broken connection is the end of its streams, which they hear of themselves.
     session.on("error", () => session.destroy());
     endAfterRead(session);
-    closeWhenIdle(session, timeouts.idleSession);
+    closeWhenIdle(session, timeouts.idleSession, leave);
     limitControlFrames(session, limits);
     endStalledStreams(session, timeouts.stalled);
     destroyBroken(session, timeouts.ping);
-    // A request that comes after the goodbye is not begun, which its client knows by that.
-    whenOld(session, limits.maxAge, () => session.close());
+    whenOld(session, limits.maxAge, leave);
     if (closing) session.close();
   });
   server.on("request", handler);
@@ -127,21 +139,21 @@ export function createHttp2Side(
     return emit(name, ...args);
   };
   server.on("sessionError", () => {});
-  const drain = () => {
-    for (const session of sessions) session.close();
-  };
   return {
     server,
-    drain,
+    async drain() {
+      await Promise.all([...sessions.values()].map((leave) => leave()));
+    },
     close() {
       closing = true;
-      drain();
+      // A request that comes behind this is not begun, which its client knows by that.
+      for (const session of sessions.keys()) session.close();
       // Once for each, though this is called until all are gone.
       for (const stream of sending) closeAnswered(stream);
       sending.clear();
     },
     destroy() {
-      for (const session of sessions) session.destroy();
+      for (const session of sessions.keys()) session.destroy();
     },
   };
 }

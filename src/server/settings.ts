@@ -13,6 +13,8 @@ export interface Timeouts {
   readonly keepAlive: number;
   /** Without any stream on an HTTP/2 connection. */
   readonly idleSession: number;
+  /** To hear that an HTTP/2 connection is about to close. */
+  readonly notice: number;
   /** Between looks at whether an HTTP/2 connection still works. */
   readonly ping: number;
   /** Without the client taking any of what waits to be sent to it. */
@@ -26,6 +28,7 @@ export const timeoutDefaults: Timeouts = {
   request: 60_000,
   keepAlive: 75_000,
   idleSession: 600_000,
+  notice: 10_000,
   ping: 30_000,
   stalled: 120_000,
 };

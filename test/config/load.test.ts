@@ -322,6 +322,7 @@ models: [{ name: m, model: n, max_tokens: 5, defaults: { temperature: 0 }, unsup
 default_models: { chat: m }
 body_limit: 2MiB
 max_connection_age: 30m
+max_connection_idle: 11m
 cors: { origins: [] }
 trust_proxy: [10.0.0.0/8]
 timeouts: { total: 1m, first_message: 1s, keep_alive: 2s }
@@ -362,7 +363,9 @@ safety: { action: blur }
   const told = { ...config, public_url: "https://b.example" };
   expect(doorSettings(told).baseUrlOf).toBeUndefined();
   expect(appSettings(config)).toMatchObject({ corsOrigins: false });
-  expect(listenOptions(config)).toMatchObject([{ limits: { maxAge: 1_800_000 } }]);
+  expect(listenOptions(config)).toMatchObject([
+    { limits: { maxAge: 1_800_000 }, timeouts: { keepAlive: 660_000, idleSession: 660_000 } },
+  ]);
   expect(stateSettings(config)).toMatchObject({
     database: "postgres://h/n",
     tokens: { refreshMs: 7000, whenAway: "allow" },

@@ -144,6 +144,12 @@ describe("what proxies say", () => {
     expect(forwardedBy([])).toBeUndefined();
   });
 
+  test("by a Unix socket from this machine", () => {
+    const header = (name: string) => proxied[name as keyof typeof proxied];
+    expect(forwardedBy(["127.0.0.1"])?.(header, {})).toBe("https://ai.example.com/pictures");
+    expect(forwardedBy(["10.0.0.0/8"])?.(header, {})).toBeUndefined();
+  });
+
   test("nothing about the scheme: it is the connection's own", () => {
     const header = (name: string) => ({ "x-forwarded-host": "a.example" })[name];
     const secure = { remoteAddress: "::ffff:127.0.0.1", encrypted: true };

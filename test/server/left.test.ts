@@ -29,7 +29,7 @@ it.each([
 ])(
   "nothing is left of a request that is %s and reset in the same breath",
   async (_, flags) => {
-    const { port, drain } = await serve({ timeouts: { stalled: 40 } });
+    const { port, drain } = await serve({ timeouts: { stalled: 40, notice: 0 } });
     const socket = tcp(port).resume();
     const ended = once(socket, "close");
     socket.write(Buffer.concat([preface, settings, open(1)]));

@@ -153,6 +153,17 @@ describe("one port", () => {
   });
 });
 
+it.each([
+  "PROXY TCP4 192.0.2.1 127.0.0.1 5000 8080\r\nGET /hello HTTP/1.1\r\nhost: a\r\n\r\n",
+  "\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x01\x7f\0\0\x01\x13\x88\x1f\x90GET /hello HTTP/1.1\r\nhost: a\r\n\r\n",
+])("says what it is that a balancer puts before a request: %j", async (sent) => {
+  const { port } = await serve();
+  const socket = tcp(port);
+  const answer = ended(socket);
+  socket.write(Buffer.from(sent, "latin1"));
+  expect(await answer).toMatch(/^HTTP\/1.1 400 .*the PROXY protocol is not spoken here/s);
+});
+
 describe("what Node would refuse without a word", () => {
   it("an expectation that nobody knows is passed over, by both protocols", async () => {
     const { url, port } = await serve();

@@ -1,0 +1,70 @@
+/** Sessions that are closed: a request that is on its way to them then is served. */
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { expect, it } from "vitest";
+import { frame, open, preface, settings } from "./frames.js";
+import { serve, tcp } from "./serve.js";
+
+/** Longer than any test may take. */
+const never = 600_000;
+
+/** A frame that came. */
+interface Frame {
+  readonly type: number;
+  readonly stream: number;
+  readonly payload: Buffer;
+}
+
+/** The next frame of a type; those before it are left out. */
+function reader(socket: Socket): (type: number) => Promise<Frame> {
+  let seen: Buffer = Buffer.alloc(0);
+  const take = (): Frame | undefined => {
+    const end = seen.length < 9 ? Number.POSITIVE_INFINITY : 9 + seen.readUIntBE(0, 3);
+    if (seen.length < end) return undefined;
+    const [type, stream] = [seen[3] as number, seen.readUInt32BE(5)];
+    const payload = seen.subarray(9, end);
+    seen = seen.subarray(end);
+    return { type, stream, payload };
+  };
+  return async (type) => {
+    for (;;) {
+      const next = take();
+      if (next?.type === type) return next;
+      if (!next) seen = Buffer.concat([seen, (await once(socket, "data"))[0]]);
+    }
+  };
+}
+
+const [headers, ping, goaway] = [1, 6, 7];
+
+it.each([
+  ["by the listener", {}],
+  ["for its age", { limits: { maxAge: 1 } }],
+])("closed %s", async (_, options: { limits?: object }) => {
+  const { port, drain } = await serve({ ...options, timeouts: { notice: never } });
+  const socket = tcp(port);
+  const closed = once(socket, "close");
+  const next = reader(socket);
+  socket.write(Buffer.concat([preface, settings]));
+  await next(4);
+  if (!options.limits) void drain();
+  expect((await next(goaway)).payload.readUInt32BE(0)).toBe(2 ** 31 - 1);
+  const probe = await next(ping);
+  // Its client had not read that yet.
+  socket.write(open(1, "/hello"));
+  expect((await next(headers)).stream).toBe(1);
+  socket.write(frame(ping, 1, 0, Buffer.from(probe.payload)));
+  expect((await next(goaway)).payload.readUInt32BE(0)).toBe(1);
+  await closed;
+});
+
+it("a client that does not say that it has heard is not waited for", async () => {
+  const { port, drain } = await serve({ timeouts: { notice: 1 } });
+  const socket = tcp(port);
+  const closed = once(socket, "close");
+  const next = reader(socket);
+  socket.write(Buffer.concat([preface, settings]));
+  await next(4);
+  await drain();
+  await closed;
+});
