@@ -1,5 +1,6 @@
 /** One of several processes of `lintel serve`: a gateway that does what the first process says. */
 import { keepSecretsOf } from "../config/secrets.js";
+import { LintelError } from "../core/errors.js";
 import { Channel } from "../workers/channel.js";
 import { createLogger, logWriter } from "./logger.js";
 import { bannerOf, remark, startGateway } from "./serving-gateway.js";
@@ -28,6 +29,8 @@ export async function serveAsWorker(): Promise<never> {
         if (first) void remark(running, log);
         return { reloaded, config: running.config };
       } catch (error) {
+        const ends = error instanceof LintelError && error.code === "shutting_down";
+        if (ends) return { config: running.config };
         const refused = error instanceof Error ? error.message : String(error);
         return { refused, config: running.config };
       }

@@ -105,8 +105,11 @@ export const newAttributes = (door: string): Attributes => ({
 
 /** Hears of the end of a call. */
 export interface CallEnd {
-  /** @param code how it ended, as the caller sees it */
-  ended(code: "ok" | ErrorCode): void;
+  /**
+   * @param code how it ended, as the caller sees it
+   * @param error why, where it failed
+   */
+  ended(code: "ok" | ErrorCode, error?: LintelError): void;
 }
 
 /** The life of a call, for steps that hold something while it lasts. */

@@ -127,7 +127,7 @@ export function createCore(parts: CoreParts): Core {
         },
         saw: said && ((batch) => said.add(batch)),
         end(outcome, error) {
-          life.end(outcome.code);
+          life.end(outcome.code, error);
           inFlight.delete(life);
           if (life.work) tellAfter(life.work, call, outcome, error, said);
           else tell(call, outcome, error, said);

@@ -52,10 +52,10 @@ export class Life implements CallLife, Enrolled {
   }
 
   /** The call ended. */
-  end(code: "ok" | ErrorCode): void {
+  end(code: "ok" | ErrorCode, error?: LintelError): void {
     clearTimeout(this.#timer);
     this.#origin?.removeEventListener("abort", this.#left);
-    for (const listener of this.#listeners ?? []) listener.ended(code);
+    for (const listener of this.#listeners ?? []) listener.ended(code, error);
     this.#listeners = undefined;
   }
 }

@@ -43,8 +43,9 @@ export type ToPrimary =
   | {
       readonly lintel: "reloaded";
       readonly id: number;
-      /** Absent: it was refused. */
+      /** Absent: it was not taken over. */
       readonly reloaded?: Reloaded | undefined;
+      /** Why not; absent: the worker is about to end. */
       readonly refused?: string | undefined;
       /** What holds now. */
       readonly config: Config;

@@ -61,7 +61,8 @@ export class Workers {
         options.log.error({ worker: slot.number, problem }, "a worker is replaced");
         this.#leave(slot);
       },
-      closing: () => this.#closing !== undefined,
+      waits: () =>
+        options.log.warn({}, "no worker listens: the configuration is handed over once one does"),
     });
   }
 
@@ -91,7 +92,8 @@ export class Workers {
   }
 
   /**
-   * Hands another configuration to all of them, after those that are being handed over.
+   * Hands another configuration to all of them, after those that are being handed over; where all are
+   * being started, to the first that listens.
    * @throws LintelError `shutting_down`; Error if it can't be used: the one before stays
    */
   reload(config: Config): Promise<Reloaded> {
@@ -105,6 +107,7 @@ export class Workers {
   close(graceMs: number): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
       this.#allGone = resolve;
+      this.#rollout.stop();
       for (const slot of this.#slots) {
         clearTimeout(slot.timer);
         // Before it listens it has nothing to end.

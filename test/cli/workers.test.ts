@@ -210,6 +210,33 @@ describe.runIf(redisBinary)("workers", () => {
     for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
   });
 
+  test("all of which begin anew take over what is loaded meanwhile, once one listens", async () => {
+    const { lintel, base, write } = await gateway();
+    for (const { pid = 0 } of listening(lintel)) process.kill(pid, "SIGKILL");
+    await lintel.saying(/(?:a worker ended: it is started again[\s\S]*){2}/);
+    write("models: [{ name: another, model: tiny }]\n");
+    lintel.kill("SIGHUP");
+    await lintel.saying(/configuration reloaded/);
+    for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
+    expect(lintel.stderr).not.toContain("mistake in the new configuration");
+  });
+
+  test("that end while a configuration is handed to them say nothing against it", async () => {
+    const { lintel, server, write } = await gateway();
+    const [, second] = listening(lintel);
+    process.kill(second?.pid ?? 0, "SIGSTOP");
+    const asked = `  - { type: openai, name: asked, url: "${server.url}" }`;
+    write(`${asked}\nmodels: [{ name: another, model: nowhere }]\n`);
+    lintel.kill("SIGHUP");
+    // The first has it, and warns of it; the second is told of it, and of its end, in one.
+    await lintel.saying(/"worker":1,.*nowhere/);
+    lintel.kill("SIGTERM");
+    await lintel.saying(/shutting down/);
+    process.kill(second?.pid ?? 0, "SIGCONT");
+    expect(await lintel.ended).toEqual({ code: 0, signal: null });
+    expect(linesOf(lintel).filter(({ level }) => level > 40)).toEqual([]);
+  });
+
   test("let streams end on SIGTERM, and end themselves", async () => {
     const { lintel, base, server } = await gateway();
     const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);

@@ -407,6 +407,31 @@ describe("health", () => {
       core.routing.close();
     },
   );
+  it("why a target was taken out is said, also where another one answered every call", async () => {
+    const cause = new Error("connect ECONNREFUSED");
+    const told: object[] = [];
+    const warn = (about: object, message: string) => {
+      if (message === "a target was taken out") told.push(about);
+    };
+    const all = [backend("a", fails("upstream_unreachable", { cause })), backend("b")];
+    const settings = { routing: routing({ health: { failures: 2 }, retry: { attempts: 2 } }) };
+    const clock = new FakeClock();
+    const core = coreOf(all, settings, { clock, random: () => 0, log: { ...silent, warn } });
+    for (let i = 0; i < 3; i++) expect(await textOf(run(core, "chat", hello))).toBe("b");
+    const reason = "said upstream_unreachable: connect ECONNREFUSED";
+    expect(told).toEqual([{ backend: "a", model: "m", forMs: expect.any(Number), reason }]);
+  });
+  it("why a target was taken out is said, also of answers that broke off", async () => {
+    const told: object[] = [];
+    const warn = (about: object) => told.push(about);
+    const broken = new LintelError("upstream_failed", "it broke off");
+    const clock = new FakeClock();
+    const settings = { routing: routing({ health: { failures: 1 } }) };
+    const a = backend("a", breaksAfter(broken, "some"));
+    const core = coreOf([a], settings, { clock, random: () => 0, log: { ...silent, warn } });
+    await expect(run(core, "chat", hello)).rejects.toBe(broken);
+    expect(told).toContainEqual(expect.objectContaining({ backend: "a", reason: "it broke off" }));
+  });
   it("a check that fails is said once per outage, and once when it succeeds again", async () => {
     let well = false;
     const health = async () => {

@@ -48,6 +48,8 @@ afterEach(async () => {
 class FlakySql implements Sql {
   readonly kind = "sqlite";
   state: "there" | "away" | "deaf" | "hanging" = "there";
+  /** Why it is away. */
+  why: Error | undefined;
   asked = 0;
   /** What happens while it is asked to insert. */
   meanwhile: (() => Promise<void>) | undefined;
@@ -69,7 +71,7 @@ class FlakySql implements Sql {
 
   async #ask<T>(what: () => Promise<T>): Promise<T> {
     this.asked++;
-    if (this.state === "away") throw new DatabaseAway("away");
+    if (this.state === "away") throw new DatabaseAway("away", { cause: this.why });
     if (this.state === "hanging") return new Promise(() => {});
     const answer = await what();
     if (this.state === "deaf") throw new DatabaseAway("no answer");
@@ -160,6 +162,25 @@ describe("the database is away", () => {
     expect(shipper.outages).toBe(1);
     expect(log.warn).toHaveBeenCalledTimes(1);
     expect(log.info).toHaveBeenCalledTimes(1);
+  });
+
+  test("what keeps it away is said, where that shows only later", async () => {
+    const { journal, shipper } = opened();
+    const because = (message: string, code?: string) => Object.assign(new Error(message), { code });
+    sql.state = "away";
+    await journal.keep(record());
+    const gone = because("connection terminated");
+    const absent = because("connect ECONNREFUSED", "ECONNREFUSED");
+    const refused = because("password authentication failed", "28P01");
+    for (const why of [gone, absent, refused, absent, refused]) {
+      sql.why = why;
+      await shipper.ship();
+    }
+    expect(log.warn.mock.calls).toEqual([
+      [{ error: "away: connection terminated" }, expect.stringMatching(/is away/)],
+      [{ error: expect.stringMatching(/password/) }, "the database of usage is still away"],
+    ]);
+    expect(shipper.outages).toBe(1);
   });
 
   test("what it did without saying so is not done twice", async () => {

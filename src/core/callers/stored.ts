@@ -6,7 +6,8 @@
 import { inTime } from "../abort.js";
 import type { Caller } from "../call.js";
 import { LintelError } from "../errors.js";
-import { type Logger, reasonOf } from "../log.js";
+import type { Logger } from "../log.js";
+import { OutageReasons } from "../outage.js";
 import { Recent } from "../recent.js";
 import { anonymousName, hashToken, isToken } from "../tokens.js";
 import { admit, callerOf, type KnownToken } from "./admit.js";
@@ -61,6 +62,7 @@ export class StoredTokens implements CallerSource {
   #version: number | undefined;
   #away = false;
   #outages = 0;
+  readonly #reasons = new OutageReasons();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -209,13 +211,17 @@ export class StoredTokens implements CallerSource {
   }
 
   #lost(error: unknown): void {
-    if (this.#away) return;
+    const { log, whenAway } = this.#settings;
+    if (this.#away) {
+      const reason = this.#reasons.next(error);
+      if (reason !== undefined) log.warn({ error: reason }, "the database of tokens is still away");
+      return;
+    }
     this.#away = true;
     this.#outages++;
-    const { log, whenAway } = this.#settings;
     const unseen = whenAway === "allow" ? "let in without a name" : "refused";
     log.warn(
-      { error: reasonOf(error) },
+      { error: this.#reasons.begin(error) },
       `the database of tokens is away; tokens not seen before are ${unseen} until it is back`,
     );
     // Found out by a question between two times of following changes, which may be far apart.

@@ -162,15 +162,17 @@ export class Attempt {
 
   /**
    * It is over; only the first time counts.
-   * @param outcome `cancelled` and a `timeout` of the call's own are not the target's fault
+   * @param ending `cancelled` and a `timeout` of the call's own are not the target's fault; an error
+   *   of the target as it is
    */
-  end(outcome: AttemptRecord["outcome"], own = false): void {
+  end(ending: AttemptRecord["outcome"] | LintelError, own = false): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#timer?.cancel();
     if (this.#cancellation) this.#call.signal.removeEventListener("abort", this.#follow);
     const now = this.#clock.now();
     const { record, target } = this;
+    const outcome = ending instanceof LintelError ? ending.code : ending;
     record.outcome = outcome;
     record.durationMs = now - this.#startedAt;
     const { endpoint } = target;
@@ -179,8 +181,8 @@ export class Attempt {
     // later, and was given up early, it would be a time far below its own.
     if (outcome === "slower" && !record.hedge) endpoint.first.add(record.durationMs);
     const verdict = own ? "neutral" : verdictOf(outcome);
-    const code = verdict === "failed" ? (outcome as ErrorCode) : undefined;
-    endpoint.end(verdict, this.#probe, this.#startedAt, now, code, this.#call.caller?.id ?? "");
+    const failure = verdict === "failed" ? failureOf(ending) : undefined;
+    endpoint.end(verdict, this.#probe, this.#startedAt, now, failure, this.#call.caller?.id ?? "");
   }
 
   #begin(): Promise<IteratorResult<Batch>> {
@@ -211,11 +213,12 @@ export class Attempt {
     pending.then(settle, settle);
     await Promise.resolve();
     if (settled || this.#ended) return;
-    this.end("timeout");
     const cause = new Error(
       `no message for ${this.#timeouts.betweenTokens} ms (timeouts.between_tokens)`,
     );
-    this.#call.life?.abort(new LintelError("timeout", "the model server fell silent", { cause }));
+    const silent = new LintelError("timeout", "the model server fell silent", { cause });
+    this.end(silent);
+    this.#call.life?.abort(silent);
   }
 }
 
@@ -224,6 +227,11 @@ export function streams({ method }: Call, backend: Backend): boolean {
   if (method !== "chat" && method !== "streamTextToImage") return false;
   return backend.handlers[method] !== undefined;
 }
+
+const failureOf = (ending: AttemptRecord["outcome"] | LintelError): LintelError =>
+  ending instanceof LintelError
+    ? ending
+    : new LintelError(ending as ErrorCode, "the model server did not answer the call to its end");
 
 const tooLate = (ms: number) =>
   new LintelError("timeout", "the model server did not begin to answer in time", {

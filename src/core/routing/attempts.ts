@@ -103,7 +103,7 @@ export class Attempts {
       target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now(), failure.leaving);
     }
     const own = failure.leaving || isDeadline(this.#call, failure.code);
-    attempt.end(failure.code, own);
+    attempt.end(failure, own);
     attempt.giveUp(failure);
     this.#candidates.failed(target, failure);
     const { log, id } = this.#call;
@@ -127,12 +127,13 @@ export class Attempts {
 
   /**
    * The call is over.
+   * @param ending how, or with which error
    * @param own whether that is not the targets' fault
    */
-  end(code: Parameters<CallEnd["ended"]>[0], own: boolean): void {
+  end(ending: Parameters<CallEnd["ended"]>[0] | LintelError, own: boolean): void {
     for (const attempt of this.#running) {
-      attempt.end(code, own);
-      if (code !== "ok") attempt.giveUp(callerLeft());
+      attempt.end(ending, own);
+      if (ending !== "ok") attempt.giveUp(callerLeft());
     }
   }
 

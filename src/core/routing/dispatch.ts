@@ -70,13 +70,13 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   }
 
   /** The call is over, whoever ended it. */
-  ended(code: End): void {
+  ended(code: End, error?: LintelError): void {
     if (this.#over) return;
     this.#over = true;
     this.#waiting?.leave();
     const ours = this.#refused && code !== "upstream_failed";
     const own = ours || this.#call.signal.aborted || isDeadline(this.#call, code);
-    this.#attempts.end(code, own);
+    this.#attempts.end(error?.code === code ? error : code, own);
   }
 
   async #open(): Promise<Step> {
@@ -159,8 +159,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
       if (step.done) winner.end("ok");
       return step;
     } catch (thrown) {
-      const { code } = toLintelError(thrown);
-      if (!this.#call.signal.aborted) winner.end(code, isDeadline(this.#call, code));
+      const failure = toLintelError(thrown);
+      if (!this.#call.signal.aborted) winner.end(failure, isDeadline(this.#call, failure.code));
       throw thrown;
     }
   }

@@ -1,5 +1,6 @@
 /** What is known of one model on one backend while the gateway runs. */
-import type { ErrorCode } from "../errors.js";
+import type { ErrorCode, LintelError } from "../errors.js";
+import { inShort, reasonOf } from "../log.js";
 import { Circuit, type Verdict } from "./circuit.js";
 import type { Clock, Timer } from "./clock.js";
 import { Latency } from "./latency.js";
@@ -11,8 +12,12 @@ import type { EndpointSnapshot } from "./snapshot.js";
 
 /** What an endpoint tells of a turn in its life; for the log. */
 export interface EndpointEvents {
-  /** It failed too often. `forMs` is when it is tried again. */
-  out(endpoint: Endpoint, forMs: number): void;
+  /**
+   * It failed too often.
+   * @param forMs when it is tried again
+   * @param reason why the last call there failed; absent: it was none
+   */
+  out(endpoint: Endpoint, forMs: number, reason: string | undefined): void;
   back(endpoint: Endpoint): void;
 }
 
@@ -150,13 +155,14 @@ export class Endpoint {
   /**
    * A call that went there ended.
    * @param since when it began
+   * @param failure where it is the target's
    */
   end(
     verdict: Verdict,
     probe: boolean,
     since: number,
     now: number,
-    code: ErrorCode | undefined,
+    failure: LintelError | undefined,
     caller: string,
   ): void {
     this.#inFlight--;
@@ -164,11 +170,11 @@ export class Endpoint {
     this.#attempts++;
     if (verdict === "failed") {
       this.#failures++;
-      this.#lastFailure = code;
+      this.#lastFailure = failure?.code;
     }
     const wasOut = this.circuit.out;
     const turn = this.circuit.end(verdict, probe, now, since);
-    if (turn === "out") this.#left(now, wasOut);
+    if (turn === "out") this.#left(now, wasOut, failure);
     else if (turn === "back") this.#events.back(this);
     this.serve(now);
     // Those who wait for nothing else may ask it.
@@ -228,8 +234,11 @@ export class Endpoint {
     return circuit.due(now) && !resting ? "due" : "out";
   }
 
-  #left(now: number, wasOut: boolean): void {
-    if (!wasOut) this.#events.out(this, this.circuit.until - now);
+  #left(now: number, wasOut: boolean, failure?: LintelError): void {
+    if (!wasOut) {
+      const reason = failure && inShort(reasonOf(failure));
+      this.#events.out(this, this.circuit.until - now, reason);
+    }
     this.#wake(now);
   }
 

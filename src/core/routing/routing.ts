@@ -143,8 +143,9 @@ export class Routing implements RoutingTools {
       this.settings.health,
       this,
       {
-        out: ({ backend, model }, forMs) => {
-          this.#log.warn({ backend, model, forMs: Math.round(forMs) }, "a target was taken out");
+        out: ({ backend, model }, forMs, reason) => {
+          const told = { backend, model, forMs: Math.round(forMs), reason };
+          this.#log.warn(told, "a target was taken out");
           this.#exchange?.hurry();
         },
         back: ({ backend, model }) => this.#log.info({ backend, model }, "a target is back"),

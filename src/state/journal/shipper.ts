@@ -4,7 +4,8 @@
  */
 import { performance } from "node:perf_hooks";
 import { atMost } from "../../core/abort.js";
-import { type Logger, reasonOf } from "../../core/log.js";
+import type { Logger } from "../../core/log.js";
+import { OutageReasons } from "../../core/outage.js";
 import type { Clock } from "../../core/routing/clock.js";
 import { DatabaseAway } from "../database/sql.js";
 import type { DatabaseUsage } from "../database/usage.js";
@@ -41,10 +42,12 @@ const longestPauseMs = 30_000;
 const words = {
   database: {
     away: "the database of usage is away; records wait on the disk until it is back",
+    still: "the database of usage is still away",
     back: "the database of usage is back",
   },
   folder: {
     away: "the folder of usage can't be read; records wait in it until it can be",
+    still: "the folder of usage can't be read still",
     back: "the folder of usage is back",
   },
 };
@@ -61,6 +64,7 @@ export class Shipper {
   #outages = 0;
   /** What was away first, while something is. */
   #missing: keyof typeof words = "database";
+  readonly #reasons = new OutageReasons();
   readonly #files: WaitingFiles;
   readonly #expiry: Expiry;
   #closed = false;
@@ -164,7 +168,10 @@ export class Shipper {
       if (!this.away) {
         this.#outages++;
         this.#missing = error instanceof DatabaseAway ? "database" : "folder";
-        log.warn({ error: reasonOf(error) }, words[this.#missing].away);
+        log.warn({ error: this.#reasons.begin(error) }, words[this.#missing].away);
+      } else {
+        const reason = this.#reasons.next(error);
+        if (reason !== undefined) log.warn({ error: reason }, words[this.#missing].still);
       }
       const doubled = Math.min(longestPauseMs, Math.max(1000, this.#pauseMs * 2));
       this.#pauseMs = doubled * (0.75 + Math.random() / 4);

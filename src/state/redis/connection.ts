@@ -1,6 +1,7 @@
 /** The connection to Redis or Valkey, and whether it can be counted on. */
 import { performance } from "node:perf_hooks";
-import { type Logger, reasonOf } from "../../core/log.js";
+import type { Logger } from "../../core/log.js";
+import { OutageReasons } from "../../core/outage.js";
 import {
   carriedMs,
   connect,
@@ -27,6 +28,20 @@ const idleMs = 10_000;
 /** After this long without an outage the next one is probed for as quickly as the first. */
 const calmMs = 30_000;
 
+const probe = "return redis.call('SET', KEYS[1], '1', 'PX', 1000)";
+
+/**
+ * What the client says where it has no connection speaks of its own options; of a cluster it says
+ * nothing, but has what a node said.
+ */
+function inOurWords(error: Error): Error {
+  const { lastNodeError } = error as { readonly lastNodeError?: unknown };
+  if (lastNodeError instanceof Error && error.cause === undefined) {
+    return new Error(error.message, { cause: lastNodeError });
+  }
+  return /enableOfflineQueue/.test(error.message) ? new Error("the connection was closed") : error;
+}
+
 /**
  * A connection that nobody waits for: after one failure it counts as away, and
  * whoever asks hears so at once, until a probe in the background succeeded. Said
@@ -43,6 +58,7 @@ export class RedisConnection {
   #available = false;
   #said = false;
   #outages = 0;
+  readonly #reasons = new OutageReasons();
   #probeMs = firstProbeMs;
   #cameBackAt = 0;
   #probe: NodeJS.Timeout | undefined;
@@ -181,13 +197,17 @@ export class RedisConnection {
 
   #fail(error: Error): void {
     if (this.#closed) return;
+    const told = { store: "redis", keeps: this.#keeps };
     if (this.#available || !this.#said) {
       this.#outages++;
       this.#said = true;
       this.#log.warn(
-        { store: "redis", keeps: this.#keeps, reason: reasonOf(error) },
+        { ...told, reason: this.#reasons.begin(inOurWords(error)) },
         "the store is away: deciding without it until it is back",
       );
+    } else {
+      const reason = this.#reasons.next(inOurWords(error));
+      if (reason !== undefined) this.#log.warn({ ...told, reason }, "the store is still away");
     }
     if (this.#available && performance.now() - this.#cameBackAt > calmMs)
       this.#probeMs = firstProbeMs;
@@ -205,11 +225,14 @@ export class RedisConnection {
     }, wait).unref();
   }
 
-  /** A write, since a server without memory or without a primary still answers pings. */
+  /**
+   * A write by a script, as what is asked for otherwise: a server without memory or without a primary
+   * still answers pings, and one may forbid a user scripts.
+   */
   async #try(): Promise<void> {
     if (this.#available || this.#closed) return;
     try {
-      await this.#inTime(this.client.set(this.#probed, "1", "PX", 1000));
+      await this.#inTime(this.client.eval(probe, 1, this.#probed));
     } catch (error) {
       this.#fail(error as Error);
       return;

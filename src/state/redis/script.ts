@@ -22,9 +22,14 @@ export function preload(connection: RedisConnection, scripts: readonly Script[])
   if (connection.client.isCluster) return;
   connection.onAvailable(() => {
     for (const { source } of scripts) {
-      connection.ask((client) => client.script("LOAD", source)).catch(() => {});
+      connection.ask((client) => client.script("LOAD", source).catch(forbidden)).catch(() => {});
     }
   });
+}
+
+/** A user may be allowed to run scripts, and not to send them ahead: they come along then. */
+function forbidden(error: unknown): void {
+  if (!(error instanceof Error) || !error.message.startsWith("NOPERM")) throw error;
 }
 
 /**

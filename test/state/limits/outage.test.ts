@@ -37,13 +37,21 @@ describe.skipIf(!redisBinary).each(redisServers)(
     let server: RedisServer;
     const open: { store: LimitStore; connection: RedisConnection }[] = [];
     const said: string[] = [];
+    const reasons: string[] = [];
     const log = {
-      warn: (_: unknown, message: string) => said.push(`warn: ${message}`),
+      warn: ({ reason }: { reason: string }, message: string) => {
+        said.push(`warn: ${message}`);
+        reasons.push(reason);
+      },
       info: (_: unknown, message: string) => said.push(`info: ${message}`),
     } as unknown as Logger;
 
-    async function replica(options: RedisLimitOptions = {}, timeoutMs = 100): Promise<LimitStore> {
-      const connection = new RedisConnection({ url: server.url, timeoutMs }, log);
+    async function replica(
+      options: RedisLimitOptions = {},
+      timeoutMs = 100,
+      url = server.url,
+    ): Promise<LimitStore> {
+      const connection = new RedisConnection({ url, timeoutMs }, log);
       const store = new RedisLimits(connection, options);
       open.push({ store, connection });
       await connection.settled(1000);
@@ -56,6 +64,7 @@ describe.skipIf(!redisBinary).each(redisServers)(
 
     beforeEach(async () => {
       said.length = 0;
+      reasons.length = 0;
       server = await startRedis({ binary });
     });
     afterEach(async () => {
@@ -87,6 +96,41 @@ describe.skipIf(!redisBinary).each(redisServers)(
         "warn: the store is away: deciding without it until it is back",
         "info: the store is back",
       ]);
+    });
+
+    it("says why it stays away, where that shows only later", async () => {
+      const store = await replica();
+      const { client } = (open.at(-1) as (typeof open)[number]).connection;
+      await client.call("CONFIG", "SET", "requirepass", "another");
+      client.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no").catch(() => {});
+      await vi.waitFor(() => expect(reasons.at(-1)).toMatch(/^NOAUTH/), 5000);
+      // Without the password again.
+      await server.kill();
+      await server.start();
+      await back(store);
+      expect(reasons[0]).toMatch(/closed/);
+      expect(said).toEqual([
+        "warn: the store is away: deciding without it until it is back",
+        "warn: the store is still away",
+        "info: the store is back",
+      ]);
+      expect(store.state.outages).toBe(1);
+    });
+
+    it.each([
+      ["away for a user who may run no scripts", ["-@scripting"], false],
+      ["there for one who may not send them ahead", ["-script"], true],
+    ])("is %s", async (_, rights, there) => {
+      await replica();
+      const { client } = (open.at(-1) as (typeof open)[number]).connection;
+      const user = ["SETUSER", "u", "on", ">p", "~*", "&*", "+@all", ...rights];
+      await client.call("ACL", ...user);
+      const store = await replica({}, patient, server.url.replace("//", "//u:p@"));
+      expect((await store.reserve([requests(1)])).granted).toBe(true);
+      const outages = there ? 0 : 1;
+      expect(store.state).toMatchObject({ available: there, outages, decidedWithout: outages });
+      // Nor does it come back to go again.
+      expect(reasons).toEqual(there ? [] : [expect.stringMatching(/^NOPERM.*'eval'/)]);
     });
 
     it("stays once it is back, though something was asked as it went away", async () => {
