@@ -1,0 +1,30 @@
+/** When clients of gRPC that try again by themselves, by a retry policy, are to do so. */
+import type { ConnectError } from "@connectrpc/connect";
+import { toConnectError } from "../../core/connect-error.js";
+import type { LintelError } from "../../core/errors.js";
+
+/** Longest wait that is asked for, a limit's per minute: who has no deadline would wait for days. */
+const longestMs = 61_000;
+
+/**
+ * The error as callers see it by gRPC. Their libraries wait for as long as `grpc-retry-pushback-ms` says,
+ * and read no `RetryInfo`: by their own pauses all attempts are used up before one can work.
+ * @param leftMs until the call's deadline; absent: it has none
+ */
+export function toGrpcError(error: LintelError, leftMs = Number.POSITIVE_INFINITY): ConnectError {
+  const told = toConnectError(error);
+  const pushback = pushbackOf(error, leftMs);
+  if (pushback !== undefined) told.metadata.set("grpc-retry-pushback-ms", `${pushback}`);
+  return told;
+}
+
+/** Milliseconds; below zero: not at all; none: as the client likes. */
+function pushbackOf({ code, retryAfter }: LintelError, leftMs: number): number | undefined {
+  // Another connection leads to who takes it at once.
+  if (retryAfter === undefined || code === "shutting_down") return undefined;
+  const ms = Math.ceil(retryAfter * 1000);
+  // A client whose deadline passes while it waits would be told of nothing but that.
+  if (ms <= longestMs && ms < leftMs) return ms;
+  // Limits are the same at all gateways; of their model servers one may reach what another can't.
+  return code === "rate_limited" ? -1 : undefined;
+}
