@@ -1,9 +1,17 @@
 /** When clients of gRPC that try again by themselves, by a retry policy, are to do so. */
 import type { ConnectError } from "@connectrpc/connect";
 import { toConnectError } from "../../core/connect-error.js";
-import type { LintelError } from "../../core/errors.js";
+import type { ErrorCode, LintelError } from "../../core/errors.js";
 
-/** Longest wait that is asked for, a limit's per minute: who has no deadline would wait for days. */
+/** What passes; not `shutting_down`: another connection leads to who takes the call at once. */
+const passing: ReadonlySet<ErrorCode> = new Set([
+  "rate_limited",
+  "unavailable",
+  "model_not_loaded",
+  "overloaded",
+]);
+
+/** Longest wait that is asked for, that of a limit per minute: who has no deadline would wait for days. */
 const longestMs = 61_000;
 
 /**
@@ -20,11 +28,10 @@ export function toGrpcError(error: LintelError, leftMs = Number.POSITIVE_INFINIT
 
 /** Milliseconds; below zero: not at all; none: as the client likes. */
 function pushbackOf({ code, retryAfter }: LintelError, leftMs: number): number | undefined {
-  // Another connection leads to who takes it at once.
-  if (retryAfter === undefined || code === "shutting_down") return undefined;
+  if (retryAfter === undefined || !passing.has(code)) return undefined;
   const ms = Math.ceil(retryAfter * 1000);
   // A client whose deadline passes while it waits would be told of nothing but that.
   if (ms <= longestMs && ms < leftMs) return ms;
-  // Limits are the same at all gateways; of their model servers one may reach what another can't.
+  // Limits are the same at all gateways; of model servers another one may reach what this one can't.
   return code === "rate_limited" ? -1 : undefined;
 }
