@@ -32,14 +32,22 @@ export class Paths {
 
   /**
    * What may have been meant by a path that is not there, such as `POST /llm`: what begins with
-   * the same step, and what only lacks its begin or has one too many.
+   * the same step, and what only lacks its begin, has one too many or another one. Where nothing
+   * is like it, as of another API's paths, all there is but for RPCs.
    */
   near(path: string): string[] {
-    const first = (of: string) => of.split("/", 2)[1];
+    const first = (of: string) => of.split("/", 2)[1] ?? "";
+    const rest = (of: string) => of.slice(1 + first(of).length) || of;
     const isNear = (known: string) =>
-      known.endsWith(path) || path.endsWith(known) || first(known) === first(path);
+      known.endsWith(path) || path.endsWith(rest(known)) || first(known) === first(path);
+    const like = this.#shown(isNear);
+    const isRpc = (known: string) => first(known).includes(".");
+    return like.length > 0 || isRpc(path) ? like : this.#shown((known) => !isRpc(known));
+  }
+
+  #shown(isMeant: (path: string) => boolean): string[] {
     return [...this.#exact]
-      .filter(([known]) => isNear(known))
+      .filter(([known]) => isMeant(known))
       .flatMap(([known, methods]) =>
         [...methods].filter((m) => shownMethods.has(m)).map((m) => `${m} ${known}`),
       )

@@ -350,6 +350,16 @@ describe("grpc-js", () => {
     },
   );
 
+  it.each([
+    ["plain", {}],
+    ["compressed", { "grpc.default_compression_algorithm": grpc.compressionAlgorithms.gzip }],
+  ])("a server may be named by all its addresses, as C-core does: %s", async (_, how) => {
+    const authority = { "grpc.default_authority": "127.0.0.1:1,[::1]:2" };
+    const args: Parameters<typeof serveRpc> = [[scripted({ chat: says("Hel", "lo") })]];
+    const call = caller(await clientOf(args, { ...authority, ...how }));
+    expect(await call("complete")).toMatchObject({ choices: [{ message: { content: "Hello" } }] });
+  });
+
   it("a stream that the client cancels", async () => {
     const { handle, aborted } = hangsAfter("a");
     const client = await clientOf([[scripted({ chat: handle })]]);

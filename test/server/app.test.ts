@@ -81,8 +81,27 @@ describe("the app", () => {
     expect(await said("/chat/completions")).toBe(`there is no POST /chat/completions ${one}`);
     const behind = "/openai/v1/chat/completions";
     expect(await said(behind)).toBe(`there is no POST ${behind} ${one}`);
-    expect(await said("/", "GET")).toBe("there is no GET / here");
-    expect(await said(`/${"a".repeat(1000)}`)).toBe(`there is no POST /${"a".repeat(99)}… here`);
+    const azure = "/openai/deployments/gpt/chat/completions";
+    expect(await said(`${azure}?api-version=2024-10-21`)).toBe(`there is no POST ${azure} ${one}`);
+  });
+
+  it("names all there is where nothing is like it, but not RPCs", async () => {
+    const a = await app();
+    a.post("/llm", () => "");
+    a.post("/lintel.v1.ChatService/Chat", () => "");
+    const said = async (url: string) =>
+      (await a.inject({ url, method: "POST" })).json().error.message;
+    const all = "GET /broken, GET /hello and POST /llm";
+    expect(await said("/")).toBe(`there is no POST / here, but ${all}`);
+    // Ollama's.
+    expect(await said("/api/generate")).toBe(`there is no POST /api/generate here, but ${all}`);
+    const long = `there is no POST /${"a".repeat(99)}… here, but ${all}`;
+    expect(await said(`/${"a".repeat(1000)}`)).toBe(long);
+    const rpc = "/lintel.v2.ChatService/Chat";
+    expect(await said(rpc)).toBe(
+      `there is no POST ${rpc} here, but POST /lintel.v1.ChatService/Chat`,
+    );
+    expect(await said("/pkg.Other/Call")).toBe("there is no POST /pkg.Other/Call here");
   });
 
   it("takes over a request id that can stand in a header, and no other", async () => {

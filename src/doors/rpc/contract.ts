@@ -1,8 +1,8 @@
 /** The services of the contract, made of their descriptors: no line for a method. */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import type { ConnectError, ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../core/connect-error.js";
-import { toLintelError } from "../../core/errors.js";
+import { type LintelError, toLintelError } from "../../core/errors.js";
 import { type Gateway, only, type Running } from "../../core/gateway.js";
 import { type Input, type MethodName, type Output, services } from "../../core/methods.js";
 import { credentialOf } from "../credential.js";
@@ -11,6 +11,7 @@ import { headersOf } from "../json/reply.js";
 import { type Asked, headerIn, originFrom } from "../origin.js";
 import { arrivalKey, requestKey } from "./context.js";
 import type { Admit, EdgeMethod } from "./edge/edge.js";
+import { toGrpcError } from "./pushback.js";
 
 /** Every method of the contract, for plain gRPC. */
 export function contractMethods(options: DoorOptions): Map<DescMethod, EdgeMethod> {
@@ -42,12 +43,14 @@ function edgeMethod(method: MethodName, { gateway, settings }: DoorOptions): Edg
       },
       settings,
     );
+    const began = performance.now();
+    const left = () => timeoutMs && timeoutMs - (performance.now() - began);
     const running = gateway.call(method, request as Input<MethodName>, origin);
     return {
       messages: running.messages,
       headers: () => headersOf(running),
       trailers: () => ({}),
-      error: (thrown) => toConnectError(toLintelError(thrown)),
+      error: (thrown) => toGrpcError(toLintelError(thrown), left()),
     };
   };
 }
@@ -86,7 +89,7 @@ function unary<M extends MethodName>(method: M, options: DoorOptions) {
       if (context.protocolName === "connect" && error.retryAfter !== undefined) {
         context.responseHeader.set("retry-after", String(Math.ceil(error.retryAfter)));
       }
-      throw toConnectError(error);
+      throw toldBy(context, error);
     }
   };
 }
@@ -107,10 +110,14 @@ function streaming<M extends MethodName>(method: M, options: DoorOptions) {
       }
     } catch (thrown) {
       setHeaders(context, running);
-      throw toConnectError(toLintelError(thrown));
+      throw toldBy(context, toLintelError(thrown));
     }
   };
 }
+
+/** The error in the words of the call's protocol. */
+const toldBy = ({ protocolName, timeoutMs }: HandlerContext, error: LintelError): ConnectError =>
+  protocolName === "grpc" ? toGrpcError(error, timeoutMs()) : toConnectError(error);
 
 function start<M extends MethodName>(
   method: M,

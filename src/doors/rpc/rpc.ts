@@ -90,10 +90,13 @@ const noHost = "!";
 
 /**
  * Whether the URL can be built that the plugin builds of every request; it hangs on others. A
- * request may say no host over HTTP/1.0, and an empty one always.
+ * request may say no host over HTTP/1.0, an empty one always, and over HTTP/2 whatever: C-core
+ * names a server of several addresses by all of them, `10.0.0.1:80,10.0.0.2:80`.
  */
-function hasHost(raw: FastifyRequest["raw"]): boolean {
-  const name = raw.headers[":authority"] === undefined ? "host" : ":authority";
-  raw.headers[name] ||= noHost;
-  return URL.canParse(raw.url ?? "", `http://${raw.headers[name]}`);
+function hasHost({ url = "", headers }: FastifyRequest["raw"]): boolean {
+  const name = headers[":authority"] === undefined ? "host" : ":authority";
+  const fits = () => URL.canParse(url, `http://${headers[name]}`);
+  headers[name] ||= noHost;
+  if (name === ":authority" && !fits()) headers[name] = noHost;
+  return fits();
 }
