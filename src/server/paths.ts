@@ -32,20 +32,37 @@ export class Paths {
 
   /**
    * What may have been meant by a path that is not there, such as `POST /llm`: what begins with
-   * the same step, and what only lacks its begin or has one too many.
+   * the same step, or is the same in other letters, and what only lacks its begin or its end, or
+   * has one too many. Where nothing is like it, all that there is of its kind: the methods of its
+   * package, or the paths that are no RPC's.
    */
   near(path: string): string[] {
-    const first = (of: string) => of.split("/", 2)[1];
-    const isNear = (known: string) =>
-      known.endsWith(path) || path.endsWith(known) || first(known) === first(path);
-    return [...this.#exact]
-      .filter(([known]) => isNear(known))
-      .flatMap(([known, methods]) =>
-        [...methods].filter((m) => shownMethods.has(m)).map((m) => `${m} ${known}`),
+    const asked = plain(path);
+    const like = (known: string) =>
+      known.endsWith(path) ||
+      path.endsWith(known) ||
+      stepOf(known) === stepOf(path) ||
+      (asked !== "/" && plain(known).startsWith(asked));
+    const known = [...this.#exact.keys()];
+    const found = known.filter(like);
+    const meant = found.length > 0 ? found : known.filter((one) => kindOf(one) === kindOf(path));
+    return meant
+      .flatMap((one) =>
+        [...(this.#exact.get(one) ?? [])]
+          .filter((m) => shownMethods.has(m))
+          .map((m) => `${m} ${one}`),
       )
       .sort();
   }
 }
+
+const stepOf = (path: string): string => path.split("/", 2)[1] ?? "";
+
+/** In letters that many write for others. */
+const plain = (path: string): string => path.toLowerCase().replaceAll("_", "-");
+
+/** The package of an RPC's service, which has a dot; none for all other paths. */
+const kindOf = (path: string): string => /^(\w[\w.]*)\.\w+$/.exec(stepOf(path))?.[1] ?? "";
 
 /** Those that callers use on purpose. */
 const shownMethods = new Set(["GET", "POST"]);

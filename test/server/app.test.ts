@@ -81,8 +81,26 @@ describe("the app", () => {
     expect(await said("/chat/completions")).toBe(`there is no POST /chat/completions ${one}`);
     const behind = "/openai/v1/chat/completions";
     expect(await said(behind)).toBe(`there is no POST ${behind} ${one}`);
-    expect(await said("/", "GET")).toBe("there is no GET / here");
-    expect(await said(`/${"a".repeat(1000)}`)).toBe(`there is no POST /${"a".repeat(99)}… here`);
+  });
+
+  it("names what there is, where nothing is like what was asked for", async () => {
+    const a = await app();
+    a.get("/healthz", () => "");
+    a.post("/text-to-image", () => "");
+    a.post("/lintel.v1.ChatService/Chat", () => "");
+    const said = async (url: string, method: "GET" | "POST" = "POST") =>
+      (await a.inject({ url, method })).json().error.message;
+    const all = "GET /broken, GET /healthz, GET /hello and POST /text-to-image";
+    expect(await said("/", "GET")).toBe(`there is no GET / here, but ${all}`);
+    const long = `there is no POST /${"a".repeat(99)}… here, but ${all}`;
+    expect(await said(`/${"a".repeat(1000)}`)).toBe(long);
+    const image = "here, but POST /text-to-image";
+    expect(await said("/text_to_image")).toBe(`there is no POST /text_to_image ${image}`);
+    expect(await said("/Text-To-Image")).toBe(`there is no POST /Text-To-Image ${image}`);
+    expect(await said("/health", "GET")).toBe("there is no GET /health here, but GET /healthz");
+    const rpc = "here, but POST /lintel.v1.ChatService/Chat";
+    expect(await said("/lintel.v1.Chat/Chat")).toBe(`there is no POST /lintel.v1.Chat/Chat ${rpc}`);
+    expect(await said("/other.v1.A/B")).toBe("there is no POST /other.v1.A/B here");
   });
 
   it("takes over a request id that can stand in a header, and no other", async () => {
