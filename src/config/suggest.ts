@@ -1,24 +1,28 @@
 /** "Did you mean": the nearest of some known words. */
 
 /**
- * What others call the keys and kinds that Lintel knows by these words: LiteLLM, Portkey, the
+ * What others call the keys, options and kinds that Lintel knows by these words: LiteLLM, Portkey, the
  * clients of OpenAI, and the names of servers. In lower case, without `_`, `-`, `.` and blanks.
  */
 const otherNames: Readonly<Record<string, readonly string[]>> = {
-  // Keys.
+  // Keys, and options of commands.
   address: ["url", "baseurl", "apibase", "endpoint", "host"],
   attempts: ["numretries", "maxretries", "retries"],
   auth: ["masterkey", "apikey", "apikeys", "virtualkeys"],
   backends: ["providers", "upstreams", "servers"],
+  config: ["file", "conf"],
   concurrent: ["maxparallelrequests", "parallelrequests", "concurrency"],
   hash: ["token", "key", "apikey"],
   listen: ["port", "host", "bind"],
   max_tokens: ["maxoutputtokens", "maxcompletiontokens"],
   name: ["modelname"],
+  out: ["output", "file"],
   priority: ["order"],
   requests_per_minute: ["rpm", "rpmlimit"],
   retry: ["numretries", "maxretries", "retries"],
+  server: ["url", "baseurl", "host", "endpoint"],
   targets: ["fallbacks"],
+  token: ["key", "apikey"],
   tokens_per_minute: ["tpm", "tpmlimit"],
   type: ["provider"],
   url: ["baseurl", "apibase", "endpoint", "address", "host"],
