@@ -11,10 +11,10 @@ export interface Runtime {
   readonly Tokenizer: typeof Tokenizer;
 }
 
-/** What to do when a package is not there. */
+/** What to do when a package is not there. Without the option its script fetches CUDA's provider, or fails. */
 export const installHint =
-  "image models need the packages onnxruntime-node and @huggingface/tokenizers, " +
-  "which `npm ci` installs unless it is told to omit optional dependencies";
+  "the engine for image models is not installed; install it with: " +
+  "npm install onnxruntime-node@1.30.0 @huggingface/tokenizers@0.2.0 --onnxruntime-node-install=skip";
 
 /**
  * Imports the packages.
