@@ -157,6 +157,22 @@ describe("values", () => {
     expect(mistakes(text).map((line) => line.replace(/^\S+ /, ""))).toEqual([expected]);
   });
 
+  test("Bearer before a key, which is put there anyway", () => {
+    const text = `safety: { checker: { type: moderation, url: "http://a", api_key: "bearer a" } }
+backends:
+  - { type: openai, name: a, url: "http://a", api_key: "Bearer sk-a" }
+  - { type: rest, name: b, url: "http://a", token: "Bearer a", models: [{ id: c, task: chat }] }
+  - { type: node, name: d, address: "http://a", token: "\${TOKEN}" }
+`;
+    const alone = "must be the key alone: Bearer is put before it";
+    expect(mistakes(text, { TOKEN: "Bearer a" })).toEqual([
+      `lintel.yaml:1:66: safety.checker.api_key: ${alone}`,
+      `lintel.yaml:3:56: backends[0].api_key: ${alone}`,
+      `lintel.yaml:4:52: backends[1].token: ${alone}`,
+      `lintel.yaml:5:56: backends[2].token: ${alone}`,
+    ]);
+  });
+
   test("variables as docker-compose writes them", () => {
     const entry = (url: string, key: string) =>
       `backends: [{ type: openai, name: a, url: "${url}", api_key: "${key}" }]`;
