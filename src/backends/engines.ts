@@ -23,4 +23,4 @@ export const hasEngine = (): boolean => lackOf("llama").length === 0 || lackOf("
 
 /** How to come by the engines. */
 export const engineHint =
-  "npm ci without --omit=optional installs them, and so does --build-arg ENGINES=1 in a container's image";
+  "npm install, or npm ci, without --omit=optional brings them; in a container's image, --build-arg ENGINES=1";

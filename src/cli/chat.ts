@@ -62,13 +62,16 @@ async function converse(
   explain: (thrown: unknown) => void,
 ): Promise<number> {
   const lines = createInterface({ input: process.stdin, terminal: false });
+  let prompted = false;
   const prompt = () => {
-    if (process.stdin.isTTY) process.stderr.write("> ");
+    prompted = process.stdin.isTTY;
+    if (prompted) process.stderr.write("> ");
   };
   signal.addEventListener("abort", () => lines.close(), { once: true });
   let code = 0;
   prompt();
   for await (const line of lines) {
+    prompted = false;
     if (line.trim() !== "") {
       const said = { role: "user", content: line };
       try {
@@ -82,6 +85,8 @@ async function converse(
     }
     prompt();
   }
+  // Else what the shell says next would stand behind the prompt.
+  if (prompted) process.stderr.write("\n");
   return signal.aborted ? 130 : code;
 }
 

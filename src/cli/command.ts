@@ -46,6 +46,8 @@ export interface Group {
 /** The command line was used wrongly; exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
+  /** The command that it was used with; absent: it is none. */
+  command?: string;
 }
 
 /**
@@ -92,7 +94,9 @@ export function readArguments(
   }
   const [operand = "", extra] = words;
   const unexpected = command.operand === undefined ? words[0] : extra;
-  if (unexpected !== undefined) throw new UsageError(`unexpected argument "${unexpected}"`);
+  if (unexpected !== undefined) {
+    throw new UsageError(`unexpected argument "${unexpected}"${placeOf(unexpected, command)}`);
+  }
   // One that may be left out is still not empty where it is given: a variable was, perhaps.
   if (operand === "" && command.operand !== undefined) {
     const optional = command.operand.startsWith("[");
@@ -105,6 +109,14 @@ export function readArguments(
     text: (key) => values.get(key)?.at(-1),
     texts: (key) => values.get(key) ?? [],
   };
+}
+
+/** Where an argument may belong that is one too many. */
+function placeOf(word: string, { operand, options }: Command): string {
+  if (operand && /MESSAGE|PROMPT/.test(operand)) {
+    return `: put ${operand.replace(/[[\]]/g, "")} in quotes`;
+  }
+  return options.config && /\.(ya?ml|json)$/i.test(word) ? `: name a file with --config` : "";
 }
 
 /** The options that choose a configuration. */

@@ -11,6 +11,10 @@ export function say(text: string): void {
   process.stderr.write(`${printableLines(text)}\n`);
 }
 
+/** Whether it is a terminal that can go back over what it shows; that of an editor often can't. */
+export const canRedraw = (stream: NodeJS.WriteStream): boolean =>
+  stream.isTTY && process.env.TERM !== "dumb";
+
 /** Whether a process that nobody reads has anything left to do. */
 let outlivesReader = false;
 

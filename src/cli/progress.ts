@@ -1,4 +1,5 @@
 /** A line on the terminal that says how far something is. */
+import { canRedraw } from "./output.js";
 
 const width = 30;
 
@@ -16,7 +17,7 @@ export class ProgressLine {
    * @param percent 0 to 100
    */
   show(percent: number, words: string): void {
-    if (!this.#stream.isTTY) return;
+    if (!canRedraw(this.#stream)) return;
     const full = Math.max(0, Math.min(width, Math.round((percent / 100) * width)));
     const bar = "#".repeat(full).padEnd(width, "-");
     const line = `[${bar}] ${Math.floor(percent).toString().padStart(3)}%  ${words}`;

@@ -34,7 +34,11 @@ export async function run(args: readonly string[]): Promise<number> {
     return await dispatch(args);
   } catch (error) {
     if (error instanceof UsageError) {
-      say(`lintel: ${error.message}\nlintel help lists the commands and their options`);
+      const { command } = error;
+      const help = command
+        ? `lintel help ${command} lists its options`
+        : "lintel help lists the commands and their options";
+      say(`lintel: ${error.message}\n${help}`);
       return 2;
     }
     if (error instanceof ConfigError) {
@@ -60,8 +64,13 @@ async function dispatch(args: readonly string[]): Promise<number> {
     const names = alternatives(Object.keys(found.commands));
     throw new UsageError(`say what to do: lintel ${name} ${names}`);
   }
-  const given = readArguments(name, found, own);
-  return given === "help" ? help(name.split(" ")) : found.run(given);
+  try {
+    const given = readArguments(name, found, own);
+    return given === "help" ? await help(name.split(" ")) : await found.run(given);
+  } catch (error) {
+    if (error instanceof UsageError) error.command = name;
+    throw error;
+  }
 }
 
 /** What some arguments begin with: its name in full, a command or a group, and what comes after. */

@@ -10,7 +10,7 @@ import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
 import { mergedStatus } from "../telemetry/merged-status.js";
 import type { Status } from "../telemetry/status.js";
 import { type Command, configOptions, type Given, UsageError } from "./command.js";
-import { out, say } from "./output.js";
+import { canRedraw, out, say } from "./output.js";
 import { screen, topView } from "./top-view.js";
 
 /** Time between two looks, milliseconds. */
@@ -121,7 +121,8 @@ async function watch(place: Place): Promise<number> {
   process.once("SIGINT", interrupt);
   process.once("SIGTERM", interrupt);
   // The screen is another one, as editors have it: what was there before comes back.
-  if (stdout.isTTY) stdout.write("\x1b[?1049h\x1b[?25l");
+  const redraws = canRedraw(stdout);
+  if (redraws) stdout.write("\x1b[?1049h\x1b[?25l");
   let found = true;
   try {
     while (!stop.signal.aborted) {
@@ -129,11 +130,11 @@ async function watch(place: Place): Promise<number> {
       if (stop.signal.aborted) break;
       found = status !== undefined;
       if (!status) break;
-      stdout.write(stdout.isTTY ? screen(topView(status), stdout) : `${topView(status)}\n\n`);
+      stdout.write(redraws ? screen(topView(status), stdout) : `${topView(status)}\n\n`);
       await setTimeout(interval, undefined, { signal: stop.signal }).catch(() => {});
     }
   } finally {
-    if (stdout.isTTY) stdout.write("\x1b[?25h\x1b[?1049l");
+    if (redraws) stdout.write("\x1b[?25h\x1b[?1049l");
     process.off("SIGINT", interrupt);
     process.off("SIGTERM", interrupt);
   }

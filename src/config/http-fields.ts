@@ -46,5 +46,11 @@ export const headerName = () =>
 export const headerValue = () =>
   z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "must be a header's value on one line" });
 
+/** A key that is sent as a bearer token. */
+export const bearerToken = () =>
+  headerValue().refine((text) => !/^\s*bearer\s/i.test(text), {
+    error: "must be the key alone: Bearer is put before it",
+  });
+
 /** Headers by name, which the operator sets. */
 export const headers = () => z.record(headerName(), headerValue());

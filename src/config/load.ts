@@ -57,10 +57,11 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
     sources.file ??
     (env.LINTEL_CONFIG || undefined) ??
     (existsSync(resolve(cwd, defaultFile)) ? defaultFile : undefined);
-  const { config, problems, text } =
+  const found: Parsed & { readonly text?: string } =
     file === undefined
-      ? { config: configSchema.parse({}, { jitless: true }), problems: [], text: undefined }
+      ? { config: configSchema.parse({}, { jitless: true }), problems: [], warnings: misnamed(cwd) }
       : await parseFile(file, cwd, env, file !== sources.file && Boolean(env.LINTEL_CONFIG));
+  const { config, problems, text, warnings: written = [] } = found;
   const overrides: Problem[] = [];
   const listen =
     sources.listen && sources.listen.length > 0
@@ -80,8 +81,16 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
   if (taken) throw new ConfigError([{ source: file ?? "--listen", ...taken }]);
   keepSecretsOf(effective, env);
   const untold = otlpWarnings(otlpSettings(effective.telemetry.otlp, env), env);
-  const warnings = [...unheard, ...warningsOf(effective), ...untold];
+  const warnings = [...written, ...unheard, ...warningsOf(effective), ...untold];
   return { config: effective, file, text, warnings };
+}
+
+/** A warning where the file is there that would be read by another name. */
+function misnamed(cwd: string): string[] {
+  const other = defaultFile.replace(/yaml$/, "yml");
+  return existsSync(resolve(cwd, other))
+    ? [`${other} is not read: rename it to ${defaultFile}, or name it with --config`]
+    : [];
 }
 
 /** The addresses of `--listen`; what is wrong with them goes to the problems. */

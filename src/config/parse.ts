@@ -1,7 +1,8 @@
 /** Reads the text of a configuration file, and finds everything that is wrong with it. */
 import { crossCheck } from "./checks.js";
-import { resolvePaths } from "./paths.js";
-import { type Finding, formatPath, messageOf, type Problem } from "./problems.js";
+import { mapFields, resolvePaths } from "./paths.js";
+import { type Finding, formatPath, formatProblem, messageOf, type Problem } from "./problems.js";
+import { fewMilliseconds } from "./quantities.js";
 import { type Config, configSchema } from "./schema.js";
 import { type Environment, pathKey, readYaml, type YamlFile } from "./yaml.js";
 
@@ -18,6 +19,8 @@ export interface TextOrigin {
 export interface Parsed {
   readonly config?: Config | undefined;
   readonly problems: readonly Problem[];
+  /** What may be a mistake, one line each. */
+  readonly warnings?: readonly string[];
 }
 
 /** Parses a configuration file. */
@@ -27,15 +30,33 @@ export function parseConfig(text: string, { source, directory, env }: TextOrigin
     return { problems: yaml.syntax.map((mistake) => ({ source, field: "", ...mistake })) };
   }
   const { config, findings } = check(yaml, directory);
-  const problems = findings
-    .map((found) => ({
-      source,
-      position: yaml.position(found.path, found.atKey),
-      field: formatPath(found.path),
-      message: found.message,
-    }))
-    .sort((a, b) => a.position.line - b.position.line || a.position.column - b.position.column);
-  return { config, problems };
+  const placed = (found: readonly Finding[]) =>
+    found
+      .map(({ path, atKey, message }) => ({
+        source,
+        position: yaml.position(path, atKey),
+        field: formatPath(path),
+        message,
+      }))
+      .sort((a, b) => a.position.line - b.position.line || a.position.column - b.position.column);
+  return {
+    config,
+    problems: placed(findings),
+    warnings: config ? placed(shortTimes(yaml.value)).map(formatProblem) : [],
+  };
+}
+
+/** Durations without a unit that are a part of a second. */
+function shortTimes(value: unknown): Finding[] {
+  const found: Finding[] = [];
+  mapFields(configSchema, value, (schema, written, path) => {
+    const ms = fewMilliseconds(schema, written);
+    if (ms === undefined) return undefined;
+    const message = `${ms} without a unit is ${ms} milliseconds: write ${ms}s for seconds, or ${ms}ms`;
+    found.push({ path, message });
+    return written;
+  });
+  return found;
 }
 
 /** Everything that is wrong in a file whose syntax is right. */
@@ -70,9 +91,16 @@ function toFindings(issue: Issue, value: unknown): Finding[] {
   const path = issue.path.map((step) => (typeof step === "number" ? step : String(step)));
   if (issue.code !== "unrecognized_keys") {
     // Definitions with words of their own say of what is missing only what it is not.
-    const missing = issue.code !== "custom" && at(value, issue.path) === undefined;
-    const message = missing ? issue.message.replace(/^must be /, "is required: ") : issue.message;
-    return [{ path, message }];
+    const found = at(value, issue.path);
+    if (issue.code !== "custom" && found === undefined) {
+      return [{ path, message: issue.message.replace(/^must be /, "is required: ") }];
+    }
+    // It looks like what is wanted, and is text.
+    const quoted =
+      isTypeOrUnion(issue) && typeof found === "string" && /^-?\d+(\.\d+)?$/.test(found);
+    return [
+      { path, message: quoted ? `${issue.message}: write it without quotes` : issue.message },
+    ];
   }
   const messages = issue.message.split("\n");
   return (issue.keys ?? []).map((key, i) => ({
@@ -81,6 +109,9 @@ function toFindings(issue: Issue, value: unknown): Finding[] {
     atKey: true,
   }));
 }
+
+const isTypeOrUnion = ({ code }: Pick<Issue, "code">): boolean =>
+  code === "invalid_type" || code === "invalid_union";
 
 /** What stands at a path. */
 const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
@@ -97,7 +128,7 @@ const at = (value: unknown, path: readonly PropertyKey[]): unknown =>
 function convert(value: unknown, issues: readonly Issue[], paths: ReadonlySet<string>): boolean {
   let changed = false;
   for (const { code, path } of issues) {
-    if (code !== "invalid_type" && code !== "invalid_union") continue;
+    if (!isTypeOrUnion({ code })) continue;
     const key = path.at(-1);
     if (key === undefined || !paths.has(pathKey(path as (string | number)[]))) continue;
     const parent = at(value, path.slice(0, -1)) as Record<PropertyKey, unknown>;

@@ -1,6 +1,7 @@
-/** Makes paths of a configuration absolute. */
+/** Makes paths of a configuration absolute, and goes through its fields by their definitions. */
 import { resolve } from "node:path";
 import { z } from "zod";
+import type { Path } from "./problems.js";
 
 /** What is read of a schema's inside. */
 interface Definition {
@@ -20,30 +21,45 @@ interface Definition {
  * @param directory relative paths count from here
  */
 export function resolvePaths<T>(schema: z.core.$ZodType, value: T, directory: string): T {
-  return walk(schema, value, directory) as T;
+  const absolute = (field: z.core.$ZodType, text: unknown) =>
+    typeof text !== "string" || !isMarked(field)
+      ? undefined
+      : text.startsWith("hf:")
+        ? text
+        : resolve(directory, text);
+  return mapFields(schema, value, absolute) as T;
 }
 
-function walk(schema: z.core.$ZodType, value: unknown, directory: string): unknown {
+/**
+ * Goes through what a definition describes, from the whole to its parts.
+ * @param change what to put in place of a value, whose parts are not gone through then;
+ *   `undefined` leaves it
+ */
+export function mapFields(
+  schema: z.core.$ZodType,
+  value: unknown,
+  change: (schema: z.core.$ZodType, value: unknown, path: Path) => unknown,
+  path: Path = [],
+): unknown {
   if (value === undefined || value === null) return value;
+  const changed = change(schema, value, path);
+  if (changed !== undefined) return changed;
   const definition = schema._zod.def as unknown as Definition;
   const { shape, element, valueType, options } = definition;
-  if (typeof value === "string" && isMarked(schema)) {
-    return value.startsWith("hf:") ? value : resolve(directory, value);
-  }
   const inner = definition.innerType ?? definition.in;
-  if (inner) return walk(inner, value, directory);
+  if (inner) return mapFields(inner, value, change, path);
   if (options) {
     const option = options.find((option) => tells(option, definition.discriminator, value));
-    return option ? walk(option, value, directory) : value;
+    return option ? mapFields(option, value, change, path) : value;
   }
   if (typeof value !== "object") return value;
   if (element && Array.isArray(value)) {
-    return value.map((item) => walk(element, item, directory));
+    return value.map((item, i) => mapFields(element, item, change, [...path, i]));
   }
   if (!shape && !valueType) return value;
   const entries = Object.entries(value).map(([key, item]) => {
     const member = shape?.[key] ?? valueType;
-    return [key, member ? walk(member, item, directory) : item];
+    return [key, member ? mapFields(member, item, change, [...path, key]) : item];
   });
   return Object.fromEntries(entries);
 }

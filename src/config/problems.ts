@@ -1,5 +1,6 @@
 /** What can be wrong with a configuration, and how it is said. */
 import { didYouMean } from "./suggest.js";
+import { otherSpaces, spaceHint } from "./syntax.js";
 
 /** Steps from the top of the configuration to a value. */
 export type Path = readonly (string | number)[];
@@ -103,7 +104,7 @@ export function messageOf(issue: RawIssue): string | undefined {
       if (input === undefined) return "is required";
       return issue.expected === "int" && typeof input === "number"
         ? "must be a whole number"
-        : `must be ${typeNames[String(issue.expected)] ?? issue.expected}, not ${typeOf(input)}`;
+        : wrongType(issue);
     case "invalid_value":
       return oneOf(issue.values as readonly unknown[], input);
     case "invalid_union":
@@ -121,12 +122,35 @@ export function messageOf(issue: RawIssue): string | undefined {
       const shape = (issue.inst as { def?: { shape?: object } } | undefined)?.def?.shape ?? {};
       const known = Object.keys(shape);
       return (issue.keys as readonly string[])
-        .map((key) => `unknown key${didYouMean(key, known) || `; known: ${known.join(", ")}`}`)
+        .map((key) => `unknown key${keyHint(key, known)}`)
         .join("\n");
     }
     default:
       return undefined;
   }
+}
+
+function wrongType({ expected, input, inst }: RawIssue): string {
+  const wanted = typeNames[String(expected)] ?? expected;
+  const keys = Object.keys((inst as { def?: { shape?: object } } | undefined)?.def?.shape ?? {});
+  const few = keys.length > 0 && keys.length <= 6;
+  const more =
+    wanted === "a mapping" && few
+      ? ` (${keys.join(", ")})`
+      : wanted === "a list" && typeof input === "object"
+        ? " (each entry begins with a -)"
+        : "";
+  const quote = wanted === "text" && typeof input !== "object" ? ": put it in quotes" : "";
+  return `must be ${wanted}${more}, not ${typeOf(input)}${quote}`;
+}
+
+/** What a file of LiteLLM has at its top. */
+const ofLiteLlm = /^(model_list|(litellm|router|general)_settings)$/;
+
+function keyHint(key: string, known: readonly string[]): string {
+  if (otherSpaces.test(key)) return ` (${spaceHint})`;
+  if (ofLiteLlm.test(key)) return " (LiteLLM's: docs/openai.md tells what takes its place)";
+  return didYouMean(key, known) || `; known: ${known.join(", ")}`;
 }
 
 function outOfBounds(issue: RawIssue, small: boolean): string {

@@ -28,16 +28,32 @@ const sizeUnits: Readonly<Record<string, number>> = {
 const durationPattern = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)$/;
 const sizePattern = /^(\d+(?:\.\d+)?) ?(B|[kK]B|MB|GB|TB|KiB|MiB|GiB|TiB)$/;
 
+/** Definitions of what is written for a duration. */
+const durations = new WeakSet<z.core.$ZodType>();
+
+/**
+ * How many milliseconds a duration without a unit stands for, where they are fewer than a second:
+ * whoever knows others' configurations meant seconds, or hours, of some of these.
+ * @returns `undefined` for all others
+ */
+export function fewMilliseconds(schema: z.core.$ZodType, value: unknown): number | undefined {
+  if (!durations.has(schema) || !/^\d+(\.\d+)?$/.test(String(value))) return undefined;
+  const ms = Number(value);
+  return ms > 0 && ms < 1000 ? ms : undefined;
+}
+
 function quantity(pattern: RegExp, units: Readonly<Record<string, number>>, message: string) {
   // A number in quotes, which is also what comes out of the environment.
   const bare = /^\d+(?:\.\d+)?$/;
   const text = new RegExp(`${pattern.source}|${bare.source}`);
-  return z
-    .union([z.number().min(0), z.string().regex(text, { error: message })], { error: message })
-    .transform((value) => {
-      const [, amount = "", unit = ""] = pattern.exec(String(value)) ?? [null, String(value), ""];
-      return Math.round(Number(amount) * (units[unit] ?? 1));
-    });
+  const written = z.union([z.number().min(0), z.string().regex(text, { error: message })], {
+    error: message,
+  });
+  if (units === durationUnits) durations.add(written);
+  return written.transform((value) => {
+    const [, amount = "", unit = ""] = pattern.exec(String(value)) ?? [null, String(value), ""];
+    return Math.round(Number(amount) * (units[unit] ?? 1));
+  });
 }
 
 /** A duration: `24h`, `30s`, or a number of milliseconds. Comes out in milliseconds. */

@@ -1,7 +1,7 @@
 /** The safety check of images. */
 import { z } from "zod";
 import { path } from "./fields.js";
-import { headerValue, serverUrl, withoutQuery } from "./http-fields.js";
+import { bearerToken, serverUrl, withoutQuery } from "./http-fields.js";
 import { wait } from "./quantities.js";
 
 const threshold = z
@@ -16,7 +16,7 @@ const moderation = z.strictObject({
   url: serverUrl()
     .check(withoutQuery)
     .describe("Address of an OpenAI-compatible API. Without a path, /v1 is added."),
-  api_key: headerValue()
+  api_key: bearerToken()
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),
   model: z.string().min(1).default("omni-moderation-latest").describe("The moderation model."),

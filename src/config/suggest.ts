@@ -1,5 +1,43 @@
 /** "Did you mean": the nearest of some known words. */
 
+/**
+ * What others call the keys, options and kinds that Lintel knows by these words: LiteLLM, Portkey, the
+ * clients of OpenAI, and the names of servers. In lower case, without `_`, `-`, `.` and blanks.
+ */
+const otherNames: Readonly<Record<string, readonly string[]>> = {
+  // Keys, and options of commands.
+  address: ["url", "baseurl", "apibase", "endpoint", "host"],
+  attempts: ["numretries", "maxretries", "retries"],
+  auth: ["masterkey", "apikey", "apikeys", "virtualkeys"],
+  backends: ["providers", "upstreams", "servers"],
+  config: ["file", "conf"],
+  concurrent: ["maxparallelrequests", "parallelrequests", "concurrency"],
+  hash: ["token", "key", "apikey"],
+  listen: ["port", "host", "bind"],
+  max_tokens: ["maxoutputtokens", "maxcompletiontokens"],
+  name: ["modelname"],
+  out: ["output", "file"],
+  priority: ["order"],
+  requests_per_minute: ["rpm", "rpmlimit"],
+  retry: ["numretries", "maxretries", "retries"],
+  server: ["url", "baseurl", "host", "endpoint"],
+  targets: ["fallbacks"],
+  token: ["key", "apikey"],
+  tokens_per_minute: ["tpm", "tpmlimit"],
+  type: ["provider"],
+  url: ["baseurl", "apibase", "endpoint", "address", "host"],
+  // Kinds of backends.
+  "ai-sdk":
+    "anthropic,claude,google,gemini,vertex,vertexai,bedrock,cohere,fal,replicate,azure".split(","),
+  comfyui: ["comfy"],
+  node: ["lintel", "grpc"],
+  openai:
+    "ollama,vllm,sglang,llamacpp,llamaserver,lmstudio,localai,tgi,litellm,openrouter,groq,deepseek,together,openaicompatible,openaicompat,customopenai".split(
+      ",",
+    ),
+  sdapi: "automatic1111,a1111,forge,sdnext,webui,sdwebui,koboldcpp,stablediffusioncpp".split(","),
+};
+
 /** Number of letters to insert, delete, replace or swap with their neighbour to make `b` of `a`. */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
@@ -26,6 +64,11 @@ function editDistance(a: string, b: string): number {
 
 /** The known word that was probably meant, or `undefined` if none is near. */
 function nearest(word: string, known: Iterable<string>): string | undefined {
+  const plain = word.toLowerCase().replace(/[\s_.-]/g, "");
+  for (const candidate of known) {
+    const others = Object.hasOwn(otherNames, candidate) ? otherNames[candidate] : undefined;
+    if (others?.includes(plain)) return candidate;
+  }
   const normal = (text: string) => text.toLowerCase().replaceAll("-", "_");
   let best: string | undefined;
   let least = Math.max(1, Math.floor(word.length / 3)) + 1;

@@ -10,9 +10,9 @@ import {
   type Pair,
   parseDocument,
   type YAMLMap,
-  type YAMLParseError,
 } from "yaml";
 import type { Finding, Path, Position } from "./problems.js";
+import { syntaxMistakes } from "./syntax.js";
 
 /** A file that was read. */
 export interface YamlFile {
@@ -46,14 +46,10 @@ export function readYaml(text: string, environment: Environment): YamlFile {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
-  // Where the content has ended, each further word and sign is an error of its own: one says it all.
-  const behind = document.errors.findIndex(isBehindContent);
-  const syntax = document.errors
-    .filter((error, i) => i <= behind || !isBehindContent(error))
-    .map((error) => ({
-      position: at(error.pos[0]),
-      message: messageOf(error, text),
-    }));
+  const syntax = syntaxMistakes(document.errors, text).map(({ offset, message }) => ({
+    position: at(offset),
+    message,
+  }));
   for (const { code, pos } of document.warnings) {
     const tag = text.slice(...pos);
     // YAML's own, such as !!str, ask for a type, which is looked at later.
@@ -89,10 +85,10 @@ export function readYaml(text: string, environment: Environment): YamlFile {
       substituted.set(node, wrong);
       cameFromEnvironment(path, wrong);
     } else if (isScalar(node) && typeof node.value === "string") {
-      // As LiteLLM's files have it; as a key or a token it would go to a server.
-      const [, name] = /^os\.environ\/(\w+)$/.exec(node.value) ?? [];
+      const name = otherReference(node.value);
       if (name) references.push({ path, message: `an environment variable is \${${name}} here` });
     } else if (isAlias(node)) {
+      if (meant === undefined) throw new ReadingError(offsetOf(node), namesNone);
       // What a mapping's alias stands for is that mapping itself, whose values were visited.
       if (substituted.has(meant)) cameFromEnvironment(path, substituted.get(meant));
     }
@@ -177,6 +173,16 @@ class ReadingError extends Error {
   }
 }
 
+/**
+ * The variable that a text names as LiteLLM's files do (`os.environ/NAME`), or those of docker-compose
+ * (`$NAME`): as it stands it would go to a server, as its key or its address.
+ */
+const otherReference = (text: string): string | undefined =>
+  /^os\.environ\/(\w+)$/.exec(text)?.[1] ?? /(?:^|\s|\/\/|@)\$([A-Z][A-Z0-9_]*)\b/.exec(text)?.[1];
+
+const namesNone =
+  "no value above has this name (&name); a text that begins with * must be in quotes";
+
 /** What is merged is no mapping, or has the mapping in it that merges it. */
 const mergesNone = "<< must be another mapping that has a name above, or a list of such: <<: *name";
 
@@ -185,27 +191,6 @@ const hasItself = "an alias or << names what stands around it, which would be in
 const offsetOf = (node: unknown): number => (node as Node | null)?.range?.[0] ?? 0;
 
 const keyOf = (key: unknown): string => String(isScalar(key) ? key.value : key);
-
-/** Whether it is about what follows where the content has ended. */
-const isBehindContent = ({ code, message }: YAMLParseError): boolean =>
-  code === "UNEXPECTED_TOKEN" && message.includes(" token in YAML stream");
-
-function messageOf(error: YAMLParseError, text: string): string {
-  if (error.code === "MULTIPLE_DOCS") return "another document begins here: a file has one only";
-  if (isBehindContent(error)) {
-    return "what stands above is complete: nothing may follow it (a # may be missing there, or a bracket be too many)";
-  }
-  return withHint(error.message, text, error.pos[0]);
-}
-
-/** `${NAME}` opens a mapping where YAML's brackets are; its own message does not help then. */
-function withHint(message: string, text: string, offset: number): string {
-  const start = text.lastIndexOf("\n", offset - 1) + 1;
-  const end = text.indexOf("\n", offset);
-  const line = text.slice(start, end < 0 ? undefined : end);
-  const first = message.split("\n", 1)[0] ?? message;
-  return /[[{].*[^"']\$\{/.test(line) ? `${first} (inside [ ] and { }, quote "\${NAME}")` : first;
-}
 
 function substitute(text: string, environment: Environment) {
   const wrong: string[] = [];

@@ -32,28 +32,40 @@ export class Paths {
 
   /**
    * What may have been meant by a path that is not there, such as `POST /llm`: what begins with
-   * the same step, and what only lacks its begin, has one too many or another one. Where nothing
-   * is like it, as of another API's paths, all there is but for RPCs.
+   * the same step, or is the same in other letters, and what only lacks its begin or its end, has
+   * one too many, or another begin. Where nothing is like it, all that there is of its kind: the methods of its
+   * package, or the paths that are no RPC's.
    */
   near(path: string): string[] {
-    const first = (of: string) => of.split("/", 2)[1] ?? "";
-    const rest = (of: string) => of.slice(1 + first(of).length) || of;
-    const isNear = (known: string) =>
-      known.endsWith(path) || path.endsWith(rest(known)) || first(known) === first(path);
-    const like = this.#shown(isNear);
-    const isRpc = (known: string) => first(known).includes(".");
-    return like.length > 0 || isRpc(path) ? like : this.#shown((known) => !isRpc(known));
-  }
-
-  #shown(isMeant: (path: string) => boolean): string[] {
-    return [...this.#exact]
-      .filter(([known]) => isMeant(known))
-      .flatMap(([known, methods]) =>
-        [...methods].filter((m) => shownMethods.has(m)).map((m) => `${m} ${known}`),
+    const asked = plain(path);
+    const like = (known: string) =>
+      known.endsWith(path) ||
+      path.endsWith(endOf(known)) ||
+      stepOf(known) === stepOf(path) ||
+      (asked !== "/" && plain(known).startsWith(asked));
+    const known = [...this.#exact.keys()];
+    const found = known.filter(like);
+    const meant = found.length > 0 ? found : known.filter((one) => kindOf(one) === kindOf(path));
+    return meant
+      .flatMap((one) =>
+        [...(this.#exact.get(one) ?? [])]
+          .filter((m) => shownMethods.has(m))
+          .map((m) => `${m} ${one}`),
       )
       .sort();
   }
 }
+
+const stepOf = (path: string): string => path.split("/", 2)[1] ?? "";
+
+/** What stands behind the first step; all, where that is all. */
+const endOf = (path: string): string => path.slice(1 + stepOf(path).length) || path;
+
+/** In letters that many write for others. */
+const plain = (path: string): string => path.toLowerCase().replaceAll("_", "-");
+
+/** The package of an RPC's service, which has a dot; none for all other paths. */
+const kindOf = (path: string): string => /^(\w[\w.]*)\.\w+$/.exec(stepOf(path))?.[1] ?? "";
 
 /** Those that callers use on purpose. */
 const shownMethods = new Set(["GET", "POST"]);

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
 import { fromHalf, toHalf } from "../../src/backends/onnx/float16.js";
 import type { ModelFolder } from "../../src/backends/onnx/folder.js";
 import type { Runnable } from "../../src/backends/onnx/graph.js";
@@ -311,6 +312,8 @@ describe("the engine's packages", () => {
         return { env: {} };
       };
       await expect(loadRuntime(enginePackages, load)).rejects.toThrow(installHint);
+      const optional: Readonly<Record<string, string>> = manifest.optionalDependencies;
+      expect(installHint).toContain(` ${gone}@${optional[gone]} `);
     },
   );
 

@@ -52,7 +52,7 @@ test("where nothing is found the banner says what to do", () => {
     auth: "public",
     workers: 1,
   });
-  expect(text).toContain("npm ci without --omit=optional");
+  expect(text).toContain("npm ci, without --omit=optional");
   expect(text).toContain("lintel.yaml");
 });
 

@@ -54,6 +54,33 @@ test("a file that was named must be there", async () => {
   );
 });
 
+test("a file whose name ends in yml is warned of, unless it is named", async () => {
+  const cwd = folder({ "lintel.yml": "listen: 1" });
+  const { file, warnings } = await loadConfig({ cwd, env: {} });
+  expect({ file, warnings }).toEqual({
+    file: undefined,
+    warnings: ["lintel.yml is not read: rename it to lintel.yaml, or name it with --config"],
+  });
+  expect((await loadConfig({ cwd, env: {}, file: "lintel.yml" })).warnings).toEqual([]);
+});
+
+test("a time without a unit that is a part of a second is warned of, where it stands", async () => {
+  const lines = [
+    "timeouts: { total: 600, connect: 500ms, keep_alive: 15000 }",
+    "media:",
+    '  ttl: "24"',
+    "backends: [{ type: openai, name: a, url: http://a, refresh: 30, timeouts: { idle: 0 } }]",
+  ];
+  const cwd = folder({ "lintel.yaml": lines.join("\n") });
+  const told = (n: number) =>
+    `${n} without a unit is ${n} milliseconds: write ${n}s for seconds, or ${n}ms`;
+  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([
+    `lintel.yaml:1:20: timeouts.total: ${told(600)}`,
+    `lintel.yaml:3:8: media.ttl: ${told(24)}`,
+    `lintel.yaml:4:61: backends[0].refresh: ${told(30)}`,
+  ]);
+});
+
 test("certificates whose time is not now are warned of, each of the file", async () => {
   const pem = (name: string) =>
     readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8");

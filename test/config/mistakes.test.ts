@@ -15,7 +15,11 @@ describe("mistakes", () => {
         "lintel.yaml:3:1: Flow sequence in block collection must be sufficiently indented and end with a ]",
       ],
     ],
-    ["a key twice", "listen: 1\nlisten: 2\n", ["lintel.yaml:2:1: Map keys must be unique"]],
+    [
+      "a key twice",
+      "listen: 1\nlisten: 2\n",
+      ["lintel.yaml:2:1: the key listen stands here a second time"],
+    ],
     [
       "two documents",
       "listen: 1\n---\nlisten: 2\n",

@@ -85,23 +85,28 @@ describe("the app", () => {
     expect(await said(`${azure}?api-version=2024-10-21`)).toBe(`there is no POST ${azure} ${one}`);
   });
 
-  it("names all there is where nothing is like it, but not RPCs", async () => {
+  it("names what there is, where nothing is like what was asked for", async () => {
     const a = await app();
-    a.post("/llm", () => "");
+    a.get("/healthz", () => "");
+    a.post("/text-to-image", () => "");
     a.post("/lintel.v1.ChatService/Chat", () => "");
-    const said = async (url: string) =>
-      (await a.inject({ url, method: "POST" })).json().error.message;
-    const all = "GET /broken, GET /hello and POST /llm";
-    expect(await said("/")).toBe(`there is no POST / here, but ${all}`);
-    // Ollama's.
-    expect(await said("/api/generate")).toBe(`there is no POST /api/generate here, but ${all}`);
+    const said = async (url: string, method: "GET" | "POST" = "POST") =>
+      (await a.inject({ url, method })).json().error.message;
+    const all = "GET /broken, GET /healthz, GET /hello and POST /text-to-image";
+    expect(await said("/", "GET")).toBe(`there is no GET / here, but ${all}`);
     const long = `there is no POST /${"a".repeat(99)}… here, but ${all}`;
     expect(await said(`/${"a".repeat(1000)}`)).toBe(long);
-    const rpc = "/lintel.v2.ChatService/Chat";
-    expect(await said(rpc)).toBe(
-      `there is no POST ${rpc} here, but POST /lintel.v1.ChatService/Chat`,
-    );
-    expect(await said("/pkg.Other/Call")).toBe("there is no POST /pkg.Other/Call here");
+    const image = "here, but POST /text-to-image";
+    expect(await said("/text_to_image")).toBe(`there is no POST /text_to_image ${image}`);
+    expect(await said("/Text-To-Image")).toBe(`there is no POST /Text-To-Image ${image}`);
+    expect(await said("/health", "GET")).toBe("there is no GET /health here, but GET /healthz");
+    const rpc = "here, but POST /lintel.v1.ChatService/Chat";
+    expect(await said("/lintel.v1.Chat/Chat")).toBe(`there is no POST /lintel.v1.Chat/Chat ${rpc}`);
+    const v2 = "/lintel.v2.ChatService/Chat";
+    expect(await said(v2)).toBe(`there is no POST ${v2} ${rpc}`);
+    expect(await said("/other.v1.A/B")).toBe("there is no POST /other.v1.A/B here");
+    // Ollama's.
+    expect(await said("/api/generate")).toBe(`there is no POST /api/generate here, but ${all}`);
   });
 
   it("takes over a request id that can stand in a header, and no other", async () => {

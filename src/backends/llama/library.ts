@@ -3,7 +3,6 @@ import { availableParallelism } from "node:os";
 import type { Llama, LlamaLogLevel } from "node-llama-cpp";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
-import { engineHint } from "../engines.js";
 import type { Gpu } from "../gpu.js";
 import type { Jinja } from "./bounded.js";
 
@@ -14,7 +13,7 @@ export type LlamaLibrary = typeof import("node-llama-cpp") & { readonly jinja: J
 const notInstalled = (cause: unknown) =>
   new LintelError(
     "model_not_loaded",
-    `the engine for chat models is not installed: ${engineHint}`,
+    "the engine for chat models is not installed; install it with: npm install node-llama-cpp@3.21.1 @huggingface/jinja@0.5.11",
     { cause },
   );
 

@@ -1,6 +1,6 @@
 /** What the configuration says of a node. */
 import { z } from "zod";
-import { headerValue, withoutUser } from "../../config/http-fields.js";
+import { bearerToken, withoutUser } from "../../config/http-fields.js";
 import { waitOfAtLeast } from "../../config/quantities.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../../socket-path.js";
 import { backendName, connectTimeout, modelEntries } from "../fields.js";
@@ -21,7 +21,7 @@ export const nodeSchema = z.strictObject({
     })
     .check(withoutUser("token"))
     .describe("Where the node listens: http://host:port, https://host, or unix:/path."),
-  token: headerValue()
+  token: bearerToken()
     .min(1)
     .optional()
     .describe("Bearer token. A node in the mode public takes any, but wants one."),

@@ -1,7 +1,6 @@
 /** The engine's packages, loaded when a model is, and only in its thread. */
 import type { Tokenizer } from "@huggingface/tokenizers";
 import type * as ort from "onnxruntime-node";
-import { engineHint } from "../engines.js";
 import { ModelProblem, wordsOf } from "./problem.js";
 import { enginePackages, type Packages } from "./protocol.js";
 
@@ -12,8 +11,10 @@ export interface Runtime {
   readonly Tokenizer: typeof Tokenizer;
 }
 
-/** What to do when a package is not there. */
-export const installHint = `the engine for image models is not installed: ${engineHint}`;
+/** What to do when a package is not there. Without the option its script fetches CUDA's provider, or fails. */
+export const installHint =
+  "the engine for image models is not installed; install it with: " +
+  "npm install onnxruntime-node@1.30.0 @huggingface/tokenizers@0.2.0 --onnxruntime-node-install=skip";
 
 /**
  * Imports the packages.

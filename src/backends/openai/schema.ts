@@ -1,6 +1,6 @@
 /** The entry of an OpenAI-compatible model server in the configuration. */
 import { z } from "zod";
-import { headerValue, serverUrl } from "../../config/http-fields.js";
+import { bearerToken, serverUrl } from "../../config/http-fields.js";
 import { waitOrNone } from "../../config/quantities.js";
 import { allowHosts, answerTimeouts, backendName, furtherHeaders } from "../fields.js";
 import { dialectNames } from "./dialect.js";
@@ -12,7 +12,7 @@ export const openaiSchema = z.strictObject({
   url: serverUrl().describe(
     "Address of the API. Without a path, /v1 is added; an address that ends in /chat/completions is taken as it is.",
   ),
-  api_key: headerValue()
+  api_key: bearerToken()
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),
   headers: furtherHeaders(),

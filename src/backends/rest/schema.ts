@@ -1,6 +1,6 @@
 /** What the configuration says of another gateway. */
 import { z } from "zod";
-import { headerValue, serverUrl, withoutQuery } from "../../config/http-fields.js";
+import { bearerToken, serverUrl, withoutQuery } from "../../config/http-fields.js";
 import {
   allowHosts,
   answerTimeouts,
@@ -16,7 +16,7 @@ export const restSchema = z.strictObject({
   url: serverUrl("token or headers")
     .check(withoutQuery)
     .describe("Address of the gateway; /llm and /text-to-image are added."),
-  token: headerValue()
+  token: bearerToken()
     .default("lintel")
     .describe("Bearer token. A gateway in public mode takes any, but wants one."),
   headers: furtherHeaders(),

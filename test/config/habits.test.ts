@@ -1,0 +1,189 @@
+/** What people write who know other configurations, or YAML only a little: what they are told. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is what the file says
+import { describe, expect, test } from "vitest";
+import { mistakes, valid } from "./text.js";
+
+const server = "  - type: openai\n    name: a\n    url: http://a/v1\n";
+const kinds = "embedded, openai, node, llama, onnx, sdapi, comfyui, rest or ai-sdk";
+
+describe("syntax", () => {
+  const deeper =
+    "this line is indented further than the key above it, which has its value: keys of one mapping begin at the same column";
+  const pair = 'here "key: value" must stand: a key, a colon, a blank, and the value';
+  const space = "(a space on this line is no blank, but looks like one: type it anew)";
+  test.each<[string, string, string[]]>([
+    [
+      "a line that is indented too far",
+      "backends:\n  - type: openai\n    name: a\n     url: http://a\n",
+      [`4:6: ${deeper}`],
+    ],
+    [
+      "each such line",
+      "backends:\n  - type: openai\n     name: a\n     url: http://a\n",
+      [`3:6: ${deeper}`, `4:6: ${deeper}`],
+    ],
+    [
+      "a line between the - and the keys behind it",
+      `backends:\n${server}   api_key: x\n`,
+      [
+        "5:4: this line belongs to no entry of the list above: a further key begins below the entry's first one, and another entry with a -",
+      ],
+    ],
+    [
+      "keys that begin at two columns",
+      "auth:\n   mode: token\n  tokens: []\n",
+      ["3:3: All mapping items must start at the same column"],
+    ],
+    ["= for a colon", "listen = :8080\nmodels: []\n", [`1:1: ${pair}`]],
+    ["no blank behind the colon", "listen::8080\nmodels: []\n", [`1:1: ${pair}`]],
+    [
+      "a colon in a value",
+      `backends:\n${server}    api_key: a: b\n`,
+      ['5:14: a value with ": " in it must be in quotes, and a further key on its own line'],
+    ],
+    [
+      "a quote without an end",
+      `listen: "0.0.0.0:8080'\nbackends:\n${server}`,
+      ['1:9: the quote " here has no second one'],
+    ],
+    [
+      "a quote without an end, to the end of the file",
+      `backends:\n${server}    api_key: 'a\n`,
+      ["5:14: the quote ' here has no second one"],
+    ],
+    [
+      "@ at the beginning",
+      "models:\n  - name: @a\n",
+      ["2:11: Plain value cannot start with reserved character @: put it in quotes"],
+    ],
+    [
+      "* alone",
+      "cors: { origins: [*] }\n",
+      ["1:19: Alias cannot be an empty string: put a text that begins with * in quotes"],
+    ],
+    [
+      "* at the beginning",
+      "limits:\n  models:\n    - model: *-mini\n",
+      ["3:14: no value above has this name (&name); a text that begins with * must be in quotes"],
+    ],
+    [
+      "a space of a web page, before a key and behind a colon",
+      `backends:\n${server}\u00a0   api_key: x\n`,
+      [`5:1: \u00a0   api_key: unknown key ${space}`],
+    ],
+    [
+      "a space of a web page behind a colon",
+      "backends:\n  - type: openai\n    name:\u00a0a\n    url: http://a\n",
+      [`3:5: ${pair} ${space}`],
+    ],
+  ])("%s", (_what, text, expected) => {
+    expect(mistakes(text)).toEqual(expected.map((line) => `lintel.yaml:${line}`));
+  });
+
+  test("line ends of Windows and a mark of the byte order are no mistakes", () => {
+    const text = `\ufefflisten: :8080\nbackends:\n${server}`.replaceAll("\n", "\r\n");
+    expect(valid(text).backends).toMatchObject([{ name: "a", url: "http://a/v1" }]);
+  });
+});
+
+describe("words", () => {
+  test.each([
+    ["ollama", "openai"],
+    ["vLLM", "openai"],
+    ["lm-studio", "openai"],
+    ["llama.cpp", "openai"],
+    ["anthropic", "ai-sdk"],
+    ["automatic1111", "sdapi"],
+    ["comfy", "comfyui"],
+    ["lintel", "node"],
+  ])("type: %s", (type, meant) => {
+    expect(mistakes(`backends: [{ type: ${type}, name: a }]`)).toEqual([
+      `lintel.yaml:1:20: backends[0].type: must be one of ${kinds} (did you mean "${meant}"?)`,
+    ]);
+  });
+
+  test.each<[string, string, string]>([
+    ["base_url", "url", "backends: [{ type: openai, name: a, url: http://a, base_url: x }]"],
+    ["api_base", "url", "backends: [{ type: openai, name: a, url: http://a, api_base: x }]"],
+    ["url", "address", "backends: [{ type: node, name: a, address: http://a, url: x }]"],
+    ["rpm", "requests_per_minute", "limits: { caller: { rpm: 1 } }"],
+    ["max_parallel_requests", "concurrent", "limits: { caller: { max_parallel_requests: 1 } }"],
+    ["num_retries", "attempts", "routing: { retry: { num_retries: 1 } }"],
+    ["model_name", "name", "models: [{ name: a, model_name: b }]"],
+    ["port", "listen", "port: 8080"],
+  ])("%s for %s", (word, meant, text) => {
+    const [line, ...more] = mistakes(text);
+    expect(line).toMatch(new RegExp(`\\b${word}: unknown key \\(did you mean "${meant}"\\?\\)$`));
+    expect(more).toEqual([]);
+  });
+
+  test("what LiteLLM has at the top of its file", () => {
+    const there = "unknown key (LiteLLM's: docs/openai.md tells what takes its place)";
+    expect(mistakes("model_list: []\nlitellm_settings: {}\n")).toEqual([
+      `lintel.yaml:1:1: model_list: ${there}`,
+      `lintel.yaml:2:1: litellm_settings: ${there}`,
+    ]);
+  });
+});
+
+describe("values", () => {
+  test.each<[string, string, string]>([
+    [
+      "a number in quotes",
+      'limits: { caller: { concurrent: "20" } }',
+      "limits.caller.concurrent: must be a whole number, 0 or more, or unlimited: write it without quotes",
+    ],
+    [
+      "another number in quotes",
+      'bounds: { width: { max: "512" } }',
+      "bounds.width.max: must be a number, not text: write it without quotes",
+    ],
+    [
+      "a number for a text",
+      "backends: [{ type: openai, name: a, url: http://a, api_key: 123 }]",
+      "backends[0].api_key: must be text, not a number: put it in quotes",
+    ],
+    [
+      "a number for a few keys",
+      "limits: { caller: { budget: 50 } }",
+      "limits.caller.budget: must be a mapping (amount, period), not a number",
+    ],
+    [
+      "names as keys",
+      "models: { chat: { model: a } }",
+      "models: must be a list (each entry begins with a -), not a mapping",
+    ],
+  ])("%s", (_what, text, expected) => {
+    expect(mistakes(text).map((line) => line.replace(/^\S+ /, ""))).toEqual([expected]);
+  });
+
+  test("Bearer before a key, which is put there anyway", () => {
+    const text = `safety: { checker: { type: moderation, url: "http://a", api_key: "bearer a" } }
+backends:
+  - { type: openai, name: a, url: "http://a", api_key: "Bearer sk-a" }
+  - { type: rest, name: b, url: "http://a", token: "Bearer a", models: [{ id: c, task: chat }] }
+  - { type: node, name: d, address: "http://a", token: "\${TOKEN}" }
+`;
+    const alone = "must be the key alone: Bearer is put before it";
+    expect(mistakes(text, { TOKEN: "Bearer a" })).toEqual([
+      `lintel.yaml:1:66: safety.checker.api_key: ${alone}`,
+      `lintel.yaml:3:56: backends[0].api_key: ${alone}`,
+      `lintel.yaml:4:52: backends[1].token: ${alone}`,
+      `lintel.yaml:5:56: backends[2].token: ${alone}`,
+    ]);
+  });
+
+  test("variables as docker-compose writes them", () => {
+    const entry = (url: string, key: string) =>
+      `backends: [{ type: openai, name: a, url: "${url}", api_key: "${key}" }]`;
+    const names = (text: string) => mistakes(text, { HOST: "a", KEY: "b" });
+    expect(names(entry("http://$HOST:8000/v1", "$KEY"))).toEqual([
+      "lintel.yaml:1:42: backends[0].url: an environment variable is ${HOST} here",
+      "lintel.yaml:1:75: backends[0].api_key: an environment variable is ${KEY} here",
+    ]);
+    // A key may have a $ in it.
+    for (const key of ["a$KEY", "$key", "$1", "sk-$", "${NONE:-$KEY}"]) {
+      expect(names(entry("http://a", key)), key).toEqual([]);
+    }
+  });
+});
