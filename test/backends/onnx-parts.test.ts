@@ -179,6 +179,10 @@ describe("DDIM", () => {
 
   it.each([
     [{ _class_name: "HeunDiscreteScheduler" }, /scheduler HeunDiscreteScheduler is not supported/],
+    [
+      { _class_name: "UniPCMultistepScheduler", solver_type: "bh2" },
+      /scheduler UniPCMultistepScheduler is not supported/,
+    ],
     [{ _class_name: "toString" }, /scheduler toString is not supported/],
     [{}, /_class_name/],
     [{ _class_name: "DDIMScheduler", prediction_type: "flow" }, /prediction_type.*epsilon/],

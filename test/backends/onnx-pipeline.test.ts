@@ -1,6 +1,6 @@
 /** The image pipeline on small models, in the thread of the test. */
 import { readFileSync } from "node:fs";
-import { cp, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -140,6 +140,31 @@ describe("a folder with something wrong", () => {
   it.each([
     ["no folder", remove(""), /^the model's folder does not exist$/],
     ["no index", remove("model_index.json"), /^model_index.json: is missing$/],
+    [
+      "a file in its place",
+      async (folder: string) => {
+        await rm(folder, { recursive: true });
+        await writeFile(folder, "");
+      },
+      /^model: is neither a folder of ONNX files nor a GGUF file$/,
+    ],
+    [
+      "a folder with a checkpoint in one file",
+      async (folder: string) => {
+        await rm(join(folder, "model_index.json"));
+        await writeFile(join(folder, "v1-5.safetensors"), "");
+      },
+      /^v1-5.safetensors: weights for PyTorch can't be run, only folders .* docs\/models.md tells/,
+    ],
+    [
+      "a folder that was not exported",
+      async (folder: string) => {
+        const unet = join(folder, "unet");
+        await rename(join(unet, "model.onnx"), join(unet, "diffusion_pytorch_model.safetensors"));
+        await rm(join(folder, "vae_decoder"), { recursive: true });
+      },
+      /^unet\/diffusion_pytorch_model.safetensors: weights for PyTorch can't be run/,
+    ],
     ["no UNet", remove("unet/model.onnx"), /^unet\/model.onnx: is missing$/],
     ["no tokenizer", remove("tokenizer"), /^tokenizer\/tokenizer.json: is missing$/],
     [

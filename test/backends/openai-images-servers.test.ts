@@ -146,6 +146,17 @@ describe("stable-diffusion.cpp", () => {
     expect(server.requests.filter(({ method }) => method === "GET")).toHaveLength(times);
   });
 
+  it.each([
+    ["prompt", { prompt: "é".repeat(8193) }],
+    ["negative_prompt", { negativePrompt: "<".repeat(2731) }],
+  ])("gets no %s that ends its process", async (param, long) => {
+    const { backend, sent } = await against("sdcpp/openai-models", drawing("sdcpp/openai-image"));
+    const error = await failure(generate(backend, { modelId: "sd-cpp-local", ...long }));
+    const message = `${param}: must have at most 16384 bytes for this model`;
+    expect(error).toMatchObject({ code: "invalid_value", param, message });
+    expect(sent()).toEqual([]);
+  });
+
   it("does not take a caller's prompt for more than a prompt", async () => {
     const { backend, sent } = await against(
       "sdcpp/openai-models",

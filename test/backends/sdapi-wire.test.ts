@@ -103,6 +103,25 @@ describe("a request", () => {
   });
 
   it.each([
+    ["sdcpp", "prompt", { prompt: "x".repeat(16385) }],
+    ["koboldcpp", "negative_prompt", { negativePrompt: "x".repeat(16385) }],
+  ] as const)("is not sent where %s would end over its %s", async (product, param, long) => {
+    const { webui, backend } = await against(product);
+    const message = `${param}: must have at most 16384 bytes for this model`;
+    const refused = { code: "invalid_value", param, message };
+    await expect(run(backend, long)).rejects.toMatchObject(refused);
+    expect(webui.asked).toEqual([]);
+    await run(backend, { prompt: "x".repeat(16384) });
+    expect(webui.asked).toHaveLength(1);
+  });
+
+  it("is sent whole to AUTOMATIC1111, however long its prompt is", async () => {
+    const { webui, backend } = await against("a1111");
+    await run(backend, { prompt: "x".repeat(16385) });
+    expect(webui.asked[0].prompt).toHaveLength(16385);
+  });
+
+  it.each([
     ["a1111", [1, 1, 1.5]],
     ["sdnext", [0, 0.5, 1.5]],
     ["sdcpp", [1, 1, 1.5]],

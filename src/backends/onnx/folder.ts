@@ -1,9 +1,12 @@
 /** Reads the folder of a model: which files there are, and what their settings say. */
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { z } from "zod";
 import { readJson } from "./json-file.js";
 import { ModelProblem } from "./problem.js";
 import { readTokenizer } from "./tokenizer-files.js";
+import { notFolder, refuseTorch } from "./unconverted.js";
 
 /** A text encoder and the tokenizer in front of it. */
 export interface EncoderFolder {
@@ -114,9 +117,15 @@ const vaeConfig = z.object({
  */
 export async function readFolder(path: string): Promise<ModelFolder> {
   const there = await stat(path).catch(() => undefined);
-  if (!there?.isDirectory()) throw new ModelProblem("the model's folder does not exist");
+  if (!there) throw new ModelProblem("the model's folder does not exist");
+  if (!there.isDirectory()) throw notFolder(basename(path));
+  if (!existsSync(join(path, files.index))) await refuseTorch(path, "");
   const index = await readJson(path, files.index, indexFile);
   const layout = layouts[index._class_name];
+  // Before its other files: an export names them otherwise.
+  for (const part of ["unet", ...encoderNames[layout].map(([name]) => name), "vae_decoder"]) {
+    await refuseTorch(path, part);
+  }
   const encoders: EncoderFolder[] = [];
   for (const [name, tokenizerName] of encoderNames[layout]) {
     encoders.push({

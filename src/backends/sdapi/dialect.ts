@@ -16,6 +16,8 @@ export interface Dialect {
   readonly loraTags: boolean;
   /** It draws less of the prompt by a guidance below 1; else that is none, as the contract has it. */
   readonly mixes: boolean;
+  /** It is stable-diffusion.cpp, or built of it. */
+  readonly cpp: boolean;
   /** Reads `<sd_cpp_extra_args>` in the prompt. */
   readonly extraArgs: boolean;
   /** Makes as many images of one request as it is asked for. */
@@ -26,9 +28,9 @@ export interface Dialect {
 
 const webui = {
   ...{ progress: true, tasks: true, loraTags: true, mixes: true },
-  ...{ extraArgs: false, batches: true },
+  ...{ cpp: false, extraArgs: false, batches: true },
 };
-const cpp = { progress: false, tasks: false, loraTags: false, mixes: true };
+const cpp = { progress: false, tasks: false, loraTags: false, mixes: true, cpp: true };
 
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
   a1111: { product: "AUTOMATIC1111", ...webui },

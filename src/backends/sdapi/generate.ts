@@ -12,6 +12,7 @@ import { nonsense } from "../http/failure.js";
 import { previewOf } from "../http/preview.js";
 import type { Events } from "../image-server.js";
 import { Progress } from "../progress.js";
+import { checkPromptLengths } from "../sdcpp-prompts.js";
 import { readTxt2img } from "./answer.js";
 import { type Dialect, dialects } from "./dialect.js";
 import type { Checkpoint, Inventory } from "./inventory.js";
@@ -49,6 +50,7 @@ export async function* generate(
 ): Events {
   const { request } = call;
   const { inventory, checkpoint } = server.find(request.modelId);
+  if (dialects[inventory.dialect].cpp) checkPromptLengths(request);
   const loras = await unlessAborted(server.lorasFor(request.loras, signal, call.connectMs), signal);
   const images = request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
   const steps = request.numInferenceSteps ?? imageDefaults.numInferenceSteps;

@@ -6,7 +6,7 @@ import { euler } from "./euler.js";
 import { eulerAncestral } from "./euler-ancestral.js";
 import { lcm } from "./lcm.js";
 import { pndm } from "./pndm.js";
-import { noiseSchedule } from "./schedule.js";
+import { className, noiseSchedule } from "./schedule.js";
 import type { Scheduler, SchedulerRun } from "./scheduler.js";
 
 const schedulers: Readonly<Record<string, Scheduler>> = {
@@ -28,7 +28,8 @@ export type StartRun = (steps: number) => SchedulerRun;
  * @throws ModelProblem if the class is not known or a field is wrong
  */
 export function schedulerOf(json: unknown, file: string): StartRun {
-  const name = noiseSchedule(json, file)._class_name;
+  // First of all: another class has other settings, and other values of the same ones.
+  const name = className(json, file);
   const scheduler = Object.hasOwn(schedulers, name) ? schedulers[name] : undefined;
   if (!scheduler) {
     const known = Object.keys(schedulers).join(", ");

@@ -62,6 +62,10 @@ const schema = z.object({
   timestep_scaling: z.number().positive().default(10),
 });
 
+/** The class of diffusers that a file is for. @throws ModelProblem if it says none */
+export const className = (json: unknown, file: string): string =>
+  checked(file, schema.pick({ _class_name: true }), json)._class_name;
+
 /** What a file may leave out, in the form of the file. */
 export type ConfigDefaults = Readonly<Partial<z.input<typeof schema>>>;
 

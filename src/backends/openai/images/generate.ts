@@ -14,11 +14,13 @@ import { firstSeed, nthSeed } from "../../../core/seeds.js";
 import { traceHeaders } from "../../../core/telemetry.js";
 import { type Attempt, askWithout } from "../../completions/asking.js";
 import { EventSplitter } from "../../completions/events.js";
+import { extraText } from "../../extra-args.js";
 import type { Answer } from "../../http/answer.js";
 import { isWhole } from "../../http/ask.js";
 import { nonsense } from "../../http/failure.js";
 import type { FetchImageOptions } from "../../http/fetch-image.js";
 import { LargeAnswer } from "../../http/large.js";
+import { checkPromptLengths } from "../../sdcpp-prompts.js";
 import { aboutSize, choosesSize, insistsOnSize } from "../../size.js";
 import { attempt, type Server } from "../chat.js";
 import { readImageEvent, readImages } from "./answer.js";
@@ -61,6 +63,7 @@ export async function* generateImages(server: ImageServerParts, call: ImageCall)
   const { request } = call;
   const profile = await server.models.profileFor(request.modelId, call.signal);
   checkSize(request, profile);
+  if (profile.server === "sdcpp") checkPromptLengths(request, extraText);
   if (!profile.bar && request.prompt?.includes("|")) {
     call.warnings.add("prompt: | has another meaning for this model, sent as a comma");
   }
