@@ -83,12 +83,17 @@ async function openRedis(
       import("./peers/redis.js"),
     ]);
   const { onFailure, replicas, ...address } = redis;
-  const connection = new RedisConnection(address, log);
+  const connection = new RedisConnection(address, log, "limits", onFailure);
   const limits = new RedisLimits(connection, { onFailure, replicas });
   // Megabytes that are on their way would hold up what is asked behind them.
   const answers =
     idempotency &&
-    new RedisConnection({ ...address, largestBytes: idempotency.maxAnswerBytes }, log, "answers");
+    new RedisConnection(
+      { ...address, largestBytes: idempotency.maxAnswerBytes },
+      log,
+      "answers",
+      onFailure,
+    );
   const kept = answers && redisIdempotency(answers, { ...idempotency, onFailure });
   await Promise.all([connection.settled(startMs), answers?.settled(startMs)]);
   return {

@@ -386,7 +386,7 @@ describe.skipIf(!redisBinary)("in Redis", () => {
       const connection = new RedisConnection(redis, silent, keeps);
       onTestFinished(() => connection.close());
       await vi.waitFor(() => expect(connection.available).toBe(true), 20_000);
-      const probes = vi.spyOn(connection.client, "set");
+      const probes = vi.spyOn(connection.client, "eval");
       return { connection, probes, outages: connection.outages };
     };
     const connections = [await connect("limits"), await connect("answers")] as const;

@@ -20,6 +20,12 @@ class StoreAway extends Error {
   override readonly name = "StoreAway";
 }
 
+/** Calls that can't go on without it, where the operator closed on it. */
+const refused = {
+  limits: "calls that would have to be counted",
+  answers: "calls with an Idempotency-Key",
+};
+
 const firstProbeMs = 50;
 /** So many late answers in a row mean that the store is as good as away. */
 const mostLate = 10;
@@ -51,7 +57,8 @@ export class RedisConnection {
   readonly client: RedisClient;
   readonly keyPrefix: string;
   readonly #log: Logger;
-  readonly #keeps: string;
+  readonly #keeps: keyof typeof refused;
+  readonly #onFailure: "open" | "closed";
   readonly #timeoutMs: number;
   readonly #back: (() => void)[] = [];
   #decided: (() => void) | undefined;
@@ -74,12 +81,21 @@ export class RedisConnection {
   #probed: string;
   #closed = false;
 
-  /** @param keeps what the store is for, in the log */
-  constructor(settings: RedisSettings, log: Logger, keeps: "limits" | "answers" = "limits") {
+  /**
+   * @param keeps what the store is for, in the log
+   * @param onFailure what becomes of calls while it is away, in the log
+   */
+  constructor(
+    settings: RedisSettings,
+    log: Logger,
+    keeps: "limits" | "answers" = "limits",
+    onFailure: "open" | "closed" = "open",
+  ) {
     this.keyPrefix = settings.keyPrefix ?? "lintel:";
     this.#probed = `${this.keyPrefix}probe:{${keeps}}`;
     this.#log = log;
     this.#keeps = keeps;
+    this.#onFailure = onFailure;
     this.#timeoutMs = settings.timeoutMs ?? 250;
     this.client = connect(settings);
     // Without a listener the library writes to the console.
@@ -203,7 +219,9 @@ export class RedisConnection {
       this.#said = true;
       this.#log.warn(
         { ...told, reason: this.#reasons.begin(inOurWords(error)) },
-        "the store is away: deciding without it until it is back",
+        this.#onFailure === "open"
+          ? "the store is away: deciding without it until it is back"
+          : `the store is away: ${refused[this.#keeps]} are refused until it is back`,
       );
     } else {
       const reason = this.#reasons.next(inOurWords(error));

@@ -51,7 +51,7 @@ describe.skipIf(!redisBinary).each(redisServers)(
       timeoutMs = 100,
       url = server.url,
     ): Promise<LimitStore> {
-      const connection = new RedisConnection({ url, timeoutMs }, log);
+      const connection = new RedisConnection({ url, timeoutMs }, log, "limits", options.onFailure);
       const store = new RedisLimits(connection, options);
       open.push({ store, connection });
       await connection.settled(1000);
@@ -171,6 +171,9 @@ describe.skipIf(!redisBinary).each(redisServers)(
         code: "unavailable",
         retryAfter: 1,
       });
+      expect(said).toEqual([
+        "warn: the store is away: calls that would have to be counted are refused until it is back",
+      ]);
       await server.start();
       await back(store);
       expect((await store.reserve([requests(3)])).granted).toBe(true);
