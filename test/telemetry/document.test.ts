@@ -156,6 +156,8 @@ describe("docs/observability.md, by what stands in the code", () => {
       ["limit", "remaining", "reset"].map((what) => `x-ratelimit-${what}-${quantity}`),
     );
     expect(plain.length).toBeGreaterThan(5);
-    expect(names("## What callers see").sort()).toEqual([...plain, ...limits].sort());
+    // Of gRPC alone, which no page speaks.
+    const all = [...plain, ...limits, "grpc-retry-pushback-ms"];
+    expect(names("## What callers see").sort()).toEqual(all.sort());
   });
 });
