@@ -18,9 +18,6 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 export const lackOf = (engine: Engine): string[] =>
   packages[engine].filter((name) => !isInstalled(name, here));
 
-/** Whether there is an engine for one of the models that Lintel brings. */
-export const hasEngine = (): boolean => lackOf("llama").length === 0 || lackOf("onnx").length === 0;
-
 /** How to come by the engines. */
 export const engineHint =
   "npm install, or npm ci, without --omit=optional brings them; in a container's image, --build-arg ENGINES=1";

@@ -1,6 +1,5 @@
 /** What `lintel serve` says once it listens. */
 import { type Model, State, Task } from "../../gen/lintel/v1/models_pb.js";
-import { engineHint } from "../backends/engines.js";
 import { localUrl } from "../server/listen.js";
 import { stateWords, taskWords } from "./model-words.js";
 import { printable } from "./output.js";
@@ -15,8 +14,6 @@ export interface BannerFacts {
   readonly models: readonly ServedModel[];
   /** Backends of which no model is known yet. */
   readonly silent: readonly { readonly backend: string; readonly where: string }[];
-  /** Whether backends were looked for, because the configuration has none. */
-  readonly searched: boolean;
   readonly auth: "public" | "token" | "none";
   /** How many processes serve. */
   readonly workers: number;
@@ -56,14 +53,7 @@ export function banner(facts: BannerFacts): string {
   ].join("\n");
 }
 
-const nothingFound = [
-  "  No models: no model server answers at its usual address on this machine, and there are no",
-  "  engines for the models that Lintel brings:",
-  `  ${engineHint}.`,
-  "  Your own servers go into lintel.yaml.",
-];
-
-function modelLines({ models, silent, searched }: BannerFacts): string[] {
+function modelLines({ models, silent }: BannerFacts): string[] {
   const rows = models.map(({ model, backend, where, others }) =>
     [
       taskWords[model.task] ?? "",
@@ -75,7 +65,7 @@ function modelLines({ models, silent, searched }: BannerFacts): string[] {
     ].map(printable),
   );
   for (const { backend, where } of silent) rows.push(["?", backend, where, "does not answer yet"]);
-  if (rows.length === 0) return searched ? nothingFound : ["  No models: there is no backend."];
+  if (rows.length === 0) return ["  No models: there is no backend."];
   const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
   return rows.map((row) =>
     `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("   ")}`.trimEnd(),

@@ -41,7 +41,6 @@ export function bannerOf(running: RunningGateway, file: string | undefined): str
     file,
     addresses: listeners.map(({ url }) => url),
     ...served(running),
-    searched: config.backends === undefined,
     auth: config.auth.mode,
     workers: config.workers,
   });

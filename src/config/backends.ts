@@ -1,5 +1,4 @@
 /** Which backends there are when the configuration does not say. */
-import { hasEngine } from "../backends/engines.js";
 import type { BackendConfig, Config } from "./schema.js";
 
 /** The models that Lintel brings. */
@@ -10,14 +9,14 @@ const discoveryMs = 300;
 
 /**
  * The backends to start: those of the configuration, or else the embedded
- * models, where an engine for them is installed, and the model servers that answer on this machine.
+ * models and the model servers that answer on this machine.
  * @param before those that were found the last time; they stay, since a server that is
  *   slow or restarts just now is no server that is gone
  * @param find looks for model servers
  */
 export async function resolveBackends(
   config: Config,
-  before: readonly BackendConfig[] = hasEngine() ? [embeddedEntry] : [],
+  before: readonly BackendConfig[] = [embeddedEntry],
   find: () => Promise<readonly BackendConfig[]> = findServers,
 ): Promise<readonly BackendConfig[]> {
   if (config.backends) return config.backends;

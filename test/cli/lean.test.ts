@@ -3,9 +3,8 @@ import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeAll, expect, test } from "vitest";
-import { banner } from "../../src/cli/banner.js";
-import { build, folder, type Lintel, start } from "./lintel.js";
+import { beforeAll, expect, test } from "vitest";
+import { build, folder } from "./lintel.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const engines = /^(?:node-llama-cpp|onnxruntime-node|@huggingface|@node-llama-cpp)$/;
@@ -23,38 +22,7 @@ beforeAll(() => {
   }
 });
 
-const started: Lintel[] = [];
-afterEach(async () => {
-  for (const lintel of started.splice(0)) {
-    if (lintel.running) lintel.kill("SIGKILL");
-    await lintel.ended;
-  }
-});
-
 const entry = () => join(installed, "dist/src/main.js");
-
-test("without a configuration nothing is offered that can't run", async () => {
-  const lintel = start([], folder(), { HOST: "127.0.0.1", PORT: "0" }, { program: entry() });
-  started.push(lintel);
-  // Model servers that run on this machine are offered here, too.
-  await lintel.until(/Callers:.*\n\n.+\n/);
-  expect(lintel.stdout).not.toContain("lintel-chat");
-});
-
-test("where nothing is found the banner says what to do", () => {
-  const text = banner({
-    version: "1",
-    file: undefined,
-    addresses: [],
-    models: [],
-    silent: [],
-    searched: true,
-    auth: "public",
-    workers: 1,
-  });
-  expect(text).toContain("npm ci, without --omit=optional");
-  expect(text).toContain("lintel.yaml");
-});
 
 test("an engine that a configuration needs is missed by check", () => {
   const cwd = folder({
