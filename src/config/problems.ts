@@ -119,8 +119,7 @@ export function messageOf(issue: RawIssue): string | undefined {
     case "too_big":
       return outOfBounds(issue, code === "too_small");
     case "unrecognized_keys": {
-      const shape = (issue.inst as { def?: { shape?: object } } | undefined)?.def?.shape ?? {};
-      const known = Object.keys(shape);
+      const known = keysOf(issue);
       return (issue.keys as readonly string[])
         .map((key) => `unknown key${keyHint(key, known)}`)
         .join("\n");
@@ -130,9 +129,14 @@ export function messageOf(issue: RawIssue): string | undefined {
   }
 }
 
-function wrongType({ expected, input, inst }: RawIssue): string {
+/** The keys of the mapping that it is about; none where it is about something else. */
+const keysOf = ({ inst }: RawIssue): string[] =>
+  Object.keys((inst as { def?: { shape?: object } } | undefined)?.def?.shape ?? {});
+
+function wrongType(issue: RawIssue): string {
+  const { expected, input } = issue;
   const wanted = typeNames[String(expected)] ?? expected;
-  const keys = Object.keys((inst as { def?: { shape?: object } } | undefined)?.def?.shape ?? {});
+  const keys = keysOf(issue);
   const few = keys.length > 0 && keys.length <= 6;
   const more =
     wanted === "a mapping" && few

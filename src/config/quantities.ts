@@ -28,6 +28,9 @@ const sizeUnits: Readonly<Record<string, number>> = {
 const durationPattern = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)$/;
 const sizePattern = /^(\d+(?:\.\d+)?) ?(B|[kK]B|MB|GB|TB|KiB|MiB|GiB|TiB)$/;
 
+/** A number in quotes, which is also what comes out of the environment. */
+const bare = /^\d+(?:\.\d+)?$/;
+
 /** Definitions of what is written for a duration. */
 const durations = new WeakSet<z.core.$ZodType>();
 
@@ -37,14 +40,12 @@ const durations = new WeakSet<z.core.$ZodType>();
  * @returns `undefined` for all others
  */
 export function fewMilliseconds(schema: z.core.$ZodType, value: unknown): number | undefined {
-  if (!durations.has(schema) || !/^\d+(\.\d+)?$/.test(String(value))) return undefined;
+  if (!durations.has(schema) || !bare.test(String(value))) return undefined;
   const ms = Number(value);
   return ms > 0 && ms < 1000 ? ms : undefined;
 }
 
 function quantity(pattern: RegExp, units: Readonly<Record<string, number>>, message: string) {
-  // A number in quotes, which is also what comes out of the environment.
-  const bare = /^\d+(?:\.\d+)?$/;
   const text = new RegExp(`${pattern.source}|${bare.source}`);
   const written = z.union([z.number().min(0), z.string().regex(text, { error: message })], {
     error: message,

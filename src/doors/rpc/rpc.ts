@@ -97,6 +97,8 @@ function hasHost({ url = "", headers }: FastifyRequest["raw"]): boolean {
   const name = headers[":authority"] === undefined ? "host" : ":authority";
   const fits = () => URL.canParse(url, `http://${headers[name]}`);
   headers[name] ||= noHost;
-  if (name === ":authority" && !fits()) headers[name] = noHost;
+  if (fits()) return true;
+  if (name === "host") return false;
+  headers[name] = noHost;
   return fits();
 }
