@@ -1,6 +1,7 @@
 /** The process's log: JSON lines on stderr. */
 import pino from "pino";
-import { inShort, type Logger, type LogLevel } from "../core/log.js";
+import { LintelError } from "../core/errors.js";
+import { inShort, type Logger, type LogLevel, reasonOf } from "../core/log.js";
 import { withoutSecrets } from "../core/secrets.js";
 import { LogWriter } from "./log-writer.js";
 
@@ -11,11 +12,23 @@ import { LogWriter } from "./log-writer.js";
  * @param base stands in each line
  */
 export function createLogger(level: LogLevel, writer = logWriter(), base?: object) {
-  const serializers = { said: (words: unknown) => inShort(String(words)) };
+  const serializers = { said: (words: unknown) => inShort(String(words)), err: inWords };
   const hooks = { streamWrite: withoutSecrets };
   const log = pino({ level, base, serializers, hooks }, writer);
   takeWarnings(log);
   return log;
+}
+
+/**
+ * An error in the log: with its stack where it may be a fault of our own, or of a library; what a
+ * system or a model server refuses, the words say better.
+ */
+function inWords(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, code } = error as Error & { readonly code?: unknown };
+  const foreseen = error instanceof LintelError ? code !== "internal" : "syscall" in error;
+  if (!foreseen) return pino.stdSerializers.err(error);
+  return { type: name, code, message: inShort(reasonOf(error)) };
 }
 
 /** Has warnings of Node and of libraries in the log, whose readers expect JSON and nothing else. */

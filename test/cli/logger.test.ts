@@ -7,7 +7,17 @@ const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const all = Array.from({ length: 300 }, (_, i) => i + 1);
 
 function logging(
-  end: "exit" | "throw" | "stay" | "said" | "warned" | "long" | "flood" | "relayed" | "blocked",
+  end:
+    | "exit"
+    | "throw"
+    | "stay"
+    | "said"
+    | "failed"
+    | "warned"
+    | "long"
+    | "flood"
+    | "relayed"
+    | "blocked",
 ) {
   const loader = path("../../scripts/typescript-loader.js");
   const child = spawn(process.execPath, ["--import", loader, path("logging.ts"), end], {
@@ -50,6 +60,29 @@ it("holds the beginning of what a model server said", async () => {
   read();
   expect(await once(child, "close")).toEqual([0, null]);
   expect(said().at(-1)).toMatchObject({ n: 0, said: `${"x".repeat(4000)}…` });
+});
+
+it("has a stack where the fault may be our own, else words down to the first cause", async () => {
+  const { child, read, said } = logging("failed");
+  read();
+  expect(await once(child, "close")).toEqual([0, null]);
+  const refused = "connect 127.0.0.1:1 (ECONNREFUSED)";
+  const stack = (words: string) => expect.stringMatching(new RegExp(`${words}[^]*logging.ts`));
+  expect(
+    said()
+      .slice(300)
+      .map(({ err }) => err),
+  ).toEqual([
+    {
+      type: "LintelError",
+      code: "upstream_unreachable",
+      message: `nobody is there: ${refused}`,
+    },
+    { type: "Error", code: "ECONNREFUSED", message: refused },
+    expect.objectContaining({ type: "LintelError", stack: stack("no x") }),
+    expect.objectContaining({ type: "Error", stack: stack("of a library") }),
+    "a word",
+  ]);
 });
 
 it("has what Node or a library warns of, as lines of its own form", async () => {

@@ -1,5 +1,7 @@
 /** Logs some lines, for `logger.test.ts`, then ends as its argument says. */
+
 import { createLogger, logWriter } from "../../src/cli/logger.js";
+import { LintelError } from "../../src/core/errors.js";
 
 const writer = logWriter();
 const log = createLogger("info", writer);
@@ -14,6 +16,19 @@ switch (process.argv[2]) {
   case "stay":
     process.stdin.resume();
     break;
+  case "failed": {
+    const refused = Object.assign(new Error("connect 127.0.0.1:1"), {
+      code: "ECONNREFUSED",
+      syscall: "connect",
+    });
+    const away = new LintelError("upstream_unreachable", "nobody is there", { cause: refused });
+    const fault = new LintelError("internal", "an internal error", {
+      cause: new TypeError("no x"),
+    });
+    for (const err of [away, refused, fault, new Error("of a library"), "a word"])
+      log.warn({ err }, "failed");
+    break;
+  }
   case "warned":
     process.emitWarning("version 20\nis old", "OldWarning");
     break;
