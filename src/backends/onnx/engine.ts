@@ -135,8 +135,10 @@ export class ImageEngine {
       const error = thrown as Error;
       const told = error instanceof PipelineFailure || error instanceof LintelError;
       const detail = told ? error.message : "the model can't be loaded";
-      onState({ name: "failed", detail, error });
-      throw new LintelError("model_not_loaded", detail, { cause: error });
+      const failure = new LintelError("model_not_loaded", detail, { cause: error });
+      // Of a fault that nobody foresaw the log needs the stack.
+      onState({ name: "failed", detail, error: told ? failure : error });
+      throw failure;
     }
   }
 
