@@ -45,9 +45,8 @@ export interface RunningGateway {
    * Shuts down: refuses new calls, lets running ones end in their own time, then
    * closes everything. Always resolves.
    * @param graceMs after which running calls are aborted, milliseconds
-   * @param others whether others serve at the same addresses, who get all new connections
    */
-  close(graceMs: number, others?: boolean): Promise<void>;
+  close(graceMs: number): Promise<void>;
 }
 
 /** What a gateway is among. */
@@ -120,10 +119,10 @@ export async function start(
     listeners,
     metrics,
     reload: (wanted) => reloading.reload(wanted),
-    close(graceMs, others) {
+    close(graceMs) {
       closed ??= (async () => {
         reloading.stop();
-        await serving.close(graceMs, others);
+        await serving.close(graceMs);
         await operator?.close();
         await reloading.close();
         await closeStores(stores);

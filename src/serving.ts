@@ -23,15 +23,13 @@ export interface Serving {
   /** In the order of `listen`. */
   readonly listeners: readonly Listener[];
   /**
-   * Refuses new calls as soon as those who keep connections of HTTP/2 know, lets calls that run end
-   * and their answers arrive, aborts them after the grace, then closes every connection. Always
-   * resolves; a second call waits for the first.
+   * Takes no more connections, and serves for up to a second calls that come on those that are there, whose
+   * clients are told to make others. Then refuses new calls, lets those that run end and their answers
+   * arrive, aborts them after the grace, and closes every connection. Always resolves; a second call
+   * waits for the first.
    * @param graceMs milliseconds
-   * @param others whether others serve at the same addresses: then no connection is taken any
-   *   more, and calls that come on those that are there are served for a second, in which their
-   *   clients learn to make others
    */
-  close(graceMs: number, others?: boolean): Promise<void>;
+  close(graceMs: number): Promise<void>;
 }
 
 /** How long calls may still come on connections that clients keep, milliseconds. */
@@ -63,16 +61,16 @@ export async function serve(options: ServingOptions): Promise<Serving> {
   let closed: Promise<void> | undefined;
   return {
     listeners,
-    close(graceMs, others = false) {
+    close(graceMs) {
       closed ??= (async () => {
         const end = performance.now() + graceMs;
         const timer = setTimeout(() => core.abort(), graceMs);
-        // Who has heard sends no more: what is on its way until then is served.
-        const heard = listeners.map((listener) => listener.drain());
-        const last = others
-          ? listeners.map((listener) => listener.close(graceMs + flushMs, lingerMs))
-          : heard;
-        await atMost(Math.min(lingerMs, graceMs), Promise.all(last));
+        const longest = Math.min(lingerMs, graceMs);
+        const gone = listeners.map((listener) => {
+          listener.drain();
+          return listener.close(graceMs + flushMs, longest);
+        });
+        await atMost(longest, Promise.all(gone));
         await core.drain();
         clearTimeout(timer);
         const restMs = Math.max(flushMs, end - performance.now());

@@ -36,8 +36,7 @@ export async function serveAsWorker(): Promise<never> {
       }
     },
   });
-  const { graceMs, alone } = await channel.closing;
-  await running.close(graceMs, alone);
+  await running.close(await channel.closing);
   // Whatever a library still holds open must not keep the process.
   process.exit(0);
 }

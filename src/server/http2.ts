@@ -17,10 +17,10 @@ import { serveUnexpected } from "./expectation.js";
 import { headersTooLarge, refuseStream } from "./failure.js";
 import { closeAnswered, headerBytes, limitBody } from "./requests.js";
 import {
-  closeAnnounced,
   closeWhenIdle,
   destroyBroken,
   endAfterRead,
+  farewell,
   limitControlFrames,
   resetBounds,
 } from "./sessions.js";
@@ -30,12 +30,9 @@ import { endStalledStreams } from "./stalled.js";
 /** The HTTP/2 server behind a listener; it never listens itself. */
 export interface Http2Side {
   readonly server: Http2Server;
-  /**
-   * Lets every session there is end with its last stream, and says so; new ones are served.
-   * @returns resolves once every client has heard; not before, calls still come that are on their way
-   */
-  drain(): Promise<void>;
-  /** Lets every session end with its last stream. */
+  /** Has every client begin its next call on another connection, and ends each session with its last stream. */
+  drain(): void;
+  /** Begins no more streams, whether its client knows that or not, and ends each session with its last one. */
   close(): void;
   /** Ends every session now. */
   destroy(): void;
@@ -75,12 +72,13 @@ export function createHttp2Side(
   cors?: CorsHeaders,
 ): Http2Side {
   /** With what lets each end. */
-  const sessions = new Map<ServerHttp2Session, () => Promise<void>>();
+  const sessions = new Map<ServerHttp2Session, () => void>();
   /** What the next session is about to run on: its own `socket` can't be written to. */
   let arriving: Socket;
   /** Streams whose clients have not ended their bodies. */
   const sending = new Set<ServerHttp2Stream>();
-  let closing = false;
+  /** Whether sessions that begin now are to end as well. */
+  let leaving = false;
   const server = createServer({
     settings: {
       maxConcurrentStreams: limits.maxConcurrentStreams,
@@ -98,8 +96,7 @@ export function createHttp2Side(
     arriving = socket;
   });
   server.on("session", (session) => {
-    const socket = arriving;
-    const leave = () => closeAnnounced(session, socket, timeouts.notice);
+    const leave = farewell(session, arriving, timeouts.notice);
     sessions.set(session, leave);
     session.on("close", () => sessions.delete(session));
     // A broken connection is the end of its streams, which they hear of themselves.
@@ -110,7 +107,7 @@ export function createHttp2Side(
     endStalledStreams(session, timeouts.stalled);
     destroyBroken(session, timeouts.ping);
     whenOld(session, limits.maxAge, leave);
-    if (closing) session.close();
+    if (leaving) leave();
   });
   server.on("request", handler);
   serveUnexpected(server);
@@ -141,11 +138,11 @@ export function createHttp2Side(
   server.on("sessionError", () => {});
   return {
     server,
-    async drain() {
-      await Promise.all([...sessions.values()].map((leave) => leave()));
+    drain() {
+      leaving = true;
+      for (const leave of sessions.values()) leave();
     },
     close() {
-      closing = true;
       // A request that comes behind this is not begun, which its client knows by that.
       for (const session of sessions.keys()) session.close();
       // Once for each, though this is called until all are gone.

@@ -52,10 +52,8 @@ export interface Listener {
    * Tells clients that what they ask next belongs on another connection: sessions of HTTP/2 get
    * a GOAWAY and end with their last stream, answers over HTTP/1 say `Connection: close`, and one
    * that has begun is the last of its connection. New connections are still accepted.
-   * @returns resolves once clients of HTTP/2 have heard, in seconds at the latest: until then calls
-   *   still come that were on their way
    */
-  drain(): Promise<void>;
+  drain(): void;
   /**
    * Stops accepting at once, lets open requests and streams end, closes
    * connections as they become idle, and destroys what is left after the grace.
@@ -142,7 +140,7 @@ export async function listen(
     },
     drain() {
       http1.drain();
-      return http2.drain();
+      http2.drain();
     },
     close: closer({
       server,

@@ -24,40 +24,40 @@ export const resetBounds = (limits: ConnectionLimits) => ({
  */
 const notice = Buffer.from("0000080700000000007fffffff00000000", "hex");
 
-const closings = new WeakMap<ServerHttp2Session, Promise<void>>();
-
 /**
- * Closes a session so that no call is lost: its client is told to begin no more, and those that were
- * on their way are served. `close` alone drops them, of which most proxies make a 502.
+ * Gives what closes a session so that no call is lost: its client is told to begin no more, and those that
+ * were on their way are served. `close` alone drops them, of which most proxies make a 502.
  *
  * Over TLS it only closes: there a write beside the session's own ends the process.
  * @param socket what the session runs on
  * @param patience milliseconds for the client to hear, behind all that waits to be sent to it
- * @returns resolves once it has heard, or did not in time
+ * @returns may be called again, and does nothing then
  */
-export function closeAnnounced(
+export function farewell(
   session: ServerHttp2Session,
   socket: Socket,
   patience: number,
-): Promise<void> {
-  const known = closings.get(session);
-  if (known) return known;
-  const closing = new Promise<void>((resolve) => {
+): () => void {
+  let said = false;
+  return () => {
+    if (said) return;
+    said = true;
     const close = () => {
       clearTimeout(timer);
       session.close();
-      resolve();
     };
     const timer = setTimeout(close, patience);
-    if (session.closed || !socket.writable || socket instanceof TLSSocket) return close();
+    if (socket instanceof TLSSocket) return close();
     session.once("close", close);
-    // Frames are never split over two writes, so this one comes between two of them.
-    socket.write(notice);
-    // What its client began before it read the notice comes ahead of its answer to this.
-    session.ping(close);
-  });
-  closings.set(session, closing);
-  return closing;
+    // What a session says first, its settings, is written by then.
+    setImmediate(() => {
+      if (session.closed || !socket.writable) return close();
+      // Frames are never split over two writes, so this one comes between two of them.
+      socket.write(notice);
+      // What its client began before it read the notice comes ahead of its answer to this.
+      session.ping(close);
+    });
+  };
 }
 
 /** Closes a session without streams. Node's own timeout does not ask whether a stream is only waiting for its answer. */

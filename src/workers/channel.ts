@@ -1,7 +1,7 @@
 /** A worker's end of the channel to the first process. */
 import type { Config } from "../config/schema.js";
 import { mergedText } from "../telemetry/merged.js";
-import type { Ending, Texts, ToPrimary, ToWorker } from "./messages.js";
+import type { Texts, ToPrimary, ToWorker } from "./messages.js";
 
 /** What a worker is started with. */
 export type Orders = Extract<ToWorker, { lintel: "start" }>;
@@ -18,15 +18,15 @@ export interface Duties {
 /** Hears the first process. Where that ends, however it ends, Node ends this one. */
 export class Channel {
   readonly orders: Promise<Orders>;
-  /** Resolves when the worker is to end. */
-  readonly closing: Promise<Ending>;
+  /** Resolves when the worker is to end, with how long running calls may take, milliseconds. */
+  readonly closing: Promise<number>;
   #duties: Duties | undefined;
   readonly #asked = new Map<number, (texts: Texts) => void>();
   #questions = 0;
 
   constructor() {
     let order: (orders: Orders) => void = () => {};
-    let close: (ending: Ending) => void = () => {};
+    let close: (graceMs: number) => void = () => {};
     this.orders = new Promise((resolve) => {
       order = resolve;
     });
@@ -38,7 +38,7 @@ export class Channel {
         case "start":
           return order(message);
         case "close":
-          return close(message);
+          return close(message.graceMs);
         case "beat":
           return tell({ lintel: "beat" });
         case "reload":

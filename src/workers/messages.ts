@@ -18,17 +18,10 @@ export type ToWorker =
   | { readonly lintel: "reload"; readonly id: number; readonly config: Config }
   | { readonly lintel: "metrics"; readonly id: number }
   | { readonly lintel: "all metrics"; readonly id: number; readonly texts: Texts }
-  | ({ readonly lintel: "close" } & Ending)
+  /** Running calls may take so long, milliseconds. */
+  | { readonly lintel: "close"; readonly graceMs: number }
   /** Whether it is there. */
   | { readonly lintel: "beat" };
-
-/** How a worker ends. */
-export interface Ending {
-  /** How long running calls may take, milliseconds. */
-  readonly graceMs: number;
-  /** Whether it alone ends: the others get all new connections. */
-  readonly alone: boolean;
-}
 
 /** To the first process. */
 export type ToPrimary =

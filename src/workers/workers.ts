@@ -111,7 +111,7 @@ export class Workers {
       for (const slot of this.#slots) {
         clearTimeout(slot.timer);
         // Before it listens it has nothing to end.
-        if (slot.listens) this.#end(slot, graceMs, false);
+        if (slot.listens) this.#end(slot, graceMs);
         else slot.process?.kill();
       }
       this.#lookForEnd();
@@ -221,12 +221,12 @@ export class Workers {
 
   #leave(slot: Slot): void {
     slot.leaves = true;
-    this.#end(slot, this.config.timeouts.shutdown, this.#othersServe(slot));
+    this.#end(slot, this.config.timeouts.shutdown);
   }
 
-  #end(slot: Slot, graceMs: number, alone: boolean): void {
+  #end(slot: Slot, graceMs: number): void {
     const { process } = slot;
-    this.#tell(slot, { lintel: "close", graceMs, alone });
+    this.#tell(slot, { lintel: "close", graceMs });
     setTimeout(() => process?.kill(), graceMs + this.#times.endMs).unref();
   }
 

@@ -73,7 +73,7 @@ test("calls of several gateways take turns on a node; its end is told to all, an
   await last.next();
   again.kill("SIGTERM");
   await again.saying(/"msg":"shutting down"/);
-  expect((await outcome(b, "chat", short)).code).toBe("unavailable");
+  expect((await outcome(b, "chat", short)).code).toBe("upstream_unreachable");
   let tokens = 0;
   for (let next = await last.next(); !next.done; next = await last.next()) {
     tokens = next.value.at(-1)?.usage?.completionTokens ?? tokens;

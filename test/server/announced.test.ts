@@ -47,7 +47,7 @@ it.each([
   const next = reader(socket);
   socket.write(Buffer.concat([preface, settings]));
   await next(4);
-  if (!options.limits) void drain();
+  if (!options.limits) drain();
   expect((await next(goaway)).payload.readUInt32BE(0)).toBe(2 ** 31 - 1);
   const probe = await next(ping);
   // Its client had not read that yet.
@@ -65,6 +65,19 @@ it("a client that does not say that it has heard is not waited for", async () =>
   const next = reader(socket);
   socket.write(Buffer.concat([preface, settings]));
   await next(4);
-  await drain();
+  drain();
   await closed;
+});
+
+it("a session that begins as the listener leaves says its settings first, then goodbye", async () => {
+  const { port, drain } = await serve({ timeouts: { notice: never } });
+  const socket = tcp(port);
+  const next = reader(socket);
+  await once(socket, "connect");
+  drain();
+  socket.write(Buffer.concat([preface, settings]));
+  const first: Buffer = (await once(socket, "data"))[0];
+  expect(first[3]).toBe(4);
+  socket.unshift(first);
+  expect((await next(goaway)).payload.readUInt32BE(0)).toBe(2 ** 31 - 1);
 });

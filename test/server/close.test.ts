@@ -197,12 +197,14 @@ describe("the close of a gateway", () => {
     await closed;
   });
 
-  it("serves what comes on connections that proxies keep, where others take the next ones", async () => {
+  it("serves what comes on connections that proxies keep, and takes no further ones", async () => {
     const { url, close } = await startLintel([scripted({ chat: says("Hi") })]);
     const used = tcp(Number(new URL(url).port));
     used.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
     await once(used, "data");
-    const closed = close(never, true);
+    const closed = close(never);
+    const further = http1({ port: Number(new URL(url).port), path: "/readyz" });
+    await expect(further).rejects.toMatchObject({ code: "ECONNREFUSED" });
     const body = JSON.stringify({ messages: [{ role: "user", content: "Hello" }] });
     const head = `host: a\r\nauthorization: Bearer me\r\ncontent-type: application/json\r\ncontent-length: ${body.length}`;
     used.write(`POST /llm HTTP/1.1\r\n${head}\r\n\r\n${body}`);

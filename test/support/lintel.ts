@@ -27,7 +27,7 @@ export interface Lintel {
   readonly address: string;
   readonly core: Core;
   readonly serving: Serving;
-  close(graceMs?: number, others?: boolean): Promise<void>;
+  close(graceMs?: number): Promise<void>;
 }
 
 /** Starts one; `close` it when done. Backends are the test's own to close. */
@@ -54,6 +54,6 @@ export async function startLintel(
     address: url.replace(/^\w+:\/\//, ""),
     core,
     serving,
-    close: (graceMs = 0, others) => serving.close(graceMs, others),
+    close: (graceMs = 0) => serving.close(graceMs),
   };
 }
