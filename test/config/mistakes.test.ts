@@ -125,6 +125,11 @@ backends:
       ],
     ],
     [
+      "a time below 0, where 0 is a time",
+      "backends: [{ type: openai, name: a, url: http://a, timeouts: { idle: -1 } }]",
+      ["lintel.yaml:1:70: backends[0].timeouts.idle: must be"],
+    ],
+    [
       "a size",
       "body_limit: [1]",
       [
