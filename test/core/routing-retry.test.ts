@@ -254,6 +254,14 @@ describe("Retry-After", () => {
       expect(await textOf(run(core, "chat", hello))).toBe("a");
     },
   );
+  it("about a request that alone is more than a limit lets nothing rest", async () => {
+    const tooLarge = fails("rate_limited", { param: "max_tokens", retryAfter: 3600 });
+    const { core } = bench([backend("a", inTurn(tooLarge, says("a")))]);
+    const told = failure("rate_limited", { param: "max_tokens", retryAfter: 3600 });
+    await expect(run(core, "chat", hello)).rejects.toEqual(told);
+    expect(stateOf(core, "a").state).toBe("in");
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+  });
   it("is passed on: the soonest where every target said so", async () => {
     const all = [backend("a", busy(5)), backend("b", busy(30))];
     const { core } = bench(all);
