@@ -62,6 +62,15 @@ describe("failover", () => {
     expect(await at("elsewhere")).toBe("good");
     await expect(at("never")).rejects.toEqual(failure("upstream_failed"));
   });
+  it.each(["unavailable", "overloaded"] as const)(
+    "asks each in turn, none again before all were: %s",
+    async (code) => {
+      const all = [backend("a", fails(code)), backend("b", fails(code)), backend("c")];
+      const { core } = bench(all);
+      expect(await textOf(run(core, "chat", hello))).toBe("c");
+      expect(all.map(({ asked }) => asked.length)).toEqual([1, 1, 1]);
+    },
+  );
   it("asks one again that has room, where those that were not asked have none", async () => {
     const door = gate();
     const all = [backend("a", inTurn(fails("unavailable"), says("a"))), backend("b", door.handle)];
