@@ -165,7 +165,17 @@ describe("a folder with something wrong", () => {
       },
       /^unet\/diffusion_pytorch_model.safetensors: weights for PyTorch can't be run/,
     ],
+    [
+      "weights for PyTorch beside those of ONNX, which are no mistake",
+      async (folder: string) => {
+        const unet = join(folder, "unet");
+        await writeFile(join(unet, "diffusion_pytorch_model.safetensors"), "");
+        await rm(join(folder, "tokenizer"), { recursive: true });
+      },
+      /^tokenizer\/tokenizer.json: is missing$/,
+    ],
     ["no UNet", remove("unet/model.onnx"), /^unet\/model.onnx: is missing$/],
+    ["no folder of the decoder", remove("vae_decoder"), /^vae_decoder\/config.json: is missing$/],
     ["no tokenizer", remove("tokenizer"), /^tokenizer\/tokenizer.json: is missing$/],
     [
       "a cut UNet",
@@ -228,6 +238,14 @@ describe("a folder with something wrong", () => {
     expect((error as Error).message).toMatch(message);
     expect((error as Error).message).not.toContain(root);
     expect((error as Error).message).not.toMatch(/onnxruntime_src|\.cc/);
+  });
+
+  it("a checkpoint in its place", async () => {
+    const folder = join(root, "v1-5.CKPT");
+    await writeFile(folder, "");
+    await expect(Pipeline.load(await loadRuntime(), { folder, threads: 1 })).rejects.toThrow(
+      /^v1-5.CKPT: weights for PyTorch can't be run/,
+    );
   });
 });
 

@@ -76,6 +76,27 @@ describe("syntax", () => {
       "backends:\n  - type: openai\n    name:\u00a0a\n    url: http://a\n",
       [`3:5: ${pair} ${space}`],
     ],
+    [
+      "a space of a web page on other lines only",
+      "# a\u00a0b\nlisten = 1\nmodels: []\n# c\u00a0d\n",
+      [`2:1: ${pair}`],
+    ],
+    [
+      "a mistake behind a mark of the byte order",
+      "\ufefflisten = 1\nmodels: []\n",
+      [`1:2: ${pair}`],
+    ],
+    [
+      "a key twice, behind others",
+      "listen: 1\nauth: {}\nauth: {}\n",
+      ["3:1: the key auth stands here a second time"],
+    ],
+    ["a key in quotes twice", 'auth: {}\n"a b": 1\n"a b": 2\n', ["3:1: Map keys must be unique"]],
+    [
+      "no blank before a #",
+      "listen: :80\nlog: { level: info }# c\n",
+      ["2:21: Comments must be separated from other tokens by white space characters"],
+    ],
   ])("%s", (_what, text, expected) => {
     expect(mistakes(text)).toEqual(expected.map((line) => `lintel.yaml:${line}`));
   });
@@ -139,6 +160,11 @@ describe("values", () => {
       "bounds.width.max: must be a number, not text: write it without quotes",
     ],
     [
+      "a number in quotes for a word",
+      'log: { level: "5" }',
+      "log.level: must be one of trace, debug, info, warn, error, fatal or silent",
+    ],
+    [
       "a number for a text",
       "backends: [{ type: openai, name: a, url: http://a, api_key: 123 }]",
       "backends[0].api_key: must be text, not a number: put it in quotes",
@@ -152,6 +178,19 @@ describe("values", () => {
       "names as keys",
       "models: { chat: { model: a } }",
       "models: must be a list (each entry begins with a -), not a mapping",
+    ],
+    ["a text for a list", "models: a", "models: must be a list, not text"],
+    ["a list for a text", "models: [{ name: [a] }]", "models[0].name: must be text, not a list"],
+    [
+      "a number for six keys",
+      "routing: 5",
+      "routing: must be a mapping (affinity_header, max_in_flight, queue, retry, health, hedge), not a number",
+    ],
+    ["a number for many keys", "bounds: 5", "bounds: must be a mapping, not a number"],
+    [
+      "a list for names",
+      "backends: [{ type: openai, name: a, url: http://a, headers: [b] }]",
+      "backends[0].headers: must be a mapping, not a list",
     ],
   ])("%s", (_what, text, expected) => {
     expect(mistakes(text).map((line) => line.replace(/^\S+ /, ""))).toEqual([expected]);

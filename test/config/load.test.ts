@@ -66,7 +66,9 @@ test("a file whose name ends in yml is warned of, unless it is named", async () 
 
 test("a time without a unit that is a part of a second is warned of, where it stands", async () => {
   const lines = [
-    "timeouts: { total: 600, connect: 500ms, keep_alive: 15000 }",
+    "timeouts: { total: 600, connect: 500ms, keep_alive: 1000 }",
+    // A size, which wants no unit.
+    "body_limit: 600",
     "media:",
     '  ttl: "24"',
     "backends: [{ type: openai, name: a, url: http://a, refresh: 30, timeouts: { idle: 0 } }]",
@@ -76,8 +78,8 @@ test("a time without a unit that is a part of a second is warned of, where it st
     `${n} without a unit is ${n} milliseconds: write ${n}s for seconds, or ${n}ms`;
   expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([
     `lintel.yaml:1:20: timeouts.total: ${told(600)}`,
-    `lintel.yaml:3:8: media.ttl: ${told(24)}`,
-    `lintel.yaml:4:61: backends[0].refresh: ${told(30)}`,
+    `lintel.yaml:4:8: media.ttl: ${told(24)}`,
+    `lintel.yaml:5:61: backends[0].refresh: ${told(30)}`,
   ]);
 });
 

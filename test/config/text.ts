@@ -12,6 +12,16 @@ export function mistakes(text: string, env: Environment = {}): string[] {
   return parseConfig(text, origin).problems.map(formatProblem);
 }
 
+/** What is wrong with a text, the text, and of each line that a user would read what stands in it. */
+export type Mistake = [what: string, text: string, expected: string[]];
+
+/** A test of one mistake. */
+export function expectMistakes(...[, text, expected]: Mistake): void {
+  const found = mistakes(text);
+  expect(found).toHaveLength(expected.length);
+  for (const [i, line] of expected.entries()) expect(found[i]).toContain(line);
+}
+
 /** The configuration of a text without mistakes. */
 export function valid(text: string, env: Environment = {}, directory = "/etc/lintel"): Config {
   const { config, problems } = parseConfig(text, { source: "lintel.yaml", directory, env });

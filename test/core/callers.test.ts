@@ -102,6 +102,25 @@ describe("tokens of a database", () => {
     expect(store.asked).toHaveLength(1);
   });
 
+  test.each([
+    ["is there", false],
+    ["is away", true],
+  ])(
+    "all hear who come at once with one that was not seen, where the store %s",
+    async (_, away) => {
+      const store = new ScriptedStore();
+      const secret = store.add("alice");
+      const tokens = remembered(store);
+      // The first is asked for, the others wait for its answer.
+      const all = Array.from({ length: 4 }, () => who(tokens, secret));
+      store.away = away;
+      const [first, ...others] = await Promise.all(all);
+      expect(first).toEqual({ id: "alice", token: "alice" });
+      const refused = "unavailable: the bearer token can't be checked now";
+      expect(others).toEqual(Array(3).fill(away ? refused : first));
+    },
+  );
+
   test("a flood of tokens is few questions, and in the end refused", async () => {
     const store = new ScriptedStore();
     let open = () => {};

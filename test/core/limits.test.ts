@@ -133,6 +133,9 @@ describe("a caller's own limits", () => {
     expect(await passed("plain", "chat", chat)).toBe(2);
     expect(await passed("free", "chat", chat)).toBe(4);
     expect(await passed("free", "textToImage", draw)).toBe(1);
+    // What is without a limit is not told of as one.
+    const { metadata } = await outcome(core, "chat", chat, "free");
+    expect([...metadata.keys()].filter((name) => name.startsWith("x-ratelimit"))).toEqual([]);
   });
 
   it("count as they are now, also for a caller who was seen with others", async () => {
@@ -156,6 +159,7 @@ describe("images per day", () => {
       "limit reached: 5 images per day for this caller, 1 left; ask for less, or try again in 43200 s",
     );
     expect(error?.param).toBe("num_images_per_prompt");
+    expect(error?.retryAfter).toBe(43_200);
     // A wait that no client's own retry is for.
     expect(metadata.get("x-should-retry")).toBe("false");
     expect((await outcome(core, "textToImage", draw)).code).toBe("ok");

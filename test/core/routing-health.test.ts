@@ -419,7 +419,15 @@ describe("health", () => {
     const core = coreOf(all, settings, { clock, random: () => 0, log: { ...silent, warn } });
     for (let i = 0; i < 3; i++) expect(await textOf(run(core, "chat", hello))).toBe("b");
     const reason = "said upstream_unreachable: connect ECONNREFUSED";
-    expect(told).toEqual([{ backend: "a", model: "m", forMs: expect.any(Number), reason }]);
+    const line = { backend: "a", model: "m", forMs: 1000, reason };
+    expect(told).toEqual([line]);
+    // Once for each time that it is out, however often it is tried meanwhile.
+    for (let i = 0; i < 3; i++) {
+      await clock.advance(60_000);
+      await textOf(run(core, "chat", hello));
+    }
+    expect(told).toEqual([line]);
+    expect(all[0]?.asked).toHaveLength(5);
   });
   it("why a target was taken out is said, also of answers that broke off", async () => {
     const told: object[] = [];

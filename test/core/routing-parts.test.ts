@@ -105,6 +105,22 @@ describe("Circuit", () => {
     late.end("failed", false, rated.windowMs * 2);
     expect(late.out).toBe(false);
   });
+  it("stays closed below that share, however many fail", () => {
+    const circuit = new Circuit({ ...health, failures: 1000, samples: 10 }, () => 0);
+    for (let i = 0; i < 100; i++) {
+      circuit.end("ok", false, 0);
+      circuit.end("ok", false, 0);
+      failing(circuit, 1);
+    }
+    expect(circuit.out).toBe(false);
+  });
+  it("is closed by one answer, and not again by the next", () => {
+    const circuit = new Circuit(health, () => 0);
+    failing(circuit, health.failures);
+    circuit.begin();
+    expect([circuit.answered(), circuit.answered()]).toEqual([true, false]);
+    expect(circuit.out).toBe(false);
+  });
   it("forgets what had failed before it closed", () => {
     const rated = { ...health, failures: 1000, samples: 10 };
     const circuit = new Circuit(rated, () => 0);

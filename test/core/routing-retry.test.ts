@@ -62,6 +62,15 @@ describe("failover", () => {
     expect(await at("elsewhere")).toBe("good");
     await expect(at("never")).rejects.toEqual(failure("upstream_failed"));
   });
+  it.each(["unavailable", "overloaded"] as const)(
+    "asks each in turn, none again before all were: %s",
+    async (code) => {
+      const all = [backend("a", fails(code)), backend("b", fails(code)), backend("c")];
+      const { core } = bench(all);
+      expect(await textOf(run(core, "chat", hello))).toBe("c");
+      expect(all.map(({ asked }) => asked.length)).toEqual([1, 1, 1]);
+    },
+  );
   it("asks one again that has room, where those that were not asked have none", async () => {
     const door = gate();
     const all = [backend("a", inTurn(fails("unavailable"), says("a"))), backend("b", door.handle)];
@@ -254,6 +263,14 @@ describe("Retry-After", () => {
       expect(await textOf(run(core, "chat", hello))).toBe("a");
     },
   );
+  it("about a request that alone is more than a limit lets nothing rest", async () => {
+    const tooLarge = fails("rate_limited", { param: "max_tokens", retryAfter: 3600 });
+    const { core } = bench([backend("a", inTurn(tooLarge, says("a")))]);
+    const told = failure("rate_limited", { param: "max_tokens", retryAfter: 3600 });
+    await expect(run(core, "chat", hello)).rejects.toEqual(told);
+    expect(stateOf(core, "a").state).toBe("in");
+    expect(await textOf(run(core, "chat", hello))).toBe("a");
+  });
   it("is passed on: the soonest where every target said so", async () => {
     const all = [backend("a", busy(5)), backend("b", busy(30))];
     const { core } = bench(all);

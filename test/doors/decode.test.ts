@@ -77,6 +77,12 @@ describe("JSON to messages", () => {
     expect({ ...decoded }).toEqual({ ...create(LLMRequestSchema) });
   });
 
+  test("the ends of what a field takes are in it", () => {
+    for (const json of ['{"max_tokens":2147483647,"top_k":-1}', '{"max_tokens":1,"seed":-1}']) {
+      expect(fields(json)).toEqual([]);
+    }
+  });
+
   test("all that is wrong is reported, with its place", () => {
     expect(
       fields(

@@ -5,7 +5,7 @@ import { timeLimit, unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
-import { ask, askJson } from "../http/ask.js";
+import { ask } from "../http/ask.js";
 import { failureOf, nonsense } from "../http/failure.js";
 import { asPng, imageLimit } from "../http/image.js";
 import { string } from "../http/json.js";
@@ -13,7 +13,8 @@ import type { LargeAnswer } from "../http/large.js";
 import { errorBodyOf } from "../http/refused.js";
 import type { Site } from "../image-server.js";
 import { executionFailure, interrupted, lost, refusalOf } from "./failure.js";
-import { imageIn, outputsIn } from "./history.js";
+import { imageIn } from "./history.js";
+import { answerTimeout, outputsOf, queueOf, takeBack } from "./queue.js";
 import type { InputMap } from "./schema.js";
 import type { Socket } from "./socket.js";
 import { samplersOf, savedAnew, type Workflow } from "./workflow.js";
@@ -43,8 +44,7 @@ export interface PromptOptions {
   readonly poll: number;
 }
 
-/** Longest time for an answer that is not an image, and for an image, milliseconds. */
-const answerTimeout = 30_000;
+/** Longest time for an image, milliseconds. */
 const imageTimeout = 60_000;
 /** How often in a row it may be too late: some nodes let ComfyUI answer nothing while they draw. */
 const mostLate = 10;
@@ -142,15 +142,9 @@ export class Prompt {
     const id = this.#id;
     if (this.#done || id === undefined) return;
     this.#late = 0;
+    const { site } = this.#options;
     let left: true | undefined;
-    while (!left) left = await this.#inTime(this.#takeBack(id));
-  }
-
-  async #takeBack(id: string): Promise<true> {
-    await this.#post("/queue", { delete: [id] });
-    // Without a look an older server would interrupt whatever runs: it does not read the id.
-    if (await this.#isRunning()) await this.#post("/interrupt", { prompt_id: id });
-    return true;
+    while (!left) left = await this.#inTime(takeBack(site, id));
   }
 
   /** What it answers; `undefined` where that takes too long. @throws LintelError where it does again and again */
@@ -193,7 +187,7 @@ export class Prompt {
 
   /** Where it is: reads the history if it is done, and tells how many are before it if it waits. */
   async #look(): Promise<number | undefined> {
-    const { running, pending } = await this.#queue();
+    const { running, pending } = await queueOf(this.#options.site);
     const place = pending.find(({ id }) => id === this.#id);
     if (place) return running.length + pending.filter(({ number }) => number < place.number).length;
     if (running.some(({ id }) => id === this.#id)) this.#started = true;
@@ -204,8 +198,7 @@ export class Prompt {
 
   /** @returns whether it is done; @throws LintelError as it failed */
   async #readHistory(): Promise<boolean> {
-    const id = this.#id ?? "";
-    this.#done = outputsIn((await this.#get(`/history/${encodeURIComponent(id)}`))[id]);
+    this.#done = await outputsOf(this.#options.site, this.#id ?? "");
     return this.#done !== undefined;
   }
 
@@ -217,42 +210,10 @@ export class Prompt {
     if (!this.#stepped.includes(node)) this.#stepped.push(node);
     return Math.min(1, (Math.min(this.#stepped.indexOf(node), all - 1) + done) / all);
   }
-
-  async #isRunning(): Promise<boolean> {
-    return (await this.#queue()).running.some(({ id }) => id === this.#id);
-  }
-
-  async #queue() {
-    const answer = await this.#get("/queue");
-    return { running: places(answer.queue_running), pending: places(answer.queue_pending) };
-  }
-
-  async #get(path: string): Promise<JsonObject> {
-    const { transport, at } = this.#options.site;
-    const signal = timeLimit(answerTimeout);
-    const request = { method: "GET", path: at(path), signal, timeout: 0 } as const;
-    const value = await askJson(transport, request, imageLimit);
-    return isObject(value) ? value : {};
-  }
-
-  async #post(path: string, body: object): Promise<void> {
-    const { transport, at } = this.#options.site;
-    const signal = timeLimit(answerTimeout);
-    const request = { method: "POST", path: at(path), body: JSON.stringify(body), signal } as const;
-    await ask(transport, { ...request, timeout: 0 });
-  }
 }
 
 /** The id in the answer to a prompt; empty where there is none. */
 function idOf(text: string): string {
   const answer = parseJson(text);
   return isObject(answer) ? string(answer.prompt_id) : "";
-}
-
-/** Entries of the queue: `[number, id, …]`. A lower number is served before. */
-function places(list: unknown): { readonly number: number; readonly id: string }[] {
-  if (!Array.isArray(list)) return [];
-  return list
-    .filter(Array.isArray)
-    .map(([number, id]) => ({ number: Number(number), id: string(id) }));
 }

@@ -4,52 +4,25 @@ import type { Backend } from "../backend.js";
 import { LintelError, noModel } from "../errors.js";
 import { askedModel, type Input, type MethodName } from "../methods.js";
 import { checked, configured } from "../model.js";
-import { fits, restOf } from "../pattern.js";
+import { fits } from "../pattern.js";
 import type { CoreSettings, ModelSettings } from "../settings.js";
-import { Behind } from "./behind.js";
 import type { Endpoint } from "./endpoint.js";
-import { fill, Names } from "./names.js";
+import { type Found, Lookup } from "./lookup.js";
 import { Placement } from "./placement.js";
-import type { Target } from "./target.js";
-
-/** Where a name leads. */
-export interface Found {
-  /** The name, with the default filled in; of an alias, what it stands for. */
-  readonly name: string;
-  /** By tier; none where nothing has the name. */
-  readonly targets: readonly Target[];
-  readonly settings: ModelSettings | undefined;
-  /** The entry's own name, a wildcard, where whatever fits it leads to the same model; else absent. */
-  readonly countedAs?: string | undefined;
-  /** The alias with a `*` that led there; else absent. */
-  readonly alias?: string | undefined;
-}
 
 /** Whether a name may be used; where a wildcard alias leads to it, by that alias. */
 type Allowed = (name: string, alias?: string) => boolean;
-
-/** Names whose targets are remembered; callers may ask for any number of them. */
-const mostRemembered = 4096;
-
-/** Characters of the longest name of a model; what fits a wildcard is remembered, counted and logged. */
-const longestName = 512;
 
 /** The models of all backends, by the names that callers use. */
 export class Catalogue {
   readonly #backends: readonly Backend[];
   readonly #settings: CoreSettings;
   readonly #checksImages: boolean;
-  readonly #names: Names;
   readonly #placement: Placement;
-  /** Whether some entry bounds what is in flight. */
-  readonly #bounded: boolean;
+  readonly #lookup: Lookup;
   /** Whether some model has a time of its own. */
   readonly #timed: boolean;
-  /** What backends said last; as long as they say the same, what was found still holds. */
-  #lists: (readonly Model[])[] = [];
-  #behind = new Behind();
-  readonly #found = new Map<string, Found>();
-  #allLookedUp = false;
+  /** As long as backends say the same. */
   readonly #defaults = new Map<Task, string | undefined>();
 
   /**
@@ -65,12 +38,8 @@ export class Catalogue {
     this.#backends = backends;
     this.#settings = settings;
     this.#checksImages = checksImages;
-    this.#names = new Names(settings.models);
     this.#placement = new Placement(backends, endpoint);
-    this.#bounded = settings.models.some(
-      ({ maxInFlight, targets = [] }) =>
-        maxInFlight !== undefined || targets.some((target) => target.maxInFlight !== undefined),
-    );
+    this.#lookup = new Lookup(backends, settings.models, this.#placement);
     this.#timed = settings.models.some(({ timeouts }) => timeouts?.total !== undefined);
   }
 
@@ -82,7 +51,7 @@ export class Catalogue {
   find(name: string, task: Task): Found {
     this.#refresh();
     const wanted = name === "" ? this.#defaultFor(task) : name;
-    const found = this.#lookUp(wanted);
+    const found = this.#lookup.find(wanted);
     const [first] = found.targets;
     if (first?.model.task === task) {
       // As a rule all of them do the same.
@@ -105,7 +74,7 @@ export class Catalogue {
     this.#refresh();
     const name = asked || this.#defaultOrNone(task);
     if (name === undefined) return totalTimeoutMs;
-    return this.#lookUp(name).settings?.timeouts?.total ?? totalTimeoutMs;
+    return this.#lookup.find(name).settings?.timeouts?.total ?? totalTimeoutMs;
   }
 
   /** Backends that have not said yet which models they have, or can't be asked. */
@@ -129,26 +98,20 @@ export class Catalogue {
   /** Looks up what has a public name, so that the endpoints of all targets are known. */
   lookUpAll(): void {
     this.#refresh();
-    this.#lookUpNames();
-  }
-
-  #lookUpNames(): void {
-    if (this.#allLookedUp) return;
-    for (const name of this.#publicNames()) this.#lookUp(name);
-    this.#allLookedUp = true;
+    this.#lookup.findAll();
   }
 
   /** Every model under its public names, by name. `allowed` leaves models out. */
   list(allowed: Allowed): Model[] {
     this.#refresh();
-    const names = [...this.#publicNames()].sort();
+    const names = [...this.#lookup.publicNames()].sort();
     return names.map((name) => this.describe(name, allowed)).filter((model) => model !== undefined);
   }
 
   /** The model that calls by this name get, also where a wildcard fits it; `undefined`: none. */
   describe(name: string, allowed: Allowed): Model | undefined {
     this.#refresh();
-    const { name: canonical, targets, settings, alias } = this.#lookUp(name);
+    const { name: canonical, targets, settings, alias } = this.#lookup.find(name);
     if (!allowed(name, alias) && !allowed(canonical)) return undefined;
     const best = targets.find(({ model }) => model.state === State.READY) ?? targets[0];
     if (!best || name.includes("*")) return undefined;
@@ -158,82 +121,9 @@ export class Catalogue {
     return { ...(this.#checksImages ? checked(model) : model), id: name, isDefault };
   }
 
-  /** Names under which something is served: of a wildcard, those that its backends have something for. */
-  #publicNames(): Set<string> {
-    const names = new Set(this.#names.exact());
-    for (const name of this.#firstNames()) names.add(name);
-    for (const entry of this.#names.wildcards()) {
-      for (const { backend, model = entry.name } of this.#placement.settingsOf(entry)) {
-        for (const { id } of this.#placement.modelsOf(backend)) {
-          const rest = restOf(model, id);
-          if (rest !== undefined) names.add(fill(entry.name, rest));
-        }
-      }
-    }
-    return names;
-  }
-
-  /** A name for each model of each backend, in their order; a wildcard where only such a one leads there. */
-  #firstNames(): string[] {
-    return this.#backends.flatMap((backend) =>
-      backend.models().map(({ id }) => this.#behind.nameOf(backend.name, id) ?? id),
-    );
-  }
-
-  #lookUp(name: string): Found {
-    if (name.length > longestName) return { name, targets: [], settings: undefined };
-    const remembered = this.#found.get(name);
-    if (remembered) return remembered;
-    let found: Found | undefined;
-    for (const named of this.#names.find(name)) {
-      const targets = this.#placement.targetsOf(named);
-      const countedAs = this.#leadsToOne(named.entry) ? named.entry.name : undefined;
-      const { name, alias, entry: settings } = named;
-      found = { name, targets, settings, countedAs, alias };
-      // A wildcard may lead nowhere where a shorter one, or a backend itself, has the model.
-      if (targets.length > 0 || named.rest === undefined) break;
-    }
-    if (!found || found.targets.length === 0) {
-      const listed = found && this.#settings.models.some((entry) => entry.name === found?.name);
-      const bare = listed ? [] : this.#placement.bare(name, this.#behind);
-      if (bare.length > 0 || !found) found = { name, targets: bare, settings: undefined };
-    }
-    if (found.targets.length > 0) {
-      if (this.#found.size >= mostRemembered) this.#found.clear();
-      this.#found.set(name, found);
-    }
-    return found;
-  }
-
-  /** Whether an entry with a wildcard has a target whose model is the same for every name. */
-  #leadsToOne(entry: ModelSettings): boolean {
-    if (!entry.name.includes("*")) return false;
-    return this.#placement
-      .settingsOf(entry)
-      .some(({ model = entry.model }) => model !== undefined && !model.includes("*"));
-  }
-
-  /** Forgets what was found once a backend says something else than before. */
+  /** Looks whether what was found still holds. */
   #refresh(): void {
-    let same = this.#lists.length === this.#backends.length;
-    for (let i = 0; same && i < this.#backends.length; i++) {
-      same = this.#lists[i] === this.#backends[i]?.models();
-    }
-    if (same) return;
-    this.#lists = this.#backends.map((backend) => backend.models());
-    this.#found.clear();
-    this.#allLookedUp = false;
-    this.#defaults.clear();
-    this.#behind = new Behind();
-    for (const entry of this.#settings.models) {
-      for (const { backend, model = entry.model } of this.#placement.settingsOf(entry)) {
-        if (model !== undefined) {
-          this.#behind.add(entry.name, model, backend, this.#placement.modelsOf(backend));
-        }
-      }
-    }
-    // Calls by one name count against what another name bounds.
-    if (this.#bounded) this.#lookUpNames();
+    if (this.#lookup.refresh()) this.#defaults.clear();
   }
 
   #defaultFor(task: Task): string {
@@ -252,7 +142,9 @@ export class Catalogue {
     if (configured) return configured;
     if (!this.#defaults.has(task)) {
       const does = ({ model }: { readonly model: Model }) => model.task === task;
-      const name = this.#firstNames().find((name) => this.#lookUp(name).targets.some(does));
+      const name = this.#lookup
+        .firstNames()
+        .find((name) => this.#lookup.find(name).targets.some(does));
       this.#defaults.set(task, name);
     }
     return this.#defaults.get(task);

@@ -6,7 +6,8 @@ import type { CallSignal } from "../cancellation.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
 import { askedModel } from "../methods.js";
-import type { Catalogue, Found } from "./catalogue.js";
+import type { Catalogue } from "./catalogue.js";
+import type { Found } from "./lookup.js";
 import type { Target } from "./target.js";
 
 /**

@@ -8,12 +8,25 @@ import {
 import { RedisConnection } from "../../../src/state/redis/connection.js";
 import { gate, never, outcome, start } from "../../support/calls.js";
 import { coreOf } from "../../support/core.js";
+import { freePort } from "../../support/port.js";
 import { type RedisServer, redisBinary, redisServers, startRedis } from "../../support/redis.js";
 import { hangsAfter, says, scripted } from "../../support/scripted.js";
 import { idempotencyContract } from "./contract.js";
 
 const chat = { messages: [{ role: "user", content: "hello" }] };
 const options = { ttlMs: 60_000, maxAnswerBytes: 1_000_000, maxBytes: 1_000_000 };
+
+it("says which calls are refused where the operator closed on the store", async () => {
+  const told: object[] = [];
+  const warn = (fields: object, message: string) => told.push({ ...fields, message });
+  const nobody = { url: `redis://127.0.0.1:${await freePort()}` };
+  const connection = new RedisConnection(nobody, { ...silent, warn }, "answers", "closed");
+  await connection.settled(5000);
+  await connection.close();
+  const message = "the store is away: calls with an Idempotency-Key are refused until it is back";
+  const reason = expect.stringContaining("ECONNREFUSED");
+  expect(told).toEqual([{ store: "redis", keeps: "answers", reason, message }]);
+});
 
 describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, binary) => {
   let server: RedisServer;

@@ -1,0 +1,144 @@
+/** Whose a server's one progress is. */
+import { describe, expect, it } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { never } from "../support/calls.js";
+import { against, type Event, failed, imagesOf, progressOf, run } from "./sdapi-calls.js";
+import type { Webui } from "./sdapi-server.js";
+import { smallRequest } from "./sdapi-subject.js";
+import { callOf } from "./subject.js";
+
+describe("the server's one progress", () => {
+  it("is ours while our task runs; until then our place in its queue is told", async () => {
+    const { webui, backend } = await against("a1111");
+    const other = webui.occupy();
+    const events = await run(backend, {}, never, (event) => {
+      if (event.case === "progress" && event.value.queuePosition) other.done();
+    });
+    const [first, ...rest] = progressOf(events);
+    expect(first?.queuePosition).toBe(1);
+    const running = rest.filter(({ queuePosition }) => queuePosition === undefined);
+    expect(running.map(({ step }) => step)).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it.each(["old", "sdnext"] as const)(
+    "of %s is nobody's where something else ran before",
+    async (product) => {
+      const { webui, backend } = await against(product);
+      const other = webui.occupy();
+      const running = run(backend);
+      await untilAsked(webui);
+      other.done();
+      webui.finish();
+      expect(progressOf(await running).map(({ step }) => step)).toEqual([4]);
+    },
+  );
+
+  it.each(["a1111", "sdnext"] as const)(
+    "of %s tells that somebody interrupted ours: half an image is none",
+    async (product) => {
+      const { webui, backend } = await against(product);
+      const running = run(backend, {}, never, () => {
+        webui.halted = true;
+      });
+      await expect(running).rejects.toThrowError(failed("upstream_failed"));
+      webui.halted = false;
+      expect(imagesOf(await run(backend))).toHaveLength(1);
+    },
+  );
+
+  it("interrupts what waits once it runs, and nobody else's", async () => {
+    const { webui, backend } = await against("a1111");
+    const other = webui.occupy();
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const running = run(backend, {}, caller.signal, () => caller.abort(reason));
+    await expect(running).rejects.toBe(reason);
+    const interrupted = new Promise<void>((resolve) => {
+      webui.onStop = resolve;
+    });
+    other.done();
+    await interrupted;
+    expect(webui.interrupted).toEqual(["a red cube"]);
+    expect(imagesOf(await run(backend))).toHaveLength(1);
+  });
+
+  it("interrupts what runs also where the server was too busy to answer at first", async () => {
+    const { webui, backend } = await against("a1111");
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const interrupted = new Promise<void>((resolve) => {
+      webui.onStop = resolve;
+    });
+    let late = 3;
+    webui.upstream.route("/internal/progress", (exchange) => {
+      const active = { active: true, queued: false, completed: false };
+      return caller.signal.aborted && late-- > 0
+        ? exchange.send(504, {}, "")
+        : exchange.sendJson(200, active);
+    });
+    const running = run(backend, {}, caller.signal, () => caller.abort(reason));
+    await expect(running).rejects.toBe(reason);
+    await interrupted;
+    expect(webui.interrupted).toEqual(["a red cube"]);
+  });
+
+  it("interrupts nothing where it may be somebody else's", async () => {
+    const { webui, backend } = await against("old");
+    webui.occupy();
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const running = run(backend, {}, caller.signal);
+    await untilAsked(webui);
+    caller.abort(reason);
+    await expect(running).rejects.toBe(reason);
+    await backend.close();
+    expect(webui.interrupted).toEqual([]);
+  });
+});
+
+describe("calls at once", () => {
+  it("are sent one after the other, and who waits knows the place", async () => {
+    const { webui, backend } = await against("a1111");
+    const runs = ["a", "b", "c"].map((prompt) => run(backend, { prompt }));
+    const events = await Promise.all(runs);
+    expect(webui.asked.map(({ prompt }) => prompt)).toEqual(["a", "b", "c"]);
+    const places = events.map((list) =>
+      progressOf(list).flatMap(({ queuePosition }) => queuePosition ?? []),
+    );
+    expect(places).toEqual([[], [1], [2, 1]]);
+  });
+
+  it("are not held up by who reads slowly", async () => {
+    const { webui, backend } = await against("a1111");
+    const modelId = backend.models()[0]?.id ?? "";
+    const call = callOf("streamTextToImage", smallRequest({ modelId, prompt: "a" }));
+    const slow = backend.handlers.streamTextToImage?.(call)[Symbol.asyncIterator]();
+    await slow?.next();
+    webui.finish();
+    expect(imagesOf(await run(backend, { prompt: "b" }))).toHaveLength(1);
+    const rest: Event[] = [];
+    for (let step = await slow?.next(); step && !step.done; step = await slow?.next()) {
+      rest.push(...step.value.map(({ event }) => event));
+    }
+    expect(imagesOf(rest)).toHaveLength(1);
+  });
+
+  it("that are given up while they wait are never sent", async () => {
+    const { webui, backend } = await against("a1111");
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const first = run(backend, { prompt: "a" });
+    const second = run(backend, { prompt: "b" }, caller.signal, () => caller.abort(reason));
+    await expect(second).rejects.toBe(reason);
+    await first;
+    await run(backend, { prompt: "c" });
+    expect(webui.asked.map(({ prompt }) => prompt)).toEqual(["a", "c"]);
+  });
+});
+
+/** Until the server was asked for images. */
+async function untilAsked({ upstream }: Webui): Promise<void> {
+  for (let n = 1; !upstream.requests.some(({ path }) => path.endsWith("/txt2img")); n++) {
+    await upstream.received(n);
+  }
+}

@@ -1,0 +1,69 @@
+/** Mistakes in tokens, issuers and limits. */
+import { describe, test } from "vitest";
+import { expectMistakes, type Mistake } from "./text.js";
+
+const hash = `sha256:${"ab".repeat(32)}`;
+
+describe("mistakes in who may call", () => {
+  test.each<Mistake>([
+    [
+      "an issuer's address twice",
+      `auth:\n  oidc:\n    - { name: a, issuer: "https://a", audience: l }\n    - { name: b, issuer: "https://a", audience: l }\n`,
+      [
+        "lintel.yaml:4:26: auth.oidc[1].issuer: is the same as that of auth.oidc[0]; must be unique",
+      ],
+    ],
+    [
+      "a fragment in the address of keys, and a hash twice in other letters",
+      `auth:\n  tokens:\n    - { name: a, hash: "${hash}" }\n    - { name: b, hash: "${hash.replace(/ab/g, "AB")}" }\n  oidc: [{ name: c, issuer: "https://a", audience: l, jwks_url: "https://a/keys?p=1#x" }]\n`,
+      [
+        "lintel.yaml:4:24: auth.tokens[1].hash: is the same as that of auth.tokens[0]; must be unique",
+        "lintel.yaml:5:65: auth.oidc[0].jwks_url: must have no fragment",
+      ],
+    ],
+    [
+      "a day that its month has not",
+      `auth: { tokens: [{ name: a, hash: "${hash}", expires: 2027-02-31 }] }`,
+      ["auth.tokens[0].expires: must be a date or a time"],
+    ],
+    [
+      "an issuer's name twice, and a token that is called like its callers",
+      `auth:\n  mode: token\n  tokens: [{ name: "corp:al", hash: "${hash}" }]\n  oidc:\n    - { name: corp, issuer: "https://a", audience: l }\n    - { name: corp, issuer: "https://b", audience: l }\n`,
+      [
+        'lintel.yaml:3:20: auth.tokens[0].name: begins like the callers of the issuer "corp"; must be told apart from them',
+        "lintel.yaml:6:15: auth.oidc[1].name: is the same as that of auth.oidc[0]; must be unique",
+      ],
+    ],
+    [
+      "an algorithm that needs no key, and one whose key is a secret",
+      `auth:\n  oidc:\n    - name: corp\n      issuer: https://a\n      audience: l\n      algorithms: [none, HS256]\n`,
+      [
+        "lintel.yaml:6:20: auth.oidc[0].algorithms[0]: must be one of RS256",
+        'lintel.yaml:6:26: auth.oidc[0].algorithms[1]: must be one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519 (did you mean "RS256"?)',
+      ],
+    ],
+    [
+      "limits and times of a token",
+      `auth:\n  mode: token\n  tokens:\n    - name: a\n      hash: "${hash}"\n      limits: { requests_per_minute: lots, budget: { amount: -1 } }\n      expires: soon\n`,
+      [
+        "lintel.yaml:6:38: auth.tokens[0].limits.requests_per_minute: must be a whole number, 0 or more, or unlimited",
+        "lintel.yaml:6:62: auth.tokens[0].limits.budget.amount: must be at least 0",
+        "lintel.yaml:7:16: auth.tokens[0].expires: must be a date or a time such as 2027-01-31 or 2027-01-31T18:00:00Z",
+      ],
+    ],
+    [
+      "a token itself instead of its hash",
+      "auth:\n  mode: token\n  tokens: [{ name: a, hash: lt_secret }]\n",
+      [
+        'lintel.yaml:3:29: auth.tokens[0].hash: must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml" prints it',
+      ],
+    ],
+    [
+      "a token's name twice",
+      `auth:\n  mode: token\n  tokens:\n    - { name: a, hash: "${hash}" }\n    - { name: a, hash: "sha256:${"cd".repeat(32)}" }\n`,
+      [
+        "lintel.yaml:5:15: auth.tokens[1].name: is the same as that of auth.tokens[0]; must be unique",
+      ],
+    ],
+  ])("%s", expectMistakes);
+});

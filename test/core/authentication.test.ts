@@ -1,0 +1,57 @@
+/** Who may call. */
+import { describe, expect, it } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { createToken, hashToken } from "../../src/core/tokens.js";
+import { coreOf, run } from "../support/core.js";
+import { chatModel } from "../support/models.js";
+import { says, scripted } from "../support/scripted.js";
+import { failure, hello, models } from "./chatting.js";
+
+describe("decisions 5: authentication", () => {
+  const backend = () => scripted({ chat: says("x") }, models);
+  it("public: some token must be there, any will do", async () => {
+    await run(coreOf([backend()]), "complete", hello, { credential: "anything" });
+    await expect(
+      run(coreOf([backend()]), "complete", hello, { credential: undefined }),
+    ).rejects.toEqual(failure("invalid_token"));
+  });
+  it("token: only issued ones, stored as hashes, for the models they name", async () => {
+    const token = createToken();
+    const other = createToken();
+    const core = coreOf(
+      [scripted({ chat: says("x") }, [chatModel("chat-1"), chatModel("big-1")])],
+      {
+        auth: {
+          mode: "token",
+          tokens: [
+            { name: "a", hash: hashToken(token), models: ["chat-*"] },
+            { name: "b", hash: hashToken(other) },
+          ],
+        },
+      },
+    );
+    await run(core, "complete", { ...hello, model: "chat-1" }, { credential: token });
+    await run(core, "complete", { ...hello, model: "big-1" }, { credential: other });
+    await expect(
+      run(core, "complete", { ...hello, model: "big-1" }, { credential: token }),
+    ).rejects.toEqual(failure("model_not_allowed"));
+    await expect(run(core, "complete", hello, { credential: "me" })).rejects.toEqual(
+      failure("invalid_token"),
+    );
+    const [list] = await run(core, "listModels", {}, { credential: token });
+    expect(list?.models.map((m) => m.id)).toEqual(["chat-1"]);
+  });
+  it("none: without a token, chosen in so many words", async () => {
+    await run(coreOf([backend()], { auth: { mode: "none" } }), "complete", hello, {
+      credential: undefined,
+    });
+  });
+  it("comes before validation and before what the door found", async () => {
+    const defect = new LintelError("invalid_json", "broken");
+    const core = coreOf([backend()]);
+    await expect(run(core, "complete", {}, { credential: undefined, defect })).rejects.toEqual(
+      failure("invalid_token"),
+    );
+    await expect(run(core, "complete", {}, { defect })).rejects.toBe(defect);
+  });
+});

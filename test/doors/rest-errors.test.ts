@@ -1,0 +1,153 @@
+/** Errors over REST. */
+import { describe, expect, test } from "vitest";
+import { breaksAfter, hangsAfter, says } from "../support/scripted.js";
+import { hello, json, serveChat } from "./serve.js";
+
+describe("decisions 4: errors", () => {
+  test("422: one body for both families of clients, all fields at once", async () => {
+    const server = await serveChat(says("Hi"));
+    const response = await server.post("/llm", {
+      messages: [{ role: "king", content: 5 }],
+      temperature: "0.7",
+      top_p: 3,
+      max_tokens: 1.5,
+    });
+    expect(response.status).toBe(422);
+    const body = await json(response);
+    expect(body.error).toMatchObject({ type: "invalid_request_error", code: "invalid_fields" });
+    expect(body.detail).toHaveLength(5);
+    expect(body.detail).toEqual(
+      expect.arrayContaining([
+        { loc: ["body", "messages", 0, "content"], msg: "must be a string", type: "value_error" },
+        { loc: ["body", "messages", 0, "role"], msg: expect.any(String), type: "value_error" },
+        { loc: ["body", "temperature"], msg: "must be a finite number", type: "value_error" },
+        { loc: ["body", "max_tokens"], msg: "must be an integer", type: "value_error" },
+        { loc: ["body", "top_p"], msg: expect.any(String), type: "value_error" },
+      ]),
+    );
+    for (const field of ["messages[0].content", "temperature", "max_tokens", "top_p"]) {
+      expect(body.error.message).toContain(field);
+    }
+  });
+
+  test("422: a list that is too long and has an item of the wrong type has both faults", async () => {
+    const server = await serveChat(says("Hi"));
+    const response = await server.post("/llm", hello({ stop: [1, "a", "", "c", "d"] }));
+    expect((await json(response)).detail).toEqual([
+      { loc: ["body", "stop", 0], msg: "must be a string", type: "value_error" },
+      { loc: ["body", "stop"], msg: "number of items must be from 0 to 4", type: "value_error" },
+      { loc: ["body", "stop", 2], msg: "must not be empty", type: "value_error" },
+    ]);
+  });
+
+  test("all but 422: error and detail.msg", async () => {
+    const server = await serveChat(says("Hi"));
+    const response = await server.post("/llm", hello({ model: "none" }));
+    expect(response.status).toBe(404);
+    const { error, detail } = await json(response);
+    expect(error).toEqual({
+      message: expect.stringContaining("none"),
+      type: "invalid_request_error",
+      param: "model",
+      code: "model_not_found",
+    });
+    expect(detail).toEqual({ msg: error.message });
+  });
+
+  test("401 with WWW-Authenticate, before anything about the body", async () => {
+    const server = await serveChat(says("Hi"));
+    for (const body of ["{", "", hello(), { messages: 5 }]) {
+      const response = await server.post("/llm", body, { authorization: "" });
+      expect(response.status).toBe(401);
+      expect(response.headers.get("www-authenticate")).toBe("Bearer");
+    }
+  });
+
+  test.each([
+    ["broken JSON", '{"messages":'],
+    ["an empty body", ""],
+    ["an array", "[]"],
+    ["null", "null"],
+    ["a string", '"x"'],
+    ["a number", "1e400"],
+    ["invalid UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+    ["an unclosed nest", "[".repeat(100_000)],
+  ])("400: the body is %s", async (_what, body) => {
+    const server = await serveChat(says("Hi"));
+    const response = await server.post("/llm", body);
+    expect(response.status).toBe(400);
+    expect((await json(response)).error.code).toBe("invalid_json");
+    expect((await server.post("/llm", hello())).status).toBe(200);
+  });
+
+  test.each([
+    ["another type", { "content-type": "text/plain" }, 415],
+    ["a form", { "content-type": "application/x-www-form-urlencoded" }, 415],
+    ["another charset", { "content-type": "application/json; charset=latin1" }, 415],
+    ["no valid type", { "content-type": "json" }, 415],
+    ["a compressed body", { "content-encoding": "gzip" }, 415],
+    ["utf-8 said aloud", { "content-type": 'Application/JSON; charset="UTF-8"' }, 200],
+  ])("415: media type: %s", async (_what, headers, status) => {
+    const server = await serveChat(says("Hi"));
+    const response = await server.post("/llm", hello(), headers as Record<string, string>);
+    expect(response.status).toBe(status);
+    expect(response.headers.get("x-request-id")).toBeTruthy();
+    if (status === 415) expect((await json(response)).error.code).toBe("unsupported_media_type");
+  });
+
+  test.each(["/llm", "/text-to-image", "/v1/chat/completions", "/v1/images/generations"])(
+    "%s: who calls is asked before the type is",
+    async (path) => {
+      const server = await serveChat(says("Hi"));
+      for (const type of ["application/json", "text/plain", "json", undefined]) {
+        for (const body of ["x", undefined]) {
+          const headers = new Headers(type === undefined ? [] : [["content-type", type]]);
+          const bytes = body && Buffer.from(body);
+          const answer = await fetch(server.url + path, { method: "POST", headers, body: bytes });
+          expect([type, body, answer.status]).toEqual([type, body, 401]);
+          expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+          expect((await json(answer)).error.code).toBe("invalid_token");
+        }
+      }
+    },
+  );
+
+  test("415: no type at all", async () => {
+    const server = await serveChat(says("Hi"));
+    const headers = { authorization: "Bearer me" };
+    const without = await fetch(`${server.url}/llm`, { method: "POST", headers });
+    expect(without.status).toBe(415);
+    const body = Buffer.from(JSON.stringify(hello()));
+    const response = await fetch(`${server.url}/llm`, { method: "POST", headers, body });
+    expect(response.status).toBe(415);
+  });
+
+  test("a fault of our own shows nothing of itself", async () => {
+    const server = await serveChat(breaksAfter(new Error("secret at /etc/passwd")));
+    const response = await server.post("/llm", hello());
+    expect(response.status).toBe(500);
+    expect(await response.text()).not.toMatch(/secret|passwd|at /);
+  });
+
+  test("x-request-id: the caller's, or a new one", async () => {
+    const server = await serveChat(says("Hi"));
+    for (const stream of [true, false]) {
+      const own = await server.post("/llm", hello({ stream }), { "x-request-id": "my-id.1" });
+      expect(own.headers.get("x-request-id")).toBe("my-id.1");
+      const bad = await server.post("/llm", hello({ stream }), { "x-request-id": "a b" });
+      expect(bad.headers.get("x-request-id")).not.toBe("a b");
+      await Promise.all([own.text(), bad.text()]);
+    }
+  });
+
+  test("x-request-timeout-ms is the call's deadline", async () => {
+    const { handle, aborted } = hangsAfter();
+    const server = await serveChat(handle);
+    const late = await server.post("/llm", hello(), { "x-request-timeout-ms": "20" });
+    expect(late.status).toBe(504);
+    await aborted;
+    const wrong = await server.post("/llm", hello(), { "x-request-timeout-ms": "soon" });
+    expect(wrong.status).toBe(400);
+    expect((await json(wrong)).error.param).toBe("x-request-timeout-ms");
+  });
+});
