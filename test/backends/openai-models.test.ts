@@ -130,6 +130,28 @@ describe("a server's list", () => {
     for (const { supports } of backend.models()) expect(supports).not.toContain("top_k");
   });
 
+  it.each([
+    ["tiny", "tiny:latest"],
+    ["hf.co/somebody/tiny", "hf.co/somebody/tiny:latest"],
+    ["127.0.0.1:5000/somebody/tiny", "127.0.0.1:5000/somebody/tiny:latest"],
+    ["somebody/tiny:q8", undefined],
+  ])("of Ollama has tags that names may lack: %s", async (name, full) => {
+    const upstream = await serve((exchange) => exchange.play(fixture("ollama/models-tags")));
+    const backend = backendFor(upstream.url, { models: undefined });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    expect(backend.models()).toHaveLength(3);
+    expect(backend.fullName?.(name)).toBe(full);
+  });
+
+  it("of others has names that are whole", async () => {
+    const upstream = await serve((exchange) => exchange.play(fixture("vllm/models")));
+    const backend = backendFor(upstream.url, { models: undefined });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    expect(backend.fullName?.("tiny")).toBeUndefined();
+  });
+
   it("is not asked for where the models are configured", async () => {
     const upstream = await serve((exchange) => exchange.play(fixture("vllm/models")));
     const backend = backendFor(upstream.url, { models: ["a", "b"] });
