@@ -117,6 +117,21 @@ describe("a server's list", () => {
     );
   });
 
+  it("has names of models for embeddings that say nothing of them", async () => {
+    const names = [
+      "all-minilm:latest",
+      "paraphrase-multilingual:278m",
+      "bge-m3:latest",
+      "minillm:1b",
+    ];
+    const data = names.map((id) => ({ id, object: "model", created: 1, owned_by: "library" }));
+    const upstream = await serve((exchange) => exchange.sendJson(200, { object: "list", data }));
+    const backend = backendFor(upstream.url, { models: undefined });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    expect(backend.models().map(({ id }) => id)).toEqual(["minillm:1b"]);
+  });
+
   it.each([
     ["TGI's, of one model that owns itself", "zephyr", "zephyr"],
     ["Ollama's, with a model of the hub before its own", "bartowski", "library"],
