@@ -27,6 +27,8 @@ export interface Backend {
   start?(): void;
   /** The models that it serves now. The same array as long as nothing changed. */
   models(): readonly Model[];
+  /** What a name stands for that leaves out what names may here, such as Ollama's tag; else `undefined`. */
+  fullName?(name: string): string | undefined;
   /**
    * Waits until a model that is being loaded can answer, or throws why it can't.
    * With an empty list of models: until the list is known, whatever the name.

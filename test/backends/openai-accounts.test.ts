@@ -167,6 +167,15 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
           "Function id '87ea0ddc-cff1-4bca-bf8b-3bd98a35ddd0': DEGRADED function cannot be invoked",
       },
     ],
+    [
+      "Ollama of a model for embeddings",
+      {
+        error: {
+          ...{ message: '"all-minilm:latest" does not support chat', type: "api_error" },
+          ...{ param: null, code: null },
+        },
+      },
+    ],
     ["llama.cpp's router of a name", router("model 'qwen3:8b' not found")],
     ["llama.cpp's router of a name, formerly", router("model not found")],
     ["llama.cpp's router of a model to load", router("model is not loaded")],
@@ -195,6 +204,8 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
     "The model does not support images",
     "tools[0].function: api key is required in the description",
     'no template takes "invalid API key"',
+    '"what the caller wrote" and "all-minilm" does not support chat',
+    '"all-minilm" does not support chat with images',
     "model 'm' not found in the text that the caller wrote",
     "Function id 'my tool': DEGRADED function cannot be invoked",
     `messages[0] can not be read: ${"what the caller wrote, ".repeat(4)} incorrect API key`,

@@ -117,6 +117,21 @@ describe("a server's list", () => {
     );
   });
 
+  it("has names of models for embeddings that say nothing of them", async () => {
+    const names = [
+      "all-minilm:latest",
+      "paraphrase-multilingual:278m",
+      "bge-m3:latest",
+      "minillm:1b",
+    ];
+    const data = names.map((id) => ({ id, object: "model", created: 1, owned_by: "library" }));
+    const upstream = await serve((exchange) => exchange.sendJson(200, { object: "list", data }));
+    const backend = backendFor(upstream.url, { models: undefined });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    expect(backend.models().map(({ id }) => id)).toEqual(["minillm:1b"]);
+  });
+
   it.each([
     ["TGI's, of one model that owns itself", "zephyr", "zephyr"],
     ["Ollama's, with a model of the hub before its own", "bartowski", "library"],
@@ -128,6 +143,28 @@ describe("a server's list", () => {
     onTestFinished(() => backend.close());
     await backend.ready?.("", never);
     for (const { supports } of backend.models()) expect(supports).not.toContain("top_k");
+  });
+
+  it.each([
+    ["tiny", "tiny:latest"],
+    ["hf.co/somebody/tiny", "hf.co/somebody/tiny:latest"],
+    ["127.0.0.1:5000/somebody/tiny", "127.0.0.1:5000/somebody/tiny:latest"],
+    ["somebody/tiny:q8", undefined],
+  ])("of Ollama has tags that names may lack: %s", async (name, full) => {
+    const upstream = await serve((exchange) => exchange.play(fixture("ollama/models-tags")));
+    const backend = backendFor(upstream.url, { models: undefined });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    expect(backend.models()).toHaveLength(3);
+    expect(backend.fullName?.(name)).toBe(full);
+  });
+
+  it("of others has names that are whole", async () => {
+    const upstream = await serve((exchange) => exchange.play(fixture("vllm/models")));
+    const backend = backendFor(upstream.url, { models: undefined });
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    expect(backend.fullName?.("tiny")).toBeUndefined();
   });
 
   it("is not asked for where the models are configured", async () => {

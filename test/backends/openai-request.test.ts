@@ -94,6 +94,7 @@ describe("the body", () => {
   it.each([
     ["vllm", 4294967295],
     ["llamacpp", 4294967294],
+    ["ollama", 4294967294],
   ])("has a seed in the dialect %s that is not taken for a random one", async (dialect, seed) => {
     const server = await against(echo, { dialect });
     await complete(server, { seed: 4294967295n });

@@ -137,7 +137,18 @@ describe("the gateway's own trouble is", () => {
     });
   });
 
+  it.each(["chat", "complete"] as const)(
+    "but not Ollama's 500 of messages without a word: %s",
+    async (method) => {
+      const error = await failure((exchange) => exchange.play(fixture("ollama/no-input")), method);
+      expect(error.code).toBe("invalid_value");
+      expect(error.message).toContain("no input provided");
+      expect(verdictOf(error.code)).toBe("ok");
+    },
+  );
+
   it.each([
+    "Failed to create new sequence: out of memory",
     "model runner has unexpectedly stopped",
     "no model requires more system memory",
     "error reading llama-server chat response: unexpected EOF",

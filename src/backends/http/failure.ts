@@ -99,6 +99,7 @@ function ofRequest(
   if (refusals.has(status) && (errors.some(isFlagged) || tellsOfFilter(messageIn(body)))) {
     return new LintelError("content_blocked", message);
   }
+  if (status === 500 && isEmpty.test(said)) return new LintelError("invalid_value", message);
   if (status !== 429 && status !== 413 && status !== 402) return undefined;
   // Another Lintel's, on its OpenAI paths.
   const own = errors.find(({ code, param }) => code === "rate_limited" && string(param) !== "");
@@ -107,6 +108,9 @@ function ofRequest(
   const options = { param, ...(retryAfter !== undefined && { retryAfter }) };
   return new LintelError("rate_limited", message, options);
 }
+
+/** Ollama's 500 for messages without a word, where the model has no template that adds some. */
+const isEmpty = /^Failed to create new sequence: no input provided$/;
 
 /**
  * More tokens than the account may use in a minute: OpenAI says so with a 429, Groq with a 413. More

@@ -23,6 +23,9 @@ const ofLiteLlm =
 /** NVIDIA's of a model that does not run now. */
 const ofNvidia = /^Function id '[\da-f-]{36}': DEGRADED function cannot be invoked$/;
 
+/** Ollama's of one that only makes embeddings, in whole messages: what is quoted is the name that we gave it. */
+const ofOllama = /^"[^"\n]{1,512}" does not support chat$/;
+
 /**
  * What a 429 is called, or a 400, that no waiting helps, for the account has nothing left to spend:
  * by OpenAI, Moonshot and LiteLLM. Google has the same words for limits per minute.
@@ -68,7 +71,7 @@ export function isOfTarget(status: number, body: unknown, said: string): boolean
   if (spentInWords.some((words) => words.test(said)) || errors.some(isSpent)) return true;
   if (status === 429) return false;
   return (
-    [ofTarget, ofRouter, ofLiteLlm, ofNvidia].some((words) => words.test(said)) ||
+    [ofTarget, ofRouter, ofLiteLlm, ofNvidia, ofOllama].some((words) => words.test(said)) ||
     errors.some(({ code }) => ofModel.test(string(code)))
   );
 }

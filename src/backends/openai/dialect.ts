@@ -16,6 +16,8 @@ export interface Dialect {
   readonly lastSeed: number;
   /** How images are asked for. */
   readonly images: ImageServer;
+  /** The tag of models whose names have none. */
+  readonly tag?: string;
   /** What its list of models has to be asked for, to have those that draw, too. */
   readonly listed?: string;
 }
@@ -37,7 +39,13 @@ const dialects = {
   vllm: { ...openSource, images: "vllm" },
   sglang: { ...openSource, images: "sglang" },
   llamacpp: { ...openSource, lastSeed: 2 ** 32 - 2 },
-  ollama: { ...openSource, topK: false, images: "ollama" },
+  ollama: {
+    ...openSource,
+    topK: false,
+    lastSeed: 2 ** 32 - 2,
+    images: "ollama",
+    tag: ":latest",
+  },
   lmstudio: openSource,
   // It has no `top_k` in this API.
   tgi: { ...openSource, topK: false, wholeTopP: false },

@@ -67,6 +67,12 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
   return {
     name: config.name,
     models: () => models.list(),
+    fullName(name) {
+      const { tag } = models.dialect;
+      // A colon before the last slash is a registry's port.
+      const tagged = name.slice(name.lastIndexOf("/") + 1).includes(":");
+      return tag === undefined || tagged ? undefined : name + tag;
+    },
     ready: (_model, signal) => unlessAborted(models.ready(), signal),
     handlers: {
       chat: (call) => chat(server, call),

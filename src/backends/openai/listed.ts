@@ -26,7 +26,8 @@ export interface Listed {
 export const unlisted = (id: string): Listed => ({ id, created: 0, ownedBy: "" });
 
 /** What models are called that servers list beside the ones that chat. */
-const noChat = /embed|rerank|whisper|moderation|(?:^|[-/_:])(?:tts|bge|clip)(?:[-_:]|$)/i;
+const noChat =
+  /embed|rerank|whisper|moderation|minilm|paraphrase-multilingual|(?:^|[-/_:])(?:tts|bge|clip)(?:[-_:]|$)/i;
 
 /** Whether a model chats, as far as its name tells. */
 export const chats = ({ id }: Listed): boolean => !noChat.test(id) && !isOfImages(id);

@@ -97,12 +97,23 @@ export class Lookup {
       const listed = found && this.#entries.some((entry) => entry.name === found?.name);
       const bare = listed ? [] : this.#placement.bare(name, this.#behind);
       if (bare.length > 0 || !found) found = { name, targets: bare, settings: undefined };
+      if (bare.length === 0 && !listed) found = this.#inFull(name) ?? found;
     }
     if (found.targets.length > 0) {
       if (this.#found.size >= mostRemembered) this.#found.clear();
       this.#found.set(name, found);
     }
     return found;
+  }
+
+  /** Where the name leads for which some backend takes this one: as an alias, it counts as that. */
+  #inFull(name: string): Found | undefined {
+    for (const backend of this.#backends) {
+      const full = backend.fullName?.(name);
+      const found = full === undefined ? undefined : this.find(full);
+      if (found?.targets.some((target) => target.backend === backend)) return found;
+    }
+    return undefined;
   }
 
   /** Whether an entry with a wildcard has a target whose model is the same for every name. */

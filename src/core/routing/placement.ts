@@ -27,11 +27,20 @@ export class Placement {
     return this.#backends.find(({ name }) => name === backend)?.models() ?? [];
   }
 
-  /** Where an entry is served; the short form is one target for each backend. */
-  settingsOf({ targets, backends, model }: ModelSettings): readonly TargetSettings[] {
-    if (targets) return targets;
+  /** Where an entry is served, with full names; the short form is one target for each backend. */
+  settingsOf({ name, targets, backends, model }: ModelSettings): readonly TargetSettings[] {
     const names = backends ?? this.#backends.map(({ name }) => name);
-    return names.map((backend, priority) => ({ backend, model, priority }));
+    const settings = targets ?? names.map((backend, priority) => ({ backend, model, priority }));
+    return settings.map((target) => this.#inFull(target, target.model ?? model ?? name));
+  }
+
+  /** A name that the backend lists only in full is written so. */
+  #inFull(target: TargetSettings, wanted: string): TargetSettings {
+    const backend = this.#backends.find(({ name }) => name === target.backend);
+    const full = backend?.fullName?.(wanted);
+    if (!backend || full === undefined) return target;
+    const has = (name: string) => backend.models().some(({ id }) => id === name);
+    return !has(wanted) && has(full) ? { ...target, model: full } : target;
   }
 
   /** The targets of a name that are there now, by tier. */
