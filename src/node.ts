@@ -13,7 +13,7 @@ import { type Core, createCore } from "./core/core.js";
 import { LintelError } from "./core/errors.js";
 import type { Logger } from "./core/log.js";
 import { type AuthSettings, coreDefaults } from "./core/settings.js";
-import { doorDefaults } from "./doors/door.js";
+import { doorDefaults, largestBody } from "./doors/door.js";
 import { operations } from "./doors/operations.js";
 import { rpc } from "./doors/rpc/rpc.js";
 import type { OwnedChecker } from "./safety/open.js";
@@ -52,6 +52,11 @@ export interface NodeSettings {
   readonly classifier?: Classifier | undefined;
   /** Whether the list of models names their files. Default: on a Unix socket only. */
   readonly exposeSources?: boolean | undefined;
+  /**
+   * Largest request of a gateway's caller, bytes. Default: on a Unix socket whatever the gateway
+   * takes; else 1 MiB, as gateways do.
+   */
+  readonly bodyLimit?: number | undefined;
   /** Has an eye on loads; default: nobody has. */
   readonly watch?: LoadWatch | undefined;
   readonly log: Logger;
@@ -103,7 +108,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
     serving = await serve({
       core: coreOf(settings, { backends, checker, telemetry }),
       doors: [operations, rpc],
-      doorSettings: doorDefaults,
+      doorSettings: { ...doorDefaults, bodyLimit: bodyLimitOf(settings) },
       appSettings: { corsOrigins: false },
       listen: [listen],
     });
@@ -140,6 +145,14 @@ function backendsOf(settings: NodeSettings, found: readonly LocalModel[]): Promi
       return createBackend({ type, ...entry, ...chat }, context);
     }),
   );
+}
+
+/** Room for the defaults and the name of the model, which a gateway adds to a request, bytes. */
+const addedByGateways = 4096;
+
+function bodyLimitOf({ bodyLimit, listen }: NodeSettings): number {
+  const ownLimit = listen.path === undefined ? doorDefaults.bodyLimit : largestBody;
+  return (bodyLimit ?? ownLimit) + addedByGateways;
 }
 
 function checkerOf({ classifier, log }: NodeSettings): OwnedChecker | undefined {
