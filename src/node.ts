@@ -13,9 +13,11 @@ import { type Core, createCore } from "./core/core.js";
 import { LintelError } from "./core/errors.js";
 import type { Logger } from "./core/log.js";
 import { type AuthSettings, coreDefaults } from "./core/settings.js";
+import { longestTimerMs } from "./core/timers.js";
 import { doorDefaults, largestBody } from "./doors/door.js";
 import { operations } from "./doors/operations.js";
 import { rpc } from "./doors/rpc/rpc.js";
+import { nodeBounds } from "./node-bounds.js";
 import type { OwnedChecker } from "./safety/open.js";
 import { ThreadChecker } from "./safety/thread.js";
 import type { Address } from "./server/settings.js";
@@ -183,7 +185,15 @@ function coreOf(settings: NodeSettings, { backends, checker, telemetry }: Parts)
   const exposeSources = settings.exposeSources ?? onSocket;
   return createCore({
     telemetry: telemetry?.telemetry,
-    settings: { ...coreDefaults, auth, exposeSources, servesGateways: true },
+    settings: {
+      ...coreDefaults,
+      auth,
+      exposeSources,
+      servesGateways: true,
+      bounds: nodeBounds(onSocket),
+      // The gateway in front ends its calls when its operator says so.
+      totalTimeoutMs: longestTimerMs,
+    },
     backends,
     checker,
     log: settings.log,
