@@ -13,9 +13,11 @@ import { type Core, createCore } from "./core/core.js";
 import { LintelError } from "./core/errors.js";
 import type { Logger } from "./core/log.js";
 import { type AuthSettings, coreDefaults } from "./core/settings.js";
-import { doorDefaults } from "./doors/door.js";
+import { longestTimerMs } from "./core/timers.js";
+import { doorDefaults, largestBody } from "./doors/door.js";
 import { operations } from "./doors/operations.js";
 import { rpc } from "./doors/rpc/rpc.js";
+import { nodeBounds } from "./node-bounds.js";
 import type { OwnedChecker } from "./safety/open.js";
 import { ThreadChecker } from "./safety/thread.js";
 import type { Address } from "./server/settings.js";
@@ -52,6 +54,11 @@ export interface NodeSettings {
   readonly classifier?: Classifier | undefined;
   /** Whether the list of models names their files. Default: on a Unix socket only. */
   readonly exposeSources?: boolean | undefined;
+  /**
+   * Largest request of a gateway's caller, bytes. Default: on a Unix socket whatever the gateway
+   * takes; else 1 MiB, as gateways do.
+   */
+  readonly bodyLimit?: number | undefined;
   /** Has an eye on loads; default: nobody has. */
   readonly watch?: LoadWatch | undefined;
   readonly log: Logger;
@@ -103,7 +110,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
     serving = await serve({
       core: coreOf(settings, { backends, checker, telemetry }),
       doors: [operations, rpc],
-      doorSettings: doorDefaults,
+      doorSettings: { ...doorDefaults, bodyLimit: bodyLimitOf(settings) },
       appSettings: { corsOrigins: false },
       listen: [listen],
     });
@@ -142,6 +149,14 @@ function backendsOf(settings: NodeSettings, found: readonly LocalModel[]): Promi
   );
 }
 
+/** Room for the defaults and the name of the model, which a gateway adds to a request, bytes. */
+const addedByGateways = 4096;
+
+function bodyLimitOf({ bodyLimit, listen }: NodeSettings): number {
+  const ownLimit = listen.path === undefined ? doorDefaults.bodyLimit : largestBody;
+  return (bodyLimit ?? ownLimit) + addedByGateways;
+}
+
 function checkerOf({ classifier, log }: NodeSettings): OwnedChecker | undefined {
   if (!classifier) return undefined;
   const { path: folder, labels, threshold } = classifier;
@@ -170,7 +185,15 @@ function coreOf(settings: NodeSettings, { backends, checker, telemetry }: Parts)
   const exposeSources = settings.exposeSources ?? onSocket;
   return createCore({
     telemetry: telemetry?.telemetry,
-    settings: { ...coreDefaults, auth, exposeSources, servesGateways: true },
+    settings: {
+      ...coreDefaults,
+      auth,
+      exposeSources,
+      servesGateways: true,
+      bounds: nodeBounds(onSocket),
+      // The gateway in front ends its calls when its operator says so.
+      totalTimeoutMs: longestTimerMs,
+    },
     backends,
     checker,
     log: settings.log,

@@ -7,6 +7,7 @@ import { ConfigError } from "../config/problems.js";
 import { listenMessage, parseListen, size } from "../config/quantities.js";
 import { otlpSettings } from "../config/telemetry.js";
 import { type Logger, logLevels } from "../core/log.js";
+import { largestBody } from "../doors/door.js";
 import type { Classifier } from "../node.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { type Command, type Given, UsageError } from "./command.js";
@@ -71,6 +72,10 @@ port callers need a bearer token, and any will do.`,
       value: "SHARE",
       help: "certainty from which a picture is harmful, above 0 to 1 (default: 0.5)",
     },
+    "body-limit": {
+      value: "SIZE",
+      help: "largest request, as body_limit of the gateway (default: 1MiB; on a Unix socket the gateway's is enough)",
+    },
     "expose-sources": { help: "name the models' files in the list of models, also on a port" },
     "log-level": { value: "LEVEL", help: `${logLevels.join(", ")} (default: info)` },
   },
@@ -95,6 +100,7 @@ port callers need a bearer token, and any will do.`,
       downloads: given.text("downloads"),
       classifier: classifierOf(given),
       exposeSources: given.has("expose-sources") || undefined,
+      bodyLimit: bodyLimitOf(given),
     };
     const log = createLogger(oneOf(given, "log-level", logLevels) ?? "info");
     // A gateway has looked at them before.
@@ -164,6 +170,12 @@ function sizeOf(given: Given, name: string): number | undefined {
   const bytes = size().safeParse(text);
   if (bytes.success) return bytes.data;
   throw new UsageError(`--${name} must be a size such as 512MiB or 8GB`);
+}
+
+function bodyLimitOf(given: Given): number | undefined {
+  const bytes = sizeOf(given, "body-limit");
+  if (bytes === undefined || (bytes >= 1 && bytes <= largestBody)) return bytes;
+  throw new UsageError("--body-limit must be from 1 byte to 512MB");
 }
 
 function oneOf<T extends string>(given: Given, name: string, allowed: readonly T[]): T | undefined {

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { logLevels } from "../core/log.js";
+import { largestBody } from "../doors/door.js";
 import { isNetwork } from "../doors/forwarded.js";
 import { authSchema } from "./auth.js";
 import { boundsSchema } from "./bounds.js";
@@ -28,9 +29,6 @@ import { safetySchema } from "./safety.js";
 import { stateSchema, usageSchema } from "./state.js";
 import { telemetrySchema } from "./telemetry.js";
 import { workersSchema } from "./workers.js";
-
-/** Below the longest text that Node can make of a body (`buffer.constants.MAX_STRING_LENGTH`), bytes. */
-const largestBody = 512e6;
 
 /** Of connections, milliseconds: younger ones would be made for a few calls each. */
 const shortestAge = 1000;

@@ -14,6 +14,8 @@ import type { CoreSettings } from "./settings.js";
 export function validate(settings: CoreSettings): Middleware {
   // What bounds LoRAs is their number, which only reading the field tells.
   const { loras, ...bounds } = settings.bounds;
+  // A gateway has done so for its node.
+  const defuses = loras?.max !== undefined && !settings.servesGateways;
   const checks = Object.fromEntries(
     Object.entries(methods).map(([name, method]) => [name, compileRules(method.input, bounds)]),
   ) as Record<MethodName, Check>;
@@ -24,7 +26,7 @@ export function validate(settings: CoreSettings): Middleware {
     checks[call.method](call.request, "", found);
     if (defect) throw invalidFields(joined(defect.violations, found));
     if (found.length > 0) throw invalidFields(found);
-    return next(isImage(call) ? withLoras(call, loras?.max) : call);
+    return next(isImage(call) ? withLoras(call, loras?.max, defuses) : call);
   };
 }
 
@@ -42,13 +44,14 @@ const isImage = (call: Call): call is ImageCall =>
 
 /**
  * The call, whose `loras` is empty if it names none: an empty object asks for nothing.
- * Where the operator bounds them, no tag in a prompt asks for more behind the field's back.
  * @param most the operator's bound; absent: the contract's
+ * @param defuses whether no tag in a prompt asks for more behind the field's back, as where the
+ *   operator bounds them
  */
-function withLoras(call: ImageCall, most: number | undefined): Call {
+function withLoras(call: ImageCall, most: number | undefined, defuses: boolean): Call {
   const { request } = call;
   const loras = parseLoras(request.loras, most).size > 0 ? request.loras : "";
-  if (most === undefined) {
+  if (!defuses) {
     return loras === request.loras ? call : { ...call, request: { ...request, loras } };
   }
   const prompt = request.prompt && withoutLoraTags(request.prompt);

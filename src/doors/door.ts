@@ -16,6 +16,9 @@ export interface DoorSettings {
   readonly baseUrlOf?: BaseUrlOf | undefined;
 }
 
+/** Most that `bodyLimit` may be: below the longest text of Node (`buffer.constants.MAX_STRING_LENGTH`). */
+export const largestBody = 512e6;
+
 /** The contract's values. */
 export const doorDefaults: DoorSettings = {
   bodyLimit: 1024 * 1024,

@@ -117,6 +117,14 @@ describe("embedded models", () => {
     expect((await answer(embed([tiny]), request)).completion).toBe(3);
   });
 
+  it("get requests of any size that the gateway takes", async () => {
+    const request = chatRequest("a".repeat(3 * 1024 * 1024));
+    await expect(answer(embed([tiny]), request)).rejects.toMatchObject({
+      code: "invalid_value",
+      message: expect.stringContaining("context_length_exceeded"),
+    });
+  });
+
   it("are listed in their order, whose first is the default, also once their process tells of them", async () => {
     const paths = ["b", "a"].map((name) => join(folder, `${name}.gguf`));
     for (const path of paths) await copyFile(tiny, path);

@@ -97,6 +97,7 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["node"], "node needs at least one --model PATH"],
     [["node", "-m", "a", "--threads", "many"], "--threads must be a number, 1 or more"],
     [["node", "-m", "a", "--listen", "x"], "--listen must be host:port"],
+    [["node", "-m", "a", "--body-limit", "1GB"], "--body-limit must be from 1 byte to 512MB"],
   ])("%j", async (args, message) => {
     const stdout = vi.spyOn(process.stdout, "write");
     const stderr = vi.spyOn(process.stderr, "write").mockReturnValue(true);

@@ -1,0 +1,114 @@
+/** What a node leaves to the gateway in front of it: how much may be asked for, and for how long. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { type LLMRequest, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { silent } from "../../src/core/log.js";
+import type { Bounds } from "../../src/core/settings.js";
+import { type NodeSettings, startNode } from "../../src/node.js";
+import { outcome } from "../support/calls.js";
+import { coreOf } from "../support/core.js";
+import { file, tiny } from "./llama-subject.js";
+import { connectTo } from "./node-peer.js";
+import { requestOf } from "./onnx/support.js";
+
+const port = { host: "127.0.0.1", port: 0 };
+
+/** A node's backend, as its gateway has it. */
+async function backendOf(settings: Pick<NodeSettings, "models"> & Partial<NodeSettings>) {
+  const node = await startNode({ listen: port, threads: 1, log: silent, ...settings });
+  onTestFinished(() => node.close(0));
+  return connectTo(node.url, { token: "any" });
+}
+
+const chat = { messages: [{ role: "user", content: "hello" }], maxTokens: 1 };
+
+describe("how large a request may be", () => {
+  /** What is said to a caller's message of so many bytes, of which the model has room for 128 tokens. */
+  async function answered(bytes: number, bodyLimit?: number) {
+    const gateway = coreOf([await backendOf({ models: [tiny], bodyLimit })]);
+    return (await outcome(gateway, "complete", messageOf(bytes))).code;
+  }
+
+  /** A request that has so many bytes in protobuf's binary form. */
+  function messageOf(bytes: number): LLMRequest {
+    const request = (content: string) =>
+      create(LLMRequestSchema, { messages: [{ role: "user", content }] });
+    const most = "a".repeat(bytes);
+    const over = toBinary(LLMRequestSchema, request(most)).length - bytes;
+    return request(most.slice(over));
+  }
+
+  test("what a gateway takes, with what that one adds, and no more", async () => {
+    expect(await answered(1024 * 1024)).toBe("invalid_value");
+    expect(await answered(1024 * 1024 + 5000)).toBe("too_large");
+  });
+
+  test("more, where the operator says so", async () => {
+    const bodyLimit = 2 * 1024 * 1024;
+    expect(await answered(bodyLimit, bodyLimit)).toBe("invalid_value");
+    expect(await answered(bodyLimit + 5000, bodyLimit)).toBe("too_large");
+  });
+});
+
+describe("bounds that the gateway's operator has widened", () => {
+  const bounds: Bounds = {
+    temperature: { max: 5 },
+    width: { min: 32, max: 4096 },
+    guidance_scale: { max: 60 },
+    num_images_per_prompt: { max: 9 },
+    loras: { max: 5 },
+  };
+  const wider = {
+    guidanceScale: 50,
+    numImagesPerPrompt: 9,
+    width: 32,
+    prompt: "a <lora:x:1> tag",
+  };
+  const draw = { modelId: "lintel-image", width: 64, height: 64, numInferenceSteps: 1 };
+  const pictures = (listen: NodeSettings["listen"] = port) =>
+    backendOf({ models: [file("models/image/lintel-image")], listen });
+
+  test("hold for chat", async () => {
+    const gateway = coreOf([await backendOf({ models: [tiny] })], { bounds });
+    expect((await outcome(gateway, "complete", { ...chat, temperature: 5 })).code).toBe("ok");
+    expect((await outcome(gateway, "complete", { ...chat, temperature: 6 })).code).toBe(
+      "invalid_fields",
+    );
+  });
+
+  test("hold for images, and tags in prompts are defused once", async () => {
+    const gateway = coreOf([await pictures()], { bounds });
+    const request = requestOf({ ...draw, ...wider });
+    const { code, messages, warnings } = await outcome(gateway, "textToImage", request);
+    expect(code).toBe("ok");
+    expect(messages[0]?.images).toHaveLength(9);
+    expect(warnings.filter((line) => line.startsWith("loras:"))).toHaveLength(1);
+    const loras = JSON.stringify(Object.fromEntries(["a", "b", "c", "d", "e"].map((x) => [x, 1])));
+    const { error } = await outcome(gateway, "textToImage", requestOf({ ...draw, loras }));
+    expect(error?.message).not.toContain("at most 4");
+  });
+
+  test("larger sides than the contract's are for the gateway's own node", async () => {
+    const request = requestOf({ ...draw, width: 2056 });
+    const refused = await outcome(coreOf([await pictures()], { bounds }), "textToImage", request);
+    expect(refused.error).toMatchObject({ code: "invalid_fields", param: "width" });
+    const folder = await mkdtemp(join(tmpdir(), "lintel-test-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const own = await pictures({ path: join(folder, "node.sock") });
+    expect((await outcome(coreOf([own], { bounds }), "textToImage", request)).code).toBe("ok");
+  });
+});
+
+test("a call takes as long as the gateway's operator lets it", async () => {
+  const totalTimeoutMs = 1_234_567;
+  const gateway = coreOf([await backendOf({ models: [tiny] })], { totalTimeoutMs });
+  const timers = vi.spyOn(globalThis, "setTimeout");
+  onTestFinished(() => timers.mockRestore());
+  expect((await outcome(gateway, "complete", chat)).code).toBe("ok");
+  // What is left when the node is asked: as its client counts it, and as the node does.
+  const left = timers.mock.calls.map(([, ms = 0]) => ms).filter((ms) => ms < totalTimeoutMs);
+  expect(left.filter((ms) => ms > totalTimeoutMs - 60_000)).toHaveLength(2);
+});
