@@ -64,6 +64,8 @@ export function connect(settings: RedisSettings): RedisClient {
     redisOptions: { ...credentialsOf(url[0] ?? ""), ...redisOptions },
     enableOfflineQueue: enableOfflineQueue ?? false,
     clusterRetryStrategy,
+    // Names stay names: certificates are for them, and what they stand for may change.
+    dnsLookup: (name, found) => found(null, name),
     slotsRefreshTimeout: Math.max(timeoutMs, 1000),
   });
 }
