@@ -360,6 +360,29 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     await counting.close();
   });
 
+  it("says of a cluster that can't be reached what is in the way", async () => {
+    const file = (name: string) =>
+      fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+    const server = await startRedis({
+      cluster: true,
+      tls: { cert: file("cert"), key: file("key") },
+      args: ["--tls-cluster", "yes", "--tls-ca-cert-file", file("cert")],
+    });
+    onTestFinished(() => server.close());
+    const reasons: string[] = [];
+    const warn = ({ reason }: { reason: string }) => reasons.push(reason);
+    const log = { ...silent, warn } as unknown as Logger;
+    for (const url of [server.url, "redis://127.0.0.1:1"]) {
+      const connection = new RedisConnection({ url: [url] }, log);
+      onTestFinished(() => connection.close());
+      await connection.settled(20_000);
+    }
+    expect(reasons).toEqual([
+      expect.stringContaining("self-signed certificate"),
+      expect.stringContaining("ECONNREFUSED"),
+    ]);
+  });
+
   it("may be a cluster of which some names stand for nothing at the start", async () => {
     const server = await startRedis({ cluster: true });
     onTestFinished(() => server.close());

@@ -67,7 +67,7 @@ export function connect(settings: RedisSettings): RedisClient {
   if (settings.sentinels) return endingWaits(connectBySentinels(settings, options));
   if (typeof url === "string") return endingWaits(new Redis(url, options));
   const { retryStrategy: clusterRetryStrategy, enableOfflineQueue, ...redisOptions } = options;
-  return new Cluster([...url], {
+  const cluster = new Cluster([...url], {
     // Further nodes are found without an address. What is said of TLS stands behind the address's
     // word that it is spoken at all.
     redisOptions: { ...optionsOf(url[0] ?? ""), ...redisOptions },
@@ -77,6 +77,30 @@ export function connect(settings: RedisSettings): RedisClient {
     dnsLookup: (name, found) => found(null, name),
     slotsRefreshTimeout: Math.max(timeoutMs, 1000),
   });
+  return tellingWhy(cluster);
+}
+
+/**
+ * Of a connection that it makes to learn of the slots, the library says only that it was closed: not
+ * that nobody is there, nor what is wrong with a certificate.
+ */
+function tellingWhy(cluster: Cluster): Cluster {
+  let why: Error | undefined;
+  cluster.on("+node", (node: Redis) => {
+    const duplicate = node.duplicate.bind(node);
+    node.duplicate = (options) => {
+      const copy = duplicate(options);
+      copy.on("error", (error: Error) => {
+        why = error;
+      });
+      return copy;
+    };
+  });
+  cluster.on("error", (error: Error) => {
+    error.cause ??= why;
+    why = undefined;
+  });
+  return cluster;
 }
 
 /**
