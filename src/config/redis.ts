@@ -7,9 +7,18 @@ import { wait } from "./quantities.js";
 
 const message = "must be redis://host:port or rediss://host:port";
 
+/** Where other programs write all about Sentinel into one address. */
+const elsewhere = "must be redis://NAME, with the sentinels' addresses under state.redis.sentinels";
+
+const ofSentinel = /^(redis[+-])?sentinels?:/i;
+
+const isAddress = (text: string) => /^rediss?:\/\//.test(text) && URL.canParse(text);
+
 const url = z
   .string()
-  .refine((text) => /^rediss?:\/\//.test(text) && URL.canParse(text), { error: message })
+  .refine(isAddress, {
+    error: ({ input }) => (ofSentinel.test(String(input)) ? elsewhere : message),
+  })
   .refine(isEscaped, { error: "has a % in its user or password that must be written %25" });
 
 /** Whether the client can read user and password, where % begins an escape. */
@@ -24,11 +33,34 @@ function isEscaped(text: string): boolean {
   }
 }
 
-export const redisSchema = z.strictObject({
+const sentinel = url.refine((text) => !isAddress(text) || /^\/?$/.test(new URL(text).pathname), {
+  error: `${message}; the primary's name stands in state.redis.url`,
+});
+
+/** What of their addresses has to be the same. */
+const common = (text: string) => {
+  const { protocol, username, password } = new URL(text);
+  return `${protocol}${username}:${password}`;
+};
+
+/** As the names that sentinels take: there is no port, and the path is a number. */
+const named = /^rediss?:\/\/([^@/?#]*@)?[\w.-]+(\/\d*)?$/;
+
+const settingsSchema = z.strictObject({
   url: z
     .union([url, z.array(url).min(1)], { error: `${message}, or a list of a cluster's nodes` })
     .describe(
       "Address of Redis or Valkey, rediss:// for TLS; a list is some nodes of one cluster. User and password stand in it: redis://user:password@host:6379/0.",
+    ),
+  sentinels: z
+    .array(sentinel)
+    .min(1)
+    .refine((all) => new Set(all.filter(isAddress).map(common)).size <= 1, {
+      error: "must have one user and password, and all rediss:// or none",
+    })
+    .optional()
+    .describe(
+      "Addresses of Redis Sentinel, port 26379 where none is said. Then the host in url is the name by which they know the primary: redis://user:password@mymaster/0. Their own user and password stand in theirs.",
     ),
   key_prefix: z.string().default("lintel:").describe("What all keys begin with."),
   timeout: wait()
@@ -59,6 +91,15 @@ export const redisSchema = z.strictObject({
     .describe("Certificates for rediss://."),
 });
 
+export const redisSchema = settingsSchema.refine(
+  ({ url, sentinels }) => !sentinels || (typeof url === "string" && named.test(url)),
+  {
+    path: ["url"],
+    error:
+      "must be redis://NAME or rediss://NAME where there are sentinels, by the name under which they know the primary, without a port",
+  },
+);
+
 /**
  * The connection's part of the configuration.
  * @throws Error if a certificate or its key can't be used
@@ -68,6 +109,7 @@ export function redisSettings(redis: z.output<typeof redisSchema>): RedisSetting
   const files = { ca: ca?.toString(), cert: cert?.toString(), key: key?.toString() };
   return {
     url: redis.url,
+    ...(redis.sentinels && { sentinels: redis.sentinels }),
     keyPrefix: redis.key_prefix,
     timeoutMs: redis.timeout,
     ...(redis.tls && { tls: files }),

@@ -81,6 +81,12 @@ describe("stores", () => {
       url: ["redis://a:1", "redis://b:2"],
       onFailure: "open",
     });
+    const sentinels = ["redis://:watch@a", "redis://:watch@b:26380/"];
+    const watched = `state: { redis: { url: "redis://u:p@My.main_1/2", sentinels: ${JSON.stringify(sentinels)} } }`;
+    expect(countingSettings(valid(watched)).redis).toMatchObject({
+      url: "redis://u:p@My.main_1/2",
+      sentinels,
+    });
   });
 });
 
@@ -120,6 +126,33 @@ test.each<[string, string[]]>([
   [
     "state:\n  redis:\n    url: redis:localhost:6379\n",
     ["lintel.yaml:3:10: state.redis.url: must be redis://host:port or rediss://host:port"],
+  ],
+  ...["redis+sentinel://a:26379,b:26379/main", "redis-sentinel://a:26379?sentinelMasterId=m"].map(
+    (url): [string, string[]] => [
+      `state:\n  redis:\n    url: ${url}\n`,
+      [
+        "lintel.yaml:3:10: state.redis.url: must be redis://NAME, with the sentinels' addresses under state.redis.sentinels",
+      ],
+    ],
+  ),
+  ...["redis://a:6379", "[redis://a]", "redis://a/main"].map((url): [string, string[]] => [
+    `state:\n  redis:\n    url: ${url}\n    sentinels: [redis://b]\n`,
+    [
+      "lintel.yaml:3:10: state.redis.url: must be redis://NAME or rediss://NAME where there are sentinels, by the name under which they know the primary, without a port",
+    ],
+  ]),
+  [
+    "state:\n  redis:\n    url: redis://main\n    sentinels:\n      - a:26379\n      - redis://b/main\n",
+    [
+      "lintel.yaml:5:9: state.redis.sentinels[0]: must be redis://host:port or rediss://host:port",
+      "lintel.yaml:6:9: state.redis.sentinels[1]: must be redis://host:port or rediss://host:port; the primary's name stands in state.redis.url",
+    ],
+  ],
+  [
+    "state:\n  redis:\n    url: redis://main\n    sentinels: [redis://:a@b, redis://c]\n",
+    [
+      "lintel.yaml:4:16: state.redis.sentinels: must have one user and password, and all rediss:// or none",
+    ],
   ],
   [
     "state:\n  redis:\n    url: redis://:50%off@redis:6379\n",

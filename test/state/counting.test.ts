@@ -360,6 +360,39 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     await counting.close();
   });
 
+  it("says of a cluster that can't be reached what is in the way", async () => {
+    const file = (name: string) =>
+      fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+    const server = await startRedis({
+      cluster: true,
+      tls: { cert: file("cert"), key: file("key") },
+      args: ["--tls-cluster", "yes", "--tls-ca-cert-file", file("cert")],
+    });
+    onTestFinished(() => server.close());
+    const reasons: string[] = [];
+    const warn = ({ reason }: { reason: string }) => reasons.push(reason);
+    const log = { ...silent, warn } as unknown as Logger;
+    for (const url of [server.url, "redis://127.0.0.1:1"]) {
+      const connection = new RedisConnection({ url: [url] }, log);
+      onTestFinished(() => connection.close());
+      await connection.settled(20_000);
+    }
+    expect(reasons).toEqual([
+      expect.stringContaining("self-signed certificate"),
+      expect.stringContaining("ECONNREFUSED"),
+    ]);
+  });
+
+  it("may be a cluster of which some names stand for nothing at the start", async () => {
+    const server = await startRedis({ cluster: true });
+    onTestFinished(() => server.close());
+    execFileSync("redis-cli", ["-p", `${server.port}`, "cluster", "addslotsrange", "0", "16383"]);
+    const url = ["redis://gone.invalid:6379", server.url, "redis://left.invalid:6379"];
+    const connection = new RedisConnection({ url }, silent);
+    onTestFinished(() => connection.close());
+    await vi.waitFor(() => expect(connection.available).toBe(true), 20_000);
+  });
+
   it("may be a cluster of which a node goes away: what is there is away until it is back", async () => {
     const partly = ["--cluster-require-full-coverage", "no"];
     const nodes = [
@@ -430,24 +463,30 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     await wary.close();
   });
 
-  it("may be a cluster that is reached over TLS", async () => {
+  it.each([
+    ["addresses", "cert", "key", []],
+    ["names", "named-cert", "named-key", ["--cluster-announce-hostname", "localhost"]],
+  ])("may be a cluster over TLS, with certificates for its %s", async (_, cert, key, announced) => {
     const file = (name: string) =>
       fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
-    const [cert, key] = [file("cert"), file("key")];
+    const named = announced.length > 0;
+    const preferred = ["--cluster-preferred-endpoint-type", named ? "hostname" : "ip"];
+    const secured = ["--tls-cluster", "yes", "--tls-ca-cert-file", file(cert)];
     const server = await startRedis({
       cluster: true,
-      tls: { cert, key },
-      args: ["--tls-cluster", "yes", "--tls-ca-cert-file", cert],
+      tls: { cert: file(cert), key: file(key) },
+      args: [...secured, ...preferred, ...announced],
     });
     onTestFinished(() => server.close());
-    const trusted = ["-p", `${server.port}`, "--tls", "--cacert", cert];
+    const trusted = ["-p", `${server.port}`, "--tls", "--cacert", file(cert), "--insecure"];
     const cli = (...args: string[]) =>
       execFileSync("redis-cli", [...trusted, ...args], { encoding: "utf8" });
     cli("cluster", "addslotsrange", "0", "16383");
     await vi.waitFor(() => expect(cli("cluster", "info")).toContain("cluster_state:ok"), 20_000);
-    const tls = { ca: readFileSync(cert, "utf8") };
+    const tls = { ca: readFileSync(file(cert), "utf8") };
+    const url = named ? server.url.replace("127.0.0.1", "localhost") : server.url;
     const counting = await openCounting(
-      { ...settings, redis: { ...redis, url: [server.url], tls } },
+      { ...settings, redis: { ...redis, url: [url], tls } },
       silent,
     );
     await vi.waitFor(() => expect(counting.limits.state.available).toBe(true), 5000);

@@ -1,10 +1,17 @@
 /** What speaks to Redis or Valkey, and where they are. */
 import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { optionsOf } from "./address.js";
+import { connectBySentinels } from "./sentinel.js";
 
 /** Where the store is, and how long anybody waits for it. */
 export interface RedisSettings {
   /** `redis://` or `rediss://` address; several are nodes of one cluster. */
   readonly url: string | readonly string[];
+  /**
+   * Addresses of the sentinels that know where it is; the host of `url` is then the name by which
+   * they know the primary.
+   */
+  readonly sentinels?: readonly string[] | undefined;
   /** What all keys begin with. Default `lintel:`. */
   readonly keyPrefix?: string | undefined;
   /** Longest wait for one answer, milliseconds. Default 250. */
@@ -54,18 +61,46 @@ export function connect(settings: RedisSettings): RedisClient {
     maxRetriesPerRequest: 0,
     retryStrategy: (times) => Math.min(50 * times, longestProbeMs),
     // A primary that became a replica.
-    reconnectOnError: (error) => error.message.startsWith("READONLY"),
+    reconnectOnError: (error) => /(^|-)READONLY/.test(error.message),
     ...(tls && { tls }),
   };
+  if (settings.sentinels) return endingWaits(connectBySentinels(settings, options));
   if (typeof url === "string") return endingWaits(new Redis(url, options));
   const { retryStrategy: clusterRetryStrategy, enableOfflineQueue, ...redisOptions } = options;
-  return new Cluster([...url], {
-    // What is said of TLS stands behind the address's word that it is spoken at all.
-    redisOptions: { ...credentialsOf(url[0] ?? ""), ...redisOptions },
+  const cluster = new Cluster([...url], {
+    // Further nodes are found without an address. What is said of TLS stands behind the address's
+    // word that it is spoken at all.
+    redisOptions: { ...optionsOf(url[0] ?? ""), ...redisOptions },
     enableOfflineQueue: enableOfflineQueue ?? false,
     clusterRetryStrategy,
+    // Names stay names: certificates are for them, and what they stand for may change.
+    dnsLookup: (name, found) => found(null, name),
     slotsRefreshTimeout: Math.max(timeoutMs, 1000),
   });
+  return tellingWhy(cluster);
+}
+
+/**
+ * Of a connection that it makes to learn of the slots, the library says only that it was closed: not
+ * that nobody is there, nor what is wrong with a certificate.
+ */
+function tellingWhy(cluster: Cluster): Cluster {
+  let why: Error | undefined;
+  cluster.on("+node", (node: Redis) => {
+    const duplicate = node.duplicate.bind(node);
+    node.duplicate = (options) => {
+      const copy = duplicate(options);
+      copy.on("error", (error: Error) => {
+        why = error;
+      });
+      return copy;
+    };
+  });
+  cluster.on("error", (error: Error) => {
+    error.cause ??= why;
+    why = undefined;
+  });
+  return cluster;
 }
 
 /**
@@ -80,14 +115,4 @@ function endingWaits(redis: Redis): Redis {
     waiting.socketTimeoutTimer = undefined;
   });
   return redis;
-}
-
-/** Further nodes of a cluster are found without an address, so they need these apart. */
-function credentialsOf(address: string): Partial<RedisOptions> {
-  const { protocol, username, password } = new URL(address);
-  return {
-    ...(username && { username: decodeURIComponent(username) }),
-    ...(password && { password: decodeURIComponent(password) }),
-    ...(protocol === "rediss:" && { tls: {} }),
-  };
 }

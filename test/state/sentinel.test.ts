@@ -1,0 +1,139 @@
+/** Stores in a Redis that Sentinel watches. */
+import { execFileSync } from "node:child_process";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import type { Claim } from "../../src/core/limits/store.js";
+import type { Logger } from "../../src/core/log.js";
+import { type Counting, openCounting } from "../../src/state/counting.js";
+import { redisBinary, startRedis } from "../support/redis.js";
+import { startSentinels } from "../support/sentinel.js";
+
+const images = (amount: number): Claim => ({
+  counter: {
+    key: "caller:alice:images",
+    span: { type: "calendar", period: "day" },
+    limit: 100,
+    estimated: true,
+  },
+  amount,
+});
+
+/** How long a real failover may take on a busy machine. */
+const slowly = { timeout: 40_000, interval: 100 };
+
+/** A primary, its replica, and three sentinels that found it and each other. */
+async function watched() {
+  const primary = await startRedis();
+  onTestFinished(() => primary.close());
+  const replica = await startRedis({ args: ["--replicaof", "127.0.0.1", `${primary.port}`] });
+  onTestFinished(() => replica.close());
+  const sentinels = await startSentinels("lintel-main", primary, { count: 3 });
+  onTestFinished(() => sentinels.close());
+  await vi.waitFor(() => {
+    expect(sentinels.ask("replicas", "lintel-main")).toContain(`${replica.port}`);
+    expect(sentinels.ask("master", "lintel-main")).toMatch(/num-other-sentinels\n2/);
+    expect(sentinels.ask("replicas", "lintel-main")).toMatch(/master-link-status\nok/);
+  }, slowly);
+  return { primary, replica, sentinels };
+}
+
+/** The stores of a gateway, and what it says of them. */
+async function opened(url: string, sentinels: readonly string[]) {
+  const said: string[] = [];
+  const log = {
+    warn: ({ reason }: { reason: string }) => said.push(reason),
+    info: (_: unknown, text: string) => said.push(text),
+  } as unknown as Logger;
+  const redis = { url, sentinels, onFailure: "closed", replicas: 1 } as const;
+  const settings = {
+    limits: { models: [], caller: { imagesPerDay: 100 } },
+    callersOwn: false,
+    idempotency: { ttlMs: 60_000, maxAnswerBytes: 1000, maxBytes: 1000 },
+    redis,
+  };
+  const counting = await openCounting(settings, log);
+  onTestFinished(() => counting.close());
+  return { counting, said };
+}
+
+const there = ({ limits, answers }: Counting) =>
+  vi.waitFor(() => {
+    expect([limits.state.available, answers?.away]).toEqual([true, false]);
+  }, slowly);
+
+/** Takes some images; answers how many are left. */
+async function take({ limits }: Counting, amount: number) {
+  const verdict = await limits.reserve([images(amount)]);
+  if (!verdict.granted) throw new Error("refused");
+  limits.settle(verdict.reservation, [amount]);
+  return verdict.standings[0]?.remaining;
+}
+
+const { signal } = new AbortController();
+const question = { name: "n", caller: "c", print: "p", signal };
+
+describe.skipIf(!redisBinary)("a Redis that Sentinel watches", () => {
+  it("is the replica once that takes the place of a primary that was killed", async () => {
+    const { primary, replica, sentinels } = await watched();
+    const { counting } = await opened("redis://lintel-main", sentinels.urls);
+    await there(counting);
+    expect(await take(counting, 40)).toBe(60);
+    const first = await counting.idempotency?.open(question);
+    if (first?.as !== "first") throw new Error("not the first");
+    first.recorder.finish();
+    await vi.waitFor(async () => {
+      const again = await counting.idempotency?.open({ ...question, print: "q" });
+      expect(again?.as).toBe("other");
+    }, slowly);
+    await primary.kill();
+    await vi.waitFor(() => expect(counting.limits.state.available).toBe(false), slowly);
+    await vi.waitFor(() => expect(sentinels.primary()).toBe(replica.port), slowly);
+    await there(counting);
+    expect(await take(counting, 10)).toBe(50);
+    expect((await counting.idempotency?.open(question))?.as).toBe("again");
+  }, 120_000);
+
+  it("is left at once by who hears that it is to step down, and not only when it does", async () => {
+    const { primary, replica, sentinels } = await watched();
+    const { counting, said } = await opened("redis://lintel-main", sentinels.urls);
+    await there(counting);
+    expect(await take(counting, 40)).toBe(60);
+    await vi.waitFor(() => sentinels.ask("failover", "lintel-main"), slowly);
+    await vi.waitFor(() => expect(said.length).toBeGreaterThan(0), slowly);
+    // Sentinel leaves it so for at least 8 seconds: what is counted there is lost.
+    const role = execFileSync("redis-cli", ["-p", `${primary.port}`, "role"], { encoding: "utf8" });
+    expect(role).toMatch(/^master/);
+    await there(counting);
+    expect(sentinels.primary()).toBe(replica.port);
+    expect(await take(counting, 10)).toBe(50);
+    const other = await opened("redis://lintel-main", sentinels.urls);
+    expect(await take(other.counting, 10)).toBe(40);
+  }, 120_000);
+
+  it("has a password, and so have the sentinels; some of these may be away", async () => {
+    const primary = await startRedis({ args: ["--requirepass", "right word"] });
+    onTestFinished(() => primary.close());
+    const secret = { more: ["requirepass watch"], password: "watch" };
+    const sentinels = await startSentinels("lintel-main", primary, secret);
+    onTestFinished(() => sentinels.close());
+    const [sentinel = ""] = sentinels.urls.map((url) => url.replace("//", "//:watch@"));
+    const gone = "redis://:watch@127.0.0.1:1";
+    const { counting } = await opened("redis://:right%20word@lintel-main/2", [gone, sentinel]);
+    await there(counting);
+    expect(await take(counting, 40)).toBe(60);
+  });
+
+  it("is away where no sentinel says where it is, and the log has what each one said", async () => {
+    const primary = await startRedis();
+    onTestFinished(() => primary.close());
+    const sentinels = await startSentinels("lintel-main", primary);
+    onTestFinished(() => sentinels.close());
+    const [sentinel = ""] = sentinels.urls;
+    const { counting, said } = await opened("redis://other", ["redis://127.0.0.1:1", sentinel]);
+    expect(counting.limits.state.available).toBe(false);
+    expect(said[0]).toContain("no sentinel says where the primary is");
+    expect(said[0]).toContain("127.0.0.1:1: connect ECONNREFUSED");
+    expect(said[0]).toMatch(
+      new RegExp(`${new URL(sentinel).port}: .*(knows no other|No such master)`),
+    );
+  });
+});
