@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { backup } from "../src/cli/backup.js";
 import { chat } from "../src/cli/chat.js";
 import { check } from "../src/cli/check.js";
@@ -15,7 +16,7 @@ import { tokens } from "../src/cli/tokens.js";
 import { top } from "../src/cli/top.js";
 import { usage } from "../src/cli/usage.js";
 import { configJsonSchema } from "../src/config/json-schema.js";
-import { mistakes } from "./config/text.js";
+import { mistakes, valid } from "./config/text.js";
 
 const root = join(import.meta.dirname, "..");
 const pages = [
@@ -38,6 +39,39 @@ describe("configurations", () => {
     const names = [...block.matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => [name, "it"]);
     const env = { ...Object.fromEntries(names), DATABASE_URL: "postgres://it/lintel" };
     expect(mistakes(block, env).filter((line) => !elsewhere.test(line))).toEqual([]);
+  });
+});
+
+describe("the manifest for Kubernetes", () => {
+  const manifest = readFileSync(join(root, "docs/kubernetes.yaml"), "utf8");
+  // biome-ignore lint/suspicious/noExplicitAny: a test of what stands there.
+  const of = (kind: string): any =>
+    parseAllDocuments(manifest)
+      .map((each) => each.toJS())
+      .find((each) => each.kind === kind);
+  const { spec: pod } = of("Deployment").spec.template;
+  const [container] = pod.containers;
+
+  it("has a configuration, which finds its secrets", () => {
+    const text = of("ConfigMap").data["lintel.yaml"];
+    expect(mistakes(text, of("Secret").stringData)).toEqual([]);
+    expect(mistakes(text, {})).not.toEqual([]);
+    const [{ mountPath }] = container.volumeMounts;
+    expect(container.env[0]).toEqual({ name: "LINTEL_CONFIG", value: `${mountPath}/lintel.yaml` });
+  });
+
+  it("lets the image be as the Dockerfile makes it", () => {
+    const dockerfile = readFileSync(join(root, "Dockerfile"), "utf8");
+    const [, user] = /^USER (\d+):/m.exec(dockerfile) ?? [];
+    expect(pod.securityContext.fsGroup).toBe(Number(user));
+    expect(dockerfile).toContain(`PORT=${container.ports[0].containerPort} `);
+    expect(dockerfile).toContain(`VOLUME ${container.volumeMounts[1].mountPath}\n`);
+  });
+
+  it("waits for calls that end", () => {
+    const pause = Number(container.lifecycle.preStop.exec.command[1]);
+    const { timeouts } = valid("{}");
+    expect(pod.terminationGracePeriodSeconds).toBe(pause + timeouts.shutdown / 1000 + 10);
   });
 });
 
