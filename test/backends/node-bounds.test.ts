@@ -91,6 +91,14 @@ describe("bounds that the gateway's operator has widened", () => {
     expect(error?.message).not.toContain("at most 4");
   });
 
+  test("a hundred images of a prompt, which wait in memory for the last, and no more on a port", async () => {
+    const many = { num_images_per_prompt: { max: 1000 } };
+    const request = requestOf({ ...draw, numImagesPerPrompt: 101 });
+    const gateway = coreOf([await pictures()], { bounds: many });
+    const { error } = await outcome(gateway, "textToImage", request);
+    expect(error).toMatchObject({ code: "invalid_fields", param: "num_images_per_prompt" });
+  });
+
   test("larger sides than the contract's are for the gateway's own node", async () => {
     const request = requestOf({ ...draw, width: 2056 });
     const refused = await outcome(coreOf([await pictures()], { bounds }), "textToImage", request);
