@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: "test/support/temporary.ts",
+    setupFiles: "test/support/waiting.ts",
     env: {
       // Some tests load the engine without the thread that sees to it.
       ORT_DISABLE_TELEMETRY: "1",

@@ -70,7 +70,9 @@ export async function bundle() {
       external: [
         ...Object.keys({ ...manifest.optionalDependencies, ...manifest.peerDependencies }),
         ...Object.keys(manifest.devDependencies),
+        // What pg only asks for if it is told to, or in other surroundings: both may be absent.
         "pg-native",
+        "pg-cloudflare",
       ],
       define: { "import.meta.url": "$meta.url" },
       plugins: [addresses],

@@ -9,22 +9,23 @@
  * compiler takes longer than most of what it is used for.
  */
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { register } from "node:module";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import module, { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { threadId } from "node:worker_threads";
 
 const cache = new URL("../node_modules/.cache/lintel-typescript/", import.meta.url);
 const own = readFileSync(new URL(import.meta.url));
 
-// Node loads this file twice: here to register, and in the thread of the hooks to run them.
-if (!new URL(import.meta.url).searchParams.has("hooks")) {
-  register(`${import.meta.url}?hooks`);
+if (module.registerHooks) module.registerHooks({ resolve, load });
+// Node 20 loads this file twice: here to register, and in the thread of the hooks to run them.
+// Node 26 warns of that.
+else if (!new URL(import.meta.url).searchParams.has("hooks")) {
+  module.register(`${import.meta.url}?hooks`);
 }
 
 /** Hook of Node: what an import names. */
-export async function resolve(specifier, context, next) {
+export function resolve(specifier, context, next) {
   if (specifier.startsWith(".") && specifier.endsWith(".js") && context.parentURL) {
     const source = new URL(specifier.replace(/\.js$/, ".ts"), context.parentURL);
     const built = new URL(specifier, context.parentURL);
@@ -36,18 +37,30 @@ export async function resolve(specifier, context, next) {
 }
 
 /** Hook of Node: what stands in a module. */
-export async function load(url, context, next) {
+export function load(url, context, next) {
   if (!url.startsWith("file:") || !new URL(url).pathname.endsWith(".ts")) return next(url, context);
   const path = fileURLToPath(url);
-  const source = await readFile(path, "utf8");
+  const source = readFileSync(path, "utf8");
   const key = createHash("sha256").update(own).update(path).update(source).digest("hex");
   const kept = new URL(`${key}.js`, cache);
-  const text = await readFile(kept, "utf8").catch(() => compile(path, source, kept));
-  return { format: "module", source: text, shortCircuit: true };
+  return {
+    format: "module",
+    source: before(kept) ?? compile(path, source, kept),
+    shortCircuit: true,
+  };
 }
 
-async function compile(path, source, kept) {
-  const { default: ts } = await import("typescript");
+/** What was compiled before. */
+function before(kept) {
+  try {
+    return readFileSync(kept, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function compile(path, source, kept) {
+  const ts = createRequire(import.meta.url)("typescript");
   const { outputText } = ts.transpileModule(source, {
     fileName: path,
     compilerOptions: {
@@ -59,8 +72,8 @@ async function compile(path, source, kept) {
   });
   // By a rename: another thread or process may read it meanwhile.
   const draft = new URL(`${kept.href}.${process.pid}-${threadId}.tmp`);
-  await mkdir(cache, { recursive: true });
-  await writeFile(draft, outputText);
-  await rename(draft, kept);
+  mkdirSync(cache, { recursive: true });
+  writeFileSync(draft, outputText);
+  renameSync(draft, kept);
   return outputText;
 }

@@ -90,7 +90,7 @@ describe("embedded models", () => {
     expect(embedded.models()[0]?.supports).toContain("temperature");
     const { completion, finishReason } = await answer(embedded, chatRequest("hello"));
     expect({ completion, finishReason }).toEqual({ completion: 8, finishReason: "length" });
-    await vi.waitFor(() => expect(embedded.models()[0]?.state).toBe(State.READY), 10_000);
+    await vi.waitFor(() => expect(embedded.models()[0]?.state).toBe(State.READY));
     await embedded.health(never);
 
     const pid = await running(embedded);
@@ -132,7 +132,7 @@ describe("embedded models", () => {
     const ids = () => embedded.models().map(({ id }) => id);
     expect(ids()).toEqual(["b", "a"]);
     await answer(embedded, chatRequest("hello", { model: "a" }));
-    await vi.waitFor(() => expect(embedded.models()[1]?.state).toBe(State.READY), 10_000);
+    await vi.waitFor(() => expect(embedded.models()[1]?.state).toBe(State.READY));
     expect(ids()).toEqual(["b", "a"]);
     expect(embedded.models()).toBe(embedded.models());
   });
@@ -347,7 +347,7 @@ describe("embedded models", () => {
     const error = await answer(embedded, chatRequest("hello")).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: "model_not_loaded" });
     expect(error.message).toContain("npm install node-llama-cpp@3.21.1");
-    await vi.waitFor(() => expect(embedded.models()[0]?.state).toBe(State.FAILED), 10_000);
+    await vi.waitFor(() => expect(embedded.models()[0]?.state).toBe(State.FAILED));
   });
 });
 

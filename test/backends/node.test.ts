@@ -19,7 +19,7 @@ import { chatting, connectTo, piece, serve } from "./node-peer.js";
 import { callOf } from "./subject.js";
 
 const listed = (backend: Backend) =>
-  vi.waitFor(() => expect(backend.models()[0]?.state).toBe(State.READY), 10_000);
+  vi.waitFor(() => expect(backend.models()[0]?.state).toBe(State.READY));
 
 describe("a Lintel node", () => {
   it.each(["port", "socket"])("is reached by its %s", async (way) => {
@@ -59,7 +59,7 @@ describe("any server of the contract", () => {
     expect(backend.models()).toBe(backend.models());
     peer.cut();
     peer.server.close();
-    await vi.waitFor(() => expect(backend.models()[0]?.state).toBe(State.FAILED), 10_000);
+    await vi.waitFor(() => expect(backend.models()[0]?.state).toBe(State.FAILED));
     const again = createServer(connectNodeAdapter({ routes: chatting(async function* () {}) }));
     await new Promise<void>((done) => again.listen(peer.port, "127.0.0.1", done));
     onTestFinished(() => {
@@ -92,7 +92,7 @@ describe("any server of the contract", () => {
     });
     const backend = connectTo(peer.address);
     const ids = () => backend.models().map(({ id }) => id);
-    await vi.waitFor(() => expect(ids()).toEqual(["a", "b"]), 10_000);
+    await vi.waitFor(() => expect(ids()).toEqual(["a", "b"]));
     expect(asked).toBe(3);
   });
 
@@ -110,7 +110,7 @@ describe("any server of the contract", () => {
     const lines: object[] = [];
     const log = { ...silent, warn: (fields: object) => void lines.push(fields) };
     connectTo(peer.address, { refresh: 100 }, log);
-    await vi.waitFor(() => expect(asked).toBeGreaterThan(6), 10_000);
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(6));
     const line = {
       backend: "peer",
       code: "unavailable",
@@ -132,7 +132,7 @@ describe("any server of the contract", () => {
     const lines: object[] = [];
     const log = { ...silent, warn: (fields: object) => void lines.push(fields) };
     connectTo(peer.address, { refresh: "100ms" }, log);
-    await vi.waitFor(() => expect(asked).toBeGreaterThan(5), 10_000);
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(5));
     expect(lines).toMatchObject([
       { reason: expect.stringContaining("first") },
       { reason: expect.stringContaining("second") },

@@ -1,6 +1,14 @@
 /** The bundle that a start loads, and the code that is kept of it. */
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -60,33 +68,53 @@ describe("lintel", () => {
   });
 });
 
-test("a bundle is made anew of other packages, though no source changed", async () => {
-  if (!(await esbuildWorks())) return;
-  const project = folder();
+/** A project that can be built, with nothing in it but what its bundle is made of. */
+function project(run: string) {
+  const home = folder();
   const write = (name: string, text: string) => {
-    mkdirSync(dirname(join(project, name)), { recursive: true });
-    writeFileSync(join(project, name), text);
+    mkdirSync(dirname(join(home, name)), { recursive: true });
+    writeFileSync(join(home, name), text);
   };
   for (const name of ["scripts", "tsconfig.json", "tsconfig.build.json", "package.json"]) {
-    cpSync(join(root, name), join(project, name), { recursive: true });
+    cpSync(join(root, name), join(home, name), { recursive: true });
   }
   for (const name of ["typescript", "esbuild", "@esbuild", "@types"]) {
-    mkdirSync(join(project, "node_modules"), { recursive: true });
-    symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name));
+    mkdirSync(join(home, "node_modules"), { recursive: true });
+    symlinkSync(join(root, "node_modules", name), join(home, "node_modules", name));
   }
   write("gen/nothing.ts", "");
   write("src/main.ts", "");
-  write("src/cli/run.ts", 'export { version } from "dependency";');
+  write("src/cli/run.ts", run);
+  const built = () =>
+    spawnSync(process.execPath, [join(home, "scripts/build.js")], { encoding: "utf8" });
+  return { home, write, built, bundle: join(home, "dist/bundle/run.cjs") };
+}
+
+test("a bundle is made anew of other packages, though no source changed", async () => {
+  if (!(await esbuildWorks())) return;
+  const { write, built, bundle } = project('export { version } from "dependency";');
   write("node_modules/dependency/package.json", '{ "main": "index.js" }');
   const install = (version: string) => {
     write("node_modules/dependency/index.js", `exports.version = "${version}";`);
     const packages = { "node_modules/dependency": { version } };
     write("node_modules/.package-lock.json", JSON.stringify({ packages }));
-    spawnSync(process.execPath, [join(project, "scripts/build.js")]);
-    return readFileSync(join(project, "dist/bundle/run.cjs"), "utf8");
+    built();
+    return readFileSync(bundle, "utf8");
   };
   expect(install("1.0.0-first")).toContain("1.0.0-first");
   expect(install("1.0.1-second")).toContain("1.0.1-second");
+});
+
+// npm 10 lets esbuild fetch its binary even where `--omit=optional` leaves it out.
+test("a bundle is made without the optional packages of others", async () => {
+  if (!(await esbuildWorks())) return;
+  const { home, built, bundle } = project('import pg from "pg"; export const { Client } = pg;');
+  for (const name of readdirSync(join(root, "node_modules"))) {
+    if (!/^(?:pg|postgres-|split2|xtend)/.test(name) || name === "pg-cloudflare") continue;
+    cpSync(join(root, "node_modules", name), join(home, "node_modules", name), { recursive: true });
+  }
+  expect(built().stderr).not.toContain("no bundle");
+  expect(readFileSync(bundle, "utf8")).toContain("pg-cloudflare");
 });
 
 describe("a bundle", () => {

@@ -315,14 +315,17 @@ function without(...scopes: string[]) {
 };`;
   const files = {
     "hooks.mjs": `${lacks}
-export async function resolve(name, context, next) {
+export function resolve(name, context, next) {
   lacks(name);
   return next(name, context);
 }`,
     // What is only looked for, the bundle looks for as CommonJS does.
     "lean.mjs": `${lacks}
 import module from "node:module";
-module.register("./hooks.mjs", import.meta.url);
+import * as hooks from "./hooks.mjs";
+// Node 20 does not have the one, Node 26 warns of the other.
+if (module.registerHooks) module.registerHooks(hooks);
+else module.register("./hooks.mjs", import.meta.url);
 const resolve = module._resolveFilename;
 module._resolveFilename = (name, ...more) => {
   lacks(name);

@@ -78,7 +78,7 @@ test.each<[string, string, string, (content: string) => Uint8Array]>([
     expect(client.socket.bytesWritten).toBeLessThan(most);
     // The first comes to its end, and makes room for the next.
     for (const stream of streams) stream.end(large.subarray(-1));
-    await vi.waitFor(() => expect(streams.filter((one) => !answered.has(one))).toEqual([]), 10_000);
+    await vi.waitFor(() => expect(streams.filter((one) => !answered.has(one))).toEqual([]));
     expect(backend.asked.length).toBeGreaterThan(60);
   },
 );

@@ -336,7 +336,7 @@ describe.skipIf(!redisBinary)("in Redis", () => {
       { ...settings, redis: { ...redis, url: [server.url] } },
       silent,
     );
-    await vi.waitFor(() => expect(counting.limits.state.available).toBe(true), 5000);
+    await vi.waitFor(() => expect(counting.limits.state.available).toBe(true));
     const slot: Claim = {
       counter: { key: "global:concurrent", span: { type: "running" }, limit: 1, estimated: false },
       amount: 1,
@@ -489,7 +489,7 @@ describe.skipIf(!redisBinary)("in Redis", () => {
       { ...settings, redis: { ...redis, url: [url], tls } },
       silent,
     );
-    await vi.waitFor(() => expect(counting.limits.state.available).toBe(true), 5000);
+    await vi.waitFor(() => expect(counting.limits.state.available).toBe(true));
     expect((await counting.limits.reserve([images(10)])).granted).toBe(true);
     await counting.close();
   });

@@ -123,7 +123,7 @@ describe.each(kinds)("%s", (kind, missing) => {
     first.kill("SIGKILL");
     await first.ended;
     const { lintel } = await serve(cwd);
-    await vi.waitUntil(() => readdirSync(join(kept, "usage")).length === 0, { timeout: 10_000 });
+    await vi.waitUntil(() => readdirSync(join(kept, "usage")).length === 0);
     expect(await recorded(database)).toEqual(answered.toSorted());
     lintel.kill("SIGTERM");
     expect(await lintel.ended).toEqual({ code: 0, signal: null });
@@ -173,7 +173,7 @@ test("kill -9 under load: every call that was answered is recorded, none twice",
   );
   expect(answered.length).toBeGreaterThanOrEqual(150);
   await serve(cwd);
-  await vi.waitUntil(() => readdirSync(join(kept, "usage")).length === 0, { timeout: 10_000 });
+  await vi.waitUntil(() => readdirSync(join(kept, "usage")).length === 0);
   const ids = await recorded(database);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids).toEqual(expect.arrayContaining(answered));
@@ -217,7 +217,7 @@ test.skipIf(noPostgres !== undefined)(
     });
     await postgres?.start();
     const back = async () => (await ask(base, "seen", false, late?.secret)) === 200;
-    await vi.waitUntil(back, { timeout: 10_000 });
+    await vi.waitUntil(back);
     await load(30);
     lintel.kill("SIGTERM");
     await lintel.ended;

@@ -55,7 +55,7 @@ process.exit(0);
   return seen;
 }
 
-test("without OTLP nothing of OpenTelemetry is loaded, with it, it is", { timeout: 60_000 }, () => {
+test("without OTLP nothing of OpenTelemetry is loaded, with it, it is", () => {
   build();
   expect(loadedBy("{}")).toEqual([]);
   expect(loadedBy('{"prometheus":true}')).toEqual([]);

@@ -11,10 +11,16 @@ export interface Runtime {
   readonly Tokenizer: typeof Tokenizer;
 }
 
-/** What to do when a package is not there. Without the option its script fetches CUDA's provider, or fails. */
+/**
+ * Of Linux, else its script fetches CUDA's provider, or fails. npm 12 refuses the option that
+ * says the same, and runs no script.
+ */
+const withoutCuda = process.platform === "linux" ? "ONNXRUNTIME_NODE_INSTALL=skip " : "";
+
+/** What to do when a package is not there. */
 export const installHint =
   "the engine for image models is not installed; install it with: " +
-  "npm install onnxruntime-node@1.30.0 @huggingface/tokenizers@0.2.0 --onnxruntime-node-install=skip";
+  `${withoutCuda}npm install onnxruntime-node@1.30.0 @huggingface/tokenizers@0.2.0`;
 
 /**
  * Imports the packages.

@@ -119,7 +119,7 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
       // A call without a key has nothing to do with the store.
       expect((await outcome(core(closed.store), "complete", chat)).code).toBe("ok");
       await server.start();
-      await vi.waitFor(() => expect(closed.connection.available).toBe(true), 5000);
+      await vi.waitFor(() => expect(closed.connection.available).toBe(true));
       expect((await outcome(core(closed.store), "complete", chat, { idempotencyKey })).code).toBe(
         "ok",
       );
@@ -142,7 +142,7 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
       const running = outcome(core, "complete", chat, { idempotencyKey });
       await vi.waitFor(() => expect(backend.asked).toHaveLength(1));
       await server.start();
-      await vi.waitFor(() => expect(connection.available).toBe(true), 5000);
+      await vi.waitFor(() => expect(connection.available).toBe(true));
       const asked = outcome(core, "complete", chat, { idempotencyKey });
       goOn();
       const [first, again] = await Promise.all([running, asked]);
@@ -174,7 +174,7 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
       const { code, messages } = await running;
       expect([code, messages.length]).toEqual(["ok", 3]);
       await server.start();
-      await vi.waitFor(() => expect(connection.available).toBe(true), 5000);
+      await vi.waitFor(() => expect(connection.available).toBe(true));
       await close();
     });
   });

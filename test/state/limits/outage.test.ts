@@ -57,10 +57,8 @@ describe.skipIf(!redisBinary).each(redisServers)(
       await connection.settled(1000);
       return store;
     }
-    const back = (store: LimitStore) =>
-      vi.waitFor(() => expect(store.state.available).toBe(true), 5000);
-    const gone = (store: LimitStore) =>
-      vi.waitFor(() => expect(store.state.available).toBe(false), 5000);
+    const back = (store: LimitStore) => vi.waitFor(() => expect(store.state.available).toBe(true));
+    const gone = (store: LimitStore) => vi.waitFor(() => expect(store.state.available).toBe(false));
 
     beforeEach(async () => {
       said.length = 0;
@@ -103,7 +101,7 @@ describe.skipIf(!redisBinary).each(redisServers)(
       const { client } = (open.at(-1) as (typeof open)[number]).connection;
       await client.call("CONFIG", "SET", "requirepass", "another");
       client.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no").catch(() => {});
-      await vi.waitFor(() => expect(reasons.at(-1)).toMatch(/^NOAUTH/), 5000);
+      await vi.waitFor(() => expect(reasons.at(-1)).toMatch(/^NOAUTH/));
       // Without the password again.
       await server.kill();
       await server.start();
@@ -298,7 +296,7 @@ describe.skipIf(!redisBinary).each(redisServers)(
       const ask = vi.spyOn(connection, "ask");
       ask.mockRejectedValueOnce(new Error("no answer in time"));
       store.settle(reservation, [1]);
-      await vi.waitFor(() => expect(ask).toHaveBeenCalledTimes(2), 5000);
+      await vi.waitFor(() => expect(ask).toHaveBeenCalledTimes(2));
       await ask.mock.results[1]?.value;
       expect(await left()).toBe(8);
       expect(store.state).toMatchObject({ available: true, outages: 0 });
