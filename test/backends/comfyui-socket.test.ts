@@ -17,7 +17,7 @@ describe("messages that nobody reads", () => {
     const { port } = server.address() as AddressInfo;
     const url = `ws://127.0.0.1:${port}`;
     const socket = await Socket.open({ url, headers: {}, timeout: 10_000 });
-    await vi.waitFor(() => expect(socket.alive).toBe(false), 10_000);
+    await vi.waitFor(() => expect(socket.alive).toBe(false));
     return socket;
   }
 
