@@ -58,6 +58,14 @@ it.each([
   await closed;
 });
 
+it("one without streams for too long is told as well", async () => {
+  const { port } = await serve({ timeouts: { notice: never, idleSession: 20 } });
+  const socket = tcp(port);
+  const next = reader(socket);
+  socket.write(Buffer.concat([preface, settings]));
+  expect((await next(goaway)).payload.readUInt32BE(0)).toBe(2 ** 31 - 1);
+});
+
 it("a client that does not say that it has heard is not waited for", async () => {
   const { port, drain } = await serve({ timeouts: { notice: 1 } });
   const socket = tcp(port);
