@@ -2,9 +2,10 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { never } from "../support/calls.js";
-import { against, imagesOf, run, thrownBy } from "./comfyui-calls.js";
+import { against, run, thrownBy } from "./comfyui-calls.js";
 import { type Play, play } from "./comfyui-server.js";
 import { fixture } from "./fixture.js";
+import { imagesOf } from "./image-events.js";
 
 describe("the queue", () => {
   it("tells how many are before, and goes on where the websocket ends", async () => {

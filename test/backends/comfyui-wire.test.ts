@@ -3,9 +3,10 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { never } from "../support/calls.js";
-import { against, imagesOf, progressOf, run, thrownBy } from "./comfyui-calls.js";
+import { against, run, thrownBy } from "./comfyui-calls.js";
 import { frame, linesOf, pictureOf, play } from "./comfyui-server.js";
 import { fixture } from "./fixture.js";
+import { imagesOf, progressOf } from "./image-events.js";
 import { paint, pixelsOf } from "./paint.js";
 
 describe("a request", () => {

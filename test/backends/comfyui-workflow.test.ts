@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { noSeed } from "../../src/core/image-events.js";
-import { against, imagesOf, run, thrownBy } from "./comfyui-calls.js";
+import { against, run, thrownBy } from "./comfyui-calls.js";
 import { play } from "./comfyui-server.js";
 import { backendFor } from "./comfyui-subject.js";
 import { fixture } from "./fixture.js";
+import { imagesOf } from "./image-events.js";
 
 /** A folder with a workflow file. */
 function fileWith(content: unknown): string {

@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { never } from "../support/calls.js";
-import { against, type Event, failed, imagesOf, progressOf, run } from "./sdapi-calls.js";
+import { type Event, imagesOf, progressOf } from "./image-events.js";
+import { against, failed, run } from "./sdapi-calls.js";
 import type { Webui } from "./sdapi-server.js";
 import { smallRequest } from "./sdapi-subject.js";
 import { callOf } from "./subject.js";
