@@ -4,8 +4,9 @@ import { LintelError } from "../../src/core/errors.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
+import { hello } from "../support/routing.js";
 import { says, scripted } from "../support/scripted.js";
-import { failure, hello, models } from "./chatting.js";
+import { failure, models } from "./chatting.js";
 
 describe("decisions 5: authentication", () => {
   const backend = () => scripted({ chat: says("x") }, models);

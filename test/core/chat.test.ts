@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
+import { hello } from "../support/routing.js";
 import { piece, says, scripted } from "../support/scripted.js";
-import { failure, hello, models } from "./chatting.js";
+import { failure, models } from "./chatting.js";
 
 describe("decisions 1: completions", () => {
   it("a stream has one id, model and time, zeros for usage, and the totals last", async () => {

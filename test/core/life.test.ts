@@ -4,8 +4,9 @@ import { describe, expect, it } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { silent } from "../../src/core/log.js";
 import { coreOf, run } from "../support/core.js";
+import { hello } from "../support/routing.js";
 import { breaksAfter, hangsAfter, piece, says, scripted } from "../support/scripted.js";
-import { failure, hello, models } from "./chatting.js";
+import { failure, models } from "./chatting.js";
 
 /** A core before a backend that holds something while it answers, with the lines of its log. */
 function holding(...batches: ReturnType<typeof piece>[][]) {

@@ -4,8 +4,9 @@ import { State } from "../../gen/lintel/v1/models_pb.js";
 import { LintelError } from "../../src/core/errors.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
+import { fails, hello } from "../support/routing.js";
 import { breaksAfter, says, scripted } from "../support/scripted.js";
-import { failure, hello, models } from "./chatting.js";
+import { failure, models } from "./chatting.js";
 
 describe("routing", () => {
   it("an unknown model is model_not_found, and so is one of the other operation", async () => {
@@ -19,11 +20,7 @@ describe("routing", () => {
     ).rejects.toMatchObject({ code: "model_not_found", param: "model_id" });
   });
   it("an early failure fails over to the next backend; attempts are counted once each", async () => {
-    const bad = scripted(
-      { chat: breaksAfter(new LintelError("upstream_unreachable", "gone")) },
-      models,
-      "bad",
-    );
+    const bad = scripted({ chat: fails("upstream_unreachable") }, models, "bad");
     const good = scripted({ chat: says("x") }, models, "good");
     expect((await run(coreOf([bad, good]), "chat", hello)).length).toBe(2);
     expect([bad.asked.length, good.asked.length]).toEqual([1, 1]);
@@ -41,11 +38,7 @@ describe("routing", () => {
     expect(good.asked.length).toBe(0);
   });
   it("a request that the model server refuses is not tried elsewhere", async () => {
-    const bad = scripted(
-      { chat: breaksAfter(new LintelError("invalid_value", "too long")) },
-      models,
-      "bad",
-    );
+    const bad = scripted({ chat: fails("invalid_value") }, models, "bad");
     const good = scripted({ chat: says("x") }, models, "good");
     await expect(run(coreOf([bad, good]), "chat", hello)).rejects.toEqual(failure("invalid_value"));
   });
