@@ -13,12 +13,16 @@ export interface Bundle {
   readonly cache: string;
 }
 
-/** Where the code of a bundle is kept. Each bundle begins with a comment that names it. */
+/**
+ * Where the code of a bundle is kept. Each bundle begins with a comment that names it. The code is of
+ * one version of Node: V8 takes that of another with the same number of its own, and what Node 20.19.0
+ * kept ended Node 20.20.2 with a segmentation fault.
+ */
 export const cacheOf = (file: string, source: string): string =>
-  `${file}.${/^\/\*(\w+)\*\//.exec(source)?.[1]}.cache`;
+  `${file}.${/^\/\*(\w+)\*\//.exec(source)?.[1]}.${process.version}-${process.arch}.cache`;
 
 /**
- * Runs the bundle. V8's code for it is used if it was made by the same V8 with the same
+ * Runs the bundle. V8's code for it is used if it was made by the same Node with the same
  * settings, which are to be changed before; else it is compiled, which takes longer.
  * @param file its absolute path
  * @returns nothing if there is none, as in an installation without esbuild
