@@ -149,9 +149,7 @@ describe("a bundle", () => {
 
   test("has its code beside it, under a name that only fits its own text and this Node", () => {
     const file = "/there/run.cjs";
-    expect(cacheOf(file, source)).toBe(
-      `${file}.0123abcd.${process.version}-${process.arch}.cache`,
-    );
+    expect(cacheOf(file, source)).toBe(`${file}.0123abcd.${process.version}-${process.arch}.cache`);
     expect(cacheOf(file, source.replace("0123", "4567"))).not.toBe(cacheOf(file, source));
   });
 
