@@ -111,7 +111,11 @@ try {
     results.scenarios[scenario.name] = result;
     results.machine = `${cpus().length} cores, ${cpus()[0]?.model ?? "?"}, Node ${process.version}`;
     results.about = Object.fromEntries(
-      contestants.map(({ name, about, missing: why }) => [name, why ? `not here: ${why}` : about]),
+      // Who is not here may have figures of before in other scenarios.
+      contestants.map(({ name, about, missing: why }) => [
+        name,
+        why ? (results.about[name] ?? `not here: ${why}`) : about,
+      ]),
     );
     results.elsewhere = [...elsewhere];
     writeResults(results);

@@ -2,9 +2,38 @@
 import { answering, type Contestant } from "../contestants/contestant.js";
 import { cpuMicros, residentBytes } from "../cores.js";
 import { loadOf, warmingOf } from "../load/kinds.js";
-import { opening, streams } from "../load/streams.js";
+import { opening, type Streamed, streams } from "../load/streams.js";
 import { warm } from "../load/warm.js";
 import type { Scenario } from "./scenario.js";
+
+/** Holds so many streams open for so many seconds. */
+type Load = (open: number, seconds: number) => Promise<Streamed>;
+
+/** Streams that come before the many: what a process takes as soon as it has any. */
+const few = 64;
+
+/**
+ * Most memory with so many streams open, and what each of those beyond a few takes of it. A
+ * difference to none would count how the heap grows in use, and one to as many nothing at all.
+ */
+async function memoryOf(pid: number, open: number, seconds: number, load: Load) {
+  const largestWith = async (open: number): Promise<number> => {
+    let largest = residentBytes(pid);
+    const watch = setInterval(() => {
+      largest = Math.max(largest, residentBytes(pid));
+    }, 200);
+    await load(open, seconds);
+    clearInterval(watch);
+    return largest;
+  };
+  const start = await largestWith(few);
+  if (open <= few) return { residentMB: start / 1024 / 1024 };
+  const largest = await largestWith(open);
+  return {
+    streamKB: (largest - start) / (open - few) / 1024,
+    residentMB: largest / 1024 / 1024,
+  };
+}
 
 /** Measures with so many streams open at once. */
 export function paced(open: number, contestants: readonly Contestant[]): Scenario {
@@ -18,17 +47,12 @@ export function paced(open: number, contestants: readonly Contestant[]): Scenari
       const process = contestant?.start(port, stage.upstream, stage.folder);
       try {
         if (contestant) await answering(contestant, port);
-        const load = (seconds: number) => streams(stage.streams, contestant, port, open, seconds);
-        await load(0.5);
+        const streamsOf: Load = (open, seconds) =>
+          streams(stage.streams, contestant, port, open, seconds);
+        const load = (seconds: number) => streamsOf(open, seconds);
         const pid = process?.pid;
         // Before it is warm: a heap that has grown would hold streams without growing.
-        const resident = pid ? residentBytes(pid) : 0;
-        let largest = resident;
-        const watch = setInterval(() => {
-          if (pid) largest = Math.max(largest, residentBytes(pid));
-        }, 500);
-        await load(stage.seconds);
-        clearInterval(watch);
+        const memory = pid ? await memoryOf(pid, open, stage.seconds, streamsOf) : {};
         if (contestant && pid) {
           const warming = loadOf(warmingOf("paced"), contestant, port, stage.folder, 64);
           await warm(pid, async (seconds) => (await warming(seconds)).answers);
@@ -46,8 +70,7 @@ export function paced(open: number, contestants: readonly Contestant[]): Scenari
           events: result.events / stage.seconds,
           merged: result.events / result.eventReads,
           cpuShare: cpu / 1e6 / (stage.seconds + opening),
-          streamKB: (largest - resident) / open / 1024,
-          residentMB: largest / 1024 / 1024,
+          ...memory,
         };
       } finally {
         await process?.stop();
