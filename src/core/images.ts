@@ -47,7 +47,8 @@ export function images(settings: CoreSettings, finish: Finish): Middleware {
       );
     }
     if (call.method === "textToImage") {
-      const streamed = { ...call, method: "streamTextToImage" } as Call<"streamTextToImage">;
+      const method = "streamTextToImage";
+      const streamed = { ...call, method, unseen: true } as Call<typeof method>;
       return gather(call, generate(streamed, next as Handle<"streamTextToImage">, most, finish));
     }
     return next(call);

@@ -48,6 +48,7 @@ export function newCall<M extends MethodName>(
     observation: telemetry?.begin({ method, id, door: origin.door, trace }),
     caller: undefined,
     targets: undefined,
+    unseen: false,
     reading: settings.servesGateways ? readingIn(origin) : undefined,
     modelSettings: undefined,
     signal: life.cancellation,

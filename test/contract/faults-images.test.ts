@@ -63,6 +63,7 @@ const kinds = [
       ...early(drawing("openai/image")),
       "connection refused": [drawing("openai/image"), drawing("openai/image")],
     },
+    shown: {} as Stage,
     final: { "server error": [answers(500), drawing("openai/image")] },
   },
   {
@@ -77,19 +78,22 @@ const kinds = [
         paintsByEvents,
       ],
     },
-    final: {
-      "server error": [answers(500), paintsByEvents],
+    /** What callers who are shown how far it is have seen. */
+    shown: {
       "reset after the first step": [breaksAfter({ ...progress, step: 1 }), paintsByEvents],
-    },
+    } as Stage,
+    final: { "server error": [answers(500), paintsByEvents] },
   },
 ];
 
-describe.each(kinds)("servers of kind $kind", ({ open, stage, final }) => {
+describe.each(kinds)("servers of kind $kind", (kind) => {
   describe.each(ways)("$name", (way) => {
     const theatre = new Theatre();
-    const all = Object.entries({ ...stage, ...final } as Stage);
+    const stage: Stage = { ...kind.stage, ...(!way.streams && kind.shown) };
+    const final: Stage = { ...kind.final, ...(way.streams && kind.shown) };
+    const all = Object.entries({ ...stage, ...final });
     const scripts = all.map(([model, each]) => [model, each.map((it) => listed(model, it))]);
-    beforeAll(() => theatre.open(Object.fromEntries(scripts), [], {}, open));
+    beforeAll(() => theatre.open(Object.fromEntries(scripts), [], {}, kind.open));
     afterAll(() => theatre.close());
     const ask = (model_id: string) =>
       way.image?.(theatre.lintel.url, {

@@ -83,16 +83,14 @@ async function* whole({ gateway, call, images, steps }: Job, answer: Answer): Ev
 async function* streamed({ gateway, call, images, steps }: Job, answer: Answer): Events {
   const splitter = new EventSplitter(answerLimit);
   let made = 0;
-  let waits = true;
   for (;;) {
     const bytes = await answer.read().catch((thrown) => {
-      throw waits ? repeatable(thrown) : thrown;
+      throw made === 0 ? repeatable(thrown) : thrown;
     });
     const events = bytes ? splitter.push(...bytes) : splitter.end();
     for (const { data } of events) {
       if (saysNothing(data)) continue;
       const value = readAnswer(data);
-      waits &&= value.type === "progress" && !value.step;
       if (value.type === "progress") yield [await progressOf(value, images, steps)];
       if (value.type === "image") {
         const index = uint32(value.index);
@@ -123,7 +121,7 @@ function readAnswer(text: string): JsonObject {
   return value;
 }
 
-/** A gateway that is lost while the request waits in its queue has made nothing of it. */
+/** A gateway that is lost before it has made an image: another can make it for who has seen nothing of it. */
 function repeatable(thrown: unknown): unknown {
   if (!(thrown instanceof LintelError) || thrown.code !== "upstream_failed") return thrown;
   return new LintelError(thrown.code, thrown.message, { retry: "anywhere", cause: thrown });

@@ -131,16 +131,20 @@ export class Attempt {
     if (this.#streams) endpoint.first.add(this.record.firstMs);
     endpoint.answered(this.#probe, this.#startedAt, now);
     this.#probe = false;
-    // The last chunk of a stream may warn, too.
-    this.#warnings.handTo(this.#call.warnings);
     const { betweenTokens } = this.#timeouts;
     if (!this.#streams || betweenTokens === undefined) return;
     this.#timer = this.#clock.after(betweenTokens, () => void this.#silent());
   }
 
-  /** The messages after the first. Makes nothing per step. */
+  /** No other attempt will follow: what it warns of is the call's, of the last chunk of a stream, too. */
+  vouch(): void {
+    this.#warnings.handTo(this.#call.warnings);
+  }
+
+  /** The messages after the first. Makes nothing per step where the caller sees them. */
   next(): Promise<IteratorResult<Batch>> {
-    const pending = (this.#stream as AsyncIterator<Batch>).next();
+    const stream = this.#stream as AsyncIterator<Batch>;
+    const pending = this.#call.unseen ? this.#more(stream) : stream.next();
     if (this.#timer) {
       this.#timer.refresh();
       this.#pending = pending;
@@ -217,6 +221,7 @@ export class Attempt {
       `no message for ${this.#timeouts.betweenTokens} ms (timeouts.between_tokens)`,
     );
     const silent = new LintelError("timeout", "the model server fell silent", { cause });
+    if (this.#gaveUp) return this.giveUp(silent);
     this.end(silent);
     this.#call.life?.abort(silent);
   }

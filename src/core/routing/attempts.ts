@@ -98,6 +98,7 @@ export class Attempts {
     const failure = toLintelError(thrown);
     const { target, record } = attempt;
     this.#running = this.#running.filter((it) => it !== attempt);
+    if (this.#winner === attempt) this.#winner = undefined;
     // Ahead of the end, which hands the place on.
     if (failure.askedDelay !== undefined && rests(failure)) {
       target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now(), failure.leaving);

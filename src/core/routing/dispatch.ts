@@ -1,7 +1,7 @@
 /**
  * One call on its way to a target: the choice, the waiting for room, further
- * attempts, and hedging. All of that ends with the first message: what fails
- * after it is the caller's to see.
+ * attempts, and hedging. All of that ends with the first message that the caller
+ * may see: what fails after it is the caller's to see.
  */
 import type { Call, CallEnd } from "../call.js";
 import { callerLeft, type LintelError, toLintelError } from "../errors.js";
@@ -15,7 +15,7 @@ import { beforeRetry } from "./retry.js";
 import type { RoutingTools } from "./routing.js";
 import type { HedgeSettings } from "./settings.js";
 import type { Target } from "./target.js";
-import { onlyWaits, Waiting } from "./waiting.js";
+import { onlyTells, onlyWaits, Waiting } from "./waiting.js";
 
 type Step = IteratorResult<Batch>;
 type End = Parameters<CallEnd["ended"]>[0];
@@ -33,6 +33,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #waitsUntil: number | undefined;
   /** Told that it has not begun. */
   #unbegun: Started | undefined;
+  /** Something came that stays, whatever becomes of the rest. */
+  #settled = false;
   /** Nobody asks for more of the answer. */
   #refused = false;
   #over = false;
@@ -45,7 +47,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     const patient = call.method === "streamTextToImage";
     this.#candidates = new Candidates(targets, call.affinity, tools.random, patient);
     this.#hedge = targets.length > 1 ? tools.hedgeOf(call) : undefined;
-    this.#attempts = new Attempts(call, tools, this.#candidates, this.#hedge !== undefined);
+    const detached = this.#hedge !== undefined || call.unseen === true;
+    this.#attempts = new Attempts(call, tools, this.#candidates, detached);
   }
 
   get #caller(): string {
@@ -150,15 +153,28 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #won(attempt: Attempt, first: Step): Step {
     this.#call.signal.throwIfAborted();
     this.#attempts.won(attempt, first);
-    return first;
+    return this.#kept(attempt, first);
+  }
+
+  /** A step of the winner's. With the first image it is settled that no other attempt follows. */
+  #kept(winner: Attempt, step: Step): Step {
+    if (!this.#settled && !(this.#call.unseen && onlyTells(step))) {
+      this.#settled = true;
+      winner.vouch();
+    }
+    return step;
   }
 
   async #follow(winner: Attempt): Promise<Step> {
     try {
       const step = await winner.next();
       if (step.done) winner.end("ok");
-      return step;
+      return this.#kept(winner, step);
     } catch (thrown) {
+      if (!this.#settled && !this.#over) {
+        await this.#failed(this.#lost(winner, thrown));
+        return this.#open();
+      }
       const failure = toLintelError(thrown);
       if (!this.#call.signal.aborted) winner.end(failure, isDeadline(this.#call, failure.code));
       throw thrown;

@@ -119,6 +119,12 @@ export function onlyWaits({ done, value }: IteratorResult<Batch>): boolean {
   );
 }
 
+/** Whether all that came tells how far an image is. */
+export function onlyTells({ done, value }: IteratorResult<Batch>): boolean {
+  if (done) return false;
+  return (value as Batch).every((it) => "event" in it && it.event.case === "progress");
+}
+
 /** What a caller who waits is told: how many are served before. */
 function queueEvent(call: Call, queuePosition: number): StreamTextToImageResponse {
   const request = call.request as TextToImageRequest;
