@@ -260,9 +260,6 @@ export const ChatService: GenService<{
   /**
    * Streams the completion as the model makes it. The last message that has a
    * choice carries its `finish_reason` and the totals in `usage`.
-   * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
-   * buf:lint:ignore RPC_REQUEST_STANDARD_NAME
-   * buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
    *
    * @generated from rpc lintel.v1.ChatService.Chat
    */
@@ -273,9 +270,6 @@ export const ChatService: GenService<{
   },
   /**
    * Runs the completion to its end and returns it whole.
-   * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
-   * buf:lint:ignore RPC_REQUEST_STANDARD_NAME
-   * buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
    *
    * @generated from rpc lintel.v1.ChatService.Complete
    */

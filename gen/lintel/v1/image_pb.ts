@@ -370,7 +370,6 @@ export const ImagesDoneSchema: GenMessage<ImagesDone> = /*@__PURE__*/
 export const TextToImageService: GenService<{
   /**
    * Generates the images and returns them all at once.
-   * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
    *
    * @generated from rpc lintel.v1.TextToImageService.TextToImage
    */
@@ -382,8 +381,6 @@ export const TextToImageService: GenService<{
   /**
    * Generates the images and tells about progress, then sends each image as it
    * is ready.
-   * buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
-   * buf:lint:ignore RPC_REQUEST_STANDARD_NAME
    *
    * @generated from rpc lintel.v1.TextToImageService.StreamTextToImage
    */
