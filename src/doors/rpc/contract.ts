@@ -151,7 +151,7 @@ function start<M extends MethodName>(
     );
   } catch (err) {
     // The library would answer it without a word to anybody else.
-    gateway.log.error({ err, requestId: arrival.requestId }, "an RPC could not be started");
+    gateway.log.error({ err, id: arrival.requestId }, "an RPC could not be started");
     throw toConnectError(toLintelError(err));
   }
 }
