@@ -41,6 +41,12 @@ function takeWarnings(log: Logger): void {
   });
 }
 
+/** Has what may be a mistake in the configuration in the log. */
+export function logWarnings(log: Logger, warnings: readonly string[]): void {
+  for (const problem of warnings)
+    log.warn({ problem }, "this may be a mistake in the configuration");
+}
+
 /** Writes to stderr what the log has; one for each process. */
 export function logWriter(): LogWriter {
   const writer = new LogWriter(process.stderr, someLost);

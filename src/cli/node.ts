@@ -12,7 +12,7 @@ import type { Classifier } from "../node.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
-import { createLogger } from "./logger.js";
+import { createLogger, logWarnings } from "./logger.js";
 import { say, show } from "./output.js";
 import { ignoreSignals, untilSignal } from "./signals.js";
 
@@ -129,7 +129,7 @@ port callers need a bearer token, and any will do.`,
 function checkTelemetry(log: Logger): void {
   const problems = otlpProblems(process.env);
   if (problems.length > 0) throw new ConfigError(problems);
-  for (const warning of otlpWarnings(otlpSettings(), process.env)) log.warn({}, warning);
+  logWarnings(log, otlpWarnings(otlpSettings(), process.env));
 }
 
 /** Tells the gateway which models are being loaded, and heeds which ones it holds back. */

@@ -9,6 +9,7 @@ import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
 import type { Reloaded } from "../reloading.js";
 import { foldersOf } from "./links.js";
+import { logWarnings } from "./logger.js";
 
 /** What runs, in this process or in several. */
 export interface Reloadable {
@@ -47,7 +48,7 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
       const message = "is empty: {} stands for the defaults";
       throw new ConfigError([{ source: loaded.file ?? "", field: "", message }]);
     }
-    for (const warning of warnings) log.warn({}, warning);
+    logWarnings(log, warnings);
     const { restart, ...reloaded } = await running.reload(config);
     log.level = config.log.level;
     log.info({ why, ...reloaded }, "configuration reloaded");
@@ -57,7 +58,7 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
     await running.remark?.();
   } catch (error) {
     if (error instanceof LintelError && error.code === "shutting_down") {
-      log.info({ why }, `configuration not reloaded: ${error.message}`);
+      log.info({ why }, "configuration not reloaded: this gateway is shutting down");
       return;
     }
     const problems =

@@ -5,7 +5,7 @@ import type { Logger } from "../core/log.js";
 import { workerVariable } from "../workers/messages.js";
 import { type Command, configOptions } from "./command.js";
 import type { LogWriter } from "./log-writer.js";
-import { createLogger, logWriter } from "./logger.js";
+import { createLogger, logWarnings, logWriter } from "./logger.js";
 import { say, show } from "./output.js";
 import { type Reloadable, reloadOnChange, reloadOnSignal } from "./reload.js";
 import { bannerOf, remark, startGateway } from "./serving-gateway.js";
@@ -34,7 +34,7 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     }
     const writer = logWriter();
     const log = createLogger(config.log.level, writer);
-    for (const warning of warnings) log.warn({}, warning);
+    logWarnings(log, warnings);
     const signalled = untilSignal();
     const serving =
       config.workers > 1

@@ -1,6 +1,6 @@
 /** What can be wrong with a configuration, and how it is said. */
 import { didYouMean } from "./suggest.js";
-import { otherSpaces, spaceHint } from "./syntax.js";
+import { colonHint, otherSpaces, spaceHint } from "./syntax.js";
 
 /** Steps from the top of the configuration to a value. */
 export type Path = readonly (string | number)[];
@@ -142,8 +142,11 @@ function wrongType(issue: RawIssue): string {
     wanted === "a mapping" && few
       ? ` (${keys.join(", ")})`
       : wanted === "a list" && typeof input === "object"
-        ? " (each entry begins with a -)"
+        ? " (each entry begins with a - and a blank)"
         : "";
+  if (wanted === "a mapping" && typeof input === "string" && /^[a-z_]+:\S/.test(input)) {
+    return colonHint;
+  }
   const quote = wanted === "text" && typeof input !== "object" ? ": put it in quotes" : "";
   return `must be ${wanted}${more}, not ${typeOf(input)}${quote}`;
 }
@@ -153,6 +156,8 @@ const ofLiteLlm = /^(model_list|(litellm|router|general)_settings)$/;
 
 function keyHint(key: string, known: readonly string[]): string {
   if (otherSpaces.test(key)) return ` (${spaceHint})`;
+  const [before = key] = key.split(":", 1);
+  if (before !== key && known.includes(before)) return ` (${colonHint})`;
   if (ofLiteLlm.test(key)) return " (LiteLLM's: docs/openai.md tells what takes its place)";
   return didYouMean(key, known) || `; known: ${known.join(", ")}`;
 }

@@ -46,7 +46,7 @@ export function readYaml(text: string, environment: Environment): YamlFile {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
-  const syntax = syntaxMistakes(document.errors, text).map(({ offset, message }) => ({
+  const syntax = syntaxMistakes(document, text).map(({ offset, message }) => ({
     position: at(offset),
     message,
   }));

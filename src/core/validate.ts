@@ -1,4 +1,5 @@
 /** Is the request one that the contract allows? Asked once, for every door. */
+import type { DescMessage } from "@bufbuild/protobuf";
 import type { Call, ImageCall, Middleware } from "./call.js";
 import { invalidFields, type Violation } from "./errors.js";
 import { parseLoras, withoutLoraTags } from "./loras.js";
@@ -24,7 +25,9 @@ export function validate(settings: CoreSettings): Middleware {
     if (defect && defect.violations.length === 0) throw defect;
     const found: Violation[] = [];
     checks[call.method](call.request, "", found);
-    if (defect) throw invalidFields(joined(defect.violations, found));
+    if (defect) {
+      throw invalidFields(joined(methods[call.method].input, defect.violations, found));
+    }
     if (found.length > 0) throw invalidFields(found);
     return next(isImage(call) ? withLoras(call, loras?.max, defuses) : call);
   };
@@ -32,11 +35,21 @@ export function validate(settings: CoreSettings): Middleware {
 
 /**
  * What could not be decoded, and what the rules find besides: to them a field that could
- * not be looks missing. A list keeps its items' places.
+ * not be looks missing. In the order of the contract's fields, whatever the door read first;
+ * behind these what is a door's own. A list keeps its items' places.
  */
-function joined(undecoded: readonly Violation[], found: readonly Violation[]): Violation[] {
-  const fields = new Set(undecoded.map(({ field }) => field));
-  return [...undecoded, ...found.filter(({ field }) => !isWithin(field, fields))];
+function joined(
+  { fields }: DescMessage,
+  undecoded: readonly Violation[],
+  found: readonly Violation[],
+): Violation[] {
+  const names = new Set(undecoded.map(({ field }) => field));
+  const places = new Map(fields.map(({ name }, i) => [name, i]));
+  const placeOf = ({ field }: Violation) =>
+    places.get(field.split(/[.[]/, 1)[0] ?? "") ?? fields.length;
+  return [...undecoded, ...found.filter(({ field }) => !isWithin(field, names))].sort(
+    (one, other) => placeOf(one) - placeOf(other),
+  );
 }
 
 const isImage = (call: Call): call is ImageCall =>

@@ -1,5 +1,7 @@
 /** For whoever operates the process: is it alive, does it take calls. */
+import { shuttingDown } from "../core/errors.js";
 import type { Door } from "./door.js";
+import { retryAfterHeader } from "./retry-after.js";
 
 /** `GET /healthz` is 200 while the process lives; `GET /readyz` is 503 once it is about to leave. */
 export const operations: Door = async (app, { gateway }) => {
@@ -10,9 +12,10 @@ export const operations: Door = async (app, { gateway }) => {
   app.get("/readyz", (_request, reply) => {
     reply.header("cache-control", "no-store");
     if (gateway.readiness.accepting) return reply.send({ status: "ready" });
+    const error = shuttingDown();
     return reply
-      .code(503)
-      .header("retry-after", 5)
-      .send({ status: "shutting_down", reason: "this gateway is shutting down" });
+      .code(error.http)
+      .headers(retryAfterHeader(error))
+      .send({ status: error.code, reason: error.message });
   });
 };

@@ -29,10 +29,13 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
       compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas },
     },
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
-    // The URL can't be read, or a part of it is too long for any route.
-    frameworkErrors: (error, _request, reply) => {
+    // The URL can't be read, or a part of it is too long for any route. It goes the way of other
+    // paths where nothing is, so that pages in browsers can ask first, and read the answer.
+    frameworkErrors: (error, { raw }, reply) => {
       const code = error.statusCode === 400 ? "invalid_value" : "not_found";
-      sendFailure(reply, new LintelError(code, "the path is not valid", { cause: error }));
+      wrongPaths.set(raw, new LintelError(code, "the path is not valid", { cause: error }));
+      raw.url = noRoute;
+      app.routing(raw, reply.raw);
     },
   });
   const paths = new Paths();
@@ -83,8 +86,16 @@ function hostsOf(rawHeaders: readonly string[]): number {
 const pathOf = (url: string): string =>
   url.replace(/^https?:\/\/[^/?]*/i, "").split("?", 1)[0] || "/";
 
-/** Nothing is at the path, or it takes other methods. */
-function notServed({ method, url }: FastifyRequest, paths: Paths): LintelError {
+/** What is wrong with the path of a request. */
+const wrongPaths = new WeakMap<FastifyRequest["raw"], LintelError>();
+
+/** A path that can be read, and that no route has. */
+const noRoute = "/%25";
+
+/** Nothing is at the path, or it takes other methods, or it can't be read. */
+function notServed({ method, url, raw }: FastifyRequest, paths: Paths): LintelError {
+  const wrong = wrongPaths.get(raw);
+  if (wrong) return wrong;
   const path = pathOf(url);
   const allowed = paths.methodsOf(path);
   if (allowed.length === 0) return nothingAt(method, path, paths);

@@ -18,13 +18,15 @@ import { callOf } from "./subject.js";
 
 describe("a package", () => {
   const stateOf = async (config: object) => {
-    const said: string[] = [];
-    const log = { ...silent, error: (_: object, message: string) => void said.push(message) };
+    const said: [string, string | undefined][] = [];
+    const error = ({ err }: { err?: Error }, message: string) =>
+      void said.push([message, err?.message]);
+    const log = { ...silent, error };
     const backend = opened(aiSdkBackend({ models: [{ id: "m" }], ...config }, log));
     await backend.ready?.("m", never).catch(() => {});
     const { state, stateDetail } = backend.models()[0] ?? {};
     expect(state).toBe(State.FAILED);
-    expect(said).toEqual([stateDetail]);
+    expect(said).toEqual([["the provider can't be used", stateDetail]]);
     expect(await thrownBy(backend.health(never))).toMatchObject({ message: stateDetail });
     return stateDetail;
   };

@@ -214,6 +214,14 @@ describe("the address", () => {
   });
 });
 
+it("stable-diffusion.cpp is told by its model's name: many have its owner", () => {
+  const of = (id: string) =>
+    dialectOf("auto", new URL("http://h"), [{ id, created: 0, ownedBy: "local" }]).images;
+  expect(of("sd-cpp-local")).toBe("sdcpp");
+  expect(of("Qwen/Qwen-Image")).not.toBe("sdcpp");
+  expect(of("Qwen/Qwen-Image")).toBe(dialectOf("auto", new URL("http://h")).images);
+});
+
 describe("refusals", () => {
   /** Refuses requests that have the field, with the fixture. */
   const refusing =

@@ -1,12 +1,13 @@
 /** A Lintel behind a Lintel: what callers of the one in front get is what the other one made. */
 import { PNG } from "pngjs";
 import { expect, it, onTestFinished } from "vitest";
+import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import { type Lintel, startLintel } from "../support/lintel.js";
 import { chatModel, imageModel } from "../support/models.js";
 import { scripted } from "../support/scripted.js";
-import { chatRequest } from "./openai-subject.js";
+import { backendFor, chatRequest } from "./openai-subject.js";
 import { picture, pixels } from "./picture.js";
 import { restAt } from "./rest-subject.js";
 
@@ -18,7 +19,7 @@ async function started(...backends: Parameters<typeof startLintel>[0]): Promise<
 }
 
 /** Two of them; the one behind draws by seed, says a word, and fails where it is told to. */
-async function both(): Promise<Lintel> {
+async function both(at: (url: string) => Backend = restAt): Promise<Lintel> {
   const behind = await started(
     scripted(
       {
@@ -57,7 +58,7 @@ async function both(): Promise<Lintel> {
       [chatModel("m"), imageModel("draw")],
     ),
   );
-  return started(restAt(behind.url));
+  return started(at(behind.url));
 }
 
 const post = (lintel: Lintel, path: string, body: object) =>
@@ -87,6 +88,18 @@ it("streams and answers chats, with usage, warnings and errors", async () => {
   expect(await refused.json()).toMatchObject({
     error: { code: "rate_limited", message: "slow down" },
   });
+});
+
+it("says by OpenAI's path, too, that usage is an estimate", async () => {
+  const front = await both((url) => backendFor(url, { api_key: "me" }));
+  const request = { model: "m", messages: [{ role: "user", content: "hello" }] };
+  const usage = { prompt_tokens: expect.any(Number), completion_tokens: expect.any(Number) };
+  const said = { usage_estimated: true, usage };
+  expect(await (await post(front, "/llm", request)).json()).toMatchObject(said);
+  const events = await (await post(front, "/llm", { ...request, stream: true })).text();
+  const all = [...events.matchAll(/^data: (\{.*)$/gm)].map(([, data = ""]) => JSON.parse(data));
+  expect(all.at(-1)).toMatchObject(said);
+  expect(all[0].usage_estimated).toBeUndefined();
 });
 
 it("fetches images and stores them anew, pixel by pixel", async () => {

@@ -10,6 +10,10 @@ describe("syntax", () => {
   const deeper =
     "this line is indented further than the key above it, which has its value: keys of one mapping begin at the same column";
   const pair = 'here "key: value" must stand: a key, a colon, a blank, and the value';
+  const colon = "a blank is missing behind the colon";
+  const tab = "a tab stands here: lines are indented by blanks";
+  const entry =
+    "this line belongs to no entry of the list above: a further key begins below the entry's first one, and another entry with a -";
   const space = "(a space on this line is no blank, but looks like one: type it anew)";
   test.each<[string, string, string[]]>([
     [
@@ -25,17 +29,17 @@ describe("syntax", () => {
     [
       "a line between the - and the keys behind it",
       `backends:\n${server}   api_key: x\n`,
-      [
-        "5:4: this line belongs to no entry of the list above: a further key begins below the entry's first one, and another entry with a -",
-      ],
+      [`5:4: ${entry}`],
     ],
     [
       "keys that begin at two columns",
       "auth:\n   mode: token\n  tokens: []\n",
-      ["3:3: All mapping items must start at the same column"],
+      [
+        "3:3: this line begins at another column than those it belongs to: keys of one mapping begin at the same column",
+      ],
     ],
     ["= for a colon", "listen = :8080\nmodels: []\n", [`1:1: ${pair}`]],
-    ["no blank behind the colon", "listen::8080\nmodels: []\n", [`1:1: ${pair}`]],
+    ["no blank behind the colon", "listen::8080\nmodels: []\n", [`1:1: ${colon}`]],
     [
       "a colon in a value",
       `backends:\n${server}    api_key: a: b\n`,
@@ -54,13 +58,9 @@ describe("syntax", () => {
     [
       "@ at the beginning",
       "models:\n  - name: @a\n",
-      ["2:11: Plain value cannot start with reserved character @: put it in quotes"],
+      ["2:11: a text that begins with @ must be in quotes"],
     ],
-    [
-      "* alone",
-      "cors: { origins: [*] }\n",
-      ["1:19: Alias cannot be an empty string: put a text that begins with * in quotes"],
-    ],
+    ["* alone", "cors: { origins: [*] }\n", ["1:19: a text that begins with * must be in quotes"]],
     [
       "* at the beginning",
       "limits:\n  models:\n    - model: *-mini\n",
@@ -91,11 +91,120 @@ describe("syntax", () => {
       "listen: 1\nauth: {}\nauth: {}\n",
       ["3:1: the key auth stands here a second time"],
     ],
-    ["a key in quotes twice", 'auth: {}\n"a b": 1\n"a b": 2\n', ["3:1: Map keys must be unique"]],
+    [
+      "a key in quotes twice",
+      'auth: {}\n"a b": 1\n"a b": 2\n',
+      ["3:1: this key stands here a second time"],
+    ],
     [
       "no blank before a #",
       "listen: :80\nlog: { level: info }# c\n",
-      ["2:21: Comments must be separated from other tokens by white space characters"],
+      ["2:21: a blank is missing before this #"],
+    ],
+    [
+      "a line below a list's -, at its column",
+      "backends:\n  - type: openai\n  name: a\n",
+      [`3:3: ${entry}`],
+    ],
+    ["no blank behind the only colon", "auth:\n  mode:public\n", [`2:3: auth: ${colon}`]],
+    [
+      "no blank behind a colon in brackets",
+      "auth: {mode:public}\n",
+      [`1:8: auth.mode:public: unknown key (${colon})`],
+    ],
+    [
+      "no blank behind a -",
+      "backends:\n  -type: openai\n   name: a\n",
+      ["2:3: a blank is missing behind this -"],
+    ],
+    ["a tab", "limits:\n\tcaller: {}\n", [`2:1: ${tab}`]],
+    ["a tab behind blanks", "limits:\n  caller: {}\n  \tmodels: []\n", [`3:3: ${tab}`]],
+    ["a tab in brackets", "limits:\n  caller: {\n\tconcurrent: 1 }\n", [`3:1: ${tab}`]],
+    [
+      "no comma in braces",
+      "limits: { caller: b models: c }\n",
+      [
+        '1:19: either a comma is missing in this, between a value and the next key, or a value with ": " in it must be in quotes',
+      ],
+    ],
+    [
+      "no comma in JSON",
+      '{\n  "listen": ":1"\n  "auth": {}\n}\n',
+      ["3:3: a comma is missing before this"],
+    ],
+    [
+      "no comma on a line of JSON",
+      'auth: {"mode":"public" "x":1}\n',
+      ["1:24: a comma is missing before this"],
+    ],
+    [
+      "no comma in a list",
+      'cors: { origins: ["a" "b"] }\n',
+      ["1:23: a comma is missing before this"],
+    ],
+    [
+      "no colon in braces",
+      "limits: { caller { a: 1 } }\n",
+      ["1:18: a comma or a colon is missing before this"],
+    ],
+    [
+      "a comma too many",
+      "auth: { mode: a,, tokens: [] }\n",
+      ["1:17: there is a comma too many before this"],
+    ],
+    [
+      "a list in brackets",
+      "cors: { origins: [- a] }\n",
+      ["1:19: inside of brackets a list is written [a, b], without -"],
+    ],
+    ["{ without an end", "limits: { caller: { a: 3 }\nlisten: 1\n", ["1:9: the { here has no }"]],
+    [
+      "[ without an end, in a block",
+      "backends:\n  - name: [a\n    url: b\n",
+      ["2:11: the [ here has no ]"],
+    ],
+    ["[ without an end, to the end of the file", "[a, b\n", ["1:1: the [ here has no ]"]],
+    [
+      "a quote behind an escaped one",
+      'listen: "a\\"b\nauth: {}\n',
+      ['1:9: the quote " here has no second one'],
+    ],
+    [
+      "a text of which a part is in quotes",
+      'listen: "a" b\n',
+      [
+        "1:13: the value before this is complete: quotes go around all of it, and a further key on its own line",
+      ],
+    ],
+    [
+      "a path of Windows",
+      'media: { path: "C:\\models" }\n',
+      [
+        '1:19: a \\ between " and " begins a sign that can\'t be typed, and none is written like this: write \\\\, or \' instead of "',
+      ],
+    ],
+    ["a key without a value", "listen: 1\nauth\n", [`2:1: ${pair}`]],
+    [
+      "a list behind its key",
+      "backends: - type: openai\n",
+      ["1:11: a list begins on the line below its key"],
+    ],
+    [
+      "> in a value",
+      "listen: >a\n  b\n",
+      [
+        "1:10: text of several lines begins on the line below its | or >, and other text with these in quotes",
+      ],
+    ],
+    [
+      "% at the beginning of a line",
+      "%a\nlisten: 1\n",
+      ["2:1: a line above begins with %: no key can"],
+    ],
+    [
+      "what Git leaves where it can't merge",
+      "<<<<<<< HEAD\nlisten: 1\n=======\nlisten: 2\n>>>>>>> b\n",
+      ["1:1: two versions stand here: Git could not merge them"],
     ],
   ])("%s", (_what, text, expected) => {
     expect(mistakes(text)).toEqual(expected.map((line) => `lintel.yaml:${line}`));
@@ -177,7 +286,7 @@ describe("values", () => {
     [
       "names as keys",
       "models: { chat: { model: a } }",
-      "models: must be a list (each entry begins with a -), not a mapping",
+      "models: must be a list (each entry begins with a - and a blank), not a mapping",
     ],
     ["a text for a list", "models: a", "models: must be a list, not text"],
     ["a list for a text", "models: [{ name: [a] }]", "models[0].name: must be text, not a list"],

@@ -1,6 +1,7 @@
 /** Where a body stops being JSON. */
 import { expect, test } from "vitest";
 import { describeFault, faultIn } from "../../src/doors/json/fault.js";
+import { hasKeyTwice } from "../../src/doors/json/keys.js";
 import { says } from "../support/scripted.js";
 import { serveChat } from "./serve.js";
 
@@ -49,6 +50,32 @@ test("a fault is found where JSON.parse fails, and nowhere else", () => {
     if (at !== undefined) expect(faultIn(text.slice(0, at)) ?? at).toBe(at);
   }
 });
+
+test.each<[string, number | undefined]>([
+  ['{"a":1,"b":{"a":1},"c":[{"a":1},{"a":2}],"d":"\\",\\"d\\":","e\\\\":1}', undefined],
+  ['{"a":1,"a":2}', 7],
+  ['{"a":{"b":1},"a" \n: 2}', 13],
+  ['{"m":[{"role":"x","content":"\\"","ro\\u006ce":"y"}]}', 33],
+  ['{"__proto__":1,"__proto__":2}', 15],
+  ['{"a":{"b":{}},"c":{"b":1,"":2,"":3}}', 30],
+  ['{"a\\\\":1,"a\\\\":1}', 9],
+])("a key twice in one object: %s", (text, at) => {
+  expect(hasKeyTwice(text, JSON.parse(text))).toBe(at !== undefined);
+  expect(faultIn(text, true)).toBe(at);
+  expect(faultIn(text)).toBeUndefined();
+});
+
+test.each(["/llm", "/v1/chat/completions", "/lintel.v1.ChatService/Complete"])(
+  "%s refuses a key that stands twice, and says where",
+  async (path) => {
+    const server = await serveChat(says("Hi"));
+    const response = await server.post(path, '{"messages":[{"role":"user","role":"tool"}]}');
+    expect([response.status, await response.text()]).toEqual([
+      400,
+      expect.stringContaining("the body has a key twice in one object: see line 1, column 29"),
+    ]);
+  },
+);
 
 test("as many levels as a body has room for", () => {
   expect(faultIn("[".repeat(1_000_000))).toBe(1_000_000);

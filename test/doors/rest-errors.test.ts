@@ -30,6 +30,30 @@ describe("decisions 4: errors", () => {
     }
   });
 
+  test.each(["/llm", "/v1/chat/completions", "/lintel.v1.ChatService/Complete"])(
+    "faults stand in the order of the contract's fields: %s",
+    async (path) => {
+      const server = await serveChat(says("Hi"));
+      const wrong = { stop: 5, top_k: -9, stream_options: 1, temperature: "x", messages: [] };
+      const said = await (await server.post(path, wrong)).text();
+      const all = [
+        "messages: number of items must be at least 1",
+        "temperature: must be a finite number",
+        "top_k: must be at least -1",
+        "stop: must be an array of strings, or a string",
+      ];
+      expect(said).toContain(`"message":"${all.join("; ")}`);
+    },
+  );
+
+  test("a field that OpenAI calls otherwise has the contract's place", async () => {
+    const server = await serveChat(says("Hi"));
+    const asked = { ...hello({ max_completion_tokens: "x" }), top_p: "x", messages: [{}] };
+    const { error } = await json(await server.post("/v1/chat/completions", asked));
+    expect(error).toMatchObject({ param: "messages[0].role" });
+    expect(error.message).toMatch(/max_completion_tokens: .*; top_p: /);
+  });
+
   test("422: a list that is too long and has an item of the wrong type has both faults", async () => {
     const server = await serveChat(says("Hi"));
     const response = await server.post("/llm", hello({ stop: [1, "a", "", "c", "d"] }));

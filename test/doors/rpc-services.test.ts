@@ -222,13 +222,14 @@ it("healthz and readyz", async () => {
   const { url, core } = await serveRpc([]);
   const get = async (path: string) => {
     const response = await fetch(url + path);
-    return [response.status, ((await response.json()) as { status: string }).status];
+    const { status } = (await response.json()) as { status: string };
+    return [response.status, status, response.headers.get("retry-after")];
   };
-  expect(await get("/healthz")).toEqual([200, "ok"]);
-  expect(await get("/readyz")).toEqual([200, "ready"]);
+  expect(await get("/healthz")).toEqual([200, "ok", null]);
+  expect(await get("/readyz")).toEqual([200, "ready", null]);
   await core.drain();
-  expect(await get("/healthz")).toEqual([200, "ok"]);
-  expect(await get("/readyz")).toEqual([503, "shutting_down"]);
+  expect(await get("/healthz")).toEqual([200, "ok", null]);
+  expect(await get("/readyz")).toEqual([503, "shutting_down", "5"]);
 });
 
 describe.concurrent("buf curl", () => {

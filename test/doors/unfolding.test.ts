@@ -71,6 +71,36 @@ describe.each(forms)("%s", (_, headers, form) => {
     expect(await post(headers, form(many(10_000, 0x0a)))).toContain("messages[0].role");
   });
 
+  test("beside such a list all else is read, and what is wrong there is told", async () => {
+    const message = create(LLMMessageSchema, { role: "user", content: "x" });
+    const request = create(LLMRequestSchema, { messages: [message], temperature: 9, topP: 9 });
+    const stop = many(50_000, 0x42);
+    const bytes = Buffer.concat([stop, toBinary(LLMRequestSchema, request), stop]);
+    expect(await post(headers, form(bytes))).toContain(
+      "temperature: must be from 0 to 2; top_p: must be above 0 and at most 1; stop: number of items must be at most 10000",
+    );
+    const alone = Buffer.concat([
+      stop,
+      toBinary(LLMRequestSchema, { ...request, temperature: 1, topP: 1 }),
+    ]);
+    const said = await post(headers, form(alone));
+    expect(said).toContain("stop: number of items must be at most 10000");
+    expect(said).not.toContain("messages");
+  });
+
+  test("a list that is too long, of items with all their fields", async () => {
+    const one = toBinary(
+      LLMRequestSchema,
+      create(LLMRequestSchema, { messages: [{ role: "a", content: "b" }] }),
+    );
+    const item = Buffer.concat([one, Buffer.from([0x78, 0])]);
+    item[1] = item.length - 2;
+    const bytes = Buffer.concat(Array(10_001).fill(item));
+    expect(await post(headers, form(bytes))).toContain(
+      "messages: number of items must be at most 10000",
+    );
+  });
+
   test("fields that are not known, at the top and within", async () => {
     const words = "a message may have at most 40000 fields in all";
     expect(await post(headers, form(many(40_001, 0x78)))).toContain(words);
@@ -120,6 +150,25 @@ test.each([
   expect(said).toContain("messages: number of items must be at most 10000");
   expect(await post({ ...unary, ...headers }, form(items(10_000)))).toContain("messages[0].role");
 });
+
+test.each(["/llm", "/v1/chat/completions", unary[":path"]])(
+  "beside a list that is too long, what else is wrong: %s",
+  async (path) => {
+    const server = await serve(backend);
+    const stop = Array(10_001).fill("x");
+    const ask = async (more: object) => {
+      const text = JSON.stringify({ stop, messages: [{ role: "user", content: "x" }], ...more });
+      return path.startsWith("/lintel")
+        ? await post({ ...unary, "content-type": "application/json" }, Buffer.from(text))
+        : await (await server.post(path, text)).text();
+    };
+    const words = "stop: number of items must be at most 10000";
+    expect(await ask({})).toContain(`"message":"${words}"`);
+    expect(await ask({ top_p: "x" })).toContain(
+      `"message":"top_p: must be a finite number; ${words}"`,
+    );
+  },
+);
 
 test.each(["/llm", "/v1/chat/completions"])("%s", async (path) => {
   const server = await serve(backend);

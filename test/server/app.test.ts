@@ -170,6 +170,36 @@ describe("the app", () => {
     expect(await told([origin], "GET")).toEqual([undefined, "Origin"]);
   });
 
+  it.each([
+    ["/%zz", 400],
+    ["/media/%zz?x", 400],
+    [`/media/${"x".repeat(101)}`, 404],
+  ])("pages may ask, and read the answer, for a path that can't be: %s", async (url, status) => {
+    const a = await app({ corsOrigins: ["https://a.example"] });
+    const headers = { origin: "https://a.example", "access-control-request-method": "POST" };
+    const first = await a.inject({ url, method: "OPTIONS", headers });
+    expect([first.statusCode, first.headers["access-control-allow-origin"]]).toEqual([
+      204,
+      headers.origin,
+    ]);
+    for (const method of ["GET", "POST"] as const) {
+      const { headers: said, ...answer } = await a.inject({ url, method, headers });
+      expect([answer.statusCode, answer.json().error.message]).toEqual([
+        status,
+        "the path is not valid",
+      ]);
+      expect(said["access-control-allow-origin"]).toBe(headers.origin);
+      expect(said["access-control-expose-headers"]).toContain("x-request-id");
+    }
+  });
+
+  it("says over HTTP/2, too, that a path is not valid", async () => {
+    const client = session((await serve({}, { corsOrigins: "*" })).url);
+    const stream = client.request({ ":path": "/%zz", origin: "https://a.example" });
+    const [headers] = await once(stream, "response");
+    expect([headers[":status"], headers["access-control-allow-origin"]]).toEqual([400, "*"]);
+  });
+
   it("lets browsers in from the configured origins only, or not at all", async () => {
     const allowed = async (corsOrigins: readonly string[] | false, origin: string) =>
       (await (await app({ corsOrigins })).inject({ url: "/hello", headers: { origin } })).headers[

@@ -180,7 +180,7 @@ export class AiSdkBackend implements Backend {
       for (const entry of this.#entries.values()) entry.failure = toLintelError(thrown);
     }
     for (const failure of new Set([...this.#entries.values()].map((entry) => entry.failure))) {
-      if (failure) log.error({ backend: this.name, err: failure }, failure.message);
+      if (failure) log.error({ backend: this.name, err: failure }, "the provider can't be used");
     }
     this.#build();
   }

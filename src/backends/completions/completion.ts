@@ -38,7 +38,7 @@ export function readCompletion(text: string): LLMResponse {
     id,
     model,
     created,
-    usageEstimated: false,
+    usageEstimated: isEstimated(answer),
     warnings: [],
     usage: readUsage(answer.usage),
     // Ollama and others leave the reason null in whole answers that are complete.
@@ -66,6 +66,9 @@ export function stampOf(answer: JsonObject): Omit<LLMResponse, "usage" | "choice
     warnings: [],
   };
 }
+
+/** Whether the usage is an estimate: a Lintel says so of servers that report none. */
+export const isEstimated = (answer: JsonObject): boolean => answer.usage_estimated === true;
 
 /** Token counts; `undefined` where there are none, or nothing but zeros. */
 export function readUsage(usage: unknown): LLMTokenUsage | undefined {

@@ -25,8 +25,6 @@ export interface Dialogue {
   whole(text: string): LLMResponse;
   /** Reads an event, as a rule by `stream.push`. */
   take(event: ServerEvent, stream: CompletionStream, out: LLMResponse[]): void;
-  /** Completes the messages of one step. */
-  made?(messages: readonly LLMResponse[]): void;
 }
 
 type Batch = readonly LLMResponse[];
@@ -141,7 +139,6 @@ class Reading implements AsyncIterator<Batch> {
       if (events.length > 0) this.#call.alive?.();
       return this.#over ? { done: true, value: undefined } : undefined;
     }
-    this.#dialogue.made?.(messages);
     return { done: false, value: messages };
   }
 

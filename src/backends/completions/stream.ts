@@ -3,7 +3,15 @@ import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.
 import { deltaChoice } from "../../core/chat-messages.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { failureIn, nonsense } from "../http/failure.js";
-import { firstChoice, readEnd, readObject, readText, readUsage, stampOf } from "./completion.js";
+import {
+  firstChoice,
+  isEstimated,
+  readEnd,
+  readObject,
+  readText,
+  readUsage,
+  stampOf,
+} from "./completion.js";
 import type { ServerEvent } from "./events.js";
 import { ChunkTemplate } from "./template.js";
 
@@ -18,6 +26,7 @@ export class CompletionStream {
   #stamp: Omit<LLMResponse, "usage" | "choices"> | undefined;
   #finishReason: string | undefined;
   #usage: LLMTokenUsage | undefined;
+  #estimated = false;
   /** Whether there are pieces: a message beside them, or after them, is all of them again. */
   #inPieces = false;
   #done = false;
@@ -57,7 +66,10 @@ export class CompletionStream {
     const choice = firstChoice(chunk);
     // Moonshot's stands in the choice.
     const usage = readUsage(chunk.usage) ?? readUsage(choice?.usage);
-    if (usage) this.#usage = usage;
+    if (usage) {
+      this.#usage = usage;
+      this.#estimated = isEstimated(chunk);
+    }
     if (!choice) return;
     // Azure's first chunk, about the prompt, has neither a choice nor a name.
     this.#stamp ??= stampOf(chunk);
@@ -87,7 +99,8 @@ export class CompletionStream {
     if (!this.#stamp || this.#finishReason === undefined) {
       throw nonsense("broke off its answer: no finish reason");
     }
-    out.push(piece(this.#stamp, "", this.#finishReason, this.#usage));
+    const stamp = { ...this.#stamp, usageEstimated: this.#estimated };
+    out.push(piece(stamp, "", this.#finishReason, this.#usage));
   }
 }
 

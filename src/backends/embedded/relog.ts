@@ -15,7 +15,7 @@ export function relog(line: string, log: Logger): void {
   if (line.trim() === "") return;
   const entry = parse(line);
   if (!entry) {
-    log.warn({ node: "embedded" }, line.slice(0, 2000));
+    log.warn({ node: "embedded", said: line.slice(0, 2000) }, "the embedded models' engine says");
     return;
   }
   const { level, msg, time: _time, hostname: _hostname, ...fields } = entry;

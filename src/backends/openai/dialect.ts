@@ -79,7 +79,6 @@ const owners = new Map<string, DialectName>([
   ["llamacpp", "llamacpp"],
   ["library", "ollama"],
   ["organization_owner", "lmstudio"],
-  ["local", "sdcpp"],
 ]);
 
 /** Where those are that have an address of their own; some have further ones, for regions. */
@@ -112,13 +111,19 @@ export function dialectOf(
   const service = hosts.find(([host]) => host.test(url.hostname))?.[1];
   if (service) return dialects[service];
   const known = listed.find(({ ownedBy }) => owners.has(ownedBy));
-  const server = known ? owners.get(known.ownedBy) : isTgi(listed) ? "tgi" : undefined;
+  const server =
+    (known && owners.get(known.ownedBy)) ??
+    (isTgi(listed) ? "tgi" : isSdcpp(listed) ? "sdcpp" : undefined);
   return server === undefined ? openSource : dialects[server];
 }
 
 /** Text Generation Inference lists its one model as its own owner. */
 const isTgi = ([model, ...others]: readonly Listed[]): boolean =>
   model !== undefined && others.length === 0 && model.ownedBy === model.id;
+
+/** stable-diffusion.cpp has one name for whatever it draws with. Its owner is that of many a server in Python, too. */
+const isSdcpp = (listed: readonly Listed[]): boolean =>
+  listed.some(({ id, ownedBy }) => id === "sd-cpp-local" && ownedBy === "local");
 
 /** The contract's fields that a dialect honours, by their names. */
 export function supportedBy(dialect: Dialect): string[] {

@@ -12,18 +12,13 @@ import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 
 /** Streams a completion: a step for each read that brought text. */
 export function chat(gateway: Gateway, call: Call<"chat">): AsyncIterable<readonly LLMResponse[]> {
-  let estimated = false;
   return reading(call, {
     ask: () => ask(gateway, "/llm", call, bodyOf(call.request, true)),
     whole: (text) => readWhole(call, text),
     take(event, stream, out) {
       const chunk = inspect(call, event);
-      estimated ||= chunk?.usage_estimated === true;
       const renamed = chunk && "tokens_used" in chunk;
       stream.push(renamed ? { ...event, data: JSON.stringify(usual(chunk)) } : event, out);
-    },
-    made(messages) {
-      for (const message of messages) message.usageEstimated = estimated;
     },
   });
 }
@@ -43,7 +38,7 @@ export async function* complete(
  */
 function inspect(call: Call<"chat">, { data }: ServerEvent): JsonObject | undefined {
   // Few chunks have any of it: the others are not parsed twice.
-  if (!/"(?:error|warnings|usage_estimated|tokens_used)"\s*:/.test(data)) return undefined;
+  if (!/"(?:error|warnings|tokens_used)"\s*:/.test(data)) return undefined;
   const chunk = parseJson(data);
   if (!isObject(chunk)) return undefined;
   const failure = failureIn(chunk);
@@ -64,8 +59,7 @@ function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResp
   const failure = failureIn(answer);
   if (failure) throw failure;
   handOnWarnings(call, answer);
-  const usageEstimated = answer.usage_estimated === true;
-  return { ...readCompletion(JSON.stringify(usual(answer))), usageEstimated };
+  return readCompletion(JSON.stringify(usual(answer)));
 }
 
 function bodyOf(request: LLMRequest, stream: boolean): object {

@@ -7,7 +7,8 @@ import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
 import { discard, readBytes } from "./bytes.js";
 import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
-import { describeFault } from "./fault.js";
+import { describeFault, describeTwice } from "./fault.js";
+import { hasKeyTwice } from "./keys.js";
 
 /** What was parsed: an object, or why there is none. */
 export type Parsed =
@@ -92,7 +93,9 @@ export function parseBody(bytes: Uint8Array): Parsed {
   } catch {
     return broken(`the body is not valid JSON: ${describeFault(text)}`);
   }
-  return isObject(json) ? { json } : broken("the body must be a JSON object");
+  if (!isObject(json)) return broken("the body must be a JSON object");
+  if (!hasKeyTwice(text, json)) return { json };
+  return broken(`the body has a key twice in one object: ${describeTwice(text)}`);
 }
 
 function isPlainUtf8({ headers }: FastifyRequest): boolean {

@@ -6,6 +6,7 @@ import type { FastifyReply } from "fastify";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import type { MethodName } from "../../core/methods.js";
+import { retryAfterHeader } from "../retry-after.js";
 
 /** What OpenAI's clients read, at the top of a body or inside of a stream. */
 export interface ErrorObject {
@@ -70,7 +71,7 @@ export function sendError(
   const id = running?.id ?? reply.getHeader("x-request-id") ?? reply.request.id;
   reply.code(error.http).header("x-request-id", id);
   for (const [name, value] of running?.metadata ?? []) reply.header(name, value);
-  if (error.retryAfter !== undefined) reply.header("retry-after", Math.ceil(error.retryAfter));
+  reply.headers(retryAfterHeader(error));
   if (error.http === 401) reply.header("www-authenticate", "Bearer");
   if (error.allow !== undefined) reply.header("allow", error.allow);
   if (error.code === "cancelled") return reply.send();

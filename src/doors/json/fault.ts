@@ -8,6 +8,13 @@ const escaped = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 export function describeFault(text: string): string {
   const at = faultIn(text);
   if (at === undefined || at === text.length) return "it ends too early";
+  return place(text, at);
+}
+
+/** Likewise, where a key stands a second time in one object. */
+export const describeTwice = (text: string): string => place(text, faultIn(text, true) ?? 0);
+
+function place(text: string, at: number): string {
   const lines = text.slice(0, at).split("\n");
   return `see line ${lines.length}, column ${(lines.at(-1) ?? "").length + 1}`;
 }
@@ -15,10 +22,13 @@ export function describeFault(text: string): string {
 /**
  * Position of the first character that can't stand where it does; the text's length where
  * something is missing behind it; `undefined` if nothing is wrong.
+ * @param unique whether a key is wrong that its object has already
  */
-export function faultIn(text: string): number | undefined {
+export function faultIn(text: string, unique = false): number | undefined {
   /** What is to be closed. */
   const open: string[] = [];
+  /** The keys of each of these, where one was looked at. */
+  const keys: (Set<string> | undefined)[] = [];
   let wants: "value" | "first value" | "key" | "first key" | "more" = "value";
   for (let at = 0; ; ) {
     at = behind(blanks, text, at) ?? at;
@@ -38,12 +48,19 @@ export function faultIn(text: string): number | undefined {
       if (next !== '"') return at;
       const end = endOfString(text, at);
       if (end < 0) return ~end;
+      if (unique) {
+        const key = JSON.parse(text.slice(at, end)) as string;
+        const before = keys[open.length];
+        if (before?.has(key)) return at;
+        keys[open.length] = (before ?? new Set()).add(key);
+      }
       at = behind(blanks, text, end) ?? end;
       if (text[at] !== ":") return at;
       wants = "value";
       at++;
     } else if (next === "{" || next === "[") {
       open.push(next === "{" ? "}" : "]");
+      keys[open.length] = undefined;
       wants = next === "{" ? "first key" : "first value";
       at++;
     } else {

@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm } from "../json/fields.js";
 import { chatParameters, checkParameters, unsupported } from "./parameters.js";
-import { type Names, renamedError } from "./rename.js";
+import type { Names } from "./rename.js";
 
 /** What a request asks for. */
 export interface ChatRequest {
@@ -41,7 +41,7 @@ export function readChat(json: JsonObject): ChatRequest {
   const { message, violations } = decode(asked);
   const form = answerForm(json, violations);
   const wrong = violations.map((it) => (contentPattern.test(it.field) ? noText(it) : it));
-  const defect = wrong.length > 0 ? renamedError(invalidFields(wrong), names) : refused;
+  const defect = wrong.length > 0 ? invalidFields(wrong) : refused;
   return { message, form, defect, warnings, names };
 }
 

@@ -10,7 +10,7 @@ import type { JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import type { JsonText } from "../json/parts.js";
 import { checkParameters, imageParameters } from "./parameters.js";
-import { type Names, renamedError } from "./rename.js";
+import type { Names } from "./rename.js";
 
 /** What a request asks for. */
 export interface ImageRequest {
@@ -56,7 +56,7 @@ export function readImage(json: JsonObject): ImageRequest {
   if (form !== "url" && form !== "b64_json") {
     violations.push({ field: "response_format", message: 'must be "url" or "b64_json"' });
   }
-  const defect = violations.length > 0 ? renamedError(invalidFields(violations), names) : refused;
+  const defect = violations.length > 0 ? invalidFields(violations) : refused;
   return { message, defect, warnings, names };
 }
 
@@ -78,7 +78,7 @@ function merge(json: JsonObject, said: JsonObject) {
   const changed: Record<string, unknown> = {};
   const names: Record<string, string> = { ...openaiNames };
   const clashes: Violation[] = [];
-  for (const [field, name] of Object.entries(openaiNames)) {
+  for (const field of Object.keys(openaiNames)) {
     const value = said[field] ?? undefined;
     const own = json[field];
     if (value === undefined) {
@@ -88,7 +88,7 @@ function merge(json: JsonObject, said: JsonObject) {
     }
     changed[field] = value;
     if (!isDefault(field, own) && own !== value) {
-      clashes.push({ field: name, message: `must say the same as ${field}, or be left out` });
+      clashes.push({ field, message: `must say the same as ${field}, or be left out` });
     }
   }
   return { changed, names, clashes };

@@ -31,7 +31,7 @@ export function renamed<M extends MethodName>(running: Running<M>, names: Names)
 }
 
 /** An error with the client's names. Of two fields with one name at the client the same is said once. */
-export function renamedError(error: LintelError, names: Names): LintelError {
+function renamedError(error: LintelError, names: Names): LintelError {
   const nameOf = (field: string) => (Object.hasOwn(names, field) ? (names[field] ?? field) : field);
   if (error.violations.length > 0) {
     const said = error.violations.map((v) => ({ ...v, field: nameOf(v.field) }));

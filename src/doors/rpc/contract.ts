@@ -9,6 +9,7 @@ import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
 import { headersOf } from "../json/reply.js";
 import { type Asked, headerIn, originFrom } from "../origin.js";
+import { retryAfterHeader } from "../retry-after.js";
 import { arrivalKey, requestKey } from "./context.js";
 import type { Admit, EdgeMethod } from "./edge/edge.js";
 import { toGrpcError } from "./pushback.js";
@@ -86,8 +87,10 @@ function unary<M extends MethodName>(method: M, options: DoorOptions) {
       const error = toLintelError(thrown);
       setHeaders(context, running);
       // Such an answer has a status of HTTP, and who asks with curl or a proxy reads no details.
-      if (context.protocolName === "connect" && error.retryAfter !== undefined) {
-        context.responseHeader.set("retry-after", String(Math.ceil(error.retryAfter)));
+      if (context.protocolName === "connect") {
+        for (const [name, value] of Object.entries(retryAfterHeader(error))) {
+          context.responseHeader.set(name, value);
+        }
       }
       throw toldBy(context, error);
     }
@@ -148,7 +151,7 @@ function start<M extends MethodName>(
     );
   } catch (err) {
     // The library would answer it without a word to anybody else.
-    gateway.log.error({ err, requestId: arrival.requestId }, "an RPC could not be started");
+    gateway.log.error({ err, id: arrival.requestId }, "an RPC could not be started");
     throw toConnectError(toLintelError(err));
   }
 }

@@ -22,6 +22,7 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerParse } from "@connectrpc/connect/protocol-grpc-web";
 import { toConnectError } from "../../core/connect-error.js";
 import { LintelError } from "../../core/errors.js";
+import { unfoldsTooFar } from "../items.js";
 import { type Arrival, arrivalKey } from "./context.js";
 import { messageTooLarge } from "./edge/request.js";
 import { type Frame, framesIn, isBare, isJson, typeOf } from "./frames.js";
@@ -37,29 +38,31 @@ export type Answer = (request: ByteRequest, arrival: Arrival) => Promise<Univers
  * @param bodyLimit largest message, bytes
  */
 export function answering(handler: UniversalHandler, bodyLimit: number): Answer {
-  const readJson = jsonReader(handler.method.input);
+  const { input } = handler.method;
+  const readJson = jsonReader(input);
+  const tooFarIn = (message: Uint8Array) => unfoldsTooFar(input, message);
   return async (request, arrival) => {
     // Nothing is read for who is not let in: the core refuses whatever they ask.
     if (arrival.admission instanceof LintelError) {
       return handler({ ...request, ...emptyMessage(request.header) });
     }
-    let tooFar: LintelError | undefined;
-    const bounded = withoutTooMuch(request, handler.method.input, bodyLimit, (error) => {
-      tooFar = error;
-    });
+    let reading: Reading | undefined;
     const json = isJson(request.header);
+    const inspect = json ? readJson.unfoldsTooFar : tooFarIn;
+    const bounded = withoutTooMuch(request, inspect, bodyLimit, (tooFar) => {
+      reading = tooFar;
+    });
     const body = json ? kept(bounded, arrival) : bounded;
     const first = await attempt(handler, { ...request, body }, arrival, bodyLimit);
     if ("response" in first) return first.response;
 
-    let reading: Reading | undefined;
-    if (json && !tooFar && first.defect.code === "invalid_json") {
+    if (json && !reading && first.defect.code === "invalid_json") {
       const bytes = await messageIn(arrival.body, request.header, bodyLimit);
-      reading = bytes && readJson(bytes);
+      reading = bytes && readJson.read(bytes);
     }
     const again: Arrival = {
       ...arrival,
-      defect: reading ? (reading.defect ?? arrival.defect) : (tooFar ?? first.defect),
+      defect: reading ? (reading.defect ?? arrival.defect) : first.defect,
       message: reading?.message,
       body: [],
     };

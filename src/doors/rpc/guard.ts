@@ -51,8 +51,7 @@ export function guarded(
     const { signal, contextValues = createContextValues() } = incoming;
     const request = contextValues.get(requestKey);
     if (!request) throw new Error("an RPC came without Fastify's request");
-    const failed = (err: unknown) =>
-      gateway.log.error({ err, requestId: request.id }, "an RPC broke off");
+    const failed = (err: unknown) => gateway.log.error({ err, id: request.id }, "an RPC broke off");
 
     dropParameters(incoming.header);
     dropEndlessTimeout(incoming.header);

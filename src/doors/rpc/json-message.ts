@@ -2,6 +2,7 @@
 import { type DescMessage, fromJson, type JsonObject, type Message } from "@bufbuild/protobuf";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
+import { leastBytes, type TooFar, tooManyItems } from "../items.js";
 import { parseBody } from "../json/body.js";
 import { compileDecoder } from "../json/decode.js";
 import { encodingOf, framesIn, isBare, packedFlag } from "./frames.js";
@@ -14,8 +15,13 @@ export interface Reading {
   readonly defect?: LintelError;
 }
 
-/** Reads a message again; `undefined`: nothing is wrong with it. Never throws. */
-export type JsonReader = (bytes: Uint8Array) => Reading | undefined;
+/** Reads messages of one type. Never throws. */
+export interface JsonReader {
+  /** Reads a message again; `undefined`: nothing is wrong with it. */
+  read(bytes: Uint8Array): Reading | undefined;
+  /** Looks only whether a list of it has too many items. */
+  unfoldsTooFar(bytes: Uint8Array): TooFar | undefined;
+}
 
 /**
  * Compiles the reader of a message type. Fields that the library takes stay as it has
@@ -30,7 +36,7 @@ export function jsonReader(input: DescMessage): JsonReader {
       [field.jsonName, field],
     ]),
   );
-  return (bytes) => {
+  const read = (bytes: Uint8Array): Reading | undefined => {
     const { json, defect } = parseBody(bytes);
     if (defect) return { defect };
     const taken: Record<string, unknown> = {};
@@ -44,6 +50,7 @@ export function jsonReader(input: DescMessage): JsonReader {
       if (names.has(name)) twice.push({ field: name, message: "must be set once" });
       names.add(name);
       try {
+        if (isTooLong(value)) throw new RangeError();
         const message = fromJson(input, { [key]: value } as JsonObject, options);
         taken[localName] = (message as unknown as Record<string, unknown>)[localName];
       } catch {
@@ -58,7 +65,20 @@ export function jsonReader(input: DescMessage): JsonReader {
       ...(violations.length > 0 && { defect: invalidFields(violations) }),
     };
   };
+  return {
+    read,
+    unfoldsTooFar(bytes) {
+      const { json = {} } = bytes.length > leastBytes ? parseBody(bytes) : {};
+      if (!Object.entries(json).some(([key, value]) => fields.has(key) && isTooLong(value))) {
+        return undefined;
+      }
+      const { message, defect } = read(bytes) ?? {};
+      return message && defect && { message, defect };
+    },
+  };
 }
+
+const isTooLong = (value: unknown) => Array.isArray(value) && tooManyItems("", value.length);
 
 const options = { ignoreUnknownFields: true };
 

@@ -1,13 +1,11 @@
 /** Requests that the RPC library decodes: what they unfold to is looked at before it does. */
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import type { DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
-import { invalidFields, type LintelError } from "../../core/errors.js";
-import { tooManyItems, unfoldsTooFar } from "../items.js";
+import type { TooFar } from "../items.js";
 import { prefixLength } from "./edge/envelopes.js";
-import { type Frame, framesIn, isBare, isJson, packedFlag } from "./frames.js";
+import { type Frame, framesIn, isBare, packedFlag } from "./frames.js";
 
 /** A request whose body is still bytes. */
 type Request = UniversalServerRequest & { readonly body: AsyncIterable<Uint8Array> };
@@ -16,14 +14,15 @@ const unpack = promisify(gunzip);
 
 /**
  * The body, which fails where a message of it unfolds too far.
+ * @param inspect says so of a message
  * @param limit largest message, bytes; what has more is left to the library
  * @param found told why it fails
  */
 export async function* withoutTooMuch(
   { body, header }: Request,
-  input: DescMessage,
+  inspect: (message: Uint8Array) => TooFar | undefined,
   limit: number,
-  found: (error: LintelError) => void,
+  found: (tooFar: TooFar) => void,
 ): AsyncGenerator<Uint8Array> {
   const parts: Uint8Array[] = [];
   let length = 0;
@@ -34,15 +33,14 @@ export async function* withoutTooMuch(
   }
   if (length > limit + prefixLength) return;
   const whole = Buffer.concat(parts, length);
-  const inspect = isJson(header) ? inJson : unfoldsTooFar;
   const packed = header.get("content-encoding") === "gzip" ? packedFlag : 0;
   const messages = isBare(header) ? [{ flags: packed, data: whole }] : firstTwo(whole);
   for (const { flags, data } of messages) {
     const message = (flags & packedFlag) !== 0 ? await unpacked(data, limit) : data;
-    const error = message && inspect(input, message);
-    if (error) {
-      found(error);
-      throw new ConnectError(error.message, Code.InvalidArgument);
+    const tooFar = message && inspect(message);
+    if (tooFar) {
+      found(tooFar);
+      throw new ConnectError(tooFar.defect.message, Code.InvalidArgument);
     }
   }
   yield whole;
@@ -57,19 +55,3 @@ function firstTwo(body: Buffer): Frame[] {
 /** `undefined` where it is no gzip, or more than is allowed, which the library tells. */
 const unpacked = (bytes: Buffer, limit: number): Promise<Buffer | undefined> =>
   unpack(bytes, { maxOutputLength: limit }).catch(() => undefined);
-
-function inJson(input: DescMessage, message: Uint8Array): LintelError | undefined {
-  let json: Readonly<Record<string, unknown>> | null;
-  try {
-    json = JSON.parse(Buffer.from(message).toString());
-  } catch {
-    return undefined;
-  }
-  for (const { name, jsonName } of input.fields) {
-    for (const value of [json?.[name], json?.[jsonName]]) {
-      const wrong = Array.isArray(value) && tooManyItems(name, value.length);
-      if (wrong) return invalidFields([wrong]);
-    }
-  }
-  return undefined;
-}

@@ -13,6 +13,7 @@ import { doorDefaults } from "../door.js";
 import { errorBody } from "../json/error.js";
 import { headersOf } from "../json/reply.js";
 import { headerIn, originFrom } from "../origin.js";
+import { retryAfterHeader } from "../retry-after.js";
 import type { Arrival } from "./context.js";
 
 /** What most clients send; a method has some of them. */
@@ -56,10 +57,7 @@ export async function refuseType(
     throw error;
   } catch (thrown) {
     const told = toLintelError(thrown);
-    const more = told.retryAfter !== undefined && {
-      "retry-after": `${Math.ceil(told.retryAfter)}`,
-    };
-    return plainRefusal(told, { ...headersOf(running), ...more });
+    return plainRefusal(told, { ...headersOf(running), ...retryAfterHeader(told) });
   }
 }
 

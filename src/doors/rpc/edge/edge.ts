@@ -142,7 +142,7 @@ type Read = Pick<EdgeCall, "request" | "defect">;
 function requestOf(message: Buffer | Malformed, { input }: DescMethod, limit: number): Read {
   if (typeof message !== "string") {
     const tooFar = unfoldsTooFar(input, message);
-    if (tooFar) return { request: empty(input), defect: tooFar };
+    if (tooFar) return { request: tooFar.message, defect: tooFar.defect };
     try {
       return { request: fromBinary(input, message), defect: undefined };
     } catch {
