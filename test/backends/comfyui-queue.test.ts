@@ -14,6 +14,7 @@ describe("the queue", () => {
     const places: number[] = [];
     const events = await run(backend, {}, never, (event) => {
       if (event.case !== "progress" || event.value.queuePosition === undefined) return;
+      expect(event.value).toMatchObject({ index: 0, images: 1, step: 0, steps: 4 });
       places.push(event.value.queuePosition);
       comfy.hangUp();
       others.shift()?.done();

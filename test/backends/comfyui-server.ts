@@ -64,7 +64,8 @@ export class Comfy {
     const sockets = new WebSocketServer({ noServer: true });
     http.on("upgrade", (request, socket, head) => {
       this.socketHeaders = request.headers;
-      if (this.deaf) return void socket.end("HTTP/1.1 404 Not Found\r\n\r\n");
+      const { pathname } = new URL(request.url ?? "", this.url);
+      if (this.deaf || pathname !== "/ws") return void socket.end("HTTP/1.1 404 Not Found\r\n\r\n");
       sockets.handleUpgrade(request, socket, head, (ws) => {
         const client = new URL(request.url ?? "", this.url).searchParams.get("clientId") ?? "";
         this.#sockets.set(client, ws);

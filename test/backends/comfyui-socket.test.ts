@@ -54,6 +54,19 @@ describe("messages that nobody reads", () => {
     expect(told).toEqual([49, 50, "finished"]);
   });
 
+  it("may be frames that are too short, or of other kinds", async () => {
+    const socket = await flooded((socket) => {
+      for (let length = 0; length < 9; length++) socket.send(Buffer.alloc(length, 1));
+      // With metadata that would end behind the frame, and of a kind that nobody knows.
+      socket.send(Buffer.from([0, 0, 0, 4, 0, 0, 0, 9, 123, 125]));
+      socket.send(Buffer.from([0, 0, 0, 3, 0, 0, 0, 1, 7]));
+      socket.send(Buffer.from([0, 0, 0, 4, 0, 0, 0, 2, 123, 125, 7]));
+      socket.send(text("execution_success", { prompt_id: "p" }));
+    });
+    const told = (await all(socket)).map((it) => (it.type === "preview" ? it.image[0] : it.type));
+    expect(told).toEqual([7, "finished"]);
+  });
+
   it.each([
     ["thousands of them", 5000, ""],
     ["many bytes of them", 5, " ".repeat(10 * 1024 * 1024)],

@@ -258,6 +258,7 @@ describe("the models", () => {
       { id: "gone", state: State.FAILED, stateDetail: "ComfyUI lacks its checkpoint" },
     ]);
     await run(backend, { modelId: "dreamy" });
+    expect(comfy.submitted[0]?.["1"]?.inputs.ckpt_name).toBe("anime\\dreamy.ckpt");
     expect(comfy.submitted[0]?.["2"]?.class_type).toBe("CLIPTextEncodeSDXL");
     const error = await thrownBy(run(backend, { modelId: "gone" }));
     expect(error).toMatchObject({ code: "model_not_found" });

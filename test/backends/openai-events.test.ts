@@ -156,4 +156,25 @@ describe("event splitter", () => {
       expect.objectContaining({ code: "upstream_failed" }),
     );
   });
+
+  it("takes events that are over its limit only together", () => {
+    const splitter = new EventSplitter(12);
+    const event = Buffer.from("data: 1234\n\n");
+    const events = [event, event, Buffer.concat([event, event])].flatMap((piece) =>
+      splitter.push(piece),
+    );
+    expect(events.map(({ data }) => data)).toEqual(["1234", "1234", "1234", "1234"]);
+  });
+
+  it.each([["id: 7\n"], [": a comment\n"], ["retry: 5\nid\n"], ["}\n"]])(
+    "finds an error that stands in no field after %j",
+    (before) => {
+      const error = '{"error":{"message":"the model crashed"}}';
+      const bytes = Buffer.from(`data: a\n\n${before}${error}\n`);
+      expect(split([bytes])).toEqual([
+        { data: "a", failed: false },
+        { data: error, failed: true },
+      ]);
+    },
+  );
 });

@@ -67,6 +67,11 @@ describe("the body of an answer with images", () => {
     ]);
   });
 
+  it("takes several in data: URLs", () => {
+    const url = { b64_json: `data:image/png;base64,${base64}` };
+    expect(everyWay(JSON.stringify({ data: [url, url] })).images).toEqual([png, png]);
+  });
+
   it("takes what has no image as it is", () => {
     for (const value of [
       { data: [{ url: "http://here/1.png", b64_json: null }] },

@@ -31,6 +31,8 @@ export async function generate(backend: Backend, more: object, signal?: AbortSig
   const images: { seed: number; data: Uint8Array }[] = [];
   const previews: Uint8Array[] = [];
   const steps: number[] = [];
+  /** Whose each preview is. */
+  const of: number[] = [];
   for await (const step of backend.handlers.streamTextToImage?.(call) ?? []) {
     for (const { event } of step) {
       if (event.case === "image" && event.value.media) {
@@ -39,10 +41,11 @@ export async function generate(backend: Backend, more: object, signal?: AbortSig
       if (event.case === "progress" && event.value.preview.length > 0) {
         previews.push(event.value.preview);
         steps.push(event.value.step);
+        of.push(event.value.index);
       }
     }
   }
-  return { images, previews, steps, warnings: [...call.warnings] };
+  return { images, previews, steps, of, warnings: [...call.warnings] };
 }
 
 /** What a promise failed with; its words give no address away. */

@@ -63,6 +63,13 @@ describe("OpenAI", () => {
     expect(sent()).toEqual([expect.objectContaining({ n: 1, stream: true, partial_images: 3 })]);
   });
 
+  it("says whose each preview is", async () => {
+    const { backend } = await against("vllm/models", gptImage, openai);
+    const request = { modelId: "gpt-image-2", includePreviews: true, numImagesPerPrompt: 2 };
+    const { images, of } = await generate(backend, request);
+    expect([images.length, of]).toEqual([2, [0, 0, 1, 1]]);
+  });
+
   it("comes also where a partial image can't be read", async () => {
     const image = picture(8, 8, 0).toString("base64");
     const events = filled("openai/image-events", {

@@ -132,6 +132,17 @@ describe("the models", () => {
     expect(backend.models()[0]).toMatchObject({ id: "sd-v1-4", source });
   });
 
+  it.each([[{}], [[7]], [[null]], [[{ title: 7 }]], [["v1-5"]]])(
+    "can't be read where the server lists %j",
+    async (entries) => {
+      const upstream = await Upstream.start((exchange) => exchange.sendJson(200, entries));
+      onTestFinished(() => upstream.close());
+      const backend = backendFor(upstream.url);
+      onTestFinished(() => backend.close());
+      await expect(backend.ready?.("", never)).rejects.toThrowError(failed("upstream_failed"));
+    },
+  );
+
   it.each([
     ["refuses the password", "a1111/unauthorized"],
     ["has no API", "a1111/no-api"],

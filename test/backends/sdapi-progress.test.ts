@@ -12,11 +12,13 @@ describe("the server's one progress", () => {
   it("is ours while our task runs; until then our place in its queue is told", async () => {
     const { webui, backend } = await against("a1111");
     const other = webui.occupy();
-    const events = await run(backend, {}, never, (event) => {
+    const request = { numImagesPerPrompt: 2 };
+    const events = await run(backend, request, never, (event) => {
       if (event.case === "progress" && event.value.queuePosition) other.done();
     });
-    const [first, ...rest] = progressOf(events);
-    expect(first?.queuePosition).toBe(1);
+    const [first, ...all] = progressOf(events);
+    expect(first).toMatchObject({ index: 0, images: 2, step: 0, steps: 4, queuePosition: 1 });
+    const rest = all.filter(({ index }) => index === 0);
     const running = rest.filter(({ queuePosition }) => queuePosition === undefined);
     expect(running.map(({ step }) => step)).toEqual([0, 1, 2, 3, 4]);
   });
@@ -103,10 +105,14 @@ describe("calls at once", () => {
     const runs = ["a", "b", "c"].map((prompt) => run(backend, { prompt }));
     const events = await Promise.all(runs);
     expect(webui.asked.map(({ prompt }) => prompt)).toEqual(["a", "b", "c"]);
-    const places = events.map((list) =>
-      progressOf(list).flatMap(({ queuePosition }) => queuePosition ?? []),
+    const waiting = events.map((list) =>
+      progressOf(list).filter(({ queuePosition }) => queuePosition !== undefined),
     );
+    const places = waiting.map((list) => list.map(({ queuePosition }) => queuePosition));
     expect(places).toEqual([[], [1], [2, 1]]);
+    for (const progress of waiting.flat()) {
+      expect(progress).toMatchObject({ index: 0, images: 1, step: 0, steps: 4 });
+    }
   });
 
   it("are not held up by who reads slowly", async () => {

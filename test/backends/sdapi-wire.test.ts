@@ -182,12 +182,19 @@ describe("images", () => {
     expect(images.map(({ data }) => pixelsOf(data).width)).toEqual([64, 64]);
   });
 
-  it("of another seed than asked for say so", async () => {
+  it.each([
+    [[99], 99],
+    [[0], 0],
+    // No seeds: what was asked for is the best guess.
+    [[-1], 7],
+    [["99"], 7],
+    [[], 7],
+  ])("of the seeds %j that the server tells are of %d", async (all_seeds, seed) => {
     const { webui, backend } = await against("a1111");
     const png = pictureOf({ width: 64, height: 64 }, 1).toString("base64");
-    const info = JSON.stringify({ all_seeds: [99] });
+    const info = JSON.stringify({ all_seeds });
     webui.next.push((exchange) => exchange.sendJson(200, { images: [png], info }));
-    expect(imagesOf(await run(backend)).map(({ seed }) => seed)).toEqual([99]);
+    expect(imagesOf(await run(backend)).map((image) => image.seed)).toEqual([seed]);
   });
 
   it("of another model than asked for are refused", async () => {

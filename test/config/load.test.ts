@@ -202,6 +202,7 @@ test("addresses of images that lead nowhere from other machines are warned of", 
     "listen: :8080\nmedia: { delivery: data }",
     "listen: :8080\nmedia: { store: s3, s3: { bucket: a } }",
     `listen: :8080\n${chat}`,
+    "listen: :8080\nbackends: [{ type: llama, name: a, path: b }]",
   ]) {
     expect(await warningsOf(text), text).toEqual([]);
   }
@@ -219,6 +220,7 @@ backends:
   - { type: embedded, name: e, models: [there.gguf, other.gguf] }
   - { type: ai-sdk, name: f, package: "@ai-sdk/nobody-has-this", models: [{ id: a }] }
   - { type: ai-sdk, name: g, package: yaml/part, models: [{ id: b }] }
+  - { type: embedded, name: h }
 safety: { checker: { type: classifier, path: checker } }
 `,
   });

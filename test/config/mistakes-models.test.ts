@@ -168,6 +168,15 @@ backends:
       ],
     ],
     [
+      "several stars in the names of a model",
+      "backends: [{ type: openai, name: a, url: http://a }]\nmodels:\n  - { name: g-*, aliases: [h-*-*], model: i-*-* }\n  - { name: j-*, targets: [{ backend: a, model: k*l* }] }\n",
+      [
+        "models[0].aliases[0]: must have at most one *",
+        "models[0].model: must have at most one *",
+        "models[1].targets[0].model: must have at most one *",
+      ],
+    ],
+    [
       "patterns for names of a backend's models",
       "backends:\n  - { type: openai, name: a, url: http://127.0.0.1:1, models: [a], image_models: [sd, flux-*] }\n  - { type: rest, name: b, url: http://127.0.0.1:1, models: [{ id: c-*, task: chat }] }\n  - { type: embedded, name: c, models: [folder/*.gguf] }\n",
       [

@@ -42,6 +42,12 @@ describe("sanitizePng", () => {
   });
 
   const good = picture(16, 16);
+  /** The picture with another byte in its header, whose checksum is right. */
+  const withHeader = (at: number, byte: number) => {
+    const header = Buffer.from(good.subarray(16, 29));
+    header[at] = byte;
+    return Buffer.concat([good.subarray(0, 8), chunk("IHDR", header), good.subarray(headerEnd)]);
+  };
   const refuses = (bytes: Uint8Array) =>
     expect(() => sanitizePng(bytes)).toThrow(expect.objectContaining({ code: "upstream_failed" }));
 
@@ -66,6 +72,11 @@ describe("sanitizePng", () => {
     ["an unknown critical chunk", withChunks(good, chunk("XYZA", "1"))],
     ["pixels in two pieces", withChunks(good, chunk("IDAT", "1"), chunk("tEXt", "a"))],
     ["a header of no size", Buffer.concat([good.subarray(0, 8), chunk("IHDR", Buffer.alloc(13))])],
+    ["a colour type that there is not", withHeader(9, 5)],
+    ["a bit depth that the colour type can't have", withHeader(8, 4)],
+    ["an unknown compression", withHeader(10, 1)],
+    ["an unknown filter", withHeader(11, 1)],
+    ["an unknown interlacing", withHeader(12, 2)],
   ])("refuses %s", (_what, bytes) => {
     refuses(bytes);
   });

@@ -119,9 +119,6 @@ function codesOf(body: JsonObject): string {
   return [
     string(error.param),
     string(error.code),
-    ...details.flatMap(({ loc, type }) => [
-      Array.isArray(loc) ? loc.filter((part) => part !== "body").join(" ") : "",
-      string(type),
-    ]),
+    ...details.flatMap(({ loc, type }) => [Array.isArray(loc) ? loc.join(" ") : "", string(type)]),
   ].join(" ");
 }

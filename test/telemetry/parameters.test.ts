@@ -1,0 +1,54 @@
+/** What spans tell of a request's parameters. */
+import { expect, onTestFinished, test } from "vitest";
+import { coreOf, run } from "../support/core.js";
+import { imageModel } from "../support/models.js";
+import { backend, hello } from "../support/routing.js";
+import { paints, says, scripted } from "../support/scripted.js";
+import { Collector } from "./collector.js";
+import { otlpTo, telemetryOf } from "./support.js";
+
+async function spans() {
+  const sink = await Collector.start();
+  onTestFinished(() => sink.close());
+  const { telemetry, close } = await telemetryOf({ otlp: otlpTo(sink.url) });
+  const told = async () => {
+    await close();
+    const span = sink.spans.find(({ kind }) => kind === 2);
+    const all = Object.entries(span?.attributes ?? {});
+    return Object.fromEntries(all.filter(([name]) => name.startsWith("gen_ai.request.")));
+  };
+  return { telemetry, told };
+}
+
+test("of a completion they are those that the caller gave", async () => {
+  const { telemetry, told } = await spans();
+  const core = coreOf([backend("a", says("x"))], {}, { telemetry });
+  const asked = { maxTokens: 20, temperature: 0.5, topP: 0.9, topK: 5, seed: 0n, stop: ["."] };
+  await run(core, "complete", { ...hello, model: "m", ...asked });
+  expect(await told()).toEqual({
+    "gen_ai.request.model": "m",
+    "gen_ai.request.stream": false,
+    "gen_ai.request.max_tokens": 20,
+    "gen_ai.request.temperature": 0.5,
+    "gen_ai.request.top_p": 0.9,
+    "gen_ai.request.top_k": 5,
+    "gen_ai.request.seed": 0,
+    "gen_ai.request.stop_sequences": ["."],
+  });
+});
+
+test.each([
+  [1, {}],
+  [3, { "gen_ai.request.choice.count": 3 }],
+])("of %d images they are the seed and how many", async (numImagesPerPrompt, more) => {
+  const { telemetry, told } = await spans();
+  const painter = scripted({ streamTextToImage: paints(2) }, [imageModel("i")]);
+  const core = coreOf([painter], {}, { telemetry });
+  await run(core, "streamTextToImage", {
+    modelId: "i",
+    prompt: "a cat",
+    seed: 7n,
+    numImagesPerPrompt,
+  });
+  expect(await told()).toMatchObject({ "gen_ai.request.seed": 7, ...more });
+});

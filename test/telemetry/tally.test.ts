@@ -1,0 +1,27 @@
+/** What `lintel top` counts of each model. */
+import { expect, test } from "vitest";
+import { Tally } from "../../src/telemetry/tally.js";
+import { imageRequest } from "../backends/picture.js";
+import { callOf } from "../backends/subject.js";
+
+test("calls count by how they ended, and what they used counts once", () => {
+  const tally = new Tally(() => 0);
+  const used = { promptTokens: 3, completionTokens: 5, images: 2 };
+  const end = (code: "ok" | "cancelled" | "unavailable", more: object = {}) => {
+    const call = callOf("streamTextToImage", imageRequest());
+    Object.assign(call.attributes, { model: "m", ...used, ...more });
+    tally.end(call, { code, firstMs: 1, totalMs: 2 });
+  };
+  end("ok");
+  end("ok", { replayed: true });
+  end("unavailable");
+  end("cancelled");
+  end("ok", { model: "l", images: undefined });
+  expect(tally.snapshot()).toMatchObject([
+    { model: "l", requests: 1, failed: 0, cancelled: 0, images: 0 },
+    {
+      ...{ model: "m", requests: 4, failed: 1, cancelled: 1 },
+      ...{ promptTokens: 9, completionTokens: 15, images: 6 },
+    },
+  ]);
+});
