@@ -31,6 +31,8 @@ switch (process.argv[2]) {
   }
   case "warned":
     process.emitWarning("version 20\nis old", "OldWarning");
+    for (let n = 0; n < 3; n++) console.warn("a needless %s", "password");
+    console.error(new Error("of a library").message);
     break;
   case "long":
     // Once all before it is written.
