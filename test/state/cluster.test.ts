@@ -95,7 +95,9 @@ describe.skipIf(!redisBinary).each(redisServers)("a cluster of %s", (_, binary) 
       if (key) move(key);
     }
     await goOn();
-    expect(said).toEqual([expect.stringMatching(/^the store is away.*: the slot .* moves to another node/)]);
+    expect(said).toEqual([
+      expect.stringMatching(/^the store is away.*: the slot .* moves to another node/),
+    ]);
     for (const { cli } of [to, from]) {
       cli("cluster", "setslot", slot, "node", to.cli("cluster", "myid"));
     }
