@@ -2,7 +2,7 @@
 import { format } from "node:util";
 import pino from "pino";
 import { LintelError } from "../core/errors.js";
-import { inShort, type Logger, type LogLevel, reasonOf } from "../core/log.js";
+import { inShort, type Logger, type LogLevel, Refusal, reasonOf } from "../core/log.js";
 import { withoutSecrets } from "../core/secrets.js";
 import { LogWriter } from "./log-writer.js";
 
@@ -27,7 +27,10 @@ export function createLogger(level: LogLevel, writer = logWriter(), base?: objec
 function inWords(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, code } = error as Error & { readonly code?: unknown };
-  const foreseen = error instanceof LintelError ? code !== "internal" : "syscall" in error;
+  const foreseen =
+    error instanceof LintelError
+      ? code !== "internal" || error.cause instanceof Refusal
+      : error instanceof Refusal || "syscall" in error;
   if (!foreseen) return pino.stdSerializers.err(error);
   return { type: name, code, message: inShort(reasonOf(error)) };
 }

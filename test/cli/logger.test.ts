@@ -80,6 +80,7 @@ it("has a stack where the fault may be our own, else words down to the first cau
     },
     { type: "Error", code: "ECONNREFUSED", message: refused },
     expect.objectContaining({ type: "LintelError", stack: stack("no x") }),
+    { type: "Refusal", message: "it is full" },
     expect.objectContaining({ type: "Error", stack: stack("of a library") }),
     "a word",
   ]);
