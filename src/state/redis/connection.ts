@@ -190,6 +190,9 @@ export class RedisConnection {
    */
   async #try(): Promise<void> {
     if (this.#available || this.#closed) return;
+    // The library gives up for good where it is interrupted while it asks sentinels, such as by their
+    // word of another primary.
+    if (this.client.status === "end") this.client.connect().catch(() => {});
     try {
       const keys = [this.#probed, `${this.#probed}:absent`];
       await this.#patience.inTime(() => this.client.eval(probe, keys.length, ...keys));
