@@ -70,7 +70,7 @@ export async function start(
   const listen = listenOptions(config);
   let base = config.public_url ?? "";
   const stores = await openStores(config, () => base, log);
-  const { telemetry, counting, state } = stores;
+  const { telemetry, counting, media, state } = stores;
   const metrics = telemetry?.prometheus;
   const read = metrics && (around?.metrics ?? metrics);
   let current: Reloading | undefined;
@@ -84,6 +84,7 @@ export async function start(
       routing: () => core.routing.snapshot(),
       limits: counting.limits,
       answers: counting.answers,
+      images: media.state,
       tokens: state.tokens,
       usage: state.usage,
     });

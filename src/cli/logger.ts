@@ -1,7 +1,8 @@
 /** The process's log: JSON lines on stderr. */
+import { format } from "node:util";
 import pino from "pino";
 import { LintelError } from "../core/errors.js";
-import { inShort, type Logger, type LogLevel, reasonOf } from "../core/log.js";
+import { inShort, type Logger, type LogLevel, Refusal, reasonOf } from "../core/log.js";
 import { withoutSecrets } from "../core/secrets.js";
 import { LogWriter } from "./log-writer.js";
 
@@ -26,12 +27,21 @@ export function createLogger(level: LogLevel, writer = logWriter(), base?: objec
 function inWords(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { name, code } = error as Error & { readonly code?: unknown };
-  const foreseen = error instanceof LintelError ? code !== "internal" : "syscall" in error;
+  const foreseen =
+    error instanceof LintelError
+      ? code !== "internal" || error.cause instanceof Refusal
+      : error instanceof Refusal || "syscall" in error;
   if (!foreseen) return pino.stdSerializers.err(error);
   return { type: name, code, message: inShort(reasonOf(error)) };
 }
 
-/** Has warnings of Node and of libraries in the log, whose readers expect JSON and nothing else. */
+/** Most different texts of libraries that are kept in mind. */
+const mostSaid = 100;
+
+/**
+ * Has warnings of Node and of libraries in the log, whose readers expect JSON and nothing else. What
+ * libraries write to the console, some with each connection, is said once.
+ */
 function takeWarnings(log: Logger): void {
   // Without Node's own listener they are switched off.
   if (process.listenerCount("warning") === 0) return;
@@ -39,6 +49,16 @@ function takeWarnings(log: Logger): void {
   process.on("warning", ({ name, message }) => {
     log.warn({ warning: name, said: message }, "Node or a library warns");
   });
+  const known = new Set<string>();
+  const say = (...words: unknown[]) => {
+    const said = format(...words);
+    if (known.has(said)) return;
+    if (known.size >= mostSaid) known.clear();
+    known.add(said);
+    log.warn({ said }, "Node or a library warns");
+  };
+  console.warn = say;
+  console.error = say;
 }
 
 /** Has what may be a mistake in the configuration in the log. */

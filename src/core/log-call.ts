@@ -1,7 +1,7 @@
 /** The one line that the log has of each call. */
 import type { Attributes, Call } from "./call.js";
 import type { LintelError } from "./errors.js";
-import { inShort, reasonOf } from "./log.js";
+import { inShort, Refusal, reasonOf } from "./log.js";
 import type { CallOutcome } from "./telemetry.js";
 
 /** How calls are logged. */
@@ -60,6 +60,7 @@ export function logCall(
 
 /** What is behind an error, for the log: where a fault of our own is, its stack tells where; of others' failures the words do. */
 function causeOf({ code, cause }: LintelError): string {
-  const stack = code === "internal" && cause instanceof Error ? cause.stack : undefined;
+  const ours = code === "internal" && cause instanceof Error && !(cause instanceof Refusal);
+  const stack = ours ? cause.stack : undefined;
   return inShort(stack ?? reasonOf(cause));
 }

@@ -15,6 +15,11 @@ export type LogLevel = (typeof logLevels)[number];
 /** A logger that says nothing. */
 export const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
+/** What another system refuses, or can't do: its words tell why, where a stack tells nothing. */
+export class Refusal extends Error {
+  override readonly name: string = "Refusal";
+}
+
 /** Letters of others' words that are logged: a model server may have answered a megabyte. */
 const longest = 4000;
 

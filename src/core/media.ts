@@ -30,13 +30,15 @@ export interface MediaStore {
    * @param baseUrl what the gateway's addresses begin with for this caller, without
    *   a slash at the end; absent: for all
    * @returns its address for callers: absolute, or a `data:` URL
-   * @throws LintelError `internal` if it can't be written
+   * @throws LintelError `internal` if it can't be written, `unavailable` if that may pass
    */
   put(png: Uint8Array, baseUrl?: string): Promise<string>;
   /** The image, or `undefined` if there is none of that name or it expired. */
   get(name: string): Promise<StoredMedia | undefined>;
   /** Forgets an image; nothing happens if it is not there. */
   delete(name: string): Promise<void>;
+  /** Whether it did not do what was asked of it last, and how often it began not to; absent: it is here. */
+  readonly state?: { readonly away: boolean; readonly outages: number };
   /** Stops its housekeeping. */
   close(): Promise<void>;
 }

@@ -2,7 +2,7 @@
 
 import type { ServerHttp2Stream } from "node:http2";
 import type { FastifyReply } from "fastify";
-import { LintelError } from "../core/errors.js";
+import { LintelError, toLintelError } from "../core/errors.js";
 import type { ByteRange, StoredMedia } from "../core/media.js";
 import type { Door } from "./door.js";
 import { sendError } from "./json/error.js";
@@ -47,7 +47,7 @@ export const media: Door = async (app, { gateway }) => {
     gateway.log.error({ err: error, id: request.id }, "an image could not be read");
     // Said before its first byte was read.
     reply.removeHeader("etag").removeHeader("content-range");
-    return refuse(reply, new LintelError("internal", "internal error", { cause: error }));
+    return refuse(reply, toLintelError(error));
   });
 
   async function answer(

@@ -1,9 +1,11 @@
 /** Images in a bucket of any store that speaks S3. */
 import { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
-import { LintelError } from "../core/errors.js";
+import { type ErrorCode, LintelError } from "../core/errors.js";
+import { reasonOf } from "../core/log.js";
 import type { MediaStore, StoredMedia } from "../core/media.js";
 import { signedMs } from "./address.js";
+import { BucketError, BucketWatch } from "./bucket.js";
 import { isName, newName, storedType } from "./name.js";
 import { type Listed, Retention, type RetentionSettings } from "./retention.js";
 
@@ -66,12 +68,14 @@ export async function s3Media(settings: S3Settings): Promise<S3Media> {
     ...(settings.credentials && { credentials: settings.credentials }),
   });
   try {
-    await client.send(new sdk.HeadBucketCommand({ Bucket: settings.bucket }));
-  } catch (cause) {
+    // Not HEAD: what is wrong is said in a body.
+    const { bucket: Bucket, prefix: Prefix } = settings;
+    await client.send(new sdk.ListObjectsV2Command({ Bucket, Prefix, MaxKeys: 1 }));
+  } catch (thrown) {
     client.destroy();
-    throw new Error(`media.s3.bucket: ${settings.bucket} can't be reached (${reasonOf(cause)})`, {
-      cause,
-    });
+    const cause = new BucketError(thrown);
+    const { bucket } = settings;
+    throw new Error(`media.s3.bucket: ${bucket} can't be used (${reasonOf(cause)})`, { cause });
   }
   return new S3Store(client, sdk, settings);
 }
@@ -99,15 +103,17 @@ class S3Store implements S3Media {
   readonly #sdk: Sdk;
   readonly #settings: S3Settings;
   readonly #retention: Retention;
+  readonly #watch: BucketWatch;
 
   constructor(client: S3Client, sdk: Sdk, settings: S3Settings) {
     this.#client = client;
     this.#sdk = sdk;
     this.#settings = settings;
+    this.#watch = new BucketWatch(settings.log);
     this.#retention = new Retention(
       {
         elastic: true,
-        list: (signal) => this.#list(signal),
+        list: (signal) => this.#watch.ask(() => this.#list(signal)),
         delete: (name, signal) => this.#remove(name, signal),
       },
       settings,
@@ -125,11 +131,11 @@ class S3Store implements S3Media {
     });
     try {
       await this.#retention.store(data.byteLength, async () => {
-        await this.#client.send(object);
+        await this.#watch.ask(() => this.#client.send(object));
       });
       return await this.#url(name, baseUrl);
     } catch (cause) {
-      throw new LintelError("internal", "the image could not be stored", { cause });
+      throw new LintelError(codeOf(cause), "the image could not be stored", { cause });
     }
   }
 
@@ -147,9 +153,10 @@ class S3Store implements S3Media {
 
   async get(name: string): Promise<StoredMedia | undefined> {
     if (!isName(name)) return undefined;
-    const head = await this.#client
-      .send(new this.#sdk.HeadObjectCommand(this.#object(name)))
-      .catch(ifMissing);
+    const object = new this.#sdk.HeadObjectCommand(this.#object(name));
+    const head = await this.#watch
+      .ask(() => this.#client.send(object).catch(ifMissing))
+      .catch(unreadable);
     if (!head) return undefined;
     const storedAt = head.LastModified?.getTime() ?? 0;
     if (this.#retention.expired(storedAt)) return undefined;
@@ -164,10 +171,13 @@ class S3Store implements S3Media {
 
   async *#read(name: string, range?: { start: number; end: number }): AsyncGenerator<Uint8Array> {
     const Range = range && `bytes=${range.start}-${range.end}`;
-    const { Body } = await this.#client.send(
-      new this.#sdk.GetObjectCommand({ ...this.#object(name), Range }),
-    );
-    if (Body) yield* Body as Readable;
+    const object = new this.#sdk.GetObjectCommand({ ...this.#object(name), Range });
+    const { Body } = await this.#watch.ask(() => this.#client.send(object)).catch(unreadable);
+    try {
+      if (Body) yield* Body as Readable;
+    } catch (thrown) {
+      unreadable(this.#watch.failed(thrown));
+    }
   }
 
   async delete(name: string): Promise<void> {
@@ -176,7 +186,14 @@ class S3Store implements S3Media {
 
   async #remove(name: string, abortSignal?: AbortSignal): Promise<void> {
     const object = new this.#sdk.DeleteObjectCommand(this.#object(name));
-    await this.#client.send(object, { abortSignal });
+    await this.#client.send(object, { abortSignal }).catch((thrown: unknown) => {
+      // One that is locked says nothing of the bucket.
+      throw abortSignal?.aborted ? thrown : new BucketError(thrown);
+    });
+  }
+
+  get state() {
+    return this.#watch;
   }
 
   sweep(): Promise<void> {
@@ -213,14 +230,12 @@ class S3Store implements S3Media {
   }
 }
 
-function reasonOf(thrown: unknown): string {
-  const { name, code, $metadata } = thrown as {
-    name?: string;
-    code?: string;
-    $metadata?: { httpStatusCode?: number };
-  };
-  const status = $metadata?.httpStatusCode;
-  return code ?? (status === undefined ? (name ?? "unknown") : `status ${status}`);
+/** Whose fault it is that an image is not stored: a fault of the settings is one of the gateway's. */
+const codeOf = (cause: unknown): ErrorCode =>
+  cause instanceof BucketError && cause.passing ? "unavailable" : "internal";
+
+function unreadable(cause: unknown): never {
+  throw new LintelError(codeOf(cause), "the image could not be read", { cause });
 }
 
 /** Nothing, for an object that is not there. */

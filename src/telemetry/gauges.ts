@@ -12,6 +12,8 @@ export interface Sources {
   readonly limits?: Pick<LimitStore, "state"> | undefined;
   /** Where answers for `Idempotency-Key` are, if not in this process. */
   readonly answers?: Outages | undefined;
+  /** Where images are, if in a bucket. */
+  readonly images?: Outages | undefined;
   /** The database, as far as tokens are concerned. */
   readonly tokens?: Outages | undefined;
   /** The database, as far as usage is concerned. */
@@ -43,7 +45,7 @@ const counter = metric("counter");
 
 /** Everything that the sources tell now. */
 export function gauges(sources: Sources): Metric[] {
-  const { limits, answers, tokens, usage } = sources;
+  const { limits, answers, images, tokens, usage } = sources;
   const { endpoints, retries } = sources.routing();
   const perTarget = (value: (endpoint: EndpointSnapshot) => number) =>
     endpoints.map((endpoint) => ({
@@ -55,6 +57,7 @@ export function gauges(sources: Sources): Metric[] {
     }));
   const perStore = (value: (store: Outages) => number) => [
     ...(answers ? one(value(answers), { "lintel.store": "answers" }) : []),
+    ...(images ? one(value(images), { "lintel.store": "images" }) : []),
     ...(tokens ? one(value(tokens), { "lintel.store": "tokens" }) : []),
     ...(usage ? one(value(usage), { "lintel.store": "usage" }) : []),
   ];

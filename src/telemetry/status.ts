@@ -19,17 +19,18 @@ export interface Status {
   readonly models: readonly ModelTally[];
   readonly targets: readonly EndpointSnapshot[];
   readonly retries: RoutingSnapshot["retries"];
-  /** Names of the stores that don't answer: `limits`, `answers`, `tokens`, `usage`. */
+  /** Names of the stores that don't answer: `limits`, `answers`, `images`, `tokens`, `usage`. */
   readonly away: readonly string[];
 }
 
 /** How it stands now. */
 export function statusOf(version: string, tally: Tally, sources: Sources): Status {
   const { endpoints, retries } = sources.routing();
-  const { limits, answers, tokens, usage } = sources;
+  const { limits, answers, images, tokens, usage } = sources;
   const away = [
     limits && !limits.state.available && "limits",
     answers?.away && "answers",
+    images?.away && "images",
     tokens?.away && "tokens",
     usage?.away && "usage",
   ];

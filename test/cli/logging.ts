@@ -2,6 +2,7 @@
 
 import { createLogger, logWriter } from "../../src/cli/logger.js";
 import { LintelError } from "../../src/core/errors.js";
+import { Refusal } from "../../src/core/log.js";
 
 const writer = logWriter();
 const log = createLogger("info", writer);
@@ -25,12 +26,21 @@ switch (process.argv[2]) {
     const fault = new LintelError("internal", "an internal error", {
       cause: new TypeError("no x"),
     });
-    for (const err of [away, refused, fault, new Error("of a library"), "a word"])
+    for (const err of [
+      away,
+      refused,
+      fault,
+      new Refusal("it is full"),
+      new Error("of a library"),
+      "a word",
+    ])
       log.warn({ err }, "failed");
     break;
   }
   case "warned":
     process.emitWarning("version 20\nis old", "OldWarning");
+    for (let n = 0; n < 3; n++) console.warn("a needless %s", "password");
+    console.error(new Error("of a library").message);
     break;
   case "long":
     // Once all before it is written.

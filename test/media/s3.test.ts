@@ -42,7 +42,9 @@ test("an S3 store that does not answer is an error at the start that says so", a
     log: silent,
     patience: { connectMs: 1000, answerMs: 20 },
   });
-  await expect(opening).rejects.toThrow("media.s3.bucket: pictures can't be reached (ETIMEDOUT)");
+  await expect(opening).rejects.toThrow(
+    "media.s3.bucket: pictures can't be used (no answer in time (ETIMEDOUT))",
+  );
   expect(held.length).toBeGreaterThan(0);
 });
 
@@ -162,7 +164,7 @@ describe.runIf(versitygw)("S3", () => {
 
   test("a bucket that is not there is an error at the start that names the setting", async () => {
     await expect(open({ bucket: "absent" })).rejects.toThrow(
-      "media.s3.bucket: absent can't be reached (status 404)",
+      "media.s3.bucket: absent can't be used (status 404, NoSuchBucket: ",
     );
   });
 
@@ -175,7 +177,7 @@ describe.runIf(versitygw)("S3", () => {
     await store.sweep();
     await other.close();
     await expect(store.put(Buffer.from("x"))).rejects.toMatchObject({
-      code: "internal",
+      code: "unavailable",
       message: "the image could not be stored",
     });
   });

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Claim } from "../../src/core/limits/store.js";
 import type { Logger } from "../../src/core/log.js";
 import { type Counting, openCounting } from "../../src/state/counting.js";
-import { redisBinary, startRedis } from "../support/redis.js";
+import { redisBinary, redisServers, startRedis } from "../support/redis.js";
 import { startSentinels } from "../support/sentinel.js";
 
 const images = (amount: number): Claim => ({
@@ -20,13 +20,19 @@ const images = (amount: number): Claim => ({
 /** How long a real failover may take on a busy machine. */
 const slowly = { timeout: 40_000, interval: 100 };
 
-/** A primary, its replica, and three sentinels that found it and each other. */
-async function watched() {
-  const primary = await startRedis();
+/**
+ * A primary, its replica, and three sentinels that found it and each other.
+ * @param settings of both servers
+ */
+async function watched(binary: string | undefined, settings: readonly string[] = []) {
+  const primary = await startRedis({ binary, args: settings });
   onTestFinished(() => primary.close());
-  const replica = await startRedis({ args: ["--replicaof", "127.0.0.1", `${primary.port}`] });
+  const replica = await startRedis({
+    binary,
+    args: [...settings, "--replicaof", "127.0.0.1", `${primary.port}`],
+  });
   onTestFinished(() => replica.close());
-  const sentinels = await startSentinels("lintel-main", primary, { count: 3 });
+  const sentinels = await startSentinels("lintel-main", primary, { count: 3, binary });
   onTestFinished(() => sentinels.close());
   await vi.waitFor(() => {
     expect(sentinels.ask("replicas", "lintel-main")).toContain(`${replica.port}`);
@@ -37,13 +43,17 @@ async function watched() {
 }
 
 /** The stores of a gateway, and what it says of them. */
-async function opened(url: string, sentinels: readonly string[]) {
+async function opened(
+  url: string,
+  sentinels: readonly string[],
+  onFailure: "open" | "closed" = "closed",
+) {
   const said: string[] = [];
   const log = {
     warn: ({ reason }: { reason: string }) => said.push(reason),
     info: (_: unknown, text: string) => said.push(text),
   } as unknown as Logger;
-  const redis = { url, sentinels, onFailure: "closed", replicas: 1 } as const;
+  const redis = { url, sentinels, onFailure, replicas: 1 } as const;
   const settings = {
     limits: { models: [], caller: { imagesPerDay: 100 } },
     callersOwn: false,
@@ -71,9 +81,9 @@ async function take({ limits }: Counting, amount: number) {
 const { signal } = new AbortController();
 const question = { name: "n", caller: "c", print: "p", signal };
 
-describe.skipIf(!redisBinary)("a Redis that Sentinel watches", () => {
+describe.skipIf(!redisBinary).each(redisServers)("a %s that Sentinel watches", (_, binary) => {
   it("is the replica once that takes the place of a primary that was killed", async () => {
-    const { primary, replica, sentinels } = await watched();
+    const { primary, replica, sentinels } = await watched(binary);
     const { counting } = await opened("redis://lintel-main", sentinels.urls);
     await there(counting);
     expect(await take(counting, 40)).toBe(60);
@@ -93,7 +103,7 @@ describe.skipIf(!redisBinary)("a Redis that Sentinel watches", () => {
   }, 120_000);
 
   it("is left at once by who hears that it is to step down, and not only when it does", async () => {
-    const { primary, replica, sentinels } = await watched();
+    const { primary, replica, sentinels } = await watched(binary);
     const { counting, said } = await opened("redis://lintel-main", sentinels.urls);
     await there(counting);
     expect(await take(counting, 40)).toBe(60);
@@ -109,10 +119,55 @@ describe.skipIf(!redisBinary)("a Redis that Sentinel watches", () => {
     expect(await take(other.counting, 10)).toBe(40);
   }, 120_000);
 
+  it("is left where it hangs, and when it goes on again, too", async () => {
+    const { primary, replica, sentinels } = await watched(binary);
+    const { counting, said } = await opened("redis://lintel-main", sentinels.urls, "open");
+    await there(counting);
+    expect(await take(counting, 40)).toBe(60);
+    primary.pause();
+    // Nobody waits meanwhile, and each call is counted here.
+    await vi.waitFor(async () => {
+      await take(counting, 0);
+      expect(counting.limits.state.available).toBe(false);
+    }, slowly);
+    expect(await take(counting, 10)).toBe(90);
+    await vi.waitFor(() => expect(sentinels.primary()).toBe(replica.port), slowly);
+    await there(counting);
+    // What was used meanwhile is told.
+    await vi.waitFor(async () => expect(await take(counting, 0)).toBe(50), slowly);
+    primary.resume();
+    const role = () =>
+      execFileSync("redis-cli", ["-p", `${primary.port}`, "role"], { encoding: "utf8" });
+    await vi.waitFor(() => expect(role()).toMatch(/^slave/), slowly);
+    expect(await take(counting, 10)).toBe(40);
+    expect(counting.limits.state).toMatchObject({ available: true, outages: 1 });
+    expect(said.filter((words) => words === "the store is back").length).toBeGreaterThan(0);
+  }, 120_000);
+
+  it("is left where it keeps its gateways and loses its replicas, by min-replicas-to-write", async () => {
+    const alone = ["--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"];
+    const { primary, replica, sentinels } = await watched(binary, alone);
+    const { counting, said } = await opened("redis://lintel-main", sentinels.urls);
+    await there(counting);
+    expect(await take(counting, 40)).toBe(60);
+    replica.pause();
+    // Where calls are refused, none is counted that would be lost.
+    await vi.waitFor(async () => {
+      await take(counting, 0).catch(() => {});
+      expect(said.join()).toContain("NOREPLICAS");
+    }, slowly);
+    expect(counting.limits.state.available).toBe(false);
+    await expect(take(counting, 10)).rejects.toMatchObject({ code: "unavailable" });
+    expect(sentinels.primary()).toBe(primary.port);
+    replica.resume();
+    await there(counting);
+    expect(await take(counting, 10)).toBe(50);
+  }, 120_000);
+
   it("has a password, and so have the sentinels; some of these may be away", async () => {
-    const primary = await startRedis({ args: ["--requirepass", "right word"] });
+    const primary = await startRedis({ binary, args: ["--requirepass", "right word"] });
     onTestFinished(() => primary.close());
-    const secret = { more: ["requirepass watch"], password: "watch" };
+    const secret = { more: ["requirepass watch"], password: "watch", binary };
     const sentinels = await startSentinels("lintel-main", primary, secret);
     onTestFinished(() => sentinels.close());
     const [sentinel = ""] = sentinels.urls.map((url) => url.replace("//", "//:watch@"));
@@ -123,9 +178,9 @@ describe.skipIf(!redisBinary)("a Redis that Sentinel watches", () => {
   });
 
   it("is away where no sentinel says where it is, and the log has what each one said", async () => {
-    const primary = await startRedis();
+    const primary = await startRedis({ binary });
     onTestFinished(() => primary.close());
-    const sentinels = await startSentinels("lintel-main", primary);
+    const sentinels = await startSentinels("lintel-main", primary, { binary });
     onTestFinished(() => sentinels.close());
     const [sentinel = ""] = sentinels.urls;
     const { counting, said } = await opened("redis://other", ["redis://127.0.0.1:1", sentinel]);

@@ -23,11 +23,17 @@ export interface Sentinels {
  * Starts some; `close` them when done.
  * @param count how many, of which more than half agree on what is gone
  * @param more of their configuration, such as `requirepass`
+ * @param binary the program
  */
 export async function startSentinels(
   name: string,
   primary: RedisServer,
-  { count = 1, more = [] as readonly string[], password = "" } = {},
+  {
+    count = 1,
+    more = [] as readonly string[],
+    password = "",
+    binary = redisBinary as string | undefined,
+  } = {},
 ): Promise<Sentinels> {
   const folder = mkdtempSync(join(tmpdir(), "lintel-sentinel-"));
   const ports: number[] = [];
@@ -43,7 +49,7 @@ export async function startSentinels(
       ];
       const lines = [`port ${port}`, "bind 127.0.0.1", `dir ${folder}`, ...more];
       writeFileSync(file, [...lines, ...watched.map((line) => `sentinel ${line}`), ""].join("\n"));
-      const child = spawn(redisBinary ?? "redis-server", [file, "--sentinel"], {
+      const child = spawn(binary ?? "redis-server", [file, "--sentinel"], {
         stdio: ["ignore", "pipe", "inherit"],
       });
       for await (const line of createInterface({ input: child.stdout })) {

@@ -217,16 +217,19 @@ describe("as Prometheus reads them", () => {
       routing: () => ({ endpoints: [], retries: { requests: 0, retries: 0, denied: 4 } }),
       limits: { state },
       answers: { away: true, outages: 4 },
+      images: { away: true, outages: 6 },
       tokens: { away: true, outages: 3 },
       usage: { away: false, outages: 1, unwritten: 5, lostTotal: 7 },
     });
     const text = open.prometheus?.() ?? "";
     expect(of(text, "lintel_store_available", '"limits"')).toEqual([0]);
     expect(of(text, "lintel_store_available", '"answers"')).toEqual([0]);
+    expect(of(text, "lintel_store_available", '"images"')).toEqual([0]);
     expect(of(text, "lintel_store_available", '"tokens"')).toEqual([0]);
     expect(of(text, "lintel_store_available", '"usage"')).toEqual([1]);
     expect(of(text, "lintel_store_outages_total", '"limits"')).toEqual([2]);
     expect(of(text, "lintel_store_outages_total", '"answers"')).toEqual([4]);
+    expect(of(text, "lintel_store_outages_total", '"images"')).toEqual([6]);
     expect(of(text, "lintel_store_outages_total", '"tokens"')).toEqual([3]);
     expect(of(text, "lintel_store_outages_total", '"usage"')).toEqual([1]);
     expect(of(text, "lintel_store_decided_without_total")).toEqual([31]);

@@ -32,8 +32,6 @@ export class PostgresSql implements Sql {
   readonly kind = "postgres";
   readonly #url: string;
   readonly #longestMs: number;
-  /** Connections that were told how long to wait for locks. */
-  readonly #bounded = new WeakSet<PoolClient>();
   #ready: Promise<Pool> | undefined;
   #pool: Pool | undefined;
   #closed = false;
@@ -55,15 +53,13 @@ export class PostgresSql implements Sql {
       throw error;
     });
     const pool = await this.#ready.catch(rethrow);
-    return this.#withClient(pool, async (client) => {
-      const [only] = statements;
-      if (statements.length === 1 && only) return [await query(client, only)];
-      return transaction(client, async () => {
+    return this.#withClient(pool, (client) =>
+      transaction(client, this.#lockMs, async () => {
         const rows: (readonly Row[])[] = [];
         for (const statement of statements) rows.push(await query(client, statement));
         return rows;
-      });
-    });
+      }),
+    );
   }
 
   async insert(insertion: Insertion): Promise<void> {
@@ -82,7 +78,7 @@ export class PostgresSql implements Sql {
 
   async #begin(): Promise<Pool> {
     this.#pool ??= await createPool(this.#url, this.#longestMs);
-    await this.#withClient(this.#pool, migrate);
+    await this.#withClient(this.#pool, (client) => migrate(client, this.#lockMs));
     return this.#pool;
   }
 
@@ -94,7 +90,6 @@ export class PostgresSql implements Sql {
       throw translate(error);
     }
     try {
-      await this.#boundLocks(client);
       const result = await work(client);
       client.release();
       return result;
@@ -107,14 +102,11 @@ export class PostgresSql implements Sql {
   }
 
   /**
-   * Has the server give up waiting for a lock before we do: it sees that we left only when it has
-   * the lock, and with each attempt one more of its connections would wait for that. Not told as
-   * the connection is made: poolers of connections refuse what they don't know there.
+   * How long the server waits for a lock, which is less than we wait for it: it sees that we left only
+   * when it has the lock, and with each attempt one more of its connections would wait for that.
    */
-  async #boundLocks(client: PoolClient): Promise<void> {
-    if (this.#bounded.has(client)) return;
-    await client.query(`SET lock_timeout = ${Math.ceil(this.#longestMs * 0.8)}`);
-    this.#bounded.add(client);
+  get #lockMs(): number {
+    return Math.ceil(this.#longestMs * 0.8);
   }
 }
 
@@ -153,9 +145,9 @@ const verified = (url: string): string =>
     ? url
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/g, "$1verify-full");
 
-async function migrate(client: PoolClient): Promise<void> {
-  if (await isCurrent(client)) return;
-  await transaction(client, async () => {
+async function migrate(client: PoolClient, lockMs: number): Promise<void> {
+  if (await transaction(client, lockMs, () => isCurrent(client))) return;
+  await transaction(client, lockMs, async () => {
     // Held until the transaction ends, so it works behind poolers of connections too.
     await client.query("SELECT pg_advisory_xact_lock($1)", [lockKey]);
     await client.query(versionTable);
@@ -176,14 +168,26 @@ async function isCurrent(client: PoolClient): Promise<boolean> {
   return missing(rows[0]?.version ?? 0).length === 0;
 }
 
-async function transaction<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
-  await client.query("BEGIN");
+/**
+ * One of one statement, too: only what is set for a transaction keeps to it where a pooler of
+ * connections stands between. It gives each transaction any of its connections, whose settings are
+ * then those of whoever has it next; and of what is told as a connection is made it refuses what it
+ * does not know.
+ * @param lockMs longest wait for a lock
+ */
+async function transaction<T>(
+  client: PoolClient,
+  lockMs: number,
+  work: () => Promise<T>,
+): Promise<T> {
+  await client.query(`BEGIN; SET LOCAL lock_timeout = ${lockMs}`);
   try {
     const result = await work();
     await client.query("COMMIT");
     return result;
   } catch (error) {
-    await client.query("ROLLBACK").catch(() => {});
+    // Any other ends the connection, which may not answer any more.
+    if (translate(error) instanceof ValueRefused) await client.query("ROLLBACK").catch(() => {});
     throw error;
   }
 }

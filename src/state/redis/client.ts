@@ -1,6 +1,7 @@
 /** What speaks to Redis or Valkey, and where they are. */
-import { Cluster, Redis, type RedisOptions } from "ioredis";
-import { optionsOf } from "./address.js";
+import { Redis, type RedisOptions } from "ioredis";
+import { connectToCluster, type NodesCluster } from "./cluster.js";
+import { carriedMs } from "./patience.js";
 import { connectBySentinels } from "./sentinel.js";
 
 /** Where the store is, and how long anybody waits for it. */
@@ -27,7 +28,7 @@ export interface RedisSettings {
 }
 
 /** What the stores ask: one server, or a cluster. */
-export type RedisClient = Redis | Cluster;
+export type RedisClient = Redis | NodesCluster;
 
 /** Longest pause between two attempts to connect, or to find out whether the store is back, milliseconds. */
 export const longestProbeMs = 1000;
@@ -38,11 +39,8 @@ export const longestProbeMs = 1000;
  */
 const idleMs = 30_000;
 
-/** What a slow link carries in a millisecond. */
-const bytesPerMs = (4 * 1024 * 1024) / 1000;
-
-/** How much longer an answer may take for what has to be carried with it, or before it. */
-export const carriedMs = (bytes: number) => Math.ceil(bytes / bytesPerMs);
+/** A primary that became a replica, or was left alone by those that it has: it may be another one by now. */
+const noPrimary = /(^|-)(READONLY|NOREPLICAS)/;
 
 /** Connects, in the background and again and again. */
 export function connect(settings: RedisSettings): RedisClient {
@@ -60,47 +58,12 @@ export function connect(settings: RedisSettings): RedisClient {
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     retryStrategy: (times) => Math.min(50 * times, longestProbeMs),
-    // A primary that became a replica.
-    reconnectOnError: (error) => /(^|-)READONLY/.test(error.message),
+    reconnectOnError: ({ message }) => noPrimary.test(message),
     ...(tls && { tls }),
   };
   if (settings.sentinels) return endingWaits(connectBySentinels(settings, options));
   if (typeof url === "string") return endingWaits(new Redis(url, options));
-  const { retryStrategy: clusterRetryStrategy, enableOfflineQueue, ...redisOptions } = options;
-  const cluster = new Cluster([...url], {
-    // Further nodes are found without an address. What is said of TLS stands behind the address's
-    // word that it is spoken at all.
-    redisOptions: { ...optionsOf(url[0] ?? ""), ...redisOptions },
-    enableOfflineQueue: enableOfflineQueue ?? false,
-    clusterRetryStrategy,
-    // Names stay names: certificates are for them, and what they stand for may change.
-    dnsLookup: (name, found) => found(null, name),
-    slotsRefreshTimeout: Math.max(timeoutMs, 1000),
-  });
-  return tellingWhy(cluster);
-}
-
-/**
- * Of a connection that it makes to learn of the slots, the library says only that it was closed: not
- * that nobody is there, nor what is wrong with a certificate.
- */
-function tellingWhy(cluster: Cluster): Cluster {
-  let why: Error | undefined;
-  cluster.on("+node", (node: Redis) => {
-    const duplicate = node.duplicate.bind(node);
-    node.duplicate = (options) => {
-      const copy = duplicate(options);
-      copy.on("error", (error: Error) => {
-        why = error;
-      });
-      return copy;
-    };
-  });
-  cluster.on("error", (error: Error) => {
-    error.cause ??= why;
-    why = undefined;
-  });
-  return cluster;
+  return connectToCluster(url, timeoutMs, options);
 }
 
 /**

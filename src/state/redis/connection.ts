@@ -1,30 +1,15 @@
 /** The connection to Redis or Valkey, and whether it can be counted on. */
 import { performance } from "node:perf_hooks";
 import type { Logger } from "../../core/log.js";
-import { OutageReasons } from "../../core/outage.js";
-import {
-  carriedMs,
-  connect,
-  longestProbeMs,
-  type RedisClient,
-  type RedisSettings,
-} from "./client.js";
-
-/** The store did not answer in time. */
-class TooLate extends Error {
-  override readonly name = "TooLate";
-}
+import { connect, longestProbeMs, type RedisClient, type RedisSettings } from "./client.js";
+import { isClusterNode, NodesCluster } from "./cluster.js";
+import { type Keeps, Outages } from "./outages.js";
+import { Patience, TooLate } from "./patience.js";
 
 /** The store is away, and was not asked. */
 class StoreAway extends Error {
   override readonly name = "StoreAway";
 }
-
-/** Calls that can't go on without it, where the operator closed on it. */
-const refused = {
-  limits: "calls that would have to be counted",
-  answers: "calls with an Idempotency-Key",
-};
 
 const firstProbeMs = 50;
 /** So many late answers in a row mean that the store is as good as away. */
@@ -34,19 +19,8 @@ const idleMs = 10_000;
 /** After this long without an outage the next one is probed for as quickly as the first. */
 const calmMs = 30_000;
 
+/** Of two keys, as what is asked otherwise: while their slot moves to another node, one alone is answered. */
 const probe = "return redis.call('SET', KEYS[1], '1', 'PX', 1000)";
-
-/**
- * What the client says where it has no connection speaks of its own options; of a cluster it says
- * nothing, but has what a node said.
- */
-function inOurWords(error: Error): Error {
-  const { lastNodeError } = error as { readonly lastNodeError?: unknown };
-  if (lastNodeError instanceof Error && error.cause === undefined) {
-    return new Error(error.message, { cause: lastNodeError });
-  }
-  return /enableOfflineQueue/.test(error.message) ? new Error("the connection was closed") : error;
-}
 
 /**
  * A connection that nobody waits for: after one failure it counts as away, and
@@ -57,26 +31,19 @@ export class RedisConnection {
   readonly client: RedisClient;
   readonly keyPrefix: string;
   readonly #log: Logger;
-  readonly #keeps: keyof typeof refused;
-  readonly #onFailure: "open" | "closed";
   readonly #timeoutMs: number;
+  readonly #patience: Patience;
+  readonly #outages: Outages;
   readonly #back: (() => void)[] = [];
   #decided: (() => void) | undefined;
   #available = false;
-  #said = false;
-  #outages = 0;
-  readonly #reasons = new OutageReasons();
   #probeMs = firstProbeMs;
   #cameBackAt = 0;
   #probe: NodeJS.Timeout | undefined;
-  /** When something was answered last, by the clock of `performance`. */
-  #answeredAt = 0;
-  /** Whether that was since it was seen to last that the connection is not silent. */
-  #heard = true;
+  /** When it was seen to last whether the connection is silent. */
+  #lookedAt = 0;
   readonly #idle: NodeJS.Timeout;
   #late = 0;
-  /** Bytes of what is asked now: whatever is asked next comes after them. */
-  #carried = 0;
   /** What a probe writes: in a cluster at the node that did not answer, since others may well do. */
   #probed: string;
   #closed = false;
@@ -88,20 +55,22 @@ export class RedisConnection {
   constructor(
     settings: RedisSettings,
     log: Logger,
-    keeps: "limits" | "answers" = "limits",
+    keeps: Keeps = "limits",
     onFailure: "open" | "closed" = "open",
   ) {
     this.keyPrefix = settings.keyPrefix ?? "lintel:";
     this.#probed = `${this.keyPrefix}probe:{${keeps}}`;
     this.#log = log;
-    this.#keeps = keeps;
-    this.#onFailure = onFailure;
     this.#timeoutMs = settings.timeoutMs ?? 250;
+    this.#patience = new Patience(this.#timeoutMs);
+    this.#outages = new Outages(log, keeps, onFailure);
     this.client = connect(settings);
     // Without a listener the library writes to the console.
     this.client.on("error", (error: Error) => this.#fail(error));
     this.client.on("close", () => this.#fail(new Error("the connection was closed")));
     this.client.on("ready", () => void this.#try());
+    // Said by one of the connections.
+    if (keeps === "limits" && !settings.sentinels) this.client.once("ready", () => this.#look());
     this.#idle = setInterval(() => this.#breakSilence(), idleMs).unref();
   }
 
@@ -117,7 +86,7 @@ export class RedisConnection {
 
   /** How often it went away, a start without it included. */
   get outages(): number {
-    return this.#outages;
+    return this.#outages.count;
   }
 
   /** Calls `listener` whenever the store is there, also for the first time. */
@@ -128,7 +97,7 @@ export class RedisConnection {
 
   /** Resolves once it is known whether the store is there; after `ms` it counts as away. */
   async settled(ms: number): Promise<void> {
-    if (this.#available || this.#said) return;
+    if (this.#available || this.outages > 0) return;
     const timer = setTimeout(() => this.#fail(new Error("it can't be reached")), ms);
     await new Promise<void>((resolve) => {
       this.#decided = resolve;
@@ -145,17 +114,13 @@ export class RedisConnection {
    */
   async ask<T>(command: (client: RedisClient) => Promise<T>, bytes = 0, key?: string): Promise<T> {
     if (!this.#available) throw new StoreAway("the store is away");
-    this.#carried += bytes;
     try {
-      const asked = command(this.client).finally(() => {
-        this.#carried -= bytes;
-      });
-      const answer = await this.#inTime(asked);
+      const answer = await this.#patience.inTime(() => command(this.client), bytes);
       this.#late = 0;
       return answer;
     } catch (error) {
       // A store that answers others is there, if slow: this one goes without it.
-      const lately = performance.now() - this.#answeredAt < this.#timeoutMs / 2;
+      const lately = performance.now() - this.#patience.answeredAt < this.#timeoutMs / 2;
       const slow = error instanceof TooLate && lately && ++this.#late < mostLate;
       if (!slow) {
         if (key !== undefined) this.#probed = `${key}:probe`;
@@ -163,29 +128,6 @@ export class RedisConnection {
       }
       throw error;
     }
-  }
-
-  /** The answer, or `TooLate`. What came while this process was busy is in time. */
-  #inTime<T>(answer: Promise<T>): Promise<T> {
-    const ms = this.#timeoutMs + carriedMs(this.#carried);
-    return new Promise<T>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        // Sockets are read between timers and immediates.
-        setImmediate(() => reject(new TooLate(`no answer within ${ms} ms`)));
-      }, ms);
-      answer.then(
-        (value) => {
-          clearTimeout(timer);
-          this.#answeredAt = performance.now();
-          this.#heard = true;
-          resolve(value);
-        },
-        (error: unknown) => {
-          clearTimeout(timer);
-          reject(error);
-        },
-      );
-    });
   }
 
   /** Ends the connection, once what was asked is answered. */
@@ -204,29 +146,28 @@ export class RedisConnection {
    * is kept busy. What it answers is not looked at: the next question may be another node's.
    */
   #breakSilence(): void {
-    if (!this.#heard && this.#available) {
+    const silent = this.#patience.answeredAt <= this.#lookedAt;
+    this.#lookedAt = performance.now();
+    if (silent && this.#available) {
       if (this.client.isCluster) this.client.exists(this.#probed).catch(() => {});
       else this.ask((client) => client.ping()).catch(() => {});
     }
-    this.#heard = false;
+  }
+
+  /** One node of several may well answer, until something is asked that another one keeps. */
+  async #look(): Promise<void> {
+    if (this.client instanceof NodesCluster || !(await isClusterNode(this.client))) return;
+    this.#log.warn(
+      { store: "redis" },
+      "this Redis is a node of a cluster: state.redis.url must be a list, of one address or more, for the others to be found",
+    );
   }
 
   #fail(error: Error): void {
     if (this.#closed) return;
-    const told = { store: "redis", keeps: this.#keeps };
-    if (this.#available || !this.#said) {
-      this.#outages++;
-      this.#said = true;
-      this.#log.warn(
-        { ...told, reason: this.#reasons.begin(inOurWords(error)) },
-        this.#onFailure === "open"
-          ? "the store is away: deciding without it until it is back"
-          : `the store is away: ${refused[this.#keeps]} are refused until it is back`,
-      );
-    } else {
-      const reason = this.#reasons.next(inOurWords(error));
-      if (reason !== undefined) this.#log.warn({ ...told, reason }, "the store is still away");
-    }
+    const { client } = this;
+    const why = client instanceof NodesCluster ? client.explain(error) : error;
+    this.#outages.failed(why, this.#available);
     if (this.#available && performance.now() - this.#cameBackAt > calmMs)
       this.#probeMs = firstProbeMs;
     this.#available = false;
@@ -249,8 +190,12 @@ export class RedisConnection {
    */
   async #try(): Promise<void> {
     if (this.#available || this.#closed) return;
+    // The library gives up for good where it is interrupted while it asks sentinels, such as by their
+    // word of another primary.
+    if (this.client.status === "end") this.client.connect().catch(() => {});
     try {
-      await this.#inTime(this.client.eval(probe, 1, this.#probed));
+      const keys = [this.#probed, `${this.#probed}:absent`];
+      await this.#patience.inTime(() => this.client.eval(probe, keys.length, ...keys));
     } catch (error) {
       this.#fail(error as Error);
       return;
@@ -259,7 +204,7 @@ export class RedisConnection {
     this.#available = true;
     this.#late = 0;
     this.#cameBackAt = performance.now();
-    if (this.#said) this.#log.info({ store: "redis", keeps: this.#keeps }, "the store is back");
+    this.#outages.over();
     for (const listener of this.#back) listener();
     this.#decided?.();
   }

@@ -18,9 +18,6 @@ const switched = "+switch-master";
 /** When a sentinel that is gone is listened to again, milliseconds. */
 const watchAgainMs = 10_000;
 
-/** An old primary that became a replica, or was left alone by those that it has. */
-const noPrimary = /(^|-)(READONLY|NOREPLICAS)/;
-
 /**
  * Connects to the primary.
  * @param common what is said of every connection
@@ -51,7 +48,6 @@ export function connectBySentinels(
     // One that is there and says nothing.
     sentinelCommandTimeout: Math.max(timeoutMs, 1000),
     sentinelRetryStrategy: common.retryStrategy ?? undefined,
-    reconnectOnError: ({ message }) => noPrimary.test(message),
   });
 }
 

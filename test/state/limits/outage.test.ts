@@ -151,6 +151,17 @@ describe.skipIf(!redisBinary).each(redisServers)(
       expect(said).toEqual([expect.stringMatching(/^warn: .*away/), "info: the store is back"]);
       expect(store.state).toMatchObject({ available: true, outages: 1 });
     });
+
+    it("comes back where the client gave its connection up for good", async () => {
+      const store = await replica();
+      const { client } = (open.at(-1) as (typeof open)[number]).connection;
+      client.disconnect();
+      await gone(store);
+      await back(store);
+      expect((await store.reserve([requests(1)])).granted).toBe(true);
+      expect(store.state).toMatchObject({ outages: 1 });
+    });
+
     it("may be away at start", async () => {
       await server.kill();
       const store = await replica();

@@ -1,0 +1,70 @@
+/** What the log hears of a store that goes away and comes back. */
+import type { Logger } from "../../core/log.js";
+import { OutageReasons } from "../../core/outage.js";
+
+/** What a store is for. */
+export type Keeps = "limits" | "answers";
+
+/** Calls that can't go on without it, where the operator closed on it. */
+const refused = {
+  limits: "calls that would have to be counted",
+  answers: "calls with an Idempotency-Key",
+};
+
+/** Counts outages, and says of each once that it began, what turned out to be its reason, and that it is over. */
+export class Outages {
+  readonly #log: Logger;
+  readonly #about: { readonly store: "redis"; readonly keeps: Keeps };
+  readonly #begins: string;
+  readonly #reasons = new OutageReasons();
+  #count = 0;
+
+  /** @param onFailure what becomes of calls meanwhile */
+  constructor(log: Logger, keeps: Keeps, onFailure: "open" | "closed") {
+    this.#log = log;
+    this.#about = { store: "redis", keeps };
+    this.#begins =
+      onFailure === "open"
+        ? "the store is away: deciding without it until it is back"
+        : `the store is away: ${refused[keeps]} are refused until it is back`;
+  }
+
+  /** How many there were, a start without the store included. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The store can't be used. @param here whether it could until now */
+  failed(error: Error, here: boolean): void {
+    if (here || this.#count === 0) {
+      this.#count++;
+      this.#log.warn(
+        { ...this.#about, reason: this.#reasons.begin(inOurWords(error)) },
+        this.#begins,
+      );
+      return;
+    }
+    const reason = this.#reasons.next(inOurWords(error));
+    if (reason !== undefined) this.#log.warn({ ...this.#about, reason }, "the store is still away");
+  }
+
+  /** It can be used, for the first time or again. */
+  over(): void {
+    if (this.#count > 0) this.#log.info(this.#about, "the store is back");
+  }
+}
+
+/** What the client says where it has no connection speaks of its own options; what a node of a cluster says, of slots. */
+function inOurWords(error: Error): Error {
+  const { message, cause } = error;
+  if (/enableOfflineQueue/.test(message)) return new Error("the connection was closed", { cause });
+  if (/^MOVED /.test(message)) {
+    return new Error("this is one node of a cluster, for which state.redis.url must be a list", {
+      cause: error,
+    });
+  }
+  if (/^Too many Cluster redirections.*(TRYAGAIN|ASK|MOVED) /.test(message)) {
+    return new Error("the slot of what is asked moves to another node", { cause: error });
+  }
+  return error;
+}

@@ -1,0 +1,60 @@
+/** How long a store's answers are waited for. */
+import { performance } from "node:perf_hooks";
+
+/** The store did not answer in time. */
+export class TooLate extends Error {
+  override readonly name = "TooLate";
+}
+
+/** What a slow link carries in a millisecond. */
+const bytesPerMs = (4 * 1024 * 1024) / 1000;
+
+/** How much longer an answer may take for what has to be carried with it, or before it. */
+export const carriedMs = (bytes: number) => Math.ceil(bytes / bytesPerMs);
+
+/** The patience with one connection. */
+export class Patience {
+  readonly #timeoutMs: number;
+  /** Bytes of what is asked now: whatever is asked next comes after them. */
+  #carried = 0;
+  #answeredAt = 0;
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** When something was answered last, by the clock of `performance`. */
+  get answeredAt(): number {
+    return this.#answeredAt;
+  }
+
+  /**
+   * The answer. What came while this process was busy is in time.
+   * @param bytes that the question has, or its answer may have, where that is many
+   * @throws TooLate
+   */
+  inTime<T>(ask: () => Promise<T>, bytes = 0): Promise<T> {
+    this.#carried += bytes;
+    const answer = ask().finally(() => {
+      this.#carried -= bytes;
+    });
+    const ms = this.#timeoutMs + carriedMs(this.#carried);
+    return new Promise<T>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        // Sockets are read between timers and immediates.
+        setImmediate(() => reject(new TooLate(`no answer within ${ms} ms`)));
+      }, ms);
+      answer.then(
+        (value) => {
+          clearTimeout(timer);
+          this.#answeredAt = performance.now();
+          resolve(value);
+        },
+        (error: unknown) => {
+          clearTimeout(timer);
+          reject(error);
+        },
+      );
+    });
+  }
+}
