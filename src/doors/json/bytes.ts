@@ -32,10 +32,18 @@ export function readBytes(
   afterReads(() => {
     // A stream that is destroyed tells nobody of its end.
     if (payload.destroyed) return done(bodyIncomplete(payload.errored ?? undefined));
-    const bytes: Buffer | null = payload.readableLength === announced ? payload.read() : null;
-    if (bytes) done(null, bytes);
+    if (announced > 0 && payload.readableLength === announced) done(null, buffered(payload));
     else collect(payload, limit, done);
   }, payload.httpVersionMajor === 2);
+}
+
+/** All that waits in a request's buffer. From Node 26 on a read takes one piece of it, not all. */
+function buffered(payload: Payload): Buffer {
+  const first: Buffer = payload.read();
+  if (payload.readableLength === 0) return first;
+  const parts = [first];
+  while (payload.readableLength > 0) parts.push(payload.read());
+  return Buffer.concat(parts);
 }
 
 /** Reads a body that nobody wants, and drops it: the connection's next request comes after it. */
