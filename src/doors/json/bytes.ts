@@ -2,7 +2,7 @@
 import type { FastifyRequest } from "fastify";
 import type { LintelError } from "../../core/errors.js";
 import { afterReads } from "../../core/turn.js";
-import { withFewer } from "../pieces.js";
+import { withFewer, withWaiting } from "../pieces.js";
 import { type Unfinished, uncounted, unfinishedBeside } from "../unfinished.js";
 import { bodyIncomplete, bodyTooLarge } from "./error.js";
 
@@ -32,18 +32,10 @@ export function readBytes(
   afterReads(() => {
     // A stream that is destroyed tells nobody of its end.
     if (payload.destroyed) return done(bodyIncomplete(payload.errored ?? undefined));
-    if (announced > 0 && payload.readableLength === announced) done(null, buffered(payload));
+    const first: Buffer | null = payload.readableLength === announced ? payload.read() : null;
+    if (first) done(null, withWaiting(payload, first));
     else collect(payload, limit, done);
   }, payload.httpVersionMajor === 2);
-}
-
-/** All that waits in a request's buffer. From Node 26 on a read takes one piece of it, not all. */
-function buffered(payload: Payload): Buffer {
-  const first: Buffer = payload.read();
-  if (payload.readableLength === 0) return first;
-  const parts = [first];
-  while (payload.readableLength > 0) parts.push(payload.read());
-  return Buffer.concat(parts);
 }
 
 /** Reads a body that nobody wants, and drops it: the connection's next request comes after it. */
