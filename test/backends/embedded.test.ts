@@ -255,7 +255,7 @@ describe("embedded models", () => {
     await vi.waitFor(() => {
       expect(states().tiny?.state).toBe(State.READY);
       expect(states().damaged?.state).toBe(State.FAILED);
-    }, 30_000);
+    });
     expect((await answer(embedded, chatRequest("hello"))).completion).toBe(8);
     expect(states().damaged?.stateDetail).toMatch(
       /^damaged: loading it ended the process of the models, which ended by SIG\w+; it is tried again once its files change, or in \d+ minutes$/,
@@ -274,7 +274,7 @@ describe("embedded models", () => {
     await vi.waitFor(() => {
       expect(crashes()).toBe(3);
       expect(states().damaged?.state).toBe(State.READY);
-    }, 30_000);
+    });
     const request = chatRequest("hello", { model: "damaged" });
     expect((await answer(embedded, request)).completion).toBe(8);
   });
