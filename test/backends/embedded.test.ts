@@ -70,8 +70,7 @@ const isAlive = (pid: number) => {
   }
 };
 
-const isGone = (pid: number) =>
-  vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 20_000 });
+const isGone = (pid: number) => vi.waitFor(() => expect(isAlive(pid)).toBe(false));
 
 /** A running child's process id. */
 async function running(embedded: EmbeddedBackend): Promise<number> {
@@ -231,13 +230,10 @@ describe("embedded models", () => {
     await writeFile(crashing, "process.exit(3)");
     const times = { firstPause: 1, longestPause: 60_000, patience: 0 };
     const embedded = embed([tiny], { entry: crashing, times: { ...times, longestPause: 2 } });
-    await vi.waitFor(
-      () => {
-        expect(embedded.models()[0]).toMatchObject({ state: State.FAILED });
-        expect(embedded.models()[0]?.stateDetail).toContain("exited with 3");
-      },
-      { timeout: 20_000 },
-    );
+    await vi.waitFor(() => {
+      expect(embedded.models()[0]).toMatchObject({ state: State.FAILED });
+      expect(embedded.models()[0]?.stateDetail).toContain("exited with 3");
+    });
     await expect(answer(embedded, chatRequest("hello"))).rejects.toMatchObject({
       code: "unavailable",
     });
@@ -259,7 +255,7 @@ describe("embedded models", () => {
     await vi.waitFor(() => {
       expect(states().tiny?.state).toBe(State.READY);
       expect(states().damaged?.state).toBe(State.FAILED);
-    }, 30_000);
+    });
     expect((await answer(embedded, chatRequest("hello"))).completion).toBe(8);
     expect(states().damaged?.stateDetail).toMatch(
       /^damaged: loading it ended the process of the models, which ended by SIG\w+; it is tried again once its files change, or in \d+ minutes$/,
@@ -278,7 +274,7 @@ describe("embedded models", () => {
     await vi.waitFor(() => {
       expect(crashes()).toBe(3);
       expect(states().damaged?.state).toBe(State.READY);
-    }, 30_000);
+    });
     const request = chatRequest("hello", { model: "damaged" });
     expect((await answer(embedded, request)).completion).toBe(8);
   });

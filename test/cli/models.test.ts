@@ -68,9 +68,7 @@ const entries = async (server: string): Promise<Entry[]> =>
 describe("a node on a socket", () => {
   test("lists what is loaded, where from, size and state; broken files beside one that serves", async () => {
     await expect
-      .poll(async () => (await entries(`unix:${socket}`)).filter((m) => m.state === "loading"), {
-        timeout: 20_000,
-      })
+      .poll(async () => (await entries(`unix:${socket}`)).filter((m) => m.state === "loading"))
       .toEqual([]);
     const byId = Object.fromEntries((await entries(`unix:${socket}`)).map((m) => [m.id, m]));
     expect(byId).toMatchObject({

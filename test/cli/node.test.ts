@@ -63,7 +63,6 @@ test("calls of several gateways take turns on a node; its end is told to all, an
   const { node: again } = await startNode(cwd, address.replace("http://", ""));
   for (const gateway of gateways) {
     await vi.waitFor(async () => expect((await outcome(gateway, "chat", short)).code).toBe("ok"), {
-      timeout: 20_000,
       interval: 100,
     });
   }

@@ -14,7 +14,7 @@ function shown(isTTY: boolean, TERM: string): string {
   const line = new ProgressLine(stream as unknown as NodeJS.WriteStream);
   line.show(50, "step 1 of 2");
   line.clear();
-  return String(stream.read() ?? "");
+  return stream.setEncoding("utf8").read() ?? "";
 }
 
 test("progress is one line that goes away, on a terminal that can go back over it", () => {

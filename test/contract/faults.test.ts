@@ -30,6 +30,9 @@ const final: Record<string, { script: Script; code: ErrorCode }> = {
   "bad request": { script: answers(400), code: "invalid_value" },
 };
 
+/** Milliseconds: long enough to get to the server also where everything is slow, else nobody leaves it. */
+const soon = "1000";
+
 describe.each(ways)("$name", (way) => {
   const late = new Hanging();
   const silent = new Hanging();
@@ -54,13 +57,13 @@ describe.each(ways)("$name", (way) => {
       },
       [
         // A whole answer has but one message: there it is the backend's own time that counts.
-        ...(way.streams ? [{ name: "late", timeouts: { firstToken: 250 } }] : []),
+        ...(way.streams ? [{ name: "late", timeouts: { firstToken: Number(soon) } }] : []),
         { name: "silent", timeouts: { betweenTokens: 50 } },
         { name: "sticky", targets: [0, 1, 2].map((i) => ({ backend: `sticky ${i}` })) },
       ],
       {},
       (url, name, model) => {
-        const timeouts = name === "late 0" && !way.streams ? { first_token: "50ms" } : {};
+        const timeouts = name === "late 0" && !way.streams ? { first_token: `${soon}ms` } : {};
         return backendFor(url, { name, models: [model], timeouts });
       },
     ),
@@ -121,7 +124,7 @@ describe.each(ways)("$name", (way) => {
 
   it("hangs in mid-answer", async () => {
     // A whole answer has no pieces: there it is the caller's deadline that ends it.
-    const seen = await ask("silent", way.streams ? {} : { "x-request-timeout-ms": "100" });
+    const seen = await ask("silent", way.streams ? {} : { "x-request-timeout-ms": soon });
     expectError(seen, way, "timeout", way.streams);
     if (way.streams) expect(seen.text).toBe("half");
     await silent.left;
@@ -137,7 +140,7 @@ describe.each(ways)("$name", (way) => {
   });
 
   it("x-request-timeout-ms ends a call, and the server hears of it", async () => {
-    expectError(await ask("slow", { "x-request-timeout-ms": "60" }), way, "timeout", false);
+    expectError(await ask("slow", { "x-request-timeout-ms": soon }), way, "timeout", false);
     await slow.left;
   });
 
@@ -161,13 +164,12 @@ describe.each(rpcWays)("$name", (way) => {
   afterAll(() => theatre.close());
 
   it("the protocol's own deadline", async () => {
-    // Long enough to get to the server also where everything is slow: else nobody leaves it.
-    const seen = await way.ask(theatre.lintel.url, { model: "own", timeoutMs: 1000 });
+    const seen = await way.ask(theatre.lintel.url, { model: "own", timeoutMs: Number(soon) });
     expect(seen.status).toBe(Code.DeadlineExceeded);
     await ownDeadline.left;
   });
   it("of two deadlines the shorter", async () => {
-    const headers = { "x-request-timeout-ms": "60" };
+    const headers = { "x-request-timeout-ms": soon };
     const asked = { model: "shorter", headers, timeoutMs: 60_000 };
     const seen = await way.ask(theatre.lintel.url, asked);
     expect(seen).toMatchObject({ status: Code.DeadlineExceeded, code: "timeout" });

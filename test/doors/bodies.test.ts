@@ -86,6 +86,30 @@ test("longer than any read of a socket", async () => {
   expect(answer?.said === said).toBe(true);
 });
 
+test.each([66_000, 80_000, 100_000, 130_000])(
+  "%i bytes, which come in two reads and wait together",
+  async (length) => {
+    const server = await serveChat(echo);
+    const said = "é".repeat(length / 2);
+    const answers = answersOf(
+      server.socket(http("/llm", asking(said)) + http("/llm", asking("b"))),
+    );
+    const [long, next] = await answers(2);
+    expect(long?.said === said).toBe(true);
+    expect(next).toEqual({ status: 200, said: "b" });
+  },
+);
+
+test("in pieces, all of them there before it is read", async () => {
+  const payload = new Readable({ read() {} });
+  for (const piece of ["{", '"a"', ":1", "}"]) payload.push(piece);
+  const read = new Promise((resolve) => {
+    const request = { headers: { "content-length": "7" } };
+    readBytes(request as never, payload as never, 100, (_, bytes) => resolve(String(bytes)));
+  });
+  expect(await read).toBe('{"a":1}');
+});
+
 test("in chunks, all in one piece or one by one", async () => {
   const server = await serveChat(echo);
   const head =

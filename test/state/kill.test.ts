@@ -142,9 +142,7 @@ describe.each(kinds)("%s", (kind, missing) => {
     const secret = made?.secret ?? "";
     expect(await ask(base, "r1", false, secret)).toBe(200);
     await tokens.revoke("alice");
-    await vi.waitUntil(async () => (await ask(base, "r2", false, secret)) === 401, {
-      timeout: 10_000,
-    });
+    await vi.waitUntil(async () => (await ask(base, "r2", false, secret)) === 401);
     await sql.close();
     lintel.kill("SIGTERM");
     await lintel.ended;
@@ -212,9 +210,7 @@ test.skipIf(noPostgres !== undefined)(
     await load(30);
     // Seen before: goes on. Not seen before: refused, with words that say it may pass.
     expect(await ask(base, "unseen", false, late?.secret)).toBe(503);
-    await vi.waitUntil(() => lintel.stderr.includes("database of usage is away"), {
-      timeout: 10_000,
-    });
+    await vi.waitUntil(() => lintel.stderr.includes("database of usage is away"));
     await postgres?.start();
     const back = async () => (await ask(base, "seen", false, late?.secret)) === 200;
     await vi.waitUntil(back);
@@ -224,7 +220,6 @@ test.skipIf(noPostgres !== undefined)(
     // What was not sent at the end is sent by the next start.
     await serve(cwd);
     await vi.waitUntil(async () => (await recorded(database)).length >= answered.length + 1, {
-      timeout: 10_000,
       interval: 200,
     });
     const ids = await recorded(database);
@@ -245,7 +240,5 @@ test.skipIf(noPostgres !== undefined)("PostgreSQL is away at start, and comes la
   const { base } = await serve(cwd);
   expect(await ask(base, "early", false, made?.secret)).toBe(503);
   await postgres?.start();
-  await vi.waitUntil(async () => (await ask(base, "later", false, made?.secret)) === 200, {
-    timeout: 10_000,
-  });
+  await vi.waitUntil(async () => (await ask(base, "later", false, made?.secret)) === 200);
 });

@@ -33,7 +33,9 @@ export function untilDone(body: ReadableStream<Uint8Array>): ReadableStream<Uint
         const text = before + bytes.toString("latin1");
         const error = errors.push(bytes, text);
         if (error) {
-          controller.enqueue(Buffer.concat([bytes, Buffer.from(error)]));
+          // What begins behind it would be cut short: to readers an event without data.
+          const lines = 1 + Math.max(bytes.lastIndexOf("\n"), bytes.lastIndexOf("\r"));
+          controller.enqueue(Buffer.concat([bytes.subarray(0, lines), Buffer.from(error)]));
           controller.close();
           return void drain(reader);
         }

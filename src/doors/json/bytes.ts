@@ -2,7 +2,7 @@
 import type { FastifyRequest } from "fastify";
 import type { LintelError } from "../../core/errors.js";
 import { afterReads } from "../../core/turn.js";
-import { withFewer } from "../pieces.js";
+import { withFewer, withWaiting } from "../pieces.js";
 import { type Unfinished, uncounted, unfinishedBeside } from "../unfinished.js";
 import { bodyIncomplete, bodyTooLarge } from "./error.js";
 
@@ -32,8 +32,8 @@ export function readBytes(
   afterReads(() => {
     // A stream that is destroyed tells nobody of its end.
     if (payload.destroyed) return done(bodyIncomplete(payload.errored ?? undefined));
-    const bytes: Buffer | null = payload.readableLength === announced ? payload.read() : null;
-    if (bytes) done(null, bytes);
+    const first: Buffer | null = payload.readableLength === announced ? payload.read() : null;
+    if (first) done(null, withWaiting(payload, first));
     else collect(payload, limit, done);
   }, payload.httpVersionMajor === 2);
 }

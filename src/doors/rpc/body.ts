@@ -1,6 +1,7 @@
 /** Bodies of RPCs on their way to the library. */
 import { setImmediate } from "node:timers/promises";
 import type { FastifyRequest } from "fastify";
+import { withWaiting } from "../pieces.js";
 import { type Source, type Unfinished, uncounted, unfinishedBeside } from "../unfinished.js";
 
 /** Pieces of a body that are taken as they come; each takes far more memory than its bytes. */
@@ -16,9 +17,10 @@ export async function* bodyOf({ raw }: FastifyRequest): AsyncGenerator<Uint8Arra
   let length = 0;
   let pieces = 0;
   try {
-    for await (const piece of raw.iterator({ destroyOnReturn: false })) {
-      yield piece as Uint8Array;
-      length += (piece as Uint8Array).length;
+    for await (const first of raw.iterator({ destroyOnReturn: false })) {
+      const piece = withWaiting(raw, first);
+      yield piece;
+      length += piece.length;
       if (length > uncounted) {
         turn ??= new Turn(raw);
         await turn.after(length);

@@ -365,7 +365,8 @@ export function idempotencyContract(
       const { cores } = replicas({ chat: handle });
       const { code } = await outcome(cores[0], "chat", chat, {
         idempotencyKey: newKey(),
-        timeoutMs: 20,
+        // Long enough to get to the backend also where everything is slow: else nothing is aborted.
+        timeoutMs: 1000,
       });
       expect(code).toBe("timeout");
       await aborted;

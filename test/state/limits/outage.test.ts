@@ -334,7 +334,7 @@ describe.skipIf(!redisBinary).each(redisServers)(
       server.resume();
       await back(store);
       const left = async () => (await other.reserve([images(1001, 1000)])).standings[0]?.remaining;
-      await expect.poll(left, { timeout: 5000 }).toBe(750);
+      await expect.poll(left).toBe(750);
     });
 
     it("is told all that is owed before the end", async () => {
