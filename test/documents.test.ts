@@ -35,7 +35,9 @@ const blocks = (language: string) =>
 describe("configurations", () => {
   // What stands elsewhere: backends that a sample of `models` is about, a workflow's file.
   const elsewhere = /there is no backend "|the workflow \S+ does not exist/;
-  it.each(blocks("yaml"))("$where", ({ block }) => {
+  // Buf's template has a test of its own.
+  const own = blocks("yaml").filter(({ block }) => !block.startsWith("version: v2\n"));
+  it.each(own)("$where", ({ block }) => {
     const names = [...block.matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => [name, "it"]);
     const env = { ...Object.fromEntries(names), DATABASE_URL: "postgres://it/lintel" };
     expect(mistakes(block, env).filter((line) => !elsewhere.test(line))).toEqual([]);

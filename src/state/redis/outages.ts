@@ -15,7 +15,7 @@ const refused = {
 export class Outages {
   readonly #log: Logger;
   readonly #about: { readonly store: "redis"; readonly keeps: Keeps };
-  readonly #begins: string;
+  readonly #refuses: string | undefined;
   readonly #reasons = new OutageReasons();
   #count = 0;
 
@@ -23,10 +23,7 @@ export class Outages {
   constructor(log: Logger, keeps: Keeps, onFailure: "open" | "closed") {
     this.#log = log;
     this.#about = { store: "redis", keeps };
-    this.#begins =
-      onFailure === "open"
-        ? "the store is away: deciding without it until it is back"
-        : `the store is away: ${refused[keeps]} are refused until it is back`;
+    this.#refuses = onFailure === "open" ? undefined : refused[keeps];
   }
 
   /** How many there were, a start without the store included. */
@@ -40,7 +37,9 @@ export class Outages {
       this.#count++;
       this.#log.warn(
         { ...this.#about, reason: this.#reasons.begin(inOurWords(error)) },
-        this.#begins,
+        this.#refuses === undefined
+          ? "the store is away: deciding without it until it is back"
+          : `the store is away: ${this.#refuses} are refused until it is back`,
       );
       return;
     }

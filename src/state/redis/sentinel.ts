@@ -68,10 +68,6 @@ class Sentinels extends SentinelConnector {
   /** What happened to connections, by the sentinel's address. */
   readonly #failures = new Map<string, string>();
   readonly #watchers: Redis[] = [];
-  /** Whether they are being asked. */
-  #asking = false;
-  /** Whether one of them said meanwhile that there is another primary. */
-  #switched = false;
 
   constructor(options: unknown) {
     super(options as SentinelConnectionOptions);
@@ -91,9 +87,7 @@ class Sentinels extends SentinelConnector {
     // that nobody answered.
     this.sentinelIterator.reset(true);
     const told = new Set<string>();
-    this.#asking = true;
-    this.#switched = false;
-    const answer = super.connect((type, error) => {
+    const stream = await super.connect((type, error) => {
       if (type === "sentinelError") {
         told.add(this.#inOurWords(error.message));
         return;
@@ -104,11 +98,6 @@ class Sentinels extends SentinelConnector {
       this.#failures.clear();
       emit(type, new NoPrimary(`no sentinel says where the primary is: ${reasons}`));
     });
-    const stream = await answer.finally(() => {
-      this.#asking = false;
-    });
-    // The answer may be of before: the library asks anew.
-    if (this.#switched) stream.destroy();
     this.#watch();
     return stream;
   }
@@ -135,10 +124,8 @@ class Sentinels extends SentinelConnector {
         const [name, , , to, at] = text.split(" ");
         const { remoteAddress, remotePort } = this.stream as Socket;
         const there = to === remoteAddress && Number(at) === remotePort;
-        if (name !== this.options.name || there) return;
-        // To disconnect while it asks ends the library's connection for good.
-        if (this.#asking) this.#switched = true;
-        else this.disconnect();
+        // While the library asks, this ends it for good: who probes for the store connects anew.
+        if (name === this.options.name && !there) this.disconnect();
       });
     }
   }
