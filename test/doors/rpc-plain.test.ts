@@ -11,10 +11,18 @@ import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_de
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import { LintelError } from "../../src/core/errors.js";
-import { progressEvent } from "../../src/core/image-events.js";
+import { imageEvent, inlineImage } from "../../src/core/image-events.js";
 import { onTrailers } from "../support/grpc-trailers.js";
 import { chatModel, imageModel } from "../support/models.js";
-import { breaksAfter, hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
+import {
+  breaksAfter,
+  hangsAfter,
+  paints,
+  piece,
+  png,
+  says,
+  scripted,
+} from "../support/scripted.js";
 import { hello, serveRpc } from "./rpc-server.js";
 
 /** What the model `breaks` does now. */
@@ -131,12 +139,12 @@ describe("plain gRPC", () => {
   );
 
   it("what a call is warned of makes no error larger than clients take", async () => {
-    /** Breaks off behind progress that nobody is sent, for the answer comes whole. */
+    /** Breaks off behind an image that nobody is sent, for the answer comes whole. */
     const said = async (warning: string, words: string) => {
       const violations = Array(500).fill({ field: words, message: words });
       draw = async function* (call) {
         call.warnings.add(warning);
-        yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2 })];
+        yield [imageEvent(0, inlineImage(png(7), 7))];
         throw new LintelError("invalid_fields", words, { violations });
       };
       const answer = await post([picture], {
@@ -146,7 +154,7 @@ describe("plain gRPC", () => {
       expect(sizeOf(answer.trailers)).toBeLessThan(8192);
       return answer.trailers["x-lintel-warnings"];
     };
-    expect(await said("a little", "words")).toBe("a little");
+    expect(await said("a little", "words")).toMatch(/^a little/);
     expect(await said("much-".repeat(400), "%".repeat(5000))).toBeUndefined();
   });
 

@@ -92,7 +92,7 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
         expect(await dying.connection.client.dbsize()).toBeGreaterThan(0),
       );
       // It says nothing more, as if it had been killed.
-      dying.connection.client.disconnect();
+      await dying.connection.close();
       const { code } = await outcome(other, "chat", chat, { idempotencyKey });
       expect(code).toBe("ok");
       expect(backend.asked).toHaveLength(1);
