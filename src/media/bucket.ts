@@ -60,21 +60,14 @@ export class BucketWatch {
   async ask<T>(work: () => Promise<T>): Promise<T> {
     try {
       const answer = await work();
-      this.answered();
+      this.#answered();
       return answer;
     } catch (thrown) {
       throw this.failed(thrown);
     }
   }
 
-  /** It did what it was asked. */
-  answered(): void {
-    if (!this.#away) return;
-    this.#away = false;
-    this.#log.info({ store: "images" }, "the bucket of images is back");
-  }
-
-  /** It did not. @returns why */
+  /** Something that it was asked failed. @returns why */
   failed(thrown: unknown): Error {
     if (thrown instanceof Error && thrown.name === "AbortError") return thrown;
     const error = new BucketError(thrown);
@@ -83,5 +76,11 @@ export class BucketWatch {
     this.#outages++;
     this.#log.warn({ store: "images", reason: reasonOf(error) }, "the bucket of images is away");
     return error;
+  }
+
+  #answered(): void {
+    if (!this.#away) return;
+    this.#away = false;
+    this.#log.info({ store: "images" }, "the bucket of images is back");
   }
 }

@@ -6,17 +6,13 @@ import { RedisLimits } from "../../src/state/limits/redis.js";
 import { RedisConnection } from "../../src/state/redis/connection.js";
 import { type ClusterNode, startCluster } from "../support/cluster.js";
 import { redisBinary, redisServers } from "../support/redis.js";
+import { ofDay } from "./claims.js";
 
 /** Milliseconds to wait for an answer that comes, however busy the machine. */
 const patient = 30_000;
 
 const images = (amount: number): Claim => ({
-  counter: {
-    key: "images",
-    span: { type: "calendar", period: "day" },
-    limit: 1000,
-    estimated: true,
-  },
+  counter: ofDay("images", 1000),
   amount,
 });
 

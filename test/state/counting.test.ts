@@ -13,6 +13,7 @@ import { RedisLimits } from "../../src/state/limits/redis.js";
 import { RedisConnection } from "../../src/state/redis/connection.js";
 import { type RedisServer, redisBinary, startRedis } from "../support/redis.js";
 import { slowLink } from "../support/slow-link.js";
+import { ofDay } from "./claims.js";
 
 const settings: CountingSettings = {
   limits: { models: [], caller: { imagesPerDay: 10 } },
@@ -21,12 +22,7 @@ const settings: CountingSettings = {
 };
 
 const images = (amount: number): Claim => ({
-  counter: {
-    key: "caller:alice:images",
-    span: { type: "calendar", period: "day" },
-    limit: 10,
-    estimated: true,
-  },
+  counter: ofDay("caller:alice:images", 10),
   amount,
 });
 

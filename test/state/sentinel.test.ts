@@ -6,14 +6,10 @@ import type { Logger } from "../../src/core/log.js";
 import { type Counting, openCounting } from "../../src/state/counting.js";
 import { redisBinary, redisServers, startRedis } from "../support/redis.js";
 import { startSentinels } from "../support/sentinel.js";
+import { ofDay } from "./claims.js";
 
 const images = (amount: number): Claim => ({
-  counter: {
-    key: "caller:alice:images",
-    span: { type: "calendar", period: "day" },
-    limit: 100,
-    estimated: true,
-  },
+  counter: ofDay("caller:alice:images", 100),
   amount,
 });
 

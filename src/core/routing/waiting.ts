@@ -1,5 +1,6 @@
 /** How a call waits for room, and what is said of it meanwhile. */
 import type {
+  Progress,
   StreamTextToImageResponse,
   TextToImageRequest,
 } from "../../../gen/lintel/v1/image_pb.js";
@@ -107,23 +108,24 @@ export class Waiting {
   }
 }
 
-/** Whether nothing is begun by all that came: a place in a target's queue, or that no step is done yet. */
-export function onlyWaits({ done, value }: IteratorResult<Batch>): boolean {
+/**
+ * Whether all that came tells how far an image is.
+ * @param is what must be true of each, too
+ */
+export function onlyTells(
+  { done, value }: IteratorResult<Batch>,
+  is: (progress: Progress) => boolean = () => true,
+): boolean {
   if (done) return false;
   return (value as Batch).every(
-    (message) =>
-      "event" in message &&
-      message.event.case === "progress" &&
-      message.event.value.step === 0 &&
-      message.event.value.preview.length === 0,
+    (it) => "event" in it && it.event.case === "progress" && is(it.event.value),
   );
 }
 
-/** Whether all that came tells how far an image is. */
-export function onlyTells({ done, value }: IteratorResult<Batch>): boolean {
-  if (done) return false;
-  return (value as Batch).every((it) => "event" in it && it.event.case === "progress");
-}
+/** Whether nothing is begun by all that came: a place in a target's queue, or that no step is done yet. */
+export const onlyWaits = (first: IteratorResult<Batch>): boolean => onlyTells(first, isUnbegun);
+
+const isUnbegun = ({ step, preview }: Progress) => step === 0 && preview.length === 0;
 
 /** What a caller who waits is told: how many are served before. */
 function queueEvent(call: Call, queuePosition: number): StreamTextToImageResponse {

@@ -56,12 +56,8 @@ class NodeElsewhere extends Error {
 
   constructor(node: string, cause: Error) {
     const settings = "cluster-announce-ip, -port and -hostname there";
-    super(
-      `the cluster's node ${node} can't be reached at this address, which it announces (${settings})`,
-      {
-        cause,
-      },
-    );
+    const where = "at this address, which it announces";
+    super(`the cluster's node ${node} can't be reached ${where} (${settings})`, { cause });
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Claim, Counter } from "../../../src/core/limits/store.js";
 import { memoryLimits } from "../../../src/state/limits/memory.js";
+import { ofDay } from "../claims.js";
 import { limitContract } from "./contract.js";
 
 limitContract("limits in memory", async (clock) => {
@@ -51,12 +52,7 @@ it("divides limits among replicas that can't ask each other", () => {
 
 it("goes on with what was counted before a restart", () => {
   const now = Date.UTC(2026, 4, 5, 6);
-  const images: Counter = {
-    key: "caller:alice:images",
-    span: { type: "calendar", period: "day" },
-    limit: 10,
-    estimated: true,
-  };
+  const images = ofDay("caller:alice:images", 10);
   const before = { start: Date.UTC(2026, 4, 5), used: 7 };
   const after = memoryLimits({ clock: () => now });
   after.restore(images, before);
@@ -88,12 +84,7 @@ it("counts a minute, and the days of the calendar, where the clock is set", () =
 describe("a budget, after the clock was set back", () => {
   const noon = Date.UTC(2026, 4, 5, 12);
   const hour = 3_600_000;
-  const perDay: Counter = {
-    key: "caller:alice:spend",
-    span: { type: "calendar", period: "day" },
-    limit: 10,
-    estimated: true,
-  };
+  const perDay = ofDay("caller:alice:spend", 10);
   const opened = () => {
     const clock = { wall: noon, steady: 0 };
     return { clock, store: memoryLimits({ clock: () => clock.wall, steady: () => clock.steady }) };
