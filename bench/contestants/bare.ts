@@ -39,3 +39,10 @@ export const bareFastify = proxy(
   "Fastify and undici's dispatch, JSON read and written both ways, written at a turn's end",
   "bench/contestants/fastify-proxy.mjs",
 );
+
+/** For comparisons only: what Node's sockets cost, without HTTP. */
+export const barePipe = proxy(
+  "pipe",
+  "node:net, bytes passed on unread",
+  "bench/contestants/pipe.mjs",
+);

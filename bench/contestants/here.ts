@@ -1,5 +1,5 @@
 /** Contestants that need nothing but this checkout and nginx. */
-import { bare, bareFastify, bareTogether } from "./bare.js";
+import { bare, bareFastify, barePipe, bareTogether } from "./bare.js";
 import type { Contestant } from "./contestant.js";
 import { lintelFull, lintelPlain } from "./lintel.js";
 import { nginx } from "./nginx.js";
@@ -10,6 +10,7 @@ const here: readonly Contestant[] = [
   bare,
   bareTogether,
   bareFastify,
+  barePipe,
   nginx,
 ];
 

@@ -192,7 +192,7 @@ function seeded<M extends BackendMethod>(message: Output<M>): Output<M> {
 }
 
 /** A message of the generated shape survives its own encoding. */
-export function expectShape(schema: DescMessage, message: Message): void {
+function expectShape(schema: DescMessage, message: Message): void {
   expect(message.$typeName).toBe(schema.typeName);
   const copy = fromBinary(schema, toBinary(schema, message));
   expect(equals(schema, copy, message), inspect(message)).toBe(true);

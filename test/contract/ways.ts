@@ -103,7 +103,7 @@ const connectJson = connect("JSON", "1.1");
 const way = (name: string, streams: boolean, ask: Way["ask"]): Way => ({ name, streams, ask });
 
 /** Over HTTP, where headers carry everything. */
-export const httpWays: readonly Way[] = [
+const httpWays: readonly Way[] = [
   way("REST JSON", false, overHttp("/llm", false)),
   way("REST SSE", true, overHttp("/llm", true)),
   way("OpenAI JSON", false, overHttp("/v1/chat/completions", false)),

@@ -2,6 +2,7 @@
 
 import { isObject, parseJson } from "../../core/json.js";
 import { fromJsonString } from "../../core/json-string.js";
+import { inOnePiece } from "../../core/one-piece.js";
 import { firstChoice, readText } from "./completion.js";
 
 /** How often a template may turn out to be of no use for one answer. */
@@ -42,8 +43,9 @@ export class ChunkTemplate {
       const before = chunk.slice(0, at);
       const after = chunk.slice(at + literal.length);
       if (textIn(before + JSON.stringify(probe) + after) !== probe) continue;
-      this.#before = before;
-      this.#after = after;
+      // Slices: all that one read brought would stay with them.
+      this.#before = inOnePiece(before);
+      this.#after = inOnePiece(after);
       return;
     }
   }

@@ -106,7 +106,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     if (this.#error) controller.abort(asError(this.#error.reason));
   }
 
-  onResponseStart(_: Controller, status: number, headers: Headers): void {
+  onResponseStart(controller: Controller, status: number, headers: Headers): void {
+    // They are parts of 8 KB that others share, and would be kept for as long as the stream runs.
+    controller.rawHeaders = null;
     if (status < 200) return;
     this.status = status;
     this.headers = headers;

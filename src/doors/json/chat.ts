@@ -6,6 +6,7 @@ import { newCompletionId } from "../../core/completion.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
+import { inOnePiece } from "../../core/one-piece.js";
 import { Warnings } from "../../core/warnings.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, event } from "./sse.js";
@@ -54,16 +55,22 @@ export function chunkEncoder(
   const opening = (id: string, created: number, model: string) =>
     `{"id":${toJsonString(id)},"object":"chat.completion.chunk","created":${created},"model":${toJsonString(model)},"choices":[`;
   const middle = middleUsage(form);
-  // Content is the only thing that changes from chunk to chunk.
-  const between = `},"finish_reason":null}]${middle}}`;
 
   /** Whether a delta says everything: each of the contract's does, and the first of any stream. */
   const full = () => form.fullDelta || !started;
 
-  const delta = (content: string) => {
+  // Content is the only thing that changes from chunk to chunk: what stands ahead of it and behind it.
+  let ahead: string | undefined;
+  const behind = `},"finish_reason":null}]${middle}}`;
+
+  const text = (content: string) => {
     const role = full() ? '"role":"assistant",' : "";
+    ahead ??= inOnePiece(`${open}{"index":0,"delta":{${role}"content":`);
+    const chunk = ahead + toJsonString(content) + behind;
+    // Of another form than the contract's, the first one alone says the role.
+    if (!started && !form.fullDelta) ahead = undefined;
     started = true;
-    return `{"index":0,"delta":{${role}"content":${toJsonString(content)}`;
+    return event(chunk);
   };
 
   const last = (reason: string, more: string) => {
@@ -97,10 +104,10 @@ export function chunkEncoder(
         if (!choice) continue;
         const content = choice.delta?.content ?? "";
         if (choice.finishReason === "") {
-          events += event(open + delta(content) + between);
+          events += text(content);
           continue;
         }
-        if (content !== "") events += event(open + delta(content) + between);
+        if (content !== "") events += text(content);
         events += event(open + last(choice.finishReason, ending()));
       }
       return events;
