@@ -106,6 +106,17 @@ describe("an image that was begun when its target fails", () => {
     expect(stateOf(core, "a", "i")).toMatchObject({ failures: 1, inFlight: 0 });
     expect(stateOf(core, "b", "i")).toMatchObject({ failures: 0, inFlight: 0 });
   });
+  it("is made anew alone, where it has a prompt of its own", async () => {
+    let calls = 0;
+    const first: Paint = (call) => (calls++ === 0 ? paints(1) : breaks())(call);
+    const all = targets(first, paints(1));
+    const { core } = bench(all);
+    const { code, messages } = await outcome(core, "textToImage", { prompt: "a circle | a star" });
+    expect(code).toBe("ok");
+    expect(messages[0]?.images).toHaveLength(2);
+    expect(all.map(({ asked }) => asked.length)).toEqual([2, 1]);
+    expect(all[1]?.asked).toMatchObject([{ prompt: "a star" }]);
+  });
   it("is not made anew once the caller has an image of its request", async () => {
     const all = targets(loses(1), paints());
     const { code, messages } = await outcome(bench(all).core, "streamTextToImage", two);
