@@ -30,6 +30,13 @@ export function warningsOf(config: Config): string[] {
     warnings.push("memory_budget bounds nothing: there is no backend of type llama or onnx");
   }
   if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
+  for (const backend of config.backends ?? []) {
+    // Who is on a socket was let in by the file system.
+    if (backend.type !== "node" || backend.token || backend.address.startsWith("unix:")) continue;
+    warnings.push(
+      `backend "${backend.name}" has no token, and a node on a port refuses calls without one: lintel node takes any`,
+    );
+  }
   return [
     ...warnings,
     ...budgetWarnings(config),

@@ -1,5 +1,6 @@
 /** What is wrong with a bucket, in words, and since when. */
 import { type Logger, Refusal, reasonOf } from "../core/log.js";
+import { type Clock, systemClock, type Timer } from "../core/routing/clock.js";
 
 /** Errors as the SDK throws them, and those of sockets behind it. */
 interface Thrown {
@@ -37,14 +38,34 @@ export class BucketError extends Refusal {
   }
 }
 
-/** Whether a bucket does what is asked of it, as of what was asked last. Says in the log when that changes. */
+/** How long it is left alone while nobody asks it for anything, milliseconds; doubles up to the second. */
+const pauses = { first: 1000, longest: 30_000 };
+
+/** How often the log hears that it goes away, milliseconds: one that fails every other request would fill it. */
+const calmMs = 60_000;
+
+/**
+ * Whether a bucket does what is asked of it, as of what was asked last. Where it may be back without
+ * anybody's doing, it is asked now and then. Says in the log when that changes.
+ */
 export class BucketWatch {
   readonly #log: Logger;
+  readonly #probe: () => Promise<unknown>;
+  readonly #clock: Clock;
   #away = false;
   #outages = 0;
+  /** Whether the log heard that it is away now. */
+  #told = false;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #pauseMs = pauses.first;
+  #timer: Timer | undefined;
+  #closed = false;
 
-  constructor(log: Logger) {
+  /** @param probe asks something small */
+  constructor(log: Logger, probe: () => Promise<unknown>, clock: Clock = systemClock) {
     this.#log = log;
+    this.#probe = probe;
+    this.#clock = clock;
   }
 
   get away(): boolean {
@@ -71,16 +92,52 @@ export class BucketWatch {
   failed(thrown: unknown): Error {
     if (thrown instanceof Error && thrown.name === "AbortError") return thrown;
     const error = new BucketError(thrown);
-    if (this.#away) return error;
-    this.#away = true;
-    this.#outages++;
-    this.#log.warn({ store: "images", reason: reasonOf(error) }, "the bucket of images is away");
+    if (this.#closed) return error;
+    if (!this.#away) {
+      this.#away = true;
+      this.#outages++;
+      this.#pauseMs = pauses.first;
+    }
+    this.#tell(error);
+    // What a key may not do, it may do no more for being asked something else.
+    if (error.passing) this.#timer ??= this.#askLater();
     return error;
+  }
+
+  /** Asks no more. */
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+  }
+
+  #tell(error: BucketError): void {
+    const now = this.#clock.now();
+    if (this.#told || now - this.#toldAt < calmMs) return;
+    this.#told = true;
+    this.#toldAt = now;
+    this.#log.warn({ store: "images", reason: reasonOf(error) }, "the bucket of images is away");
+  }
+
+  #askLater(): Timer {
+    const wait = this.#pauseMs;
+    this.#pauseMs = Math.min(2 * wait, pauses.longest);
+    return this.#clock.after(wait, () => {
+      this.#timer = undefined;
+      this.#probe().then(
+        () => this.#answered(),
+        // Others may have been answered meanwhile.
+        (thrown) => void (this.#away && this.failed(thrown)),
+      );
+    });
   }
 
   #answered(): void {
     if (!this.#away) return;
     this.#away = false;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (!this.#told) return;
+    this.#told = false;
     this.#log.info({ store: "images" }, "the bucket of images is back");
   }
 }

@@ -4,6 +4,7 @@ import type { S3Client } from "@aws-sdk/client-s3";
 import { type ErrorCode, LintelError } from "../core/errors.js";
 import { reasonOf } from "../core/log.js";
 import type { MediaStore, StoredMedia } from "../core/media.js";
+import type { Clock } from "../core/routing/clock.js";
 import { signedMs } from "./address.js";
 import { BucketError, BucketWatch } from "./bucket.js";
 import { isName, newName, storedType } from "./name.js";
@@ -20,6 +21,8 @@ export interface S3Settings extends RetentionSettings {
   readonly region?: string | undefined;
   /** How long each attempt of a request may take, milliseconds. Default: 5000, 20000. */
   readonly patience?: { readonly connectMs: number; readonly answerMs: number } | undefined;
+  /** Of the watch over the bucket. Default: the process's. */
+  readonly clock?: Clock | undefined;
   /** Whether the bucket stands in the path instead of the host's name. */
   readonly pathStyle: boolean;
   /** Absent: from the environment, the shared files, or the machine's role. */
@@ -68,9 +71,7 @@ export async function s3Media(settings: S3Settings): Promise<S3Media> {
     ...(settings.credentials && { credentials: settings.credentials }),
   });
   try {
-    // Not HEAD: what is wrong is said in a body.
-    const { bucket: Bucket, prefix: Prefix } = settings;
-    await client.send(new sdk.ListObjectsV2Command({ Bucket, Prefix, MaxKeys: 1 }));
+    await look(client, sdk, settings);
   } catch (thrown) {
     client.destroy();
     const cause = new BucketError(thrown);
@@ -79,6 +80,10 @@ export async function s3Media(settings: S3Settings): Promise<S3Media> {
   }
   return new S3Store(client, sdk, settings);
 }
+
+/** Asks for one object. Not by HEAD: what is wrong is said in a body. */
+const look = (client: S3Client, sdk: Sdk, { bucket, prefix }: S3Settings) =>
+  client.send(new sdk.ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, MaxKeys: 1 }));
 
 type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
@@ -109,7 +114,7 @@ class S3Store implements S3Media {
     this.#client = client;
     this.#sdk = sdk;
     this.#settings = settings;
-    this.#watch = new BucketWatch(settings.log);
+    this.#watch = new BucketWatch(settings.log, () => look(client, sdk, settings), settings.clock);
     this.#retention = new Retention(
       {
         elastic: true,
@@ -201,6 +206,7 @@ class S3Store implements S3Media {
   }
 
   async close(): Promise<void> {
+    this.#watch.close();
     await this.#retention.close();
     this.#client.destroy();
   }

@@ -263,6 +263,20 @@ models:
   ]);
 });
 
+test("nodes on a port that are asked without a token are warned of", async () => {
+  const address = "address: http://h:1";
+  const cwd = folder({
+    "lintel.yaml": `backends:
+  - { type: node, name: without, ${address} }
+  - { type: node, name: with, ${address}, token: any }
+  - { type: node, name: socket, address: "unix:/run/node.sock" }
+`,
+  });
+  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([
+    expect.stringMatching(/^backend "without" has no token, /),
+  ]);
+});
+
 test("settings that do nothing are warned of", async () => {
   const warned = async (text: string) =>
     (await loadConfig({ cwd: folder({ "lintel.yaml": text }), env: {} })).warnings;

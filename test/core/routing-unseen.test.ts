@@ -1,5 +1,5 @@
 /** An image of which the caller sees nothing before it is there may be begun anew at another target. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { LintelError } from "../../src/core/errors.js";
@@ -7,6 +7,7 @@ import { progressEvent } from "../../src/core/image-events.js";
 import type { ModelSettings } from "../../src/core/settings.js";
 import { outcome } from "../support/calls.js";
 import { settled } from "../support/clock.js";
+import { memoryStore } from "../support/media.js";
 import { imageModel } from "../support/models.js";
 import { bench, stateOf } from "../support/routing.js";
 import { paints, type Scripted, scripted } from "../support/scripted.js";
@@ -14,6 +15,7 @@ import { paints, type Scripted, scripted } from "../support/scripted.js";
 type Paint = Handle<"streamTextToImage">;
 
 const ask = { prompt: "a circle" };
+const two = { ...ask, numImagesPerPrompt: 2 };
 
 const step = (at: number) => progressEvent({ index: 0, images: 1, step: at, steps: 4 });
 
@@ -25,12 +27,35 @@ const breaks = (code: ErrorCode = "upstream_unreachable"): Paint =>
     throw new LintelError(code, `said ${code}`);
   };
 
+/** Fails before its first step. */
+const breaksAt0 = (code: ErrorCode): Paint =>
+  // biome-ignore lint/correctness/useYield: it has nothing to say
+  async function* () {
+    throw new LintelError(code, `said ${code}`);
+  };
+
+const warns = (text: string, then: Paint): Paint =>
+  async function* (call) {
+    call.warnings.add(text);
+    yield* then(call);
+  };
+
 /** Does a step, then nothing until the call is aborted. */
 const hangs: Paint = async function* ({ signal }) {
   yield [step(1)];
   await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
   throw signal.reason;
 };
+
+/** Is lost when it has made so many images of a request. */
+const loses = (images: number): Paint =>
+  async function* (call) {
+    const some = { ...call, request: { ...call.request, numImagesPerPrompt: images } };
+    for await (const batch of paints(1)(some)) {
+      if (batch[0]?.event.case !== "done") yield batch;
+    }
+    throw new LintelError("upstream_unreachable", "the model server went away");
+  };
 
 const targets = (...paint: Paint[]): Scripted[] =>
   paint.map((streamTextToImage, i) =>
@@ -67,20 +92,44 @@ describe("an image that was begun when its target fails", () => {
     expect(all[1]?.asked).toEqual([]);
     expect(stateOf(core, "a", "i")).toMatchObject({ inFlight: 0 });
   });
-  it("is not repeated once a first image is there", async () => {
-    const one: Paint = async function* (call) {
-      const events = paints(1)({ ...call, request: { ...call.request, numImagesPerPrompt: 1 } });
-      for await (const batch of events) {
-        if (batch[0]?.event.case !== "done") yield batch;
-      }
-      throw new LintelError("upstream_unreachable", "the model server went away");
-    };
-    const all = targets(one, paints());
-    const { core } = bench(all);
-    const two = { ...ask, numImagesPerPrompt: 2 };
-    expect((await outcome(core, "textToImage", two)).code).toBe("upstream_unreachable");
-    expect(all[1]?.asked).toEqual([]);
+  it("is made anew with those of its request that were there, of which nothing is left", async () => {
+    const all = targets(loses(1), paints(1));
+    const media = memoryStore(() => "http://here");
+    const put = vi.spyOn(media, "put");
+    const { core } = bench(all, {}, [], { media });
+    const { code, messages, metadata } = await outcome(core, "textToImage", two);
+    expect(code).toBe("ok");
+    expect(metadata.get("x-lintel-attempts")).toBe("2");
+    const answered = messages[0]?.images.map(({ url }) => url);
+    expect(answered).toHaveLength(2);
+    expect(await Promise.all(put.mock.results.map(({ value }) => value))).toEqual(answered);
     expect(stateOf(core, "a", "i")).toMatchObject({ failures: 1, inFlight: 0 });
+    expect(stateOf(core, "b", "i")).toMatchObject({ failures: 0, inFlight: 0 });
+  });
+  it("is made anew alone, where it has a prompt of its own", async () => {
+    let calls = 0;
+    const first: Paint = (call) => (calls++ === 0 ? paints(1) : breaks())(call);
+    const all = targets(first, paints(1));
+    const { core } = bench(all);
+    const { code, messages } = await outcome(core, "textToImage", { prompt: "a circle | a star" });
+    expect(code).toBe("ok");
+    expect(messages[0]?.images).toHaveLength(2);
+    expect(all.map(({ asked }) => asked.length)).toEqual([2, 1]);
+    expect(all[1]?.asked).toMatchObject([{ prompt: "a star" }]);
+  });
+  it("is not made anew once the caller has an image of its request", async () => {
+    const all = targets(loses(1), paints());
+    const { code, messages } = await outcome(bench(all).core, "streamTextToImage", two);
+    expect(code).toBe("upstream_unreachable");
+    expect(messages.filter(({ event }) => event.case === "image")).toHaveLength(1);
+    expect(all[1]?.asked).toEqual([]);
+  });
+  it("leaves no image behind where no other target follows", async () => {
+    const media = memoryStore(() => "http://here");
+    const put = vi.spyOn(media, "put");
+    const { core } = bench(targets(loses(1)), { retry: { attempts: 1 } }, [], { media });
+    expect((await outcome(core, "textToImage", two)).code).toBe("upstream_unreachable");
+    expect(put).not.toHaveBeenCalled();
   });
   it("has as many attempts as any call, and the last failure", async () => {
     const all = targets(breaks(), breaks("unavailable"), paints());
@@ -91,16 +140,26 @@ describe("an image that was begun when its target fails", () => {
     expect(all[2]?.asked).toEqual([]);
   });
   it("has the warnings of the one that made it", async () => {
-    const warns = (text: string, then: Paint): Paint =>
-      async function* (call) {
-        call.warnings.add(text);
-        yield* then(call);
-      };
     const all = targets(warns("of a", breaks()), warns("of b", paints()));
     const { messages } = await outcome(bench(all).core, "textToImage", ask);
     expect(messages[0]?.warnings).toContain("of b");
     expect(messages[0]?.warnings).not.toContain("of a");
   });
+  it.each(["textToImage", "streamTextToImage"] as const)(
+    "has the warnings of the last one that was asked, where none makes it: %s",
+    async (method) => {
+      const dies = breaksAt0("unavailable");
+      const all = targets(warns("of a", dies), warns("of b", dies));
+      const { code, warnings } = await outcome(
+        bench(all, { retry: { attempts: 2 } }).core,
+        method,
+        ask,
+      );
+      expect(code).toBe("unavailable");
+      expect(warnings).toContain("of b");
+      expect(warnings).not.toContain("of a");
+    },
+  );
 });
 
 describe("an image that was begun when its target falls silent", () => {

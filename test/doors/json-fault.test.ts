@@ -2,8 +2,9 @@
 import { expect, test } from "vitest";
 import { describeFault, faultIn } from "../../src/doors/json/fault.js";
 import { hasKeyTwice } from "../../src/doors/json/keys.js";
-import { says } from "../support/scripted.js";
-import { serveChat } from "./serve.js";
+import { fields } from "../../src/doors/json/known.js";
+import { paints, says, scripted } from "../support/scripted.js";
+import { serve, serveChat } from "./serve.js";
 
 test.each<[string, string]>([
   ["{'messages': []}", "see line 1, column 2"],
@@ -65,17 +66,86 @@ test.each<[string, number | undefined]>([
   expect(faultIn(text)).toBeUndefined();
 });
 
-test.each(["/llm", "/v1/chat/completions", "/lintel.v1.ChatService/Complete"])(
-  "%s refuses a key that stands twice, and says where",
-  async (path) => {
-    const server = await serveChat(says("Hi"));
-    const response = await server.post(path, '{"messages":[{"role":"user","role":"tool"}]}');
-    expect([response.status, await response.text()]).toEqual([
-      400,
-      expect.stringContaining("the body has a key twice in one object: see line 1, column 29"),
-    ]);
-  },
-);
+test.each<[string, number | undefined]>([
+  ['{"a":1,"b":2,"a":3}', 13],
+  ['{"x":1,"x":2,"a":1}', undefined],
+  ['{"x":{"a":1,"a":2},"y":[{"a":1,"a":2}]}', undefined],
+  ['{"b":[{"x":1,"x":2},{"c":1,"c":2}]}', 27],
+  ['{"b":[[{"x":{"c":1,"c":2}},{"c":1,"x":1,"c":2}]]}', 40],
+  ['{"c":{"x":1,"x":2},"a":{"any":[{"z":1,"z":2}]}}', 38],
+])("a key twice that is read: %s", (text, at) => {
+  expect(hasKeyTwice(text, JSON.parse(text))).toBe(true);
+  const known = fields({ a: true, b: fields({ c: false }), c: false });
+  expect(faultIn(text, known)).toBe(at);
+});
+
+const chats = ["/llm", "/v1/chat/completions", "/lintel.v1.ChatService/Complete"];
+const images = [
+  "/text-to-image",
+  "/v1/images/generations",
+  "/lintel.v1.TextToImageService/TextToImage",
+];
+const hi = '"messages":[{"role":"user","content":"Hi"}]';
+const circle = '"prompt":"a circle"';
+
+test.each([
+  ...chats.flatMap((path) => [
+    [path, `${hi},"user":"a","user":"b"`],
+    [path, `${hi},"metadata":{"seed":1,"seed":2}`],
+    [path, '"messages":[{"role":"user","content":"Hi","name":"a","name":"b"}]'],
+  ]),
+  ...images.map((path) => [path, `${circle},"user":"a","x":{"prompt":1,"prompt":2},"user":"b"`]),
+])("%s ignores a key that it does not know, also twice: %s", async (path, body) => {
+  const backend = scripted({ chat: says("Hi"), streamTextToImage: paints() });
+  const server = await serve(backend);
+  const response = await server.post(path, `{${body}}`);
+  expect([response.status, response.headers.get("x-lintel-warnings")]).toEqual([
+    200,
+    images.includes(path) ? expect.stringMatching(/^safety_check: [^;]*$/) : null,
+  ]);
+  expect(backend.asked).toMatchObject([
+    images.includes(path)
+      ? { prompt: "a circle" }
+      : { messages: [{ role: "user", content: "Hi" }] },
+  ]);
+});
+
+test.each([
+  ...chats.map((path) => [path, `${hi},"model":"a","model":""`]),
+  ...["/llm", "/v1/chat/completions"].map((path) => [path, `${hi},"stream":true,"stream":false`]),
+  ["/llm", `${hi},"stream_options":{"include_usage":true,"include_usage":false}`],
+  ["/v1/chat/completions", `${hi},"n":2,"n":1`],
+  ["/v1/chat/completions", `${hi},"max_completion_tokens":2,"max_completion_tokens":1`],
+  ["/v1/chat/completions", `${hi},"response_format":{"type":"json_object","type":"text"}`],
+  [
+    "/v1/chat/completions",
+    '"messages":[{"role":"user","content":[{"type":"text","text":"a","text":"b"}]}]',
+  ],
+  ["/lintel.v1.ChatService/Complete", `${hi},"maxTokens":1,"maxTokens":2`],
+  ...images.map((path) => [path, `${circle},${circle}`]),
+  ["/text-to-image", `${circle},"loras":{"a":1,"a":2}`],
+  ["/v1/images/generations", `${circle},"size":"64x64","size":"auto"`],
+  [
+    "/lintel.v1.TextToImageService/TextToImage",
+    `${circle},"numImagesPerPrompt":1,"numImagesPerPrompt":2`,
+  ],
+])("%s refuses a key that it knows, twice: %s", async (path, body) => {
+  const backend = scripted({ chat: says("Hi"), streamTextToImage: paints() });
+  const server = await serve(backend);
+  const response = await server.post(path, `{${body}}`);
+  expect(response.status).toBe(400);
+  expect(await response.text()).toContain("the body has a key twice in one object: see line 1");
+  expect(backend.asked).toEqual([]);
+});
+
+test.each(chats)("%s refuses a key that stands twice, and says where", async (path) => {
+  const server = await serveChat(says("Hi"));
+  const response = await server.post(path, '{"messages":[{"role":"user","role":"tool"}]}');
+  expect([response.status, await response.text()]).toEqual([
+    400,
+    expect.stringContaining("the body has a key twice in one object: see line 1, column 29"),
+  ]);
+});
 
 test("as many levels as a body has room for", () => {
   expect(faultIn("[".repeat(1_000_000))).toBe(1_000_000);

@@ -92,6 +92,10 @@ describe.each(jsonWires)("$name", (wire) => {
     const said = { content: "a\ufffd", stop: ["x"], maxTokens: 5, seed: "undefined" };
     const [choice] = JSON.parse(answer ?? "").choices;
     expect(JSON.parse((choice.message ?? choice.delta).content)).toEqual(said);
+    const unknown = `{${messages},"user":"a","user":"b"}`;
+    expect((await ask(wire, url, unknown)).code).toBe("ok");
+    const known = await ask(wire, url, `{${messages},"model":"a","model":""}`);
+    expect(known.code).toBe("invalid_json");
     const waits = body.replace('"5"', '"1"');
     const late = await ask(wire, url, waits, { "grpc-timeout": "1m", "connect-timeout-ms": "1" });
     expect(late.code).toBe("timeout");

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Logger } from "../../src/core/log.js";
 import { type S3Settings, s3Media } from "../../src/media/s3.js";
+import { FakeClock } from "../support/clock.js";
 import { bytesOf, nameIn } from "./contract.js";
 import { type S3Server, startS3, versitygw } from "./s3-server.js";
 
@@ -179,6 +180,62 @@ describe.runIf(versitygw)("a bucket", () => {
     ]);
     expect(said.filter((line) => line.includes("swept"))).toHaveLength(1);
     expect(said.join()).not.toMatch(/lintel-test|127\.0\.0\.1|node:|\.js:/);
+  });
+
+  test("that is there again is known without a request", async () => {
+    const clock = new FakeClock();
+    const { between, store, said } = await opened({ clock });
+    between.mood = [503, "SlowDown"];
+    await expect(store.put(Buffer.from("x"))).rejects.toMatchObject({ code: "unavailable" });
+    expect(clock.timers).toBe(1);
+    await clock.advance(1000);
+    // It is asked again once that question has failed as well.
+    await expect.poll(() => clock.timers).toBe(1);
+    expect(store.state).toMatchObject({ away: true, outages: 1 });
+    between.mood = "passes";
+    await clock.advance(2000);
+    await expect.poll(() => store.state?.away).toBe(false);
+    expect(clock.timers).toBe(0);
+    expect(said.filter((line) => line.startsWith("the bucket"))).toHaveLength(2);
+  });
+
+  test("that refuses a key is not asked anew until somebody wants something of it", async () => {
+    const clock = new FakeClock();
+    const { between, store } = await opened({ clock });
+    between.mood = [403, "AccessDenied"];
+    await expect(store.put(Buffer.from("x"))).rejects.toMatchObject({ code: "internal" });
+    expect(store.state).toMatchObject({ away: true });
+    expect(clock.timers).toBe(0);
+  });
+
+  test("that fails every other request does not fill the log", async () => {
+    const clock = new FakeClock();
+    const { between, store, said } = await opened({ clock });
+    const told = () =>
+      said.flatMap((line) => /^the bucket of images is (\w+)/.exec(line)?.[1] ?? []);
+    const fails = async () => {
+      between.mood = [500, "InternalError"];
+      await store.put(Buffer.from("x")).catch(() => {});
+    };
+    const works = async () => {
+      between.mood = "passes";
+      await store.put(Buffer.from("x"));
+    };
+    for (let i = 0; i < 3; i++) {
+      await fails();
+      expect(store.state).toMatchObject({ away: true, outages: i + 1 });
+      await works();
+      expect(store.state).toMatchObject({ away: false });
+    }
+    expect(told()).toEqual(["away", "back"]);
+    // One that lasts is told of, also if it began right after another one.
+    await fails();
+    await clock.advance(60_000);
+    await fails();
+    await expect.poll(() => clock.timers).toBe(1);
+    expect(told()).toEqual(["away", "back", "away"]);
+    await works();
+    expect(told()).toEqual(["away", "back", "away", "back"]);
   });
 
   test.each(["stalls", "breaks"] as const)("that %s in the middle of an image", async (mood) => {

@@ -3,7 +3,7 @@
 import { expect } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import type { CallSignal } from "../../src/core/cancellation.js";
-import type { Core } from "../../src/core/core.js";
+import type { Core, CoreParts } from "../../src/core/core.js";
 import { type ErrorCode, type ErrorOptions, LintelError } from "../../src/core/errors.js";
 import { type RoutingSettings, routingDefaults } from "../../src/core/routing/settings.js";
 import type { ModelSettings } from "../../src/core/settings.js";
@@ -96,10 +96,11 @@ export function bench(
   backends: readonly Scripted[],
   some: Some = {},
   models: readonly ModelSettings[] = [],
+  parts: Partial<CoreParts> = {},
 ): Bench {
   const clock = new FakeClock();
   const settings = { routing: routing(some), models };
-  return { core: coreOf(backends, settings, { clock, random: seeded(1) }), clock };
+  return { core: coreOf(backends, settings, { clock, random: seeded(1), ...parts }), clock };
 }
 
 /** Every backend with the same priority. */

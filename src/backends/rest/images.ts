@@ -15,7 +15,7 @@ import {
   noSeed,
   progressEvent,
 } from "../../core/image-events.js";
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { nthSeed } from "../../core/seeds.js";
 import { readObject } from "../completions/completion.js";
 import { EventSplitter, saysNothing } from "../completions/events.js";
@@ -85,11 +85,12 @@ async function* streamed({ gateway, call, images, steps }: Job, answer: Answer):
   let made = 0;
   for (;;) {
     const bytes = await answer.read().catch((thrown) => {
-      throw made === 0 ? repeatable(thrown) : thrown;
+      throw repeatable(thrown);
     });
     const events = bytes ? splitter.push(...bytes) : splitter.end();
     for (const { data } of events) {
-      if (saysNothing(data)) continue;
+      // The stream may have ended in the middle of an event.
+      if (saysNothing(data) || (!bytes && parseJson(data) === undefined)) continue;
       const value = readAnswer(data);
       if (value.type === "progress") yield [await progressOf(value, images, steps)];
       if (value.type === "image") {
@@ -109,7 +110,7 @@ async function* streamed({ gateway, call, images, steps }: Job, answer: Answer):
         return;
       }
     }
-    if (!bytes) throw nonsense("broke off its answer");
+    if (!bytes) throw repeatable(nonsense("broke off its answer"));
   }
 }
 
@@ -121,7 +122,7 @@ function readAnswer(text: string): JsonObject {
   return value;
 }
 
-/** A gateway that is lost before it has made an image: another can make it for who has seen nothing of it. */
+/** A gateway that is lost before it has made all images: another can make them for who has seen nothing of them. */
 function repeatable(thrown: unknown): unknown {
   if (!(thrown instanceof LintelError) || thrown.code !== "upstream_failed") return thrown;
   return new LintelError(thrown.code, thrown.message, { retry: "anywhere", cause: thrown });

@@ -15,6 +15,7 @@ import { beforeRetry } from "./retry.js";
 import type { RoutingTools } from "./routing.js";
 import type { HedgeSettings } from "./settings.js";
 import type { Target } from "./target.js";
+import { Unseen } from "./unseen.js";
 import { onlyTells, onlyWaits, Waiting } from "./waiting.js";
 
 type Step = IteratorResult<Batch>;
@@ -33,6 +34,8 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #waitsUntil: number | undefined;
   /** Told that it has not begun. */
   #unbegun: Started | undefined;
+  /** Where the caller sees nothing of images before all are there. */
+  readonly #unseen: Unseen | undefined;
   /** Something came that stays, whatever becomes of the rest. */
   #settled = false;
   /** Nobody asks for more of the answer. */
@@ -47,6 +50,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     const patient = call.method === "streamTextToImage";
     this.#candidates = new Candidates(targets, call.affinity, tools.random, patient);
     this.#hedge = targets.length > 1 ? tools.hedgeOf(call) : undefined;
+    this.#unseen = call.unseen ? new Unseen() : undefined;
     const detached = this.#hedge !== undefined || call.unseen === true;
     this.#attempts = new Attempts(call, tools, this.#candidates, detached);
   }
@@ -126,7 +130,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     if (after !== undefined) {
       const outcome = await this.#hedged(start, after);
       if ("first" in outcome) return this.#won(outcome.attempt, outcome.first);
-      await this.#failed(outcome.failure);
+      await this.#failed(outcome.attempt, outcome.failure);
       return undefined;
     }
     let first: Step;
@@ -134,7 +138,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
       first = await attempt.first(probe);
     } catch (thrown) {
       this.#unbegun = undefined;
-      await this.#failed(this.#lost(attempt, thrown));
+      await this.#failed(attempt, this.#lost(attempt, thrown));
       return undefined;
     }
     this.#unbegun = onlyWaits(first) ? start : undefined;
@@ -150,29 +154,35 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     });
   }
 
-  #won(attempt: Attempt, first: Step): Step {
+  #won(attempt: Attempt, first: Step): Step | Promise<Step> {
     this.#call.signal.throwIfAborted();
     this.#attempts.won(attempt, first);
-    return this.#kept(attempt, first);
+    return this.#kept(attempt, first) ?? this.#follow(attempt);
   }
 
-  /** A step of the winner's. With the first image it is settled that no other attempt follows. */
-  #kept(winner: Attempt, step: Step): Step {
-    if (!this.#settled && !(this.#call.unseen && onlyTells(step))) {
+  /** A step of the winner's, as the caller may have it. With what stays of it no other attempt follows. */
+  #kept(winner: Attempt, step: Step): Step | undefined {
+    if (this.#settled) return step;
+    const kept = this.#unseen ? this.#unseen.pass(step) : step;
+    if (kept && !(this.#unseen && onlyTells(step))) {
       this.#settled = true;
       winner.vouch();
     }
-    return step;
+    return kept;
   }
 
   async #follow(winner: Attempt): Promise<Step> {
     try {
-      const step = await winner.next();
-      if (step.done) winner.end("ok");
-      return this.#kept(winner, step);
+      for (;;) {
+        const step = await winner.next();
+        if (step.done) winner.end("ok");
+        const kept = this.#kept(winner, step);
+        if (kept) return kept;
+      }
     } catch (thrown) {
       if (!this.#settled && !this.#over) {
-        await this.#failed(this.#lost(winner, thrown));
+        this.#unseen?.forget();
+        await this.#failed(winner, this.#lost(winner, thrown));
         return this.#open();
       }
       const failure = toLintelError(thrown);
@@ -187,15 +197,20 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     return signal.aborted ? toLintelError(signal.reason) : this.#attempts.lost(attempt, thrown);
   }
 
-  /** Lets another attempt follow, after a pause, or throws why there is none. */
-  async #failed(failure: LintelError): Promise<void> {
+  /** Lets another attempt follow, after a pause, or throws why there is none, with what this one warns of. */
+  async #failed(attempt: Attempt, failure: LintelError): Promise<void> {
     this.#call.signal.throwIfAborted();
-    if (failure.retry === "never") {
-      this.#attempts.drop(failure);
-      throw failure;
-    }
     const tries = { asked: this.#attempts.asked, pauses: this.#pauses };
-    this.#pauses = await beforeRetry(this.#call, this.#tools, this.#candidates, tries);
+    try {
+      if (failure.retry === "never") {
+        this.#attempts.drop(failure);
+        throw failure;
+      }
+      this.#pauses = await beforeRetry(this.#call, this.#tools, this.#candidates, tries);
+    } catch (thrown) {
+      attempt.vouch();
+      throw thrown;
+    }
   }
 
   /** A second target, if there is a healthy one with room, and attempts and the budget allow it. */

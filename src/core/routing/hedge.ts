@@ -32,7 +32,7 @@ export interface Started {
 /** How the first of them came out. */
 export type Outcome =
   | { readonly attempt: Attempt; readonly first: IteratorResult<Batch> }
-  | { readonly failure: LintelError };
+  | { readonly attempt: Attempt; readonly failure: LintelError };
 
 /** What hedging needs. */
 export interface Hedge {
@@ -70,7 +70,7 @@ export function hedged(start: Started, hedge: Hedge): Promise<Outcome> {
           if (over) return;
           running--;
           const failure = hedge.lost(attempt, thrown);
-          if (running === 0 || failure.retry === "never") end({ failure });
+          if (running === 0 || failure.retry === "never") end({ attempt, failure });
         },
       );
     };

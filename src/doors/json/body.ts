@@ -9,16 +9,23 @@ import { discard, readBytes } from "./bytes.js";
 import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
 import { describeFault, describeTwice } from "./fault.js";
 import { hasKeyTwice } from "./keys.js";
+import type { Known } from "./known.js";
 
 /** What was parsed: an object, or why there is none. */
 export type Parsed =
-  | { readonly json: JsonObject; readonly defect?: undefined }
-  | { readonly json?: undefined; readonly defect: LintelError };
+  | {
+      readonly json: JsonObject;
+      readonly defect?: undefined;
+      /** The text, where a key stands twice in one of its objects. */
+      readonly twice?: string;
+    }
+  | { readonly json?: undefined; readonly defect: LintelError; readonly twice?: undefined };
 
 /** A body with who sent it. Of a caller who is not let in it was not read, and both are absent. */
 export interface JsonBody {
   readonly json?: JsonObject | undefined;
   readonly defect?: LintelError | undefined;
+  readonly twice?: string | undefined;
   /** Absent where there was nothing to read: the call finds out. */
   readonly admission?: Admission;
 }
@@ -40,8 +47,8 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
       }
       readBytes(request, payload, limit, (error, bytes = Buffer.alloc(0)) => {
         // Written out: V8 spreads an object with one more key slowly.
-        const { json, defect } = error ? { defect: error } : parsed(request, bytes);
-        done(null, { json, defect, admission } satisfies JsonBody);
+        const { json, defect, twice } = error ? { defect: error } : parsed(request, bytes);
+        done(null, { json, defect, twice, admission } satisfies JsonBody);
       });
     };
     const admission = gateway.admit(credentialOf(request.headers.authorization));
@@ -63,10 +70,17 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
   });
 }
 
-/** The body of a request. */
-export function bodyOf({ body, headers }: FastifyRequest): JsonBody {
+/**
+ * The body of a request.
+ * @param known what is read of it
+ */
+export function bodyOf({ body, headers }: FastifyRequest, known: Known): JsonBody {
+  if (body !== undefined) {
+    const read = body as JsonBody;
+    const defect = twiceIn(read, known);
+    return defect ? { defect, admission: read.admission } : read;
+  }
   // Fastify reads no body where neither a length nor a type is given.
-  if (body !== undefined) return body as JsonBody;
   return headers["content-type"] === undefined
     ? { defect: unsupportedMediaType() }
     : broken("the body is empty");
@@ -94,8 +108,14 @@ export function parseBody(bytes: Uint8Array): Parsed {
     return broken(`the body is not valid JSON: ${describeFault(text)}`);
   }
   if (!isObject(json)) return broken("the body must be a JSON object");
-  if (!hasKeyTwice(text, json)) return { json };
-  return broken(`the body has a key twice in one object: ${describeTwice(text)}`);
+  return hasKeyTwice(text, json) ? { json, twice: text } : { json };
+}
+
+/** The error for a key that stands twice in one object and is known: nobody can say which value is meant. */
+export function twiceIn({ twice }: Pick<JsonBody, "twice">, known: Known): LintelError | undefined {
+  const place = twice === undefined ? undefined : describeTwice(twice, known);
+  if (place === undefined) return undefined;
+  return new LintelError("invalid_json", `the body has a key twice in one object: ${place}`);
 }
 
 function isPlainUtf8({ headers }: FastifyRequest): boolean {

@@ -7,6 +7,7 @@ import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import type { MethodName } from "../../core/methods.js";
 import { retryAfterHeader } from "../retry-after.js";
+import { headersOf } from "./headers.js";
 
 /** What OpenAI's clients read, at the top of a body or inside of a stream. */
 export interface ErrorObject {
@@ -56,21 +57,22 @@ export function errorBody(error: LintelError): ErrorBody {
 /**
  * Sends an error as a JSON response with the headers that its status wants.
  * Does nothing once headers went out; a caller who left gets no body.
- * @param running the call that failed, whose id and metadata go along; absent: there was none
+ * @param running the call that failed, whose id, warnings and metadata go along; absent: there was none
+ * @param notes warnings of the door itself
  */
 export function sendError(
   reply: FastifyReply,
   error: LintelError,
-  running?: Pick<Running<MethodName>, "id" | "metadata">,
+  running?: Running<MethodName>,
+  notes?: readonly string[],
 ): FastifyReply {
   if (reply.sent || reply.raw.headersSent) return reply;
   // Fastify wants to close connections that broke. HTTP/2 has no such header, and who still
   // sends what is too large would lose the answer: the rest is read and dropped.
   if (reply.request.raw.httpVersionMajor === 2 || error.code === "too_large")
     reply.removeHeader("connection");
-  const id = running?.id ?? reply.getHeader("x-request-id") ?? reply.request.id;
-  reply.code(error.http).header("x-request-id", id);
-  for (const [name, value] of running?.metadata ?? []) reply.header(name, value);
+  const id = () => ({ "x-request-id": reply.getHeader("x-request-id") ?? reply.request.id });
+  reply.code(error.http).headers(running ? headersOf(running, notes) : id());
   reply.headers(retryAfterHeader(error));
   if (error.http === 401) reply.header("www-authenticate", "Bearer");
   if (error.allow !== undefined) reply.header("allow", error.allow);

@@ -1,4 +1,5 @@
 /** Where a text stops being JSON. What stands there is not said: bodies have secrets. */
+import { below, isKnown, type Known } from "./known.js";
 
 const blanks = /[ \t\n\r]*/y;
 const numberOrWord = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
@@ -11,8 +12,11 @@ export function describeFault(text: string): string {
   return place(text, at);
 }
 
-/** Likewise, where a key stands a second time in one object. */
-export const describeTwice = (text: string): string => place(text, faultIn(text, true) ?? 0);
+/** Likewise, where a key that is read stands a second time in one object; `undefined`: none does. */
+export function describeTwice(text: string, known: Known): string | undefined {
+  const at = faultIn(text, known);
+  return at === undefined ? undefined : place(text, at);
+}
 
 function place(text: string, at: number): string {
   const lines = text.slice(0, at).split("\n");
@@ -22,13 +26,16 @@ function place(text: string, at: number): string {
 /**
  * Position of the first character that can't stand where it does; the text's length where
  * something is missing behind it; `undefined` if nothing is wrong.
- * @param unique whether a key is wrong that its object has already
+ * @param unique keys that are wrong where their object has them already
  */
-export function faultIn(text: string, unique = false): number | undefined {
+export function faultIn(text: string, unique: Known = false): number | undefined {
   /** What is to be closed. */
   const open: string[] = [];
   /** The keys of each of these, where one was looked at. */
   const keys: (Set<string> | undefined)[] = [];
+  /** Which of their keys count. */
+  const counts: Known[] = [];
+  let value = unique;
   let wants: "value" | "first value" | "key" | "first key" | "more" = "value";
   for (let at = 0; ; ) {
     at = behind(blanks, text, at) ?? at;
@@ -48,19 +55,25 @@ export function faultIn(text: string, unique = false): number | undefined {
       if (next !== '"') return at;
       const end = endOfString(text, at);
       if (end < 0) return ~end;
-      if (unique) {
+      const known = counts[open.length] ?? false;
+      value = false;
+      if (known !== false) {
         const key = JSON.parse(text.slice(at, end)) as string;
         const before = keys[open.length];
         if (before?.has(key)) return at;
-        keys[open.length] = (before ?? new Set()).add(key);
+        if (isKnown(known, key)) keys[open.length] = (before ?? new Set()).add(key);
+        value = below(known, key);
       }
       at = behind(blanks, text, end) ?? end;
       if (text[at] !== ":") return at;
       wants = "value";
       at++;
     } else if (next === "{" || next === "[") {
+      // Items of a list are read as the list is.
+      if (inside === "]") value = counts[open.length] ?? false;
       open.push(next === "{" ? "}" : "]");
       keys[open.length] = undefined;
+      counts[open.length] = value;
       wants = next === "{" ? "first key" : "first value";
       at++;
     } else {

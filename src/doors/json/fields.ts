@@ -1,6 +1,7 @@
 /** Fields that say how to answer, not what: they are no part of the message. */
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { fields } from "./known.js";
 
 /** How the client wants its answer. */
 export interface AnswerForm {
@@ -8,6 +9,9 @@ export interface AnswerForm {
   /** Whether the totals shall come as OpenAI sends them. */
   readonly includeUsage: boolean;
 }
+
+/** What is read for it. */
+export const formFields = { stream: true, stream_options: fields({ include_usage: true }) };
 
 /**
  * Reads `stream` and `stream_options`; `null` counts as not set.

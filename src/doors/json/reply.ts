@@ -5,10 +5,8 @@ import { only, type Running } from "../../core/gateway.js";
 import type { MethodName, Output } from "../../core/methods.js";
 import { writeAtTurnsEnd } from "../../core/turn.js";
 import { sendError } from "./error.js";
+import { headersOf } from "./headers.js";
 import { type JsonText, sendParts } from "./parts.js";
-
-/** Most characters of `x-lintel-warnings`: clients limit the size of headers. */
-const warningsLimit = 2000;
 
 /**
  * Sends the one message of a unary call, or its error.
@@ -25,7 +23,7 @@ export async function sendWhole<M extends MethodName>(
   try {
     message = await only(running);
   } catch (thrown) {
-    return sendError(reply, toLintelError(thrown), running);
+    return sendError(reply, toLintelError(thrown), running, notes);
   }
   const text = encode(message);
   await new Promise<void>(writeAtTurnsEnd);
@@ -34,27 +32,4 @@ export async function sendWhole<M extends MethodName>(
   if (text.every((part) => typeof part === "string")) return reply.send(text.join(""));
   await sendParts(reply, text);
   return reply;
-}
-
-/**
- * The headers that answers of every form have.
- * @param notes warnings of the door itself
- */
-export function headersOf(
-  running: Running<MethodName>,
-  notes: readonly string[] = [],
-): Record<string, string> {
-  const headers: Record<string, string> = { "x-request-id": running.id };
-  const warnings = [...notes, ...running.warnings];
-  if (warnings.length > 0) headers["x-lintel-warnings"] = headerText(warnings.join("; "));
-  for (const [name, value] of running.metadata) headers[name] = value;
-  return headers;
-}
-
-/** Text as a header may carry it: printable ASCII, with no blank at its ends, which HTTP/2 takes for no header at all. */
-function headerText(text: string): string {
-  return text
-    .replace(/[^\x20-\x7e]/g, "?")
-    .slice(0, warningsLimit)
-    .trim();
 }

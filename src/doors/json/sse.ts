@@ -8,7 +8,7 @@ import type { MethodName, Output } from "../../core/methods.js";
 import type { DoorSettings } from "../door.js";
 import { sendError } from "./error.js";
 import { EventWriter } from "./event-writer.js";
-import { headersOf } from "./reply.js";
+import { headersOf } from "./headers.js";
 
 /** How a door writes the messages of one stream. Every result is whole events, or empty. */
 export interface EventEncoder<M extends MethodName> {
@@ -46,7 +46,7 @@ export async function sendEvents<M extends MethodName>(
   const first = iterator.next();
   const early = await outcome(first, settings.holdMs);
   if (typeof early === "object") {
-    sendError(reply, toLintelError(early.thrown), running);
+    sendError(reply, toLintelError(early.thrown), running, notes);
     return;
   }
   const writer = new EventWriter(reply, headersOf(running, notes), settings.keepAliveMs, signal);

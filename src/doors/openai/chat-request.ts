@@ -3,8 +3,9 @@ import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_p
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
-import { type AnswerForm, answerForm } from "../json/fields.js";
-import { chatParameters, checkParameters, unsupported } from "./parameters.js";
+import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
+import { fields, fieldsOf } from "../json/known.js";
+import { chatParameters, checkParameters, fieldsOfRules, unsupported } from "./parameters.js";
 import type { Names } from "./rename.js";
 
 /** What a request asks for. */
@@ -18,6 +19,17 @@ export interface ChatRequest {
 }
 
 const decode = compileDecoder(LLMRequestSchema);
+
+/** What is read of a request. */
+export const chatFields = fieldsOf(LLMRequestSchema, {
+  ...formFields,
+  ...fieldsOfRules(chatParameters),
+  max_completion_tokens: true,
+  messages: fields({
+    ...{ role: true, refusal: true, tool_calls: true, function_call: true },
+    content: fields({ type: true, text: true, refusal: true }),
+  }),
+});
 
 /** Reads a request: what OpenAI writes in another way is put the contract's way, then decoded. */
 export function readChat(json: JsonObject): ChatRequest {

@@ -7,8 +7,8 @@ import { chunkEncoder, wholeChat } from "../json/chat.js";
 import { originOf } from "../json/origin.js";
 import { sendWhole } from "../json/reply.js";
 import { sendEvents } from "../json/sse.js";
-import { readChat } from "./chat-request.js";
-import { readImage, wholeOpenAIImages } from "./image-request.js";
+import { chatFields, readChat } from "./chat-request.js";
+import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
 import { modelList, oneModel } from "./models.js";
 import { renamed } from "./rename.js";
 
@@ -20,7 +20,7 @@ export const openai: Door = async (app, options) => {
   takeJson(app, options);
 
   app.post("/v1/chat/completions", async (request, reply) => {
-    const { json = {}, admission, defect } = bodyOf(request);
+    const { json = {}, admission, defect } = bodyOf(request, chatFields);
     const read = readChat(json);
     const { message, form, warnings, names } = read;
     const origin = originOf(request, reply, "openai", settings, {
@@ -48,7 +48,7 @@ export const openai: Door = async (app, options) => {
   });
 
   app.post("/v1/images/generations", async (request, reply) => {
-    const { json = {}, admission, defect } = bodyOf(request);
+    const { json = {}, admission, defect } = bodyOf(request, imageFields);
     const { message, warnings, names, ...read } = readImage(json);
     const origin = originOf(request, reply, "openai", settings, {
       admission,

@@ -8,8 +8,9 @@ import { defaultOf } from "../../core/defaults.js";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import type { JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
+import { fieldsOf } from "../json/known.js";
 import type { JsonText } from "../json/parts.js";
-import { checkParameters, imageParameters } from "./parameters.js";
+import { checkParameters, fieldsOfRules, imageParameters } from "./parameters.js";
 import type { Names } from "./rename.js";
 
 /** What a request asks for. */
@@ -30,6 +31,12 @@ const openaiNames: Names = {
 };
 
 const decode = compileDecoder(TextToImageRequestSchema, ["loras"]);
+
+/** What is read of a request. */
+export const imageFields = fieldsOf(TextToImageRequestSchema, {
+  ...fieldsOfRules(imageParameters),
+  ...{ model: true, n: true, size: true, response_format: true },
+});
 
 /** Reads a request; the contract's further fields may stand in it too, also those that OpenAI calls otherwise. */
 export function readImage(json: JsonObject): ImageRequest {

@@ -1,6 +1,7 @@
 /** OpenAI's request parameters that the contract does not have. */
 import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { fields, type Known } from "../json/known.js";
 
 /** What becomes of a parameter that asks for something. */
 interface Rule {
@@ -58,6 +59,10 @@ export const imageParameters = rules({
   quality: warn("auto", "standard"),
   style: warn("vivid"),
 });
+
+/** What is read of parameters with rules: of an object its `type`. */
+export const fieldsOfRules = (rules: Rules): Record<string, Known> =>
+  Object.fromEntries([...rules.keys()].map((name) => [name, fields({ type: true })]));
 
 /**
  * Looks for parameters that can't be honoured.

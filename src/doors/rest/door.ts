@@ -6,13 +6,16 @@ import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
 import { chunkEncoder, wholeChat } from "../json/chat.js";
 import { compileDecoder } from "../json/decode.js";
-import { answerForm } from "../json/fields.js";
+import { answerForm, formFields } from "../json/fields.js";
+import { fieldsOf } from "../json/known.js";
 import { originOf } from "../json/origin.js";
 import { sendWhole } from "../json/reply.js";
 import { sendEvents } from "../json/sse.js";
 import { imageEncoder, wholeImages } from "./images.js";
 
 const decodeChat = compileDecoder(LLMRequestSchema);
+const chatFields = fieldsOf(LLMRequestSchema, formFields);
+const imageFields = fieldsOf(TextToImageRequestSchema, { stream: true });
 const decodeImage = compileDecoder(TextToImageRequestSchema, ["loras"]);
 
 /** `POST /llm` and `POST /text-to-image`. */
@@ -21,7 +24,7 @@ export const rest: Door = async (app, options) => {
   takeJson(app, options);
 
   app.post("/llm", async (request, reply) => {
-    const { json = {}, defect, admission } = bodyOf(request);
+    const { json = {}, defect, admission } = bodyOf(request, chatFields);
     const { message, violations } = decodeChat(json);
     const form = answerForm(json, violations);
     const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
@@ -40,7 +43,7 @@ export const rest: Door = async (app, options) => {
   });
 
   app.post("/text-to-image", async (request, reply) => {
-    const { json = {}, defect, admission } = bodyOf(request);
+    const { json = {}, defect, admission } = bodyOf(request, imageFields);
     const { message, violations } = decodeImage(json);
     const { stream } = answerForm({ stream: json.stream }, violations);
     const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);

@@ -7,7 +7,7 @@ import { type Gateway, only, type Running } from "../../core/gateway.js";
 import { type Input, type MethodName, type Output, services } from "../../core/methods.js";
 import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
-import { headersOf } from "../json/reply.js";
+import { headersOf } from "../json/headers.js";
 import { type Asked, headerIn, originFrom } from "../origin.js";
 import { retryAfterHeader } from "../retry-after.js";
 import { arrivalKey, requestKey } from "./context.js";

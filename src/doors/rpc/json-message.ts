@@ -3,8 +3,9 @@ import { type DescMessage, fromJson, type JsonObject, type Message } from "@bufb
 import { compressionGzip } from "@connectrpc/connect-node";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { leastBytes, type TooFar, tooManyItems } from "../items.js";
-import { parseBody } from "../json/body.js";
+import { parseBody, twiceIn } from "../json/body.js";
 import { compileDecoder } from "../json/decode.js";
+import { fieldsOf } from "../json/known.js";
 import { encodingOf, framesIn, isBare, packedFlag } from "./frames.js";
 
 /** What a message turned out to be. */
@@ -36,9 +37,12 @@ export function jsonReader(input: DescMessage): JsonReader {
       [field.jsonName, field],
     ]),
   );
+  const known = fieldsOf(input, {}, ({ name, jsonName }) => [name, jsonName]);
   const read = (bytes: Uint8Array): Reading | undefined => {
-    const { json, defect } = parseBody(bytes);
+    const parsed = parseBody(bytes);
+    const defect = parsed.defect ?? twiceIn(parsed, known);
     if (defect) return { defect };
+    const { json = {} } = parsed;
     const taken: Record<string, unknown> = {};
     const refused: Record<string, unknown> = {};
     const twice: Violation[] = [];
@@ -57,7 +61,9 @@ export function jsonReader(input: DescMessage): JsonReader {
         refused[name] = value;
       }
     }
-    if (twice.length === 0 && Object.keys(refused).length === 0) return undefined;
+    const whole = twice.length === 0 && Object.keys(refused).length === 0;
+    // The library refuses a key that stands twice also where nobody knows it.
+    if (whole && parsed.twice === undefined) return undefined;
     const { message, violations } = decode(refused);
     violations.push(...twice);
     return {

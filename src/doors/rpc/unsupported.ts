@@ -11,7 +11,7 @@ import type { Gateway } from "../../core/gateway.js";
 import type { Input, MethodName } from "../../core/methods.js";
 import { doorDefaults } from "../door.js";
 import { errorBody } from "../json/error.js";
-import { headersOf } from "../json/reply.js";
+import { headersOf } from "../json/headers.js";
 import { headerIn, originFrom } from "../origin.js";
 import { retryAfterHeader } from "../retry-after.js";
 import type { Arrival } from "./context.js";

@@ -1,0 +1,29 @@
+/** Headers that tell of a call. */
+import type { Running } from "../../core/gateway.js";
+import type { MethodName } from "../../core/methods.js";
+
+/** Most characters of `x-lintel-warnings`: clients limit the size of headers. */
+const warningsLimit = 2000;
+
+/**
+ * The headers that answers and errors of every form have.
+ * @param notes warnings of the door itself
+ */
+export function headersOf(
+  running: Running<MethodName>,
+  notes: readonly string[] = [],
+): Record<string, string> {
+  const headers: Record<string, string> = { "x-request-id": running.id };
+  const warnings = [...notes, ...running.warnings];
+  if (warnings.length > 0) headers["x-lintel-warnings"] = headerText(warnings.join("; "));
+  for (const [name, value] of running.metadata) headers[name] = value;
+  return headers;
+}
+
+/** Text as a header may carry it: printable ASCII, with no blank at its ends, which HTTP/2 takes for no header at all. */
+function headerText(text: string): string {
+  return text
+    .replace(/[^\x20-\x7e]/g, "?")
+    .slice(0, warningsLimit)
+    .trim();
+}

@@ -1,0 +1,33 @@
+/** Which fields of a JSON body a door reads: the others are ignored, whatever stands there. */
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+
+/** The names that are read of an object, and what is read below each; or all of it, or nothing. */
+export type Known = boolean | ReadonlyMap<string, Known>;
+
+/** What is read of an object, by its names. */
+export const fields = (table: Readonly<Record<string, Known>>): Known =>
+  new Map(Object.entries(table));
+
+/**
+ * What is read of a message.
+ * @param more fields that the door has besides, or reads in another way
+ * @param namesOf a field's names in JSON
+ */
+export function fieldsOf(
+  desc: DescMessage,
+  more: Readonly<Record<string, Known>> = {},
+  namesOf: (field: DescField) => string[] = ({ name }) => [name],
+): Known {
+  const known = desc.fields.flatMap((field) => {
+    const below = field.message ? fieldsOf(field.message, {}, namesOf) : true;
+    return namesOf(field).map((name): [string, Known] => [name, below]);
+  });
+  return new Map([...known, ...Object.entries(more)]);
+}
+
+export const isKnown = (known: Known, name: string): boolean =>
+  typeof known === "boolean" ? known : known.has(name);
+
+/** What is read below a name. */
+export const below = (known: Known, name: string): Known =>
+  typeof known === "boolean" ? known : (known.get(name) ?? false);
