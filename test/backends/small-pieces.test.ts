@@ -4,6 +4,7 @@
  */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { EventSplitter } from "../../src/backends/completions/events.js";
+import { beginningOf } from "../../src/backends/completions/form.js";
 import { LargeAnswer, piecesOf } from "../../src/backends/http/large.js";
 import { ImageBody } from "../../src/backends/openai/images/body.js";
 import type { Backend } from "../../src/core/backend.js";
@@ -106,6 +107,20 @@ it("an event of a stream, of which each read brings a byte", () => {
   for (const letter of `data: ${said}\n`) expect(splitter.push(Buffer.from(letter))).toEqual([]);
   expect(splitter.push(Buffer.from("\n"))).toEqual([{ data: said, failed: false }]);
   expect(most()).toBeLessThan(few);
+});
+
+it("white space before an answer, which is looked at once", async () => {
+  const concat = vi.spyOn(Buffer, "concat");
+  onTestFinished(() => concat.mockRestore());
+  const parts = [..." ".repeat(2000), "\n", "[", "1]"].values();
+  const read = async () => {
+    const { value } = parts.next();
+    return value === undefined ? undefined : Buffer.from(value);
+  };
+  const { bytes, whole } = await beginningOf({}, read);
+  expect({ text: bytes.toString().trimStart(), whole }).toEqual({ text: "[", whole: true });
+  const joined = concat.mock.results.map(({ value }) => (value as Buffer).length);
+  expect(joined.reduce((sum, length) => sum + length, 0)).toBeLessThan(2 * bytes.length);
 });
 
 it("a large answer, before it has its place", async () => {
