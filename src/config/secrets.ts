@@ -4,17 +4,29 @@ import { keepSecret } from "../core/secrets.js";
 import type { Config } from "./schema.js";
 
 /**
- * Has this process show none of its keys: those of a configuration, and of the environment's proxies.
+ * Has this process show none of its keys: those of a configuration, and of the environment, where
+ * libraries look for theirs and proxies have their passwords.
  * @param env default: the process's
  */
 export function keepSecretsOf(
   config: Config,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): void {
-  keepSecret([...secretsOf(config), ...secretsOf(proxyAddresses(env))]);
+  keepSecret([...secretsOf(config), ...secretsOf(proxyAddresses(env)), ...keysIn(env)]);
 }
 
-const secretName = /(?:api_?key|token|secret|secret_access_key|password|passphrase)$/i;
+const secretName = /(?:(?:api|access|private|secret)_?key|token|secret|password|passphrase)$/i;
+
+/** ANTHROPIC_API_KEY, FAL_KEY, AWS_BEARER_TOKEN_BEDROCK: each provider has its own. */
+const variableName = /(?:^|_)(?:key|token|secret|password)(?:_|$)/i;
+
+/** Letters of the shortest value of such a variable that is one: others may have its name, too. */
+const shortestKey = 16;
+
+const keysIn = (env: Readonly<Record<string, string | undefined>>): string[] =>
+  Object.entries(env).flatMap(([name, value = ""]) =>
+    variableName.test(name) && value.length >= shortestKey ? [value] : [],
+  );
 
 /** Every key in a configuration: by the names of fields, in headers, and in addresses. */
 export function secretsOf(value: unknown, name = ""): string[] {

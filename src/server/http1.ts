@@ -60,7 +60,7 @@ export function createHttp1Side(
   );
   serveUnexpected(server);
   refuseConnect(server);
-  closeWaiting(server);
+  closeWaiting(server, limits.maxConcurrentStreams);
   let draining = false;
   const connections = new Set<Connection>();
   server.on("connection", (socket: Connection) => {

@@ -5,9 +5,11 @@ import type { Socket } from "node:net";
 /**
  * Lets responses that have not got their connection yet emit `close` when it
  * closes. Node tells only the one that has it, so the work for the others
- * would go on for nobody.
+ * would go on for nobody. It does not bound them either: a connection on which
+ * too many are worked on is closed.
+ * @param most calls at once behind the first one of a connection
  */
-export function closeWaiting(server: Server): void {
+export function closeWaiting(server: Server, most: number): void {
   const waiting = new WeakMap<Socket, Set<ServerResponse>>();
   server.prependListener("request", ({ socket }, response) => {
     if (response.socket) return;
@@ -20,5 +22,13 @@ export function closeWaiting(server: Server): void {
     }
     responses.add(response);
     response.once("socket", () => responses.delete(response));
+    if (responses.size > most && running(responses) > most) socket.destroy();
   });
+}
+
+/** Those that are not complete: others only wait for their turn. */
+function running(responses: Iterable<ServerResponse>): number {
+  let count = 0;
+  for (const { writableEnded } of responses) if (!writableEnded) count++;
+  return count;
 }

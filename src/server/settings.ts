@@ -42,7 +42,7 @@ export interface ConnectionLimits {
    * What runs on it ends on it. Absent: as old as its client likes.
    */
   readonly maxAge?: number | undefined;
-  /** Streams at once on one HTTP/2 connection. */
+  /** Streams at once on one HTTP/2 connection, and calls in a pipeline of HTTP/1. */
   readonly maxConcurrentStreams: number;
   /** Bytes of a request's headers. */
   readonly maxHeaderBytes: number;

@@ -1,7 +1,8 @@
 /** What callers are told of a model server's own words. */
 import { expect, it } from "vitest";
 import { fromUpstreamStatus } from "../../src/backends/http/status.js";
-import { secretsOf } from "../../src/config/secrets.js";
+import { configSchema } from "../../src/config/schema.js";
+import { keepSecretsOf, secretsOf } from "../../src/config/secrets.js";
 import { keepSecret, withoutSecrets } from "../../src/core/secrets.js";
 import { withoutAddresses } from "../../src/core/withheld.js";
 
@@ -51,6 +52,12 @@ it.each([
 it.each([
   ["of a field", { api_key: "plainwords" }, "no plainwords", "no [key]"],
   [
+    "of a provider's options",
+    { secretAccessKey: "Qaccesskey", privateKey: "Qprivatekey" },
+    "Qaccesskey, Qprivatekey",
+    "[key], [key]",
+  ],
+  [
     "with signs of expressions",
     { api_key: "Qa+b(c)|d.e$" },
     "Qa+b(c)|d.e$, not Qaab(c)",
@@ -84,6 +91,26 @@ it.each([
 ])("takes out a key %s", (_, config, said, told) => {
   keepSecret(secretsOf(config));
   expect(withoutSecrets(said)).toBe(told);
+});
+
+it.each([
+  ["FAL_KEY", "Qfal-0123456789ab"],
+  ["ANTHROPIC_API_KEY", "Qanthropic-0123456789"],
+  ["AWS_BEARER_TOKEN_BEDROCK", "Qbedrock-0123456789"],
+  ["REPLICATE_API_TOKEN", "Qreplicate-0123456789"],
+])("takes out the value of %s, where a provider looks for its key", (name, value) => {
+  keepSecretsOf(configSchema.parse({}), { [name]: value });
+  expect(withoutSecrets(`${name} is ${value}`)).toBe(`${name} is [key]`);
+});
+
+it("leaves what other variables have, and short words", () => {
+  keepSecretsOf(configSchema.parse({}), {
+    MONKEY: "Qmonkey-0123456789",
+    CACHE_KEY: "Qproduction",
+    PATH: "/usr/local/bin:/usr/bin",
+  });
+  const text = "Qmonkey-0123456789, Qproduction, /usr/local/bin:/usr/bin";
+  expect(withoutSecrets(text)).toBe(text);
 });
 
 it("looks at the beginning of a long text, and tells less of it", () => {

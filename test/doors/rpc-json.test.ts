@@ -57,6 +57,17 @@ describe.each(jsonWires)("$name", (wire) => {
     expect(stranger.code).toBe("invalid_token");
   });
 
+  it("an integer in a string of more digits than any has, which take time to read", async () => {
+    const { url } = await serveChat(echo);
+    const body = (digits: number) => `{${messages},"seed":"${"7".padStart(digits, "0")}"}`;
+    expect(await ask(wire, url, body(100))).toMatchObject({ code: "ok" });
+    const { code, fields } = await ask(wire, url, body(100_000));
+    expect({ code, fields }).toEqual({
+      code: "invalid_fields",
+      fields: ["seed: must be an integer"],
+    });
+  });
+
   it("what is compressed, too", async () => {
     const { url } = await serveChat(echo);
     const body = `{${messages},"top_k":"x"}`;

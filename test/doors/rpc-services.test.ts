@@ -22,7 +22,12 @@ import {
   ServerReflection as V1,
 } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as V1Alpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { ChatService, type LLMRequest, type LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import {
+  ChatService,
+  file_lintel_v1_chat,
+  type LLMRequest,
+  type LLMResponse,
+} from "../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../src/core/errors.js";
 import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
 import { hello, serveRpc, transportOf } from "./rpc-server.js";
@@ -99,6 +104,27 @@ describe.each([
     const names = answers.flatMap((a) => filesOf(a).map((f) => f.name));
     expect(names.filter((n) => n === "buf/validate/validate.proto")).toHaveLength(1);
     expect(names).toContain("lintel/v1/image.proto");
+  });
+
+  it("encodes a file once, however often it is asked for", async () => {
+    const { proto } = file_lintel_v1_chat;
+    const { messageType } = proto;
+    let reads = 0;
+    Object.defineProperty(proto, "messageType", {
+      configurable: true,
+      enumerable: true,
+      get() {
+        reads++;
+        return messageType;
+      },
+    });
+    onTestFinished(() => void Object.defineProperty(proto, "messageType", { value: messageType }));
+    const question = { case: "fileByFilename", value: "lintel/v1/chat.proto" } as const;
+    await ask(question);
+    const once = reads;
+    const answers = await ask(question, question);
+    expect(answers.map((a) => filesOf(a)[0]?.name)).toEqual([question.value, question.value]);
+    expect(reads).toBe(once);
   });
 
   it("looks up extensions", async () => {

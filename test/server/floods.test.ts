@@ -192,6 +192,32 @@ it("more streams than allowed are refused, the others go on", async () => {
   expect(held.size).toBe(3);
 });
 
+it("more requests in a pipeline than allowed end their connection, with what was begun", async () => {
+  const { port, holding, held } = await serve({ limits: { maxConcurrentStreams: 3 } });
+  const socket = tcp(port).resume();
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  const hold = "GET /hold HTTP/1.1\r\nhost: a\r\n\r\n";
+  // One has the connection, three wait behind it.
+  socket.write(hold.repeat(4));
+  await holding(4);
+  expect((await http1({ port, path: "/hello" })).body).toBe("hello");
+  expect(socket.destroyed).toBe(false);
+  socket.write(hold);
+  await closed;
+  await expect.poll(() => held.size).toBe(0);
+});
+
+it("more than that which are answered at once are served", async () => {
+  const { port } = await serve({ limits: { maxConcurrentStreams: 3 } });
+  const socket = tcp(port);
+  let text = "";
+  socket.on("data", (part) => {
+    text += part;
+  });
+  socket.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n".repeat(50));
+  await expect.poll(() => text.split("HTTP/1.1 200").length - 1).toBe(50);
+});
+
 it("more connections than allowed are closed at once", async () => {
   const { port } = await serve({ limits: { maxConnections: 1 } });
   const first = tcp(port);

@@ -1,5 +1,6 @@
 /** Splits the bytes of an event stream into events. */
 import { parseJson } from "../../core/json.js";
+import { Collected } from "../../core/pieces.js";
 import { soleObject } from "../http/error-body.js";
 import { failureIn, nonsense } from "../http/failure.js";
 
@@ -30,9 +31,8 @@ const bareLimit = 16 * 1024;
  */
 export class EventSplitter {
   readonly #limit: number;
-  /** Pieces of a line whose end has not come; joined once, however many they are. */
-  #pieces: Buffer[] = [];
-  #pieceBytes = 0;
+  /** Of a line whose end has not come; joined once, however many pieces they are. */
+  readonly #open = new Collected();
   #dataLength = 0;
   #data: string | undefined;
   #failed = false;
@@ -57,8 +57,7 @@ export class EventSplitter {
     const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
     if (end > 0) this.#lines(this.#join(bytes.subarray(0, end)).toString("utf8"), events);
     if (end < bytes.length) {
-      this.#pieces.push(bytes.subarray(end));
-      this.#pieceBytes += bytes.length - end;
+      this.#open.add(bytes.subarray(end));
       this.#limitSize();
     }
     return events;
@@ -72,15 +71,13 @@ export class EventSplitter {
   }
 
   #join(tail: Buffer): Buffer {
-    if (this.#pieces.length === 0) return tail;
-    const whole = Buffer.concat([...this.#pieces, tail]);
-    this.#pieces = [];
-    this.#pieceBytes = 0;
-    return whole;
+    if (this.#open.length === 0) return tail;
+    this.#open.add(tail);
+    return this.#open.take();
   }
 
   #limitSize(): void {
-    if (this.#pieceBytes + this.#dataLength <= this.#limit) return;
+    if (this.#open.length + this.#dataLength <= this.#limit) return;
     throw nonsense("sent an event that is too large");
   }
 

@@ -3,6 +3,7 @@
 import type { Dispatcher } from "undici";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
+import { Collected } from "../../core/pieces.js";
 import type { Enrolled } from "../../core/roster.js";
 import { longestTimerMs } from "../../core/timers.js";
 import { afterReads } from "../../core/turn.js";
@@ -162,17 +163,15 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
 
   async bytes(limit: number): Promise<Buffer> {
     if (this.#ended && !this.#error && this.#queued <= limit) return this.#rest();
-    const whole: Buffer[] = [];
-    let length = 0;
+    const whole = new Collected();
     for (let bytes = await this.read(); bytes; bytes = await this.read()) {
-      for (const part of bytes) length += part.length;
-      if (length > limit) {
+      for (const part of bytes) whole.add(part);
+      if (whole.length > limit) {
         this.abort();
         throw nonsense("sent an answer that is too large");
       }
-      whole.push(...bytes);
     }
-    return Buffer.concat(whole, length);
+    return whole.take();
   }
 
   drain(): void {

@@ -1,6 +1,7 @@
 /** Keeps many large answers that come at once from filling the memory. */
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
+import { Collected, withFewer } from "../../core/pieces.js";
 import type { Answer } from "./answer.js";
 import { nonsense, unread } from "./failure.js";
 
@@ -84,12 +85,14 @@ export class LargeAnswer {
    */
   async *pieces(source: AsyncIterable<Buffer>, timer?: Restartable): AsyncGenerator<Buffer> {
     const first: Buffer[] = [];
+    let fresh = 0;
     let came = 0;
     for await (const piece of source) {
       came += piece.length;
       this.#came += piece.length;
       // Nothing is made of them before: decoding takes room for all at once.
       first.push(piece);
+      fresh = withFewer(first, fresh + 1);
       if (came <= small) continue;
       // One of several images failed, and the call with it.
       if (this.#left) throw unread();
@@ -101,6 +104,7 @@ export class LargeAnswer {
       }
       if (this.#left) throw unread();
       if (performance.now() - (this.#since ?? 0) > grace + this.#came / slowest) throw tooSlow();
+      fresh = 0;
       yield* first.splice(0);
     }
     yield* first;
@@ -108,14 +112,12 @@ export class LargeAnswer {
 
   /** The whole body of an answer, as `Answer.bytes`. What is left of it after an error is the caller's to abort. */
   async bytes(answer: Answer, limit: number): Promise<Buffer> {
-    const whole: Buffer[] = [];
-    let length = 0;
+    const whole = new Collected();
     for await (const piece of this.pieces(piecesOf(answer))) {
-      length += piece.length;
-      if (length > limit) throw nonsense("sent an answer that is too large");
-      whole.push(piece);
+      whole.add(piece);
+      if (whole.length > limit) throw nonsense("sent an answer that is too large");
     }
-    return Buffer.concat(whole, length);
+    return whole.take();
   }
 
   /** Makes room for the next; nothing happens if it was not entered. It is not entered again. */

@@ -3,6 +3,7 @@ import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import type { LintelError } from "../../core/errors.js";
 import type { BackendMethod } from "../../core/methods.js";
+import { Collected } from "../../core/pieces.js";
 import type { Answer } from "./answer.js";
 import { loggedOf } from "./error-body.js";
 import { failureOf as usualFailure } from "./failure.js";
@@ -64,19 +65,17 @@ export async function whatComes(
   pieces: AsyncIterable<Uint8Array>,
   abort: () => void,
 ): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  let length = 0;
+  const came = new Collected();
   const timer = setTimeout(abort, errorMs);
   try {
     for await (const part of pieces) {
-      parts.push(part);
-      length += part.length;
-      if (length > errorLimit) abort();
+      came.add(part);
+      if (came.length > errorLimit) abort();
     }
   } catch {
     // What came is all there is.
   } finally {
     clearTimeout(timer);
   }
-  return Buffer.concat(parts);
+  return came.take();
 }

@@ -1,8 +1,9 @@
 /** The bytes of a request's body. */
 import type { FastifyRequest } from "fastify";
 import type { LintelError } from "../../core/errors.js";
+import { withFewer } from "../../core/pieces.js";
 import { afterReads } from "../../core/turn.js";
-import { withFewer, withWaiting } from "../pieces.js";
+import { withWaiting } from "../pieces.js";
 import { type Unfinished, uncounted, unfinishedBeside } from "../unfinished.js";
 import { bodyIncomplete, bodyTooLarge } from "./error.js";
 

@@ -1,5 +1,12 @@
 /** JSON messages that the RPC library refuses: read once more, so that all that is wrong is told. */
-import { type DescMessage, fromJson, type JsonObject, type Message } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  fromJson,
+  type JsonObject,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { leastBytes, type TooFar, tooManyItems } from "../items.js";
@@ -20,7 +27,7 @@ export interface Reading {
 export interface JsonReader {
   /** Reads a message again; `undefined`: nothing is wrong with it. */
   read(bytes: Uint8Array): Reading | undefined;
-  /** Looks only whether a list of it has too many items. */
+  /** Looks only whether a list of it has too many items, or an integer too many digits. */
   unfoldsTooFar(bytes: Uint8Array): TooFar | undefined;
 }
 
@@ -54,7 +61,7 @@ export function jsonReader(input: DescMessage): JsonReader {
       if (names.has(name)) twice.push({ field: name, message: "must be set once" });
       names.add(name);
       try {
-        if (isTooLong(value)) throw new RangeError();
+        if (isTooLong(field, value)) throw new RangeError();
         const message = fromJson(input, { [key]: value } as JsonObject, options);
         taken[localName] = (message as unknown as Record<string, unknown>)[localName];
       } catch {
@@ -75,16 +82,25 @@ export function jsonReader(input: DescMessage): JsonReader {
     read,
     unfoldsTooFar(bytes) {
       const { json = {} } = bytes.length > leastBytes ? parseBody(bytes) : {};
-      if (!Object.entries(json).some(([key, value]) => fields.has(key) && isTooLong(value))) {
-        return undefined;
-      }
+      const tooLong = ([key, value]: [string, unknown]) => {
+        const field = fields.get(key);
+        return field !== undefined && isTooLong(field, value);
+      };
+      if (!Object.entries(json).some(tooLong)) return undefined;
       const { message, defect } = read(bytes) ?? {};
       return message && defect && { message, defect };
     },
   };
 }
 
-const isTooLong = (value: unknown) => Array.isArray(value) && tooManyItems("", value.length);
+/** Most characters of an integer in a string: the library's way of 10 MB of digits takes seconds. */
+const longestInteger = 100;
+
+function isTooLong(field: DescField, value: unknown): boolean {
+  if (Array.isArray(value)) return tooManyItems("", value.length) !== undefined;
+  const long = typeof value === "string" && value.length > longestInteger;
+  return long && field.fieldKind === "scalar" && field.scalar === ScalarType.INT64;
+}
 
 const options = { ignoreUnknownFields: true };
 

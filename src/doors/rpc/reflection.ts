@@ -154,8 +154,16 @@ function files(file: DescFile | undefined, sent: Set<DescFile>, what: string): A
       list.push(dependency);
     }
   }
-  const fileDescriptorProto = list.map((f) => toBinary(FileDescriptorProtoSchema, f.proto));
-  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+  return { case: "fileDescriptorResponse", value: { fileDescriptorProto: list.map(bytesOf) } };
+}
+
+const encoded = new WeakMap<DescFile, Uint8Array>();
+
+/** Encoded once: who has no token may ask for 50 KB with each 30 bytes of a stream. */
+function bytesOf(file: DescFile): Uint8Array {
+  const known = encoded.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto);
+  encoded.set(file, known);
+  return known;
 }
 
 function notFound(what: string): Answer {

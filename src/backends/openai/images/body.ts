@@ -1,6 +1,7 @@
 /** Answers with images in base64, read as they come. */
 
 import { parseJson } from "../../../core/json.js";
+import { Collected } from "../../../core/pieces.js";
 import { Base64Decoder } from "../../http/base64.js";
 import { nonsense } from "../../http/failure.js";
 import { imageLimit, tooLarge } from "../../http/image.js";
@@ -30,7 +31,7 @@ export class ImageBody {
   readonly images: Buffer[] = [];
   readonly #expected: number;
   readonly #room: number;
-  readonly #texts: Buffer[] = [];
+  readonly #texts = new Collected();
   /** Bytes that mean nothing before the next ones are there. */
   #rest: Buffer | undefined;
   /** Decodes the text that comes at this moment. */
@@ -56,7 +57,9 @@ export class ImageBody {
 
   /** The JSON, in which each `b64_json` is a number's digits: a place in `images`. */
   text(): string {
-    return Buffer.concat([...this.#texts, this.#rest ?? Buffer.alloc(0)]).toString("utf8");
+    if (this.#rest) this.#texts.add(this.#rest);
+    this.#rest = undefined;
+    return this.#texts.take().toString("utf8");
   }
 
   /** Takes what stands before the next image. @returns what follows */
@@ -68,11 +71,12 @@ export class ImageBody {
     const begin = opening.exec(next);
     if (!begin) {
       if (next.length < openingBytes && openingSoFar.test(next)) return this.#keep(bytes, at);
-      this.#texts.push(bytes.subarray(0, from));
+      this.#texts.add(bytes.subarray(0, from));
       return bytes.subarray(from);
     }
     const first = from + begin[0].length;
-    this.#texts.push(bytes.subarray(0, first), Buffer.from(String(this.images.length)));
+    this.#texts.add(bytes.subarray(0, first));
+    this.#texts.add(Buffer.from(String(this.images.length)));
     this.#decoder = new Base64Decoder(this.images.length < this.#expected ? this.#room : 0);
     this.#begun = false;
     return bytes.subarray(first);
@@ -80,7 +84,7 @@ export class ImageBody {
 
   /** All is text up to a place; what is behind it waits for more. */
   #keep(bytes: Buffer, place: number): Buffer {
-    this.#texts.push(bytes.subarray(0, place));
+    this.#texts.add(bytes.subarray(0, place));
     return this.#wait(bytes.subarray(place));
   }
 

@@ -1,8 +1,8 @@
 /** Reads what a gRPC client sends: who is asked, for how long, and the one message. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { LintelError } from "../../../core/errors.js";
+import { withFewer } from "../../../core/pieces.js";
 import { longestTimerMs } from "../../../core/timers.js";
-import { withFewer } from "../../pieces.js";
 import { type Unfinished, uncounted, unfinishedOf } from "../../unfinished.js";
 import { prefixLength } from "./envelopes.js";
 
