@@ -22,13 +22,17 @@ export function validate(settings: CoreSettings): Middleware {
   ) as Record<MethodName, Check>;
   return (next) => (call) => {
     const { defect } = call;
-    if (defect && defect.violations.length === 0) throw defect;
+    const undecoded = defect?.violations ?? [];
+    const refused = defect?.code === "unsupported_parameter";
+    // Of what could not be read there is nothing to check.
+    if (defect && undecoded.length === 0 && !refused) throw defect;
     const found: Violation[] = [];
     checks[call.method](call.request, "", found);
-    if (defect) {
-      throw invalidFields(joined(methods[call.method].input, defect.violations, found));
+    if (undecoded.length > 0) {
+      throw invalidFields(joined(methods[call.method].input, undecoded, found));
     }
     if (found.length > 0) throw invalidFields(found);
+    if (defect) throw defect;
     return next(isImage(call) ? withLoras(call, loras?.max, defuses) : call);
   };
 }
