@@ -102,6 +102,8 @@ export interface Violation {
   readonly field: string;
   /** What is allowed, without the field's name: `must be at most 2`. */
   readonly message: string;
+  /** The first item of a list that was not looked at, where that is what is said. */
+  readonly from?: number;
 }
 
 /** More about an error. */

@@ -24,8 +24,15 @@ export function parseLoras(text: string, most = 4): ReadonlyMap<string, number> 
     loras.set(id, weight);
   }
   if (loras.size > most) throw wrong(most);
+  // JSON.parse keeps the last weight without a word.
+  if ((text.match(string)?.length ?? 0) > loras.size) {
+    throw invalidValue("loras", "must have each LoRA once");
+  }
   return loras;
 }
+
+/** A string of JSON: in an object of numbers each is a key. */
+const string = /"(?:[^"\\]|\\.)*"/g;
 
 const wrong = (most: number): LintelError =>
   invalidValue(

@@ -1,7 +1,7 @@
 /** Is the request one that the contract allows? Asked once, for every door. */
-import type { DescMessage } from "@bufbuild/protobuf";
 import type { Call, ImageCall, Middleware } from "./call.js";
 import { invalidFields, type Violation } from "./errors.js";
+import { joined } from "./joined.js";
 import { parseLoras, withoutLoraTags } from "./loras.js";
 import type { MethodName } from "./methods.js";
 import { methods } from "./methods.js";
@@ -22,34 +22,19 @@ export function validate(settings: CoreSettings): Middleware {
   ) as Record<MethodName, Check>;
   return (next) => (call) => {
     const { defect } = call;
-    if (defect && defect.violations.length === 0) throw defect;
+    const undecoded = defect?.violations ?? [];
+    const refused = defect?.code === "unsupported_parameter";
+    // Of what could not be read there is nothing to check.
+    if (defect && undecoded.length === 0 && !refused) throw defect;
     const found: Violation[] = [];
     checks[call.method](call.request, "", found);
-    if (defect) {
-      throw invalidFields(joined(methods[call.method].input, defect.violations, found));
+    if (undecoded.length > 0) {
+      throw invalidFields(joined(methods[call.method].input, undecoded, found));
     }
     if (found.length > 0) throw invalidFields(found);
+    if (defect) throw defect;
     return next(isImage(call) ? withLoras(call, loras?.max, defuses) : call);
   };
-}
-
-/**
- * What could not be decoded, and what the rules find besides: to them a field that could
- * not be looks missing. In the order of the contract's fields, whatever the door read first;
- * behind these what is a door's own. A list keeps its items' places.
- */
-function joined(
-  { fields }: DescMessage,
-  undecoded: readonly Violation[],
-  found: readonly Violation[],
-): Violation[] {
-  const names = new Set(undecoded.map(({ field }) => field));
-  const places = new Map(fields.map(({ name }, i) => [name, i]));
-  const placeOf = ({ field }: Violation) =>
-    places.get(field.split(/[.[]/, 1)[0] ?? "") ?? fields.length;
-  return [...undecoded, ...found.filter(({ field }) => !isWithin(field, names))].sort(
-    (one, other) => placeOf(one) - placeOf(other),
-  );
 }
 
 const isImage = (call: Call): call is ImageCall =>
@@ -73,13 +58,4 @@ function withLoras(call: ImageCall, most: number | undefined, defuses: boolean):
     call.warnings.add("loras: tags in prompts are plain text here, this field asks for LoRAs");
   }
   return { ...call, request: { ...request, loras, prompt, negativePrompt } };
-}
-
-/** Whether a field, or what it is a part of, is among `fields`, of which an error has few. */
-function isWithin(field: string, fields: ReadonlySet<string>): boolean {
-  for (const other of fields) {
-    if (field === other || field.startsWith(`${other}.`) || field.startsWith(`${other}[`))
-      return true;
-  }
-  return false;
 }

@@ -7,7 +7,7 @@
 import type { Violation } from "./errors.js";
 
 /** Most violations that are looked for in one list. */
-const mostInList = 8;
+export const mostInList = 8;
 /** Most that an error's message names. */
 const mostInMessage = 16;
 /** Bytes of all that an error has, each with what frames it. */
@@ -43,9 +43,15 @@ export function isHopeless(
   index: number,
 ): boolean {
   if (into.length - before < mostInList) return false;
-  into.push({ field: path, message: `the items from ${index} on were not checked` });
+  into.push(unchecked(path, index));
   return true;
 }
+
+/** What is said of a list that is not looked at from an item on. */
+export const unchecked = (field: string, from: number): Violation => ({
+  ...{ field, from },
+  message: `the items from ${from} on were not checked`,
+});
 
 /** The first violations, as many and as much of each as an error may carry. */
 export function bounded(violations: readonly Violation[]): readonly Violation[] {
@@ -56,7 +62,7 @@ export function bounded(violations: readonly Violation[]): readonly Violation[] 
     const message = shortened(violation.message, 500);
     bytes += Buffer.byteLength(field) + Buffer.byteLength(message) + frameBytes;
     if (bytes > mostBytes) break;
-    first.push({ field, message });
+    first.push({ ...violation, field, message });
   }
   return first;
 }

@@ -21,21 +21,26 @@ const isGrpc = (type: string) => /^application\/grpc(?:[-+;]|$)/i.test(type);
 const statusOf = (error: LintelError): Record<string, string> =>
   Object.fromEntries(readable(setTrailerStatus(new Headers(), toConnectError(error))));
 
-/** Sends an error in the caller's protocol: what gRPC clients want is a status in the trailers. */
+/** Sends an error in the caller's protocol: what gRPC clients want is a status, alone or in the trailers. */
 export function sendFailure(reply: FastifyReply, error: LintelError): FastifyReply {
   const type = reply.request.headers["content-type"] ?? "";
   if (!isGrpc(type)) return sendError(reply, error);
   const status = statusOf(error);
   const headers = { ...reply.getHeaders(), "x-request-id": reply.request.id, "content-type": type };
-  reply.hijack();
-  // gRPC-Web has no trailers; without a message they stand in the headers.
-  if (/^application\/grpc-web/i.test(type)) {
-    reply.raw.writeHead(200, { ...headers, ...status } as OutgoingHttpHeaders).end();
+  const { raw } = reply.hijack();
+  if ("stream" in raw) {
+    const answer = { ":status": 200, ...headers, ...status } as OutgoingHttpHeaders;
+    (raw.stream as ServerHttp2Stream).respond(answer, { endStream: true });
     return reply;
   }
-  reply.raw.writeHead(200, headers as OutgoingHttpHeaders);
-  reply.raw.addTrailers(status);
-  reply.raw.end();
+  // gRPC-Web has no trailers; without a message they stand in the headers.
+  if (/^application\/grpc-web/i.test(type)) {
+    raw.writeHead(200, { ...headers, ...status } as OutgoingHttpHeaders).end();
+    return reply;
+  }
+  raw.writeHead(200, headers as OutgoingHttpHeaders);
+  raw.addTrailers(status);
+  raw.end();
   return reply;
 }
 

@@ -47,11 +47,14 @@ describe("decisions 2: defaults", () => {
 });
 
 describe("decisions 2: loras", () => {
-  it("reach the model as given", async () => {
-    const backend = painter();
-    await run(coreOf([backend]), "textToImage", { prompt: "a", loras: '{"style": 0.5}' });
-    expect(backend.asked[0]).toMatchObject({ loras: '{"style": 0.5}' });
-  });
+  it.each(['{"style": 0.5}', '{"a \\"b\\": c\\\\": 1}'])(
+    "%s reach the model as given",
+    async (loras) => {
+      const backend = painter();
+      await run(coreOf([backend]), "textToImage", { prompt: "a", loras });
+      expect(backend.asked[0]).toMatchObject({ loras });
+    },
+  );
   it.each(["{}", " { } ", " "])(
     "%j asks for none, also of a model that knows none",
     async (loras) => {
@@ -79,6 +82,8 @@ describe("decisions 2: loras", () => {
     '{"a":-1}',
     '{"":1}',
     '{"a":1,"b":1,"c":1,"d":1,"e":1}',
+    '{"a":1,"a":2}',
+    '{"a":1,"\\u0061":1}',
   ])("%s is a 400 that names loras", async (loras) => {
     await expect(run(coreOf([painter()]), "textToImage", { prompt: "a", loras })).rejects.toEqual(
       failure("invalid_value", "loras"),

@@ -170,6 +170,19 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     expect((await json(response)).error).toMatchObject({ code: "unsupported_parameter", param });
   });
 
+  test.each([{ temperature: 9 }, { temperature: "hot" }])(
+    "what is refused is told once every field is well formed: %j",
+    async (wrong) => {
+      const { post } = await serveChat(says("Hi"));
+      const refused = { ...hello(), response_format: { type: "json_object" } };
+      const field = await post("/v1/chat/completions", { ...refused, ...wrong });
+      expect(field.status).toBe(422);
+      expect((await json(field)).error).toMatchObject({ param: "temperature" });
+      const format = await post("/v1/chat/completions", refused);
+      expect((await json(format)).error).toMatchObject({ param: "response_format" });
+    },
+  );
+
   test.each([
     ["max_completion_tokens", hello({ max_completion_tokens: 0 })],
     ["max_completion_tokens", hello({ max_completion_tokens: "5" })],

@@ -15,16 +15,13 @@ describe("decisions 4: errors", () => {
     expect(response.status).toBe(422);
     const body = await json(response);
     expect(body.error).toMatchObject({ type: "invalid_request_error", code: "invalid_fields" });
-    expect(body.detail).toHaveLength(5);
-    expect(body.detail).toEqual(
-      expect.arrayContaining([
-        { loc: ["body", "messages", 0, "content"], msg: "must be a string", type: "value_error" },
-        { loc: ["body", "messages", 0, "role"], msg: expect.any(String), type: "value_error" },
-        { loc: ["body", "temperature"], msg: "must be a finite number", type: "value_error" },
-        { loc: ["body", "max_tokens"], msg: "must be an integer", type: "value_error" },
-        { loc: ["body", "top_p"], msg: expect.any(String), type: "value_error" },
-      ]),
-    );
+    expect(body.detail).toEqual([
+      { loc: ["body", "messages", 0, "role"], msg: expect.any(String), type: "value_error" },
+      { loc: ["body", "messages", 0, "content"], msg: "must be a string", type: "value_error" },
+      { loc: ["body", "temperature"], msg: "must be a finite number", type: "value_error" },
+      { loc: ["body", "max_tokens"], msg: "must be an integer", type: "value_error" },
+      { loc: ["body", "top_p"], msg: expect.any(String), type: "value_error" },
+    ]);
     for (const field of ["messages[0].content", "temperature", "max_tokens", "top_p"]) {
       expect(body.error.message).toContain(field);
     }
@@ -46,6 +43,56 @@ describe("decisions 4: errors", () => {
     },
   );
 
+  const king = { role: "king", content: "x" };
+  const five = { role: "user", content: 5 };
+  const both = { role: "king", content: 5 };
+  const at = (i: number, name: string) => `messages[${i}].${name}`;
+  const upTo = (n: number, name: string) => Array.from({ length: n }, (_, i) => at(i, name));
+  test.each([
+    [
+      "of a value and of a type",
+      [king, five, king],
+      [at(0, "role"), at(1, "content"), at(2, "role")],
+    ],
+    ["in one item", [both], [at(0, "role"), at(0, "content")]],
+    [
+      "of values, and behind them more of types",
+      [...Array(10).fill(king), ...Array(10).fill(five)],
+      [...upTo(8, "role"), "messages: the items from 8"],
+    ],
+    [
+      "of types, and behind them more of values",
+      [...Array(10).fill(five), ...Array(10).fill(king)],
+      [...upTo(8, "content"), "messages: the items from 8"],
+    ],
+    [
+      "of each some",
+      [{}, ...Array(12).fill(five)],
+      [at(0, "role"), ...upTo(8, "content").slice(1), "messages: the items from 8"],
+    ],
+    [
+      "of both kinds in each",
+      Array(6).fill(both),
+      [
+        ...[0, 1, 2, 3].flatMap((i) => [at(i, "role"), at(i, "content")]),
+        "messages: the items from 4",
+      ],
+    ],
+  ])(
+    "a list's faults stand in the order of its items, and end after eight: %s",
+    async (_, messages, all) => {
+      const server = await serveChat(says("Hi"));
+      for (const path of ["/llm", "/v1/chat/completions"]) {
+        const { detail } = await json(await server.post(path, { messages }));
+        const said = detail.map(
+          ({ loc: [, name, i, more], msg }: { loc: string[]; msg: string }) =>
+            i === undefined ? `${name}: ${msg.slice(0, 16)}` : `${name}[${i}].${more}`,
+        );
+        expect(said).toEqual(all);
+      }
+    },
+  );
+
   test("a field that OpenAI calls otherwise has the contract's place", async () => {
     const server = await serveChat(says("Hi"));
     const asked = { ...hello({ max_completion_tokens: "x" }), top_p: "x", messages: [{}] };
@@ -58,8 +105,8 @@ describe("decisions 4: errors", () => {
     const server = await serveChat(says("Hi"));
     const response = await server.post("/llm", hello({ stop: [1, "a", "", "c", "d"] }));
     expect((await json(response)).detail).toEqual([
-      { loc: ["body", "stop", 0], msg: "must be a string", type: "value_error" },
       { loc: ["body", "stop"], msg: "number of items must be from 0 to 4", type: "value_error" },
+      { loc: ["body", "stop", 0], msg: "must be a string", type: "value_error" },
       { loc: ["body", "stop", 2], msg: "must not be empty", type: "value_error" },
     ]);
   });

@@ -215,12 +215,15 @@ describe("a call with another number of messages than one, or in an unknown comp
 });
 
 describe("what is no RPC", () => {
-  it("is told to gRPC clients in plain words", async () => {
+  it("is told to gRPC clients in plain words, as a status alone", async () => {
     const unknown = { ":path": "/lintel.v1.ChatService/Nope", "content-type": types.grpc };
-    const { trailers } = await post(unknown, encodeEnvelope(0, message));
-    expect(trailers.get("grpc-message")).toMatch(
+    const { headers, body, trailers } = await post(unknown, encodeEnvelope(0, message));
+    expect(headers.get("grpc-message")).toMatch(
       /^there is no POST \/lintel\.v1\.ChatService\/Nope here/,
     );
+    expect(headers.get("x-request-id")).toBeTruthy();
+    expect([...trailers]).toEqual([]);
+    expect(body).toHaveLength(0);
   });
 
   it("an unknown method is unimplemented to gRPC clients, 404 to others", async () => {
