@@ -67,6 +67,31 @@ test.each(["a#b/", "a?b/", "a%20b/", "a b/ü/", "plain/"])(
   },
 );
 
+test.each([
+  [1500, "1", "1"],
+  [2 * hour + 999, "7200", "7200"],
+  [10 * 24 * hour, "864000", "604800"],
+  [500, "0", "1"],
+])(
+  "an object is put with its type and the time that it is kept, and its address is signed for that: %d ms",
+  async (ttlMs, kept, signed) => {
+    const { endpoint, put } = await scriptedS3(new Map());
+    const store = await s3Media({
+      ...{ bucket: "pictures", prefix: "made/", endpoint, region: "us-east-1", pathStyle: true },
+      credentials: { accessKeyId: "a", secretAccessKey: "b" },
+      address: { by: "presigned" },
+      ...{ ttlMs, maxBytes: 1000, log: silent },
+    });
+    onTestFinished(() => store.close());
+    const address = new URL(await store.put(Buffer.from("x")));
+    expect(put).toMatchObject([
+      { "content-type": "image/png", "cache-control": `private, max-age=${kept}, immutable` },
+    ]);
+    expect(address.pathname).toMatch(/^\/pictures\/made\/[0-9a-f]{32}\.png$/);
+    expect(address.searchParams.get("X-Amz-Expires")).toBe(signed);
+  },
+);
+
 describe.runIf(versitygw)("S3", () => {
   let server: S3Server;
   const opened: S3Media[] = [];
