@@ -40,11 +40,17 @@ test("version, help and schema", async () => {
 });
 
 test("a group's commands are shown in whichever way one asks", async () => {
-  const ways = [["help", "tokens"], ["tokens", "--help"], ["tokens", "-h"]];
+  const ways = [
+    ["help", "tokens"],
+    ["tokens", "--help"],
+    ["tokens", "-h"],
+  ];
   for (const way of ways) {
     const { code, stdout, stderr } = await run(way);
     expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toMatch(/^Usage: lintel tokens COMMAND \[OPTIONS\]\n\nCommands:\n {2}tokens create /);
+    expect(stdout).toMatch(
+      /^Usage: lintel tokens COMMAND \[OPTIONS\]\n\nCommands:\n {2}tokens create /,
+    );
     expect(stdout).toMatch(/^ {2}tokens rotate NAME +replaces a token/m);
   }
 });

@@ -139,7 +139,16 @@ test("create, list, rotate and revoke; the token is in nothing that is kept", as
 test("lists what each may do and how it stands, one that expired too", async () => {
   const database = ["--database", join(folder(), "lintel.db")];
   const tokens = (...args: string[]) => runHere(["tokens", ...args, ...database]);
-  const limits = ["--rpm", "60", "--tpm", "unlimited", "--images-per-day", "5", "--concurrent", "0"];
+  const limits = [
+    "--rpm",
+    "60",
+    "--tpm",
+    "unlimited",
+    "--images-per-day",
+    "5",
+    "--concurrent",
+    "0",
+  ];
   const budget = ["--budget", "2.5/day", "--models", "a, b*,"];
   await tokens("create", "--name", "alice", "--expires", "2h", ...limits, ...budget);
   await tokens("create", "--name", "bob");

@@ -206,7 +206,9 @@ test("workers, calls without a model, targets that are out, and times in few dig
   expect([60, 3599, 3600, 86_399, 86_400].map(up)).toEqual([
     ...["1m", "59m", "1h 0m", "23h 59m", "1d 0h"],
   ]);
-  expect(topView({ ...status, models: [], targets: [] })).toMatch(/No calls yet\.\n\nNo targets\.$/);
+  expect(topView({ ...status, models: [], targets: [] })).toMatch(
+    /No calls yet\.\n\nNo targets\.$/,
+  );
 });
 
 test("a gateway is chosen by its process id, or by its socket's address", async () => {
@@ -252,7 +254,9 @@ test("on a terminal it has a screen of its own, and ends with its gateway", asyn
   Object.assign(process.stdout, { isTTY: true });
   const { code, stdout, stderr } = await runHere(["top", "--socket", socket]);
   expect([code, stderr]).toEqual([1, `lintel: the gateway at ${socket} does not answer\n`]);
-  expect(stdout).toMatch(/^\x1b\[\?1049h\x1b\[\?25l\x1b\[Hlintel 1 .*\x1b\[\?25h\x1b\[\?1049l$/s);
+  const [enter, leave] = ["\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"];
+  expect(stdout.startsWith(`${enter}\x1b[Hlintel 1 `)).toBe(true);
+  expect(stdout.endsWith(leave)).toBe(true);
   expect(stdout.match(/lintel 1 /g)).toHaveLength(1);
 });
 

@@ -287,12 +287,15 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
   );
 
   test("nothing is checked any more once it is closed", async () => {
-    const checker = await opened(settings);
+    const said: string[] = [];
+    const error = (_: object, message: string) => void said.push(message);
+    const checker = await opened(settings, { ...silent, error });
     const late = checker.isHarmful(red, never);
     const closed = checker.close();
     await expect(late).rejects.toMatchObject({ code: "unavailable" });
     await expect(checker.isHarmful(red, never)).rejects.toMatchObject({ code: "shutting_down" });
     await closed;
+    expect(said).toEqual([]);
   });
 
   test("who leaves does not wait", async () => {
@@ -403,15 +406,34 @@ describe("nsfwjs", () => {
   ])("a thread that %s is started again by the next picture", async (_, how, why) => {
     const folder = installed("", `if (values[1] > 200) await new Promise(() => ${how});`);
     const settings = { kind: "nsfwjs", labels: ["Porn"], threshold: 0.3 } as const;
-    const { log, first } = logged();
+    const said: string[] = [];
+    const log = { ...silent, error: (_: object, message: string) => void said.push(message) };
     const checker = new ThreadChecker({ ...settings, folder }, log);
     onTestFinished(() => checker.close());
     expect(await checker.isHarmful(red, never)).toBe(true);
-    const error = await checker.isHarmful(picture(0, 255, 0), never).catch((thrown) => thrown);
-    expect(error).toMatchObject({ code: "unavailable" });
-    expect(String(error.cause)).toContain(why);
-    expect(await first).toBe(`the safety checker ended: ${why}`);
+    const ends = async () => {
+      const error = await checker.isHarmful(picture(0, 255, 0), never).catch((thrown) => thrown);
+      expect(error).toMatchObject({ code: "unavailable" });
+      return String(error.cause);
+    };
+    expect(await ends()).toContain(why);
     expect(await checker.isHarmful(red, never)).toBe(true);
+    await ends();
+    rmSync(join(folder, "node_modules"), { recursive: true });
+    for (const _ of ["started", "not again so soon"]) {
+      expect(await ends()).toContain("packages that are not installed");
+    }
+    const ended = "the safety checker ended";
+    expect(said).toEqual([ended, ended, "the safety checker can't be loaded"]);
+  });
+
+  test("is closed though its load hangs", async () => {
+    const folder = installed("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);");
+    const settings = { kind: "nsfwjs", labels: ["Porn"], threshold: 0.5 } as const;
+    const checker = new ThreadChecker({ ...settings, folder }, silent);
+    const checked = expect(checker.isHarmful(red, never)).rejects.toThrow("can't be done now");
+    await checker.close();
+    await checked;
   });
 
   test("says what is wrong with it where it can't be loaded", async () => {
