@@ -1,19 +1,28 @@
 /** The parts of the image pipeline that run no model. */
 import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { PNG } from "pngjs";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { readOnnx } from "../../src/backends/onnx/file/onnx.js";
+import { bytesField, bytesHeader, numberField } from "../../src/backends/onnx/file/protobuf.js";
 import { fromHalf, toHalf } from "../../src/backends/onnx/float16.js";
-import type { ModelFolder } from "../../src/backends/onnx/folder.js";
+import { type ModelFolder, readFolder } from "../../src/backends/onnx/folder.js";
 import type { Runnable } from "../../src/backends/onnx/graph.js";
+import { Safetensors } from "../../src/backends/onnx/lora/safetensors.js";
 import { noiseOf, philox } from "../../src/backends/onnx/noise.js";
 import { encodePng } from "../../src/backends/onnx/png.js";
 import { enginePackages } from "../../src/backends/onnx/protocol.js";
 import { installHint, loadRuntime } from "../../src/backends/onnx/runtime.js";
 import { schedulerOf } from "../../src/backends/onnx/schedulers/index.js";
+import { promptTokenizer } from "../../src/backends/onnx/tokens.js";
 import { guided } from "../../src/backends/onnx/unet.js";
 import { latentSize } from "../../src/backends/onnx/vae.js";
 import expected from "./onnx/ddim.json" with { type: "json" };
+import { writeSafetensors } from "./onnx/lora-file.js";
+import { folderOf } from "./onnx/support.js";
 
 describe("noise", () => {
   // The known answers that come with the Random123 library.
@@ -122,6 +131,99 @@ describe("half precision", () => {
     expect([...toHalf(Float32Array.of(65519.9, 65520, 1e30, 2 ** -26))]).toEqual([
       0x7bff, 0x7c00, 0x7c00, 0,
     ]);
+  });
+});
+
+describe("files of weights", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "lintel-parts-"));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it.each(["F64", "F32", "F16", "BF16", "I64", "I32"] as const)(
+    "have numbers of type %s",
+    async (dtype) => {
+      const data = [1, -2, 0, 96, -3, 250];
+      const path = join(folder, `${dtype}.safetensors`);
+      // The first one is there to be skipped.
+      await writeSafetensors(path, {
+        before: { shape: [3], dtype, data: [7, 7, 7] },
+        a: { shape: [2, 3], dtype, data },
+      });
+      const file = await Safetensors.open(path, "a");
+      const { shape, data: read } = await file.read("a");
+      await file.close();
+      expect([shape, [...read]]).toEqual([[2, 3], data]);
+    },
+  );
+
+  /** An ONNX file whose graph has one weight. */
+  const onnxOf = (...tensor: Buffer[]) =>
+    bytesField(7, bytesField(5, ...tensor), bytesField(2, "graph"));
+  const [type, name] = [numberField(2, 16), bytesField(8, "w".repeat(70_000))];
+  const raw = bytesField(9, Buffer.alloc(12));
+  const packed = bytesField(1, Buffer.from([2, 3]));
+  const single = Buffer.concat([numberField(1, 2), numberField(1, 3)]);
+  // Fields of later versions: eight bytes, four bytes, a number.
+  const unknown = [
+    Buffer.from([0x71, 1, 2, 3, 4, 5, 6, 7, 8]),
+    Buffer.from([0x75, 1, 2, 3, 4]),
+    numberField(14, 300),
+  ];
+
+  it.each([
+    ["one by one", [single, type, name, raw]],
+    ["together, beside what is not known", [...unknown, packed, type, ...unknown, name, raw]],
+  ])("have the sizes of a weight %s", async (_, tensor) => {
+    const bytes = onnxOf(...tensor);
+    await writeFile(join(folder, "a.onnx"), bytes);
+    const read = readOnnx(folder, "a.onnx");
+    const [weight] = read.initializers;
+    expect(weight).toMatchObject({ name: "w".repeat(70_000), type: 16, dims: [2, 3] });
+    expect(weight?.data?.at).toEqual({ start: bytes.length - 7 - 12, end: bytes.length - 7 });
+    expect([read.bytes, read.singleBytes]).toEqual([12, 24]);
+  });
+
+  it.each([
+    ["a group", onnxOf(Buffer.from([0x0b])), "is not an ONNX file"],
+    ["a field without a number", onnxOf(Buffer.from([0x02])), "is not an ONNX file"],
+    ["a number without an end", onnxOf(Buffer.alloc(11, 0xff)), "is not an ONNX file"],
+    ["a field beyond its message", onnxOf(bytesHeader(8, 50)), "is not an ONNX file"],
+    ["no graph", bytesField(2, "somebody"), "is not an ONNX file"],
+    ["nothing", Buffer.alloc(0), "is empty"],
+    ["half a number", bytesHeader(7, 300).subarray(0, 2), "is cut short: it has 2 of at least 3"],
+    ["a part", onnxOf(raw).subarray(0, 9), "is cut short: it has 9 of at least 25"],
+  ])("are refused with %s", async (_, bytes, why) => {
+    await writeFile(join(folder, "b.onnx"), bytes);
+    expect(() => readOnnx(folder, "b.onnx")).toThrow(`b.onnx: ${why}`);
+  });
+});
+
+describe("prompts", () => {
+  it("are cut and padded on the side that the tokenizer says", async () => {
+    const runtime = await loadRuntime();
+    const [encoder] = (await readFolder(folderOf("tiny"))).encoders;
+    if (!encoder) throw new Error("there is an encoder");
+    const at = (padding_side: "left" | "right", truncation_side: "left" | "right") =>
+      promptTokenizer(runtime, {
+        ...encoder,
+        tokenizerConfig: { ...encoder.tokenizerConfig, padding_side, truncation_side },
+      });
+    const words = "a red circle on blue yellow star and".split(" ");
+    const usual = at("right", "right");
+    const whole = (some: string[]) => {
+      const { ids, cut } = usual(some.join(" "));
+      expect(cut).toBe(false);
+      return ids;
+    };
+    const long = words.join(" ");
+    expect(usual(long)).toEqual({ ids: whole(words.slice(0, 6)), cut: true });
+    expect(at("right", "left")(long)).toEqual({ ids: whole(words.slice(2)), cut: true });
+    const padded = whole(words.slice(0, 2));
+    const pad = padded.slice(4);
+    expect(new Set(pad).size).toBe(1);
+    expect(at("left", "right")("a red").ids).toEqual([...pad, ...padded.slice(0, 4)]);
   });
 });
 
