@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import { checkFile } from "../../src/backends/llama/file.js";
 import { loadModel } from "../../src/backends/llama/model.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
@@ -279,6 +280,29 @@ describe("files", () => {
     damage(bytes);
     await writeFile(join(folder, "damaged.gguf"), bytes);
     expect(await failure("damaged.gguf")).toMatch(/the file is damaged or incomplete: /);
+  });
+
+  it.each([
+    [5, undefined],
+    [70, "the file is damaged or incomplete: its header has no end"],
+  ])("takes a header of %d MB: %s", async (megabytes, why) => {
+    const path = join(folder, "large.gguf");
+    const head = Buffer.alloc(4 + 4 + 8 + 8 + 8 + 1 + 4 + 8);
+    head.write("GGUF");
+    head.writeUInt32LE(3, 4);
+    // One key, "k", and its text.
+    head.writeBigUInt64LE(1n, 16);
+    head.writeBigUInt64LE(1n, 24);
+    head.write("k", 32);
+    head.writeUInt32LE(8, 33);
+    head.writeBigUInt64LE(BigInt(megabytes) * 2n ** 20n, 37);
+    await writeFile(path, head);
+    await truncate(path, 80 * 2 ** 20);
+    const checked = checkFile(path).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    expect(await checked).toBe(why);
   });
 
   it("names the part of a model in several files that is not there", async () => {
