@@ -1,10 +1,10 @@
 /** The parts of the image pipeline that run no model. */
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PNG } from "pngjs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { readOnnx } from "../../src/backends/onnx/file/onnx.js";
 import { bytesField, bytesHeader, numberField } from "../../src/backends/onnx/file/protobuf.js";
@@ -16,6 +16,7 @@ import { noiseOf, philox } from "../../src/backends/onnx/noise.js";
 import { encodePng } from "../../src/backends/onnx/png.js";
 import { enginePackages } from "../../src/backends/onnx/protocol.js";
 import { installHint, loadRuntime } from "../../src/backends/onnx/runtime.js";
+import { readProcessor } from "../../src/backends/onnx/safety/checker.js";
 import { schedulerOf } from "../../src/backends/onnx/schedulers/index.js";
 import { promptTokenizer } from "../../src/backends/onnx/tokens.js";
 import { guided } from "../../src/backends/onnx/unet.js";
@@ -319,6 +320,42 @@ describe("DPM-Solver++ that ends at the least sigma", () => {
     }
     expect(latents.every(Number.isFinite)).toBe(true);
     expect([...latents]).toEqual([...before]);
+  });
+});
+
+describe("a scheduler that clips", () => {
+  it.each([
+    ["LCMScheduler", 0.5],
+    ["DDIMScheduler", 0.25],
+  ])("keeps what it takes for the picture within the range: %s", (_class_name, range) => {
+    const settings = { _class_name, clip_sample_range: range };
+    const step = (clip_sample: boolean) => {
+      const latents = Float32Array.of(3, -3, 0.0001);
+      const output = Float32Array.of(-2, 2, 0);
+      schedulerOf({ ...settings, clip_sample }, "f")(1).advance(output, 0, latents, () => {});
+      return [...latents].map(Math.abs);
+    };
+    expect(Math.max(...step(false))).toBeGreaterThan(1);
+    const [first = 0, second = 0] = step(true);
+    expect(first).toBeCloseTo(range, 1);
+    expect(second).toBeCloseTo(range, 1);
+  });
+});
+
+describe("how the safety checker is shown a picture", () => {
+  it("is CLIP's own way where nothing is said, and never with more than there is", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "lintel-parts-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const usual = { size: 224, crop_size: { width: 224, height: 224 }, rescale_factor: 1 / 255 };
+    expect(await readProcessor(folder)).toMatchObject(usual);
+    await mkdir(join(folder, "feature_extractor"));
+    const say = (json: object) =>
+      writeFile(join(folder, "feature_extractor/preprocessor_config.json"), JSON.stringify(json));
+    await say({ size: { shortest_edge: 32 }, crop_size: 30 });
+    const said = { size: 32, crop_size: { width: 30, height: 30 } };
+    expect(await readProcessor(folder)).toMatchObject(said);
+    await say({ size: 32, crop_size: { width: 32, height: 33 } });
+    await expect(readProcessor(folder)).rejects.toThrow("crop_size: must not be larger than size");
   });
 });
 

@@ -52,6 +52,7 @@ describe("lintel chat", () => {
       "Be brief.",
       "--temperature",
       "0",
+      ...["--top-p", "0.5", "--top-k", "3", "--max-tokens", "9", "--model", "chat-1"],
     ]);
     expect(ended).toEqual({ code: 0, stdout: "Hello red there\n", stderr: "" });
     expect(seen.at(-1)).toMatchObject({
@@ -59,7 +60,7 @@ describe("lintel chat", () => {
         { role: "system", content: "Be brief." },
         { role: "user", content: "Hi" },
       ],
-      temperature: 0,
+      ...{ temperature: 0, topP: 0.5, topK: 3, maxTokens: 9, model: "chat-1" },
     });
   });
 
@@ -304,6 +305,7 @@ describe("lintel image", () => {
     const ended = await runHere([
       ...["image", "a cat", ...at, "--out", out, "--seed", "7", "--size", "512x256"],
       ...["--steps", "3", "--guidance", "2.5", "--negative", "dog", "--lora", "style=0.5"],
+      ...["--lora", "ink=1", "--model", "image-1"],
     ]);
     expect(ended).toMatchObject({ code: 0, stdout: `${out}  seed 7\n` });
     expect(readFileSync(out)).toEqual(png(7, 512, 256));
@@ -314,6 +316,8 @@ describe("lintel image", () => {
       height: 256,
       numInferenceSteps: 3,
       guidanceScale: 2.5,
+      ...{ seed: 7n, loras: '{"style":0.5,"ink":1}', modelId: "image-1", numImagesPerPrompt: 1 },
+      ...{ safetyCheck: undefined, includePreviews: false },
     });
   });
 
@@ -338,6 +342,7 @@ describe("lintel image", () => {
     });
     expect(await running).toEqual({ code: 0, stdout: "", stderr: "stdout  seed 7\n" });
     expect(Buffer.concat(parts)).toEqual(png(7));
+    expect(seen.at(-1)).toMatchObject({ safetyCheck: false });
   });
 
   test.each([[["a|b"]], [["a", "--count", "2"]]])(
