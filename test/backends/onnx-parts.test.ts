@@ -159,6 +159,18 @@ describe("files of weights", () => {
     },
   );
 
+  it("are refused where a tensor has more or fewer numbers than its shape", async () => {
+    const path = join(folder, "shapes.safetensors");
+    const data = [1, 2, 3, 4, 5, 6];
+    await writeSafetensors(path, { more: { shape: [5], data }, fewer: { shape: [7], data } });
+    const file = await Safetensors.open(path, "a");
+    for (const name of ["more", "fewer", "none"]) {
+      const type = name === "none" ? "none" : "F32";
+      await expect(file.read(name)).rejects.toThrow(`a: ${name}: can't be read as ${type}`);
+    }
+    await file.close();
+  });
+
   /** An ONNX file whose graph has one weight. */
   const onnxOf = (...tensor: Buffer[]) =>
     bytesField(7, bytesField(5, ...tensor), bytesField(2, "graph"));
@@ -222,6 +234,7 @@ describe("prompts", () => {
     expect(usual(long)).toEqual({ ids: whole(words.slice(0, 6)), cut: true });
     expect(at("right", "left")(long)).toEqual({ ids: whole(words.slice(2)), cut: true });
     const padded = whole(words.slice(0, 2));
+    expect(padded).toHaveLength(8);
     const pad = padded.slice(4);
     expect(new Set(pad).size).toBe(1);
     expect(at("left", "right")("a red").ids).toEqual([...pad, ...padded.slice(0, 4)]);

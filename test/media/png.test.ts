@@ -48,6 +48,11 @@ describe("sanitizePng", () => {
     header[at] = byte;
     return Buffer.concat([good.subarray(0, 8), chunk("IHDR", header), good.subarray(headerEnd)]);
   };
+  const withLongHeader = Buffer.concat([
+    good.subarray(0, 8),
+    chunk("IHDR", Buffer.concat([good.subarray(16, 29), Buffer.alloc(1)])),
+    good.subarray(headerEnd),
+  ]);
   const refuses = (bytes: Uint8Array) =>
     expect(() => sanitizePng(bytes)).toThrow(expect.objectContaining({ code: "upstream_failed" }));
 
@@ -72,6 +77,8 @@ describe("sanitizePng", () => {
     ["an unknown critical chunk", withChunks(good, chunk("XYZA", "1"))],
     ["pixels in two pieces", withChunks(good, chunk("IDAT", "1"), chunk("tEXt", "a"))],
     ["a header of no size", Buffer.concat([good.subarray(0, 8), chunk("IHDR", Buffer.alloc(13))])],
+    ["a header that is too long", withLongHeader],
+    ["a chunk whose type is no letters", withChunks(good, chunk("te1t", "1"))],
     ["a colour type that there is not", withHeader(9, 5)],
     ["a bit depth that the colour type can't have", withHeader(8, 4)],
     ["an unknown compression", withHeader(10, 1)],

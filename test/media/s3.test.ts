@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -46,6 +47,27 @@ test("an S3 store that does not answer is an error at the start that says so", a
     "media.s3.bucket: pictures can't be used (no answer in time (ETIMEDOUT))",
   );
   expect(held.length).toBeGreaterThan(0);
+});
+
+test("a bucket of another region is an error at the start that names the region", async () => {
+  const server = createHttpServer((_, response) =>
+    response
+      .writeHead(301, { "x-amz-bucket-region": "eu-central-1", "content-type": "application/xml" })
+      .end("<Error><Code>PermanentRedirect</Code><Message>elsewhere</Message></Error>"),
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close().closeAllConnections());
+  const opening = s3Media({
+    ...{ bucket: "pictures", prefix: "", region: "us-east-1", pathStyle: true },
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    credentials: { accessKeyId: "a", secretAccessKey: "b" },
+    address: { by: "presigned" },
+    ...{ ttlMs: hour, maxBytes: 1, log: silent },
+  });
+  await expect(opening).rejects.toThrow(
+    "media.s3.bucket: pictures can't be used (status 301, PermanentRedirect: elsewhere, media.s3.region should be eu-central-1)",
+  );
 });
 
 test.each(["a#b/", "a?b/", "a%20b/", "a b/ü/", "plain/"])(
