@@ -239,6 +239,22 @@ describe("prompts", () => {
     expect(new Set(pad).size).toBe(1);
     expect(at("left", "right")("a red").ids).toEqual([...pad, ...padded.slice(0, 4)]);
   });
+
+  it("have as many tokens as the tokenizer says and the encoder has places for", async () => {
+    const runtime = await loadRuntime();
+    const [encoder] = (await readFolder(folderOf("tiny"))).encoders;
+    if (!encoder) throw new Error("there is an encoder");
+    const lengthOf = (model_max_length?: number, max_position_embeddings?: number) =>
+      promptTokenizer(runtime, {
+        ...encoder,
+        config: { ...encoder.config, max_position_embeddings },
+        tokenizerConfig: { ...encoder.tokenizerConfig, model_max_length },
+      })("a").ids.length;
+    expect([lengthOf(5, 8), lengthOf(1e30, 6), lengthOf(5.5), lengthOf(8, 5)]).toEqual([
+      5, 6, 5, 5,
+    ]);
+    expect(() => lengthOf(1e30)).toThrow("tokenizer_config.json: model_max_length: is needed");
+  });
 });
 
 describe("PNG", () => {
