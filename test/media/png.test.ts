@@ -159,6 +159,53 @@ describe("blurPng", () => {
     expect(blurred.data[(60 * 200 + 190) * 4]).toBe(0);
   });
 
+  test("leaves the mean colours of squares of a tenth of the longer side, and nothing else", async () => {
+    const [width, height, side] = [50, 35, 5];
+    const colour = (x: number, y: number) => [x * 5, y * 7, (x * y * 31) % 256, 255] as const;
+    /** The same pixels, those of each square maybe in another order. */
+    const made = (place: (at: number) => number) => {
+      const png = new PNG({ width, height });
+      for (let y = 0; y < height; y++) {
+        for (let x = 0; x < width; x++) {
+          const at = place((y % side) * side + (x % side));
+          const from = [
+            x - (x % side) + (at % side),
+            y - (y % side) + Math.floor(at / side),
+          ] as const;
+          png.data.set(colour(...from), (y * width + x) * 4);
+        }
+      }
+      return blurPng(PNG.sync.write(png));
+    };
+    const blurred = Buffer.from(await made((at) => at));
+    expect(blurred.equals(await made((at) => (at * 7 + 3) % (side * side)))).toBe(true);
+    const { data } = PNG.sync.read(blurred);
+    const mean = (column: number, row: number, c: number) => {
+      let sum = 0;
+      for (let i = 0; i < side * side; i++) {
+        const [x, y] = [column * side + (i % side), row * side + Math.floor(i / side)];
+        sum += colour(x, y)[c] ?? 0;
+      }
+      return sum / (side * side);
+    };
+    for (const [column, row] of [
+      [0, 0],
+      [9, 0],
+      [4, 3],
+      [9, 6],
+    ] as const) {
+      const at = ((row * side + 2) * width + column * side + 2) * 4;
+      const middle = [0, 1, 2].map((c) => Math.round(mean(column, row, c)));
+      expect([...data.subarray(at, at + 4)]).toEqual([...middle, 255]);
+    }
+    // Two pixels to the right and one down from a middle: two and one fifth of the way.
+    const at = ((2 + 1) * width + 2 + 2) * 4;
+    for (const c of [0, 1, 2]) {
+      const across = (row: number) => mean(0, row, c) * 0.6 + mean(1, row, c) * 0.4;
+      expect(data[at + c]).toBe(Math.round(across(0) * 0.8 + across(1) * 0.2));
+    }
+  });
+
   test("works on one pixel, on grey and with transparency", async () => {
     for (const bytes of [picture(1, 1), picture(9, 300, 0), picture(64, 8, 6)]) {
       const before = PNG.sync.read(bytes);
