@@ -475,5 +475,22 @@ describe("stop texts", () => {
   it("take the first one that is complete", () => {
     expect(through(["b", "abc"], [..."xabc"])).toEqual({ out: "xa", stopped: true });
     expect(through(["aab"], [..."aaab"])).toEqual({ out: "a", stopped: true });
+    expect(through(["d", "b"], ["abcd"])).toEqual({ out: "a", stopped: true });
+    expect(through(["d", "b"], ["ab", "cd"])).toEqual({ out: "a", stopped: true });
+  });
+
+  it("hold back what any of them may begin with", () => {
+    for (const stops of [
+      ["abcd", "cx"],
+      ["cx", "abcd"],
+    ]) {
+      expect(through(stops, ["-abc", "d"])).toEqual({ out: "-", stopped: true });
+      expect(through(stops, ["-abc", "x"])).toEqual({ out: "-ab", stopped: true });
+    }
+  });
+
+  it("may be none", () => {
+    expect(through([], ["a", "b"])).toEqual({ out: "ab", stopped: false });
+    expect(through([""], ["a", "b"])).toEqual({ out: "ab", stopped: false });
   });
 });
