@@ -489,6 +489,13 @@ describe("stop texts", () => {
     }
   });
 
+  it("hold nothing back that none of them begins with", () => {
+    const scanner = new StopScanner(["STOP", "TOO"]);
+    const pushed = ["one", "P", " STO", "R", "OP"].map((piece) => scanner.push(piece).text);
+    expect(pushed).toEqual(["one", "P", " ", "STOR", "OP"]);
+    expect(scanner.flush()).toBe("");
+  });
+
   it("may be none", () => {
     expect(through([], ["a", "b"])).toEqual({ out: "ab", stopped: false });
     expect(through([""], ["a", "b"])).toEqual({ out: "ab", stopped: false });

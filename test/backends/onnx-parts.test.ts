@@ -174,10 +174,11 @@ describe("files of weights", () => {
   /** An ONNX file whose graph has one weight. */
   const onnxOf = (...tensor: Buffer[]) =>
     bytesField(7, bytesField(5, ...tensor), bytesField(2, "graph"));
+  const node = bytesField(1, bytesField(1, "in"), bytesField(2, "out"), bytesField(4, "Gemm"));
   const [type, name] = [numberField(2, 16), bytesField(8, "w".repeat(70_000))];
-  const raw = bytesField(9, Buffer.alloc(12));
-  const packed = bytesField(1, Buffer.from([2, 3]));
-  const single = Buffer.concat([numberField(1, 2), numberField(1, 3)]);
+  const raw = bytesField(9, Buffer.alloc(768));
+  const packed = bytesField(1, Buffer.from([0x80, 1, 3]));
+  const single = Buffer.concat([numberField(1, 128), numberField(1, 3)]);
   // Fields of later versions: eight bytes, four bytes, a number.
   const unknown = [
     Buffer.from([0x71, 1, 2, 3, 4, 5, 6, 7, 8]),
@@ -189,13 +190,14 @@ describe("files of weights", () => {
     ["one by one", [single, type, name, raw]],
     ["together, beside what is not known", [...unknown, packed, type, ...unknown, name, raw]],
   ])("have the sizes of a weight %s", async (_, tensor) => {
-    const bytes = onnxOf(...tensor);
+    const bytes = bytesField(7, node, bytesField(5, ...tensor), bytesField(2, "graph"));
     await writeFile(join(folder, "a.onnx"), bytes);
     const read = readOnnx(folder, "a.onnx");
     const [weight] = read.initializers;
-    expect(weight).toMatchObject({ name: "w".repeat(70_000), type: 16, dims: [2, 3] });
-    expect(weight?.data?.at).toEqual({ start: bytes.length - 7 - 12, end: bytes.length - 7 });
-    expect([read.bytes, read.singleBytes]).toEqual([12, 24]);
+    expect(weight).toMatchObject({ name: "w".repeat(70_000), type: 16, dims: [128, 3] });
+    expect(read.nodes).toMatchObject([{ op: "Gemm", inputs: ["in"], outputs: ["out"] }]);
+    expect(weight?.data?.at).toEqual({ start: bytes.length - 7 - 768, end: bytes.length - 7 });
+    expect([read.bytes, read.singleBytes]).toEqual([768, 1536]);
   });
 
   it.each([
@@ -206,7 +208,7 @@ describe("files of weights", () => {
     ["no graph", bytesField(2, "somebody"), "is not an ONNX file"],
     ["nothing", Buffer.alloc(0), "is empty"],
     ["half a number", bytesHeader(7, 300).subarray(0, 2), "is cut short: it has 2 of at least 3"],
-    ["a part", onnxOf(raw).subarray(0, 9), "is cut short: it has 9 of at least 25"],
+    ["a part", onnxOf(raw).subarray(0, 9), "is cut short: it has 9 of at least 784"],
   ])("are refused with %s", async (_, bytes, why) => {
     await writeFile(join(folder, "b.onnx"), bytes);
     expect(() => readOnnx(folder, "b.onnx")).toThrow(`b.onnx: ${why}`);
