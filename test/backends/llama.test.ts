@@ -321,6 +321,28 @@ describe("files", () => {
     expect(await failure("cut.gguf")).toMatch(/corrupted|incomplete|bounds/);
   });
 
+  it("speaks ChatML with a file that has no template, behind the beginning that it wants", async () => {
+    const path = join(folder, "plain.gguf");
+    const bytes = await readFile(tiny);
+    const [template, wants] = ["tokenizer.chat_template", "tokenizer.ggml.add_bos_token"];
+    bytes.write(template.replace("template", "nothing_"), bytes.indexOf(template));
+    // Behind the key and its type.
+    bytes[bytes.indexOf(wants) + wants.length + 4] = 1;
+    await writeFile(path, bytes);
+    const settings = { path, sequences: 1, gpu: false } as const;
+    const model = await loadModel(settings, { log: silent, signal: never });
+    try {
+      const tokens = model.tokenize(chatRequest("hello").messages);
+      const text = "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n";
+      const { bos } = model.model.tokens;
+      expect(bos).not.toBeNull();
+      expect(tokens).toEqual([bos, ...model.model.tokenize(text, true)]);
+      expect(model.stops).toEqual(["<|im_end|>"]);
+    } finally {
+      await model.close();
+    }
+  });
+
   it("says that a chat template does not work", async () => {
     const bytes = await readFile(tiny);
     const at = bytes.indexOf("{% endfor %}");
