@@ -9,9 +9,9 @@ import type { Script } from "./upstream.js";
 
 const mebi = 1024 * 1024;
 
-/** The `fetch` of a provider at these origins. */
-function fetchOf(own: readonly string[], images = true) {
-  const guard = new Guard({ own, allow: [] });
+/** The `fetch` of a provider at these origins, whose answers may have addresses of the allowed ones. */
+function fetchOf(own: readonly string[], images = true, allow: readonly string[] = []) {
+  const guard = new Guard({ own, allow });
   const dispatcher = new Agent();
   onTestFinished(async () => void (await Promise.all([guard.close(), dispatcher.destroy()])));
   return guardedFetch({ guard, dispatcher, images });
@@ -62,6 +62,16 @@ describe("a redirect of what a provider gets", () => {
     expect((await get(`${first.url}/away`, init)).status).toBe(200);
     expect(keys()).toEqual(["Key secret", undefined, undefined]);
     expect(other.requests[0]?.headers).not.toHaveProperty("authorization");
+  });
+
+  it("never leads to a private address, also where that is allowed by itself", async () => {
+    const allowed = await serve((exchange) => exchange.send(200, {}, "private"));
+    const location = `${allowed.url}/`;
+    const server = await serve((exchange) => exchange.send(302, { location }, ""));
+    const get = fetchOf([server.url], true, [allowed.url]);
+    await expect(get(`${server.url}/`)).rejects.toThrow("may not be fetched");
+    expect(allowed.requests).toEqual([]);
+    expect(await (await get(location)).text()).toBe("private");
   });
 
   it("has a body that is not waited for", async () => {
