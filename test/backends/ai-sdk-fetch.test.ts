@@ -88,6 +88,30 @@ describe("a redirect of what a provider gets", () => {
   });
 });
 
+describe("what a provider posts", () => {
+  it("follows no redirect, wherever that leads", async () => {
+    const other = await serve((exchange) => exchange.send(200, {}, "taken"));
+    const server = await serve((exchange) =>
+      exchange.send(307, { location: `${other.url}/` }, "moved"),
+    );
+    const posted = await fetchOf([server.url, other.url])(server.url, {
+      method: "post",
+      body: "p",
+    });
+    expect([posted.status, await posted.text()]).toEqual([307, "moved"]);
+    expect(other.requests).toEqual([]);
+  });
+
+  it("makes where it goes the provider's own, for what it gets then", async () => {
+    const server = await serve((exchange) => exchange.send(200, {}, "here"));
+    const send = fetchOf([]);
+    await expect(send(server.url)).rejects.toThrow("may not be fetched");
+    expect(server.requests).toEqual([]);
+    await (await send(server.url, { method: "POST", body: "p" })).text();
+    expect(await (await send(server.url)).text()).toBe("here");
+  });
+});
+
 describe("an answer", () => {
   const json = "application/json";
   it.each([

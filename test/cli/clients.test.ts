@@ -493,6 +493,23 @@ describe("lintel image", () => {
     ]);
   });
 
+  test("what failed has a line of its own, where the progress was", async () => {
+    const server = await startLintel([
+      scripted({
+        async *streamTextToImage() {
+          yield [progressEvent({ index: 0, images: 1, step: 1, steps: 4 })];
+          throw new LintelError("upstream_failed", "the model server broke off");
+        },
+      }),
+    ]);
+    onTestFinished(() => server.close());
+    terminal(process.stderr);
+    const { code, stderr } = await runHere(["image", "a", "--server", server.url]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/ step 1 of 4\r/);
+    expect(stderr.endsWith("\r\x1b[Klintel: the model server broke off\n")).toBe(true);
+  });
+
   test("a file that can't be written is said before a picture is asked for, and ends with 1", async () => {
     const directory = folder();
     const missing = join(directory, "no", "such.png");
