@@ -477,6 +477,7 @@ describe("stop texts", () => {
     expect(through(["aab"], [..."aaab"])).toEqual({ out: "a", stopped: true });
     expect(through(["d", "b"], ["abcd"])).toEqual({ out: "a", stopped: true });
     expect(through(["d", "b"], ["ab", "cd"])).toEqual({ out: "a", stopped: true });
+    expect(through(["b"], ["abcb"])).toEqual({ out: "a", stopped: true });
   });
 
   it("hold back what any of them may begin with", () => {

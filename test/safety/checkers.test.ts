@@ -505,6 +505,7 @@ describe("a moderation endpoint", () => {
     ["an error", { status: 500, body: { error: { message: "boom" } } }],
     ["no results", { body: { results: [] } }],
     ["no verdict", { body: verdict("maybe") }],
+    ["half a verdict", { body: { results: [{ flagged: false }, { flagged: "maybe" }] } }],
     ["something else", { body: [1] }],
   ])("%s is no verdict", async (_, answer) => {
     const { checker } = await server(() => answer);
