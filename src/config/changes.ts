@@ -35,10 +35,11 @@ const live: ReadonlySet<string> = new Set<keyof Config>([
 export function changeOf(now: Config, next: Config, tokens: boolean): ConfigChange {
   const changed: string[] = [];
   const restart: string[] = [];
-  const config: Record<string, unknown> = { ...next };
+  const auth = { ...next.auth, database_away: now.auth.database_away };
+  const config: Record<string, unknown> = { ...next, auth };
   const names = new Set([...Object.keys(now), ...Object.keys(next)]) as Set<keyof Config>;
   for (const name of [...names].sort()) {
-    if (isDeepStrictEqual(now[name], next[name])) continue;
+    if (isDeepStrictEqual(now[name], config[name])) continue;
     if (live.has(name)) changed.push(name);
     else {
       restart.push(name);
@@ -56,6 +57,5 @@ export function changeOf(now: Config, next: Config, tokens: boolean): ConfigChan
   }
   if (next.auth.mode === "token" && !tokens) restart.push("auth.mode (tokens in the database)");
   if (now.auth.database_away !== next.auth.database_away) restart.push("auth.database_away");
-  config.auth = { ...next.auth, database_away: now.auth.database_away };
   return { config: config as Config, changed, restart };
 }

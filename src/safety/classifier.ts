@@ -66,9 +66,8 @@ const configSchema = z.object({
 export async function loadClassifier(folder: string, labels: readonly string[]): Promise<Classify> {
   const config = await readJson(folder, "config.json", configSchema);
   const processor = await readJson(folder, "preprocessor_config.json", processorSchema);
-  const names = Object.entries(config.id2label)
-    .sort(([a], [b]) => Number(a) - Number(b))
-    .map(([, label]) => label);
+  // Keys that are whole numbers stand in their order, however the file has them.
+  const names = Object.values(config.id2label);
   for (const label of labels) {
     if (names.includes(label)) continue;
     throw new Error(

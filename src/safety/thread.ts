@@ -106,7 +106,6 @@ export class ThreadChecker implements OwnedChecker {
     worker.on("exit", () => this.#ended(fault));
     this.#worker = worker;
     this.#loaded = false;
-    this.#failure = undefined;
     return worker;
   }
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { chat } from "../../src/backends/ai-sdk/chat.js";
 import { gate, never } from "../support/calls.js";
 import { chatted, played, playedUpTo, thrownBy } from "./ai-sdk-calls.js";
-import { aiSdkBackend, anthropicAt } from "./ai-sdk-subject.js";
+import { aiSdkBackend, anthropicAt, compatibleAt } from "./ai-sdk-subject.js";
 import { text } from "./contract-chat.js";
 import { fixture } from "./fixture.js";
 import { chatRequest, chunk } from "./openai-subject.js";
@@ -101,6 +101,25 @@ describe("Anthropic", () => {
       ],
       stream: true,
     });
+  });
+
+  it("is sent a top_p below 1, and a seed and top_k that stand for something", async () => {
+    const server = await serve((exchange) => exchange.sendJson(500, {}));
+    const body = async (more: object) => {
+      await chatted(opened(compatibleAt(server.url)), more).catch(() => {});
+      return JSON.parse(String(server.requests.at(-1)?.body));
+    };
+    expect(await body({ topP: 0.9, seed: 0n })).toMatchObject({ top_p: 0.9, seed: 0 });
+    const without = await body({ topP: 1, seed: -1n });
+    expect([without.top_p, without.seed]).toEqual([undefined, undefined]);
+    const anthropic = async (topK: number) => {
+      const claude = await serve(played("anthropic/events"));
+      await chatted(opened(anthropicAt(claude.url)), { topK });
+      return JSON.parse(String(claude.requests[0]?.body)).top_k;
+    };
+    expect([await anthropic(1), await anthropic(0), await anthropic(-1)]).toEqual([
+      ...[1, undefined, undefined],
+    ]);
   });
 
   it("takes its key from where the provider looks for it", async () => {

@@ -42,6 +42,17 @@ describe("OpenAI by its provider", () => {
     expect(JSON.parse(String(server.requests[0]?.body))).toMatchObject({ n: 3, size: "64x48" });
   });
 
+  it("has failed where it makes fewer than it was asked for", async () => {
+    const b64_json = picture(64, 48, 1).toString("base64");
+    const server = await serve((exchange) => exchange.sendJson(200, { data: [{ b64_json }] }));
+    const backend = openaiAt(server.url, [{ id: "gpt-image-1", task: "image" }]);
+    const asked = drawn(backend, { modelId: "gpt-image-1", numImagesPerPrompt: 2 });
+    expect(await thrownBy(asked)).toMatchObject({
+      code: "upstream_failed",
+      message: "the model server made 1 images instead of 2",
+    });
+  });
+
   it("is asked for a size that its models know where nobody says one", async () => {
     const server = await serve((exchange) => {
       const [width, height] = exchange.json().size.split("x").map(Number);

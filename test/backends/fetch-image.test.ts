@@ -9,7 +9,7 @@ import { isPublicAddress } from "../../src/backends/http/address-class.js";
 import { allowPattern } from "../../src/backends/http/allow.js";
 import { type FetchImageOptions, fetchImage } from "../../src/backends/http/fetch-image.js";
 import { Guard } from "../../src/backends/http/guard.js";
-import { asPng } from "../../src/backends/http/image.js";
+import { asPng, bytesOfBase64 } from "../../src/backends/http/image.js";
 import { previewPng } from "../../src/backends/http/preview.js";
 import { LintelError } from "../../src/core/errors.js";
 import { never } from "../support/calls.js";
@@ -238,6 +238,22 @@ describe("what comes back", () => {
       const error = await refusal(fetchImage(path, options(server.url, { limit: 600 }), never));
       expect(error.message).toContain("too large");
     }
+  });
+
+  it("may have 64 MiB, fetched or in base64", async () => {
+    const most = 64 * 1024 * 1024;
+    const server = await serve(async (exchange) => {
+      await exchange.head(200, { "content-length": exchange.request.path.slice(1) });
+      exchange.destroy();
+    });
+    const ofLength = (length: number) =>
+      refusal(fetchImage(`/${length}`, options(server.url), never));
+    expect((await ofLength(most)).message).toContain("could not be fetched");
+    expect((await ofLength(most + 1)).message).toContain("too large");
+    const base64 = "A".repeat(Math.ceil(most / 3) * 4);
+    expect(bytesOfBase64(base64).length).toBeGreaterThanOrEqual(most);
+    expect(bytesOfBase64(`data:image/png;base64,${base64}`).length).toBeGreaterThanOrEqual(most);
+    expect(() => bytesOfBase64(`${base64}A`)).toThrow("too large");
   });
 
   it("must be an image", async () => {

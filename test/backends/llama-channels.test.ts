@@ -59,6 +59,7 @@ describe("what is for the reader", () => {
     expect(read("Hi there", `${prompt}<|channel|>final<|message|>`)).toEqual(["Hi", " ", "there"]);
     expect(read("hm<|end|>", `${prompt}<|channel|>analysis<|message|>`)).toEqual([]);
     expect(read("<|channel|>final<|message|>Hi there", prompt)).toEqual(["Hi", " ", "there"]);
+    expect(read("Hi there", "hello")).toEqual(["Hi there"]);
   });
 });
 

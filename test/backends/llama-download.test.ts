@@ -26,6 +26,10 @@ beforeEach(async () => {
       response.end(JSON.stringify({ ggufFile: { rfilename: "tiny.Q8_0.gguf" } }));
       return;
     }
+    if (path.includes("/Gated-GGUF/")) {
+      response.writeHead(401).end();
+      return;
+    }
     if (!/^\/someone\/Tiny-GGUF\/resolve\/main\/tiny(\.Q8_0)?\.gguf$/.test(path)) {
       response.writeHead(404).end();
       return;
@@ -86,6 +90,21 @@ test("a name that nobody has is told, with what to do", async () => {
     message: expect.stringMatching(/^hf:someone\/Tiny-GGUF\/other\.gguf: .*other\.gguf elsewhere/),
   });
   await backend.close();
+});
+
+test("one that needs a token says so, and a name that is none as well", async () => {
+  const gated = "hf:someone/Gated-GGUF/tiny.gguf";
+  for (const [path, why] of [
+    [gated, "access was refused, HF_TOKEN must hold a token that may read it"],
+    ["hf:someone", "not a name such as hf:user/repository:Q4_K_M"],
+  ] as const) {
+    const backend = backendFor(path);
+    await expect(answer(backend, chatRequest("hello"))).rejects.toMatchObject({
+      code: "model_not_loaded",
+      message: expect.stringContaining(`${path}: ${why}; check the name`),
+    });
+    await backend.close();
+  }
 });
 
 test("without a network a model that is not there says so, and no address", async () => {

@@ -475,5 +475,30 @@ describe("stop texts", () => {
   it("take the first one that is complete", () => {
     expect(through(["b", "abc"], [..."xabc"])).toEqual({ out: "xa", stopped: true });
     expect(through(["aab"], [..."aaab"])).toEqual({ out: "a", stopped: true });
+    expect(through(["d", "b"], ["abcd"])).toEqual({ out: "a", stopped: true });
+    expect(through(["d", "b"], ["ab", "cd"])).toEqual({ out: "a", stopped: true });
+    expect(through(["b"], ["abcb"])).toEqual({ out: "a", stopped: true });
+  });
+
+  it("hold back what any of them may begin with", () => {
+    for (const stops of [
+      ["abcd", "cx"],
+      ["cx", "abcd"],
+    ]) {
+      expect(through(stops, ["-abc", "d"])).toEqual({ out: "-", stopped: true });
+      expect(through(stops, ["-abc", "x"])).toEqual({ out: "-ab", stopped: true });
+    }
+  });
+
+  it("hold nothing back that none of them begins with", () => {
+    const scanner = new StopScanner(["STOP", "TOO"]);
+    const pushed = ["one", "P", " STO", "R", "OP"].map((piece) => scanner.push(piece).text);
+    expect(pushed).toEqual(["one", "P", " ", "STOR", "OP"]);
+    expect(scanner.flush()).toBe("");
+  });
+
+  it("may be none", () => {
+    expect(through([], ["a", "b"])).toEqual({ out: "ab", stopped: false });
+    expect(through([""], ["a", "b"])).toEqual({ out: "ab", stopped: false });
   });
 });

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import { checkFile } from "../../src/backends/llama/file.js";
 import { loadModel } from "../../src/backends/llama/model.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
@@ -281,6 +282,29 @@ describe("files", () => {
     expect(await failure("damaged.gguf")).toMatch(/the file is damaged or incomplete: /);
   });
 
+  it.each([
+    [5, undefined],
+    [70, "the file is damaged or incomplete: its header has no end"],
+  ])("takes a header of %d MB: %s", async (megabytes, why) => {
+    const path = join(folder, "large.gguf");
+    const head = Buffer.alloc(4 + 4 + 8 + 8 + 8 + 1 + 4 + 8);
+    head.write("GGUF");
+    head.writeUInt32LE(3, 4);
+    // One key, "k", and its text.
+    head.writeBigUInt64LE(1n, 16);
+    head.writeBigUInt64LE(1n, 24);
+    head.write("k", 32);
+    head.writeUInt32LE(8, 33);
+    head.writeBigUInt64LE(BigInt(megabytes) * 2n ** 20n, 37);
+    await writeFile(path, head);
+    await truncate(path, 80 * 2 ** 20);
+    const checked = checkFile(path).then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    expect(await checked).toBe(why);
+  });
+
   it("names the part of a model in several files that is not there", async () => {
     await copyFile(tiny, join(folder, "big-00001-of-00002.gguf"));
     const backend = backendFor(join(folder, "big-00001-of-00002.gguf"));
@@ -295,6 +319,28 @@ describe("files", () => {
     await copyFile(tiny, join(folder, "cut.gguf"));
     await truncate(join(folder, "cut.gguf"), 60_000);
     expect(await failure("cut.gguf")).toMatch(/corrupted|incomplete|bounds/);
+  });
+
+  it("speaks ChatML with a file that has no template, behind the beginning that it wants", async () => {
+    const path = join(folder, "plain.gguf");
+    const bytes = await readFile(tiny);
+    const [template, wants] = ["tokenizer.chat_template", "tokenizer.ggml.add_bos_token"];
+    bytes.write(template.replace("template", "nothing_"), bytes.indexOf(template));
+    // Behind the key and its type.
+    bytes[bytes.indexOf(wants) + wants.length + 4] = 1;
+    await writeFile(path, bytes);
+    const settings = { path, sequences: 1, gpu: false } as const;
+    const model = await loadModel(settings, { log: silent, signal: never });
+    try {
+      const tokens = model.tokenize(chatRequest("hello").messages);
+      const text = "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n";
+      const { bos } = model.model.tokens;
+      expect(bos).not.toBeNull();
+      expect(tokens).toEqual([bos, ...model.model.tokenize(text, true)]);
+      expect(model.stops).toEqual(["<|im_end|>"]);
+    } finally {
+      await model.close();
+    }
   });
 
   it("says that a chat template does not work", async () => {

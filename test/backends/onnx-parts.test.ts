@@ -1,19 +1,29 @@
 /** The parts of the image pipeline that run no model. */
 import { randomBytes } from "node:crypto";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { PNG } from "pngjs";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { readOnnx } from "../../src/backends/onnx/file/onnx.js";
+import { bytesField, bytesHeader, numberField } from "../../src/backends/onnx/file/protobuf.js";
 import { fromHalf, toHalf } from "../../src/backends/onnx/float16.js";
-import type { ModelFolder } from "../../src/backends/onnx/folder.js";
+import { type ModelFolder, readFolder } from "../../src/backends/onnx/folder.js";
 import type { Runnable } from "../../src/backends/onnx/graph.js";
+import { Safetensors } from "../../src/backends/onnx/lora/safetensors.js";
 import { noiseOf, philox } from "../../src/backends/onnx/noise.js";
 import { encodePng } from "../../src/backends/onnx/png.js";
 import { enginePackages } from "../../src/backends/onnx/protocol.js";
 import { installHint, loadRuntime } from "../../src/backends/onnx/runtime.js";
+import { readProcessor } from "../../src/backends/onnx/safety/checker.js";
 import { schedulerOf } from "../../src/backends/onnx/schedulers/index.js";
+import { promptTokenizer } from "../../src/backends/onnx/tokens.js";
 import { guided } from "../../src/backends/onnx/unet.js";
 import { latentSize } from "../../src/backends/onnx/vae.js";
 import expected from "./onnx/ddim.json" with { type: "json" };
+import { writeSafetensors } from "./onnx/lora-file.js";
+import { folderOf } from "./onnx/support.js";
 
 describe("noise", () => {
   // The known answers that come with the Random123 library.
@@ -125,6 +135,130 @@ describe("half precision", () => {
   });
 });
 
+describe("files of weights", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "lintel-parts-"));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it.each(["F64", "F32", "F16", "BF16", "I64", "I32"] as const)(
+    "have numbers of type %s",
+    async (dtype) => {
+      const data = [1, -2, 0, 96, -3, 250];
+      const path = join(folder, `${dtype}.safetensors`);
+      // The first one is there to be skipped.
+      await writeSafetensors(path, {
+        before: { shape: [3], dtype, data: [7, 7, 7] },
+        a: { shape: [2, 3], dtype, data },
+      });
+      const file = await Safetensors.open(path, "a");
+      const { shape, data: read } = await file.read("a");
+      await file.close();
+      expect([shape, [...read]]).toEqual([[2, 3], data]);
+    },
+  );
+
+  it("are refused where a tensor has more or fewer numbers than its shape", async () => {
+    const path = join(folder, "shapes.safetensors");
+    const data = [1, 2, 3, 4, 5, 6];
+    await writeSafetensors(path, { more: { shape: [5], data }, fewer: { shape: [7], data } });
+    const file = await Safetensors.open(path, "a");
+    for (const name of ["more", "fewer", "none"]) {
+      const type = name === "none" ? "none" : "F32";
+      await expect(file.read(name)).rejects.toThrow(`a: ${name}: can't be read as ${type}`);
+    }
+    await file.close();
+  });
+
+  /** An ONNX file whose graph has one weight. */
+  const onnxOf = (...tensor: Buffer[]) =>
+    bytesField(7, bytesField(5, ...tensor), bytesField(2, "graph"));
+  const node = bytesField(1, bytesField(1, "in"), bytesField(2, "out"), bytesField(4, "Gemm"));
+  const [type, name] = [numberField(2, 16), bytesField(8, "w".repeat(70_000))];
+  const raw = bytesField(9, Buffer.alloc(768));
+  const packed = bytesField(1, Buffer.from([0x80, 1, 3]));
+  const single = Buffer.concat([numberField(1, 128), numberField(1, 3)]);
+  // Fields of later versions: eight bytes, four bytes, a number.
+  const unknown = [
+    Buffer.from([0x71, 1, 2, 3, 4, 5, 6, 7, 8]),
+    Buffer.from([0x75, 1, 2, 3, 4]),
+    numberField(14, 300),
+  ];
+
+  it.each([
+    ["one by one", [single, type, name, raw]],
+    ["together, beside what is not known", [...unknown, packed, type, ...unknown, name, raw]],
+  ])("have the sizes of a weight %s", async (_, tensor) => {
+    const bytes = bytesField(7, node, bytesField(5, ...tensor), bytesField(2, "graph"));
+    await writeFile(join(folder, "a.onnx"), bytes);
+    const read = readOnnx(folder, "a.onnx");
+    const [weight] = read.initializers;
+    expect(weight).toMatchObject({ name: "w".repeat(70_000), type: 16, dims: [128, 3] });
+    expect(read.nodes).toMatchObject([{ op: "Gemm", inputs: ["in"], outputs: ["out"] }]);
+    expect(weight?.data?.at).toEqual({ start: bytes.length - 7 - 768, end: bytes.length - 7 });
+    expect([read.bytes, read.singleBytes]).toEqual([768, 1536]);
+  });
+
+  it.each([
+    ["a group", onnxOf(Buffer.from([0x0b])), "is not an ONNX file"],
+    ["a field without a number", onnxOf(Buffer.from([0x02])), "is not an ONNX file"],
+    ["a number without an end", onnxOf(Buffer.alloc(11, 0xff)), "is not an ONNX file"],
+    ["a field beyond its message", onnxOf(bytesHeader(8, 50)), "is not an ONNX file"],
+    ["no graph", bytesField(2, "somebody"), "is not an ONNX file"],
+    ["nothing", Buffer.alloc(0), "is empty"],
+    ["half a number", bytesHeader(7, 300).subarray(0, 2), "is cut short: it has 2 of at least 3"],
+    ["a part", onnxOf(raw).subarray(0, 9), "is cut short: it has 9 of at least 784"],
+  ])("are refused with %s", async (_, bytes, why) => {
+    await writeFile(join(folder, "b.onnx"), bytes);
+    expect(() => readOnnx(folder, "b.onnx")).toThrow(`b.onnx: ${why}`);
+  });
+});
+
+describe("prompts", () => {
+  it("are cut and padded on the side that the tokenizer says", async () => {
+    const runtime = await loadRuntime();
+    const [encoder] = (await readFolder(folderOf("tiny"))).encoders;
+    if (!encoder) throw new Error("there is an encoder");
+    const at = (padding_side: "left" | "right", truncation_side: "left" | "right") =>
+      promptTokenizer(runtime, {
+        ...encoder,
+        tokenizerConfig: { ...encoder.tokenizerConfig, padding_side, truncation_side },
+      });
+    const words = "a red circle on blue yellow star and".split(" ");
+    const usual = at("right", "right");
+    const whole = (some: string[]) => {
+      const { ids, cut } = usual(some.join(" "));
+      expect(cut).toBe(false);
+      return ids;
+    };
+    const long = words.join(" ");
+    expect(usual(long)).toEqual({ ids: whole(words.slice(0, 6)), cut: true });
+    expect(at("right", "left")(long)).toEqual({ ids: whole(words.slice(2)), cut: true });
+    const padded = whole(words.slice(0, 2));
+    expect(padded).toHaveLength(8);
+    const pad = padded.slice(4);
+    expect(new Set(pad).size).toBe(1);
+    expect(at("left", "right")("a red").ids).toEqual([...pad, ...padded.slice(0, 4)]);
+  });
+
+  it("have as many tokens as the tokenizer says and the encoder has places for", async () => {
+    const runtime = await loadRuntime();
+    const [encoder] = (await readFolder(folderOf("tiny"))).encoders;
+    if (!encoder) throw new Error("there is an encoder");
+    const lengthOf = (model_max_length?: number, max_position_embeddings?: number) =>
+      promptTokenizer(runtime, {
+        ...encoder,
+        config: { ...encoder.config, max_position_embeddings },
+        tokenizerConfig: { ...encoder.tokenizerConfig, model_max_length },
+      })("a").ids.length;
+    expect([lengthOf(5, 8), lengthOf(1e30, 6), lengthOf(5.5), lengthOf(8, 5)]).toEqual([
+      5, 6, 5, 5,
+    ]);
+    expect(() => lengthOf(1e30)).toThrow("tokenizer_config.json: model_max_length: is needed");
+  });
+});
+
 describe("PNG", () => {
   const noise = (width: number, height: number) => new Uint8Array(randomBytes(width * height * 3));
   const slope = (width: number, height: number) =>
@@ -217,6 +351,42 @@ describe("DPM-Solver++ that ends at the least sigma", () => {
     }
     expect(latents.every(Number.isFinite)).toBe(true);
     expect([...latents]).toEqual([...before]);
+  });
+});
+
+describe("a scheduler that clips", () => {
+  it.each([
+    ["LCMScheduler", 0.5],
+    ["DDIMScheduler", 0.25],
+  ])("keeps what it takes for the picture within the range: %s", (_class_name, range) => {
+    const settings = { _class_name, clip_sample_range: range };
+    const step = (clip_sample: boolean) => {
+      const latents = Float32Array.of(3, -3, 0.0001);
+      const output = Float32Array.of(-2, 2, 0);
+      schedulerOf({ ...settings, clip_sample }, "f")(1).advance(output, 0, latents, () => {});
+      return [...latents].map(Math.abs);
+    };
+    expect(Math.max(...step(false))).toBeGreaterThan(1);
+    const [first = 0, second = 0] = step(true);
+    expect(first).toBeCloseTo(range, 1);
+    expect(second).toBeCloseTo(range, 1);
+  });
+});
+
+describe("how the safety checker is shown a picture", () => {
+  it("is CLIP's own way where nothing is said, and never with more than there is", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "lintel-parts-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const usual = { size: 224, crop_size: { width: 224, height: 224 }, rescale_factor: 1 / 255 };
+    expect(await readProcessor(folder)).toMatchObject(usual);
+    await mkdir(join(folder, "feature_extractor"));
+    const say = (json: object) =>
+      writeFile(join(folder, "feature_extractor/preprocessor_config.json"), JSON.stringify(json));
+    await say({ size: { shortest_edge: 32 }, crop_size: 30 });
+    const said = { size: 32, crop_size: { width: 30, height: 30 } };
+    expect(await readProcessor(folder)).toMatchObject(said);
+    await say({ size: 32, crop_size: { width: 32, height: 33 } });
+    await expect(readProcessor(folder)).rejects.toThrow("crop_size: must not be larger than size");
   });
 });
 

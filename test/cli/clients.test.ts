@@ -1,10 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createHttp2Server, createSecureServer } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import {
@@ -15,7 +16,8 @@ import {
   progressEvent,
 } from "../../src/core/image-events.js";
 import { startLintel } from "../support/lintel.js";
-import { hangsAfter, paints, png, says, scripted } from "../support/scripted.js";
+import { imageModel } from "../support/models.js";
+import { hangsAfter, paints, piece, png, says, scripted } from "../support/scripted.js";
 import { runHere } from "./here.js";
 
 const seen: unknown[] = [];
@@ -50,6 +52,7 @@ describe("lintel chat", () => {
       "Be brief.",
       "--temperature",
       "0",
+      ...["--top-p", "0.5", "--top-k", "3", "--max-tokens", "9", "--model", "chat-1"],
     ]);
     expect(ended).toEqual({ code: 0, stdout: "Hello red there\n", stderr: "" });
     expect(seen.at(-1)).toMatchObject({
@@ -57,7 +60,7 @@ describe("lintel chat", () => {
         { role: "system", content: "Be brief." },
         { role: "user", content: "Hi" },
       ],
-      temperature: 0,
+      ...{ temperature: 0, topP: 0.5, topK: 3, maxTokens: 9, model: "chat-1" },
     });
   });
 
@@ -85,6 +88,57 @@ describe("lintel chat", () => {
     });
     expect(asked.at(-1)).toEqual(["one", "answer to one", "three"]);
     await server.close();
+  });
+
+  /** A conversation at a terminal. */
+  function typing(stdin: Readable): void {
+    const isTTY = Object.assign(stdin, { isTTY: true }) as unknown as typeof process.stdin;
+    const input = vi.spyOn(process, "stdin", "get").mockReturnValue(isTTY);
+    onTestFinished(() => input.mockRestore());
+  }
+
+  test("a conversation at a terminal has a prompt for each line, and an end of its own", async () => {
+    typing(Readable.from(["Hi\n", "  \n"]));
+    const ended = await runHere(["chat", ...at]);
+    expect(ended).toEqual({ code: 0, stdout: "Hello red there\n", stderr: "> > > \n" });
+  });
+
+  test("Ctrl-C ends a conversation, while it waits for a line and while it answers", async () => {
+    const hanging = hangsAfter("One");
+    const server = await startLintel([scripted({ chat: hanging.handle })]);
+    onTestFinished(() => server.close());
+    const interrupted = async (...lines: string[]) => {
+      const stdin = new PassThrough();
+      typing(stdin);
+      const before = process.listenerCount("SIGINT");
+      const running = runHere(["chat", "--server", server.url]);
+      await expect.poll(() => process.listenerCount("SIGINT")).toBe(before + 1);
+      for (const line of lines) stdin.write(line);
+      await expect.poll(() => server.core.readiness.running).toBe(lines.length);
+      process.emit("SIGINT");
+      return running;
+    };
+    expect(await interrupted()).toEqual({ code: 130, stdout: "", stderr: "> \n" });
+    expect(await interrupted("Hi\n")).toMatchObject({ code: 130, stderr: "> " });
+  });
+
+  test("an answer that breaks off, or is as long as it may be, has a line of its own", async () => {
+    const server = await startLintel([
+      scripted({
+        async *chat(call) {
+          const long = call.request.maxTokens === 1;
+          yield [piece("Half", long ? "length" : "", [1, 1])];
+          if (!long) throw new LintelError("upstream_failed", "the model server broke off");
+        },
+      }),
+    ]);
+    onTestFinished(() => server.close());
+    const ask = ["chat", "Hi", "--server", server.url];
+    const stdout = "Half\n";
+    const broken = "lintel: the model server broke off\n";
+    expect(await runHere(ask)).toEqual({ code: 1, stdout, stderr: broken });
+    const cut = "(cut off: --max-tokens allows more)\n";
+    expect(await runHere([...ask, "--max-tokens", "1"])).toEqual({ code: 0, stdout, stderr: cut });
   });
 
   test("options are read before the first message", async () => {
@@ -213,6 +267,14 @@ describe("what is no Lintel, and the way to one", () => {
   });
 });
 
+test("a Lintel without models says so", async () => {
+  const server = await startLintel([]);
+  onTestFinished(() => server.close());
+  const list = ["models", "--server", server.url];
+  expect(await runHere(list)).toEqual({ code: 0, stdout: "", stderr: "there are no models\n" });
+  expect(await runHere([...list, "--json"])).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
+});
+
 describe("lintel image", () => {
   test("previews that nobody named go to a file of their own, which is gone in the end", async () => {
     const before = process.cwd();
@@ -243,6 +305,7 @@ describe("lintel image", () => {
     const ended = await runHere([
       ...["image", "a cat", ...at, "--out", out, "--seed", "7", "--size", "512x256"],
       ...["--steps", "3", "--guidance", "2.5", "--negative", "dog", "--lora", "style=0.5"],
+      ...["--lora", "ink=1", "--model", "image-1"],
     ]);
     expect(ended).toMatchObject({ code: 0, stdout: `${out}  seed 7\n` });
     expect(readFileSync(out)).toEqual(png(7, 512, 256));
@@ -253,6 +316,8 @@ describe("lintel image", () => {
       height: 256,
       numInferenceSteps: 3,
       guidanceScale: 2.5,
+      ...{ seed: 7n, loras: '{"style":0.5,"ink":1}', modelId: "image-1", numImagesPerPrompt: 1 },
+      ...{ safetyCheck: undefined, includePreviews: false },
     });
   });
 
@@ -277,6 +342,7 @@ describe("lintel image", () => {
     });
     expect(await running).toEqual({ code: 0, stdout: "", stderr: "stdout  seed 7\n" });
     expect(Buffer.concat(parts)).toEqual(png(7));
+    expect(seen.at(-1)).toMatchObject({ safetyCheck: false });
   });
 
   test.each([[["a|b"]], [["a", "--count", "2"]]])(
@@ -348,6 +414,100 @@ describe("lintel image", () => {
     expect((await run()).stdout).toBe("lintel-2.png\n");
     const asked = await runHere(["image", "a cat", ...at, "--seed", "0"]);
     expect(asked.stdout).toBe("lintel-0.png  seed 0\n");
+  });
+
+  test("a picture that can't be written is told, the others are written, and 1 ends it", async () => {
+    const directory = folder();
+    mkdirSync(join(directory, "a-1.png"));
+    const out = join(directory, "a.png");
+    const ended = await runHere(["image", "a", ...at, "--out", out, "--seed", "1", "-n", "2"]);
+    expect(ended).toMatchObject({
+      code: 1,
+      stdout: `${join(directory, "a-2.png")}  seed 2\n`,
+      stderr: expect.stringContaining(`lintel: ${join(directory, "a-1.png")} can't be written (`),
+    });
+    expect(readFileSync(join(directory, "a-2.png"))).toEqual(png(2));
+  });
+
+  test("one that the safety check flagged is told, in a file or on stdout", async () => {
+    const models = [imageModel("i", { supports: ["seed", "safety_check"] })];
+    const handle = paints(1, { nsfw: true });
+    const server = await startLintel([scripted({ streamTextToImage: handle }, models)]);
+    onTestFinished(() => server.close());
+    const ask = ["image", "a", "--server", server.url, "--seed", "7", "--out"];
+    const file = join(folder(), "a.png");
+    const flagged = "  seed 7, flagged by the safety check\n";
+    expect(await runHere([...ask, file])).toEqual({
+      code: 0,
+      stdout: `${file}${flagged}`,
+      stderr: "",
+    });
+    expect(await runHere([...ask, "-"])).toMatchObject({ code: 0, stderr: `stdout${flagged}` });
+  });
+
+  /** A terminal in place of a stream of this process. */
+  function terminal(stream: NodeJS.WriteStream): void {
+    const { isTTY } = stream;
+    vi.stubEnv("TERM", "xterm");
+    Object.assign(stream, { isTTY: true });
+    onTestFinished(() => {
+      Object.assign(stream, { isTTY });
+      vi.unstubAllEnvs();
+    });
+  }
+
+  test("none is written to a terminal, nor asked for", async () => {
+    terminal(process.stdout);
+    const asked = seen.length;
+    const ended = await runHere(["image", "a", ...at, "--out", "-"]);
+    expect(ended).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining("--out -: stdout is a terminal"),
+    });
+    expect(seen).toHaveLength(asked);
+  });
+
+  test("a terminal is told how far it is, and how many are before it", async () => {
+    const server = await startLintel([
+      scripted({
+        async *streamTextToImage() {
+          yield [progressEvent({ index: 0, images: 2, step: 0, steps: 4, queuePosition: 3 })];
+          yield [progressEvent({ index: 1, images: 2, step: 2, steps: 4 })];
+          yield [imageEvent(0, inlineImage(png(1), 1)), imageEvent(1, inlineImage(png(2), 2))];
+          yield [doneEvent([])];
+        },
+      }),
+    ]);
+    onTestFinished(() => server.close());
+    terminal(process.stderr);
+    const to = ["--server", server.url, "--out", join(folder(), "a.png"), "--no-safety-check"];
+    const { code, stderr } = await runHere(["image", "a", ...to, "-n", "2"]);
+    const lines = stripVTControlCharacters(stderr).split("\r").filter(Boolean);
+    expect([code, lines]).toEqual([
+      0,
+      [
+        `[${"-".repeat(30)}]   0%  waiting, 3 before`,
+        `[${"#".repeat(23)}${"-".repeat(7)}]  75%  picture 2 of 2, step 2 of 4`,
+      ],
+    ]);
+  });
+
+  test("what failed has a line of its own, where the progress was", async () => {
+    const server = await startLintel([
+      scripted({
+        async *streamTextToImage() {
+          yield [progressEvent({ index: 0, images: 1, step: 1, steps: 4 })];
+          throw new LintelError("upstream_failed", "the model server broke off");
+        },
+      }),
+    ]);
+    onTestFinished(() => server.close());
+    terminal(process.stderr);
+    const { code, stderr } = await runHere(["image", "a", "--server", server.url]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/ step 1 of 4\r/);
+    expect(stderr.endsWith("\r\x1b[Klintel: the model server broke off\n")).toBe(true);
   });
 
   test("a file that can't be written is said before a picture is asked for, and ends with 1", async () => {

@@ -39,6 +39,22 @@ test("version, help and schema", async () => {
   expect(JSON.parse(schema.stdout)).toEqual(configJsonSchema());
 });
 
+test("a group's commands are shown in whichever way one asks", async () => {
+  const ways = [
+    ["help", "tokens"],
+    ["tokens", "--help"],
+    ["tokens", "-h"],
+  ];
+  for (const way of ways) {
+    const { code, stdout, stderr } = await run(way);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(
+      /^Usage: lintel tokens COMMAND \[OPTIONS\]\n\nCommands:\n {2}tokens create /,
+    );
+    expect(stdout).toMatch(/^ {2}tokens rotate NAME +replaces a token/m);
+  }
+});
+
 describe("wrong arguments end with 2 and say what was meant", () => {
   test.each<[string[], string]>([
     [["sevre"], 'unknown command "sevre" (did you mean "serve"?)'],
@@ -79,6 +95,13 @@ describe("wrong arguments end with 2 and say what was meant", () => {
       ["tokens", "create", "--name", "a", "--yaml", "--expires", "100000001d"],
       "--expires must be before the year 10000",
     ],
+    [["tokens", "create", "--name", "a", "--models", " ,"], "--models needs at least one name"],
+    [["tokens", "create", "--name", "x".repeat(129)], "--name must have at most 128 characters"],
+    [["tokens", "create", "--name", "a\nb"], "--name must have at most 128 characters, no control"],
+    [["tokens", "create", "--name", "a", "--tpm", "1.5"], "--tpm must be a whole number"],
+    [["tokens", "create", "--name", "a", "--budget", "5/day/2"], "--budget must be a number, or"],
+    [["tokens", "create", "--name", "a", "--budget", "/day"], "--budget must be a number, or"],
+    [["tokens", "create", "--name", "a", "--expires", "90"], "--expires must be a date, a time"],
     [["tokens", "revoke"], "tokens revoke needs NAME"],
     [["tokens", "revoke", "a", "b"], 'unexpected argument "b"'],
     [["tokens", "rotate", "a", "--grace", "1"], "--grace must be a duration such as 30s"],
@@ -91,12 +114,23 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["usage", "--database", "mysql://x"], "--database must be a file"],
     [["backup", "a.db", "--database", "postgress://a"], "--database must be a file"],
     [["usage", "--by", "tokn"], '--by: there is no group "tokn" (did you mean "token"?)'],
+    [["usage", "--by", "galaxy"], '--by: there is no group "galaxy"; there are: token, '],
+    [["usage", "--until", "soon"], "--until must be a duration, a date or a time"],
     [["usage", "--since", "yesterday"], "--since must be a duration, a date or a time"],
     [["usage", "--since", "2027-02-31"], "--since must be a duration, a date or a time"],
     [["usage", "--format", "xml"], "--format must be table, csv or json"],
     [["node"], "node needs at least one --model PATH"],
     [["node", "-m", "a", "--threads", "many"], "--threads must be a number, 1 or more"],
     [["node", "-m", "a", "--listen", "x"], "--listen must be host:port"],
+    [["node", "-m", "a", "--listen", `unix:/${"x".repeat(103)}`], "--listen must lead to a socket"],
+    [["node", "-m", "a", "--gpu", "tpu"], "--gpu must be one of "],
+    [["node", "-m", "a", "--gpu-layers", "most"], "--gpu-layers must be a number, auto or max"],
+    [["node", "-m", "a", "--sequences", "0"], "--sequences must be a number, 1 or more"],
+    [["node", "-m", "a", "--memory-budget", "much"], "--memory-budget must be a size such as"],
+    [["node", "-m", "a", "--classifier-threshold", "0"], "--classifier-threshold must be a number"],
+    [["node", "-m", "a", "--classifier-threshold", "1.1"], "--classifier-threshold must be a"],
+    [["node", "-m", "a", "--log-level", "loud"], "--log-level must be one of trace, debug"],
+    [["node", "-m", "a", "--body-limit", "0"], "--body-limit must be from 1 byte to 512MB"],
     [["node", "-m", "a", "--body-limit", "1GB"], "--body-limit must be from 1 byte to 512MB"],
   ])("%j", async (args, message) => {
     const stdout = vi.spyOn(process.stdout, "write");

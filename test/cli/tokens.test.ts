@@ -136,6 +136,57 @@ test("create, list, rotate and revoke; the token is in nothing that is kept", as
   }
 });
 
+test("lists what each may do and how it stands, one that expired too", async () => {
+  const database = ["--database", join(folder(), "lintel.db")];
+  const tokens = (...args: string[]) => runHere(["tokens", ...args, ...database]);
+  const limits = [
+    "--rpm",
+    "60",
+    "--tpm",
+    "unlimited",
+    "--images-per-day",
+    "5",
+    "--concurrent",
+    "0",
+  ];
+  const budget = ["--budget", "2.5/day", "--models", "a, b*,"];
+  await tokens("create", "--name", "alice", "--expires", "2h", ...limits, ...budget);
+  await tokens("create", "--name", "bob");
+  const start = Date.now();
+  const rows = async () =>
+    (await tokens("list")).stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(/ {3,}/));
+  const [, alice, bob] = await rows();
+  const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/);
+  const may = "rpm 60, tpm unlimited, images/day 5, concurrent 0, budget 2.5/day";
+  const id = expect.stringMatching(/^tok_/);
+  expect(alice).toEqual(["alice", id, "active", "a b*", may, time, time]);
+  expect(Date.parse(alice?.[6] ?? "") - Date.parse(alice?.[5] ?? "")).toBe(2 * 3_600_000);
+  expect(Math.abs(Date.parse(alice?.[5] ?? "") - start)).toBeLessThan(120_000);
+  expect(bob).toEqual(["bob", id, "active", "all", time, "never"]);
+
+  const now = vi.spyOn(Date, "now").mockReturnValue(start + 3 * 3_600_000);
+  onTestFinished(() => now.mockRestore());
+  expect((await rows()).map((row) => row[2])).toEqual(["STATE", "expired", "active"]);
+  expect(JSON.parse((await tokens("list", "--json")).stdout)).toMatchObject([
+    { name: "alice", state: "expired", expires: expect.stringMatching(/Z$/) },
+    { name: "bob", state: "active" },
+  ]);
+  for (const name of ["alice", "bob"]) await tokens("revoke", name);
+  expect(await tokens("list")).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: "there are no tokens\n",
+  });
+  expect(await tokens("rotate", "bob")).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: 'lintel: there is no token "bob" that counts\n',
+  });
+});
+
 test("rotate refuses what would be dead at once, or ends a token that may be in use", async () => {
   const database = ["--database", join(folder(), "lintel.db")];
   const tokens = (...args: string[]) => runHere(["tokens", ...args, ...database]);

@@ -1,8 +1,9 @@
 import { statSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test, vi } from "vitest";
 import { screen, topView } from "../../src/cli/top-view.js";
 import type { Status } from "../../src/telemetry/status.js";
 import { Upstream } from "../backends/upstream.js";
@@ -167,6 +168,96 @@ test("is cut to the terminal; one that says it has no size gets what is usual", 
     stripVTControlCharacters(screen(text, { rows, columns })).trimEnd().split("\n");
   expect(shown(4, 10)).toEqual(["0xxxxxxxxx", "1xxxxxxxxx", "2xxxxxxxxx"]);
   expect(shown(0, 0)).toEqual(shown(24, 80));
+});
+
+/** Columns of a line. */
+const cells = (line = "") => line.trim().split(/ {2,}/);
+
+test("workers, calls without a model, targets that are out, and times in few digits", () => {
+  const model = {
+    ...{ model: "", requests: 12, failed: 1, cancelled: 2, promptTokens: 30, completionTokens: 4 },
+    ...{ images: 5, requestRate: 0, tokenRate: 99.94 },
+    ...{ firstMs: { p50: 9.94, p95: 10.4, p99: 0 }, totalMs: { p50: 12.5, p95: 1234.5, p99: 0 } },
+  };
+  const target = {
+    ...{ backend: "b", model: "m", state: "resting" as const, outForMs: 2001 },
+    ...{ inFlight: 1, maxInFlight: 4, waiting: 3, attempts: 20, failures: 6 },
+    lastFailure: "timeout" as const,
+  };
+  const status = {
+    ...{ version: "1", pid: 7, gateway: 7, workers: 2, uptime: 59.9, running: 8, away: [] },
+    models: [model],
+    targets: [target, { ...target, state: "in" as const, outForMs: 0 }],
+    retries: { requests: 0, retries: 0, denied: 0 },
+  };
+  const [head, models, targets] = topView(status).split("\n\n");
+  expect(cells(head)).toEqual([
+    ...["lintel 1", "pid 7", "2 workers", "up 59s", "8 running"],
+    ...["0 requests/s", "99.9 tokens/s"],
+  ]);
+  expect(cells(models?.split("\n")[1])).toEqual([
+    ...["(none)", "0", "12", "1", "2", "99.9", "34", "5", "9.9", "10", "13", "1235"],
+  ]);
+  expect(targets?.split("\n").slice(1).map(cells)).toEqual([
+    ["b", "m", "resting 3s", "1/4", "3", "20", "6", "timeout"],
+    ["b", "m", "in", "1/4", "3", "20", "6", "timeout"],
+  ]);
+  const up = (uptime: number) => /up (\w+(?: \w+)?) {3}/.exec(topView({ ...status, uptime }))?.[1];
+  expect([60, 3599, 3600, 86_399, 86_400].map(up)).toEqual([
+    ...["1m", "59m", "1h 0m", "23h 59m", "1d 0h"],
+  ]);
+  expect(topView({ ...status, models: [], targets: [] })).toMatch(
+    /No calls yet\.\n\nNo targets\.$/,
+  );
+});
+
+test("a gateway is chosen by its process id, or by its socket's address", async () => {
+  const { cwd } = await gateway();
+  const config = ["--config", join(cwd, "lintel.yaml")];
+  const { pid } = JSON.parse((await runHere(["top", "--json", ...config])).stdout) as Status;
+  expect(await runHere(["top", "--once", "--pid", "1", ...config])).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "lintel: no gateway of this state folder has the process id 1\n",
+  });
+  const named = await runHere(["top", "--once", "--pid", "me", ...config]);
+  expect(named).toMatchObject({ code: 2, stderr: expect.stringContaining("--pid must be a") });
+  const socket = `unix:${join(cwd, "state", "run", `${pid}.sock`)}`;
+  const chosen = [`--pid=${pid}`, `--socket=${socket}`];
+  for (const option of chosen) {
+    const { code, stdout } = await runHere(["top", "--once", option, ...config]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`pid ${pid} `)]);
+  }
+});
+
+test("on a terminal it has a screen of its own, and ends with its gateway", async () => {
+  const socket = join(folder(), "top.sock");
+  const status = {
+    ...{ version: "1", pid: 7, gateway: 7, uptime: 1, running: 0, models: [], targets: [] },
+    ...{ retries: { requests: 0, retries: 0, denied: 0 }, away: [] },
+  };
+  let looks = 0;
+  const server = createHttpServer((_, response) => {
+    if (++looks > 1) response.statusCode = 500;
+    response.end(JSON.stringify(status));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(socket, resolve);
+  });
+  const { isTTY } = process.stdout;
+  closing.push(
+    () => server.close(),
+    () => Object.assign(process.stdout, { isTTY }),
+    () => vi.unstubAllEnvs(),
+  );
+  vi.stubEnv("TERM", "xterm");
+  Object.assign(process.stdout, { isTTY: true });
+  const { code, stdout, stderr } = await runHere(["top", "--socket", socket]);
+  expect([code, stderr]).toEqual([1, `lintel: the gateway at ${socket} does not answer\n`]);
+  const [enter, leave] = ["\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"];
+  expect(stdout.startsWith(`${enter}\x1b[Hlintel 1 `)).toBe(true);
+  expect(stdout.endsWith(leave)).toBe(true);
+  expect(stdout.match(/lintel 1 /g)).toHaveLength(1);
 });
 
 test("a model's name can't steer the terminal", () => {

@@ -29,3 +29,30 @@ test("docs/operations.md says of every section when a change of it applies", () 
     expect(change.config[section]).toEqual(holds[section]);
   }
 });
+
+const of = (config: object) => configSchema.parse(config);
+
+test("of idempotency only linger applies at once", () => {
+  const now = of({ idempotency: { linger: "1s", ttl: "1h" } });
+  const linger = of({ idempotency: { linger: "2s", ttl: "1h" }, listen: "127.0.0.1:1" });
+  const ttl = of({ idempotency: { linger: "1s", ttl: "2h" } });
+  const both = of({ idempotency: { linger: "2s", ttl: "2h" } });
+  const told = (next: Config) => {
+    const { config, changed, restart } = changeOf(now, next, false);
+    return [changed, restart, config.idempotency];
+  };
+  const applied = { ...now.idempotency, linger: 2000 };
+  expect(told(linger)).toEqual([["idempotency.linger"], ["listen"], applied]);
+  expect(told(ttl)).toEqual([[], ["idempotency"], now.idempotency]);
+  expect(told(both)).toEqual([["idempotency.linger"], ["idempotency"], applied]);
+});
+
+test("what becomes of tokens while the database is away needs a restart, the rest of auth does not", () => {
+  const now = of({ auth: { mode: "token" } });
+  const next = of({ auth: { mode: "public", database_away: "allow" } });
+  const { config, changed, restart } = changeOf(now, next, true);
+  expect([changed, restart]).toEqual([["auth"], ["auth.database_away"]]);
+  expect(config.auth).toEqual({ ...next.auth, database_away: "refuse" });
+  const again = changeOf(config, next, true);
+  expect([again.changed, again.restart]).toEqual([[], ["auth.database_away"]]);
+});

@@ -129,6 +129,22 @@ describe("failover", () => {
     );
     expect(stateOf(only.core, "plain")).toMatchObject({ inFlight: 0, attempts: 0 });
   });
+  it("says what became of a target that could, not why another one can't", async () => {
+    const plain = scripted({ chat: says("plain") }, [chatModel("m", { supports: [] })], "plain");
+    const busy = backend("busy", fails("rate_limited", { retryAfter: 30 }));
+    const broken = backend("broken", fails("upstream_failed", { retry: "elsewhere" }));
+    const asked = { ...hello, stop: ["x"] };
+    const resting = bench([plain, busy]).core;
+    await expect(run(resting, "chat", asked)).rejects.toEqual(
+      failure("rate_limited", { retryAfter: 30 }),
+    );
+    await expect(run(resting, "chat", asked)).rejects.toEqual(
+      failure("unavailable", { retryAfter: 30 }),
+    );
+    await expect(run(bench([plain, broken]).core, "chat", asked)).rejects.toEqual(
+      failure("upstream_failed"),
+    );
+  });
   it("passes over a target whose cap is too low, and says so where all are", async () => {
     const small = scripted({ chat: says("small") }, [chatModel("m", { maxTokens: 2048 })], "small");
     const large = scripted({ chat: says("large") }, [chatModel("m", { maxTokens: 8192 })], "large");

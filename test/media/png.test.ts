@@ -48,6 +48,11 @@ describe("sanitizePng", () => {
     header[at] = byte;
     return Buffer.concat([good.subarray(0, 8), chunk("IHDR", header), good.subarray(headerEnd)]);
   };
+  const withLongHeader = Buffer.concat([
+    good.subarray(0, 8),
+    chunk("IHDR", Buffer.concat([good.subarray(16, 29), Buffer.alloc(1)])),
+    good.subarray(headerEnd),
+  ]);
   const refuses = (bytes: Uint8Array) =>
     expect(() => sanitizePng(bytes)).toThrow(expect.objectContaining({ code: "upstream_failed" }));
 
@@ -72,6 +77,8 @@ describe("sanitizePng", () => {
     ["an unknown critical chunk", withChunks(good, chunk("XYZA", "1"))],
     ["pixels in two pieces", withChunks(good, chunk("IDAT", "1"), chunk("tEXt", "a"))],
     ["a header of no size", Buffer.concat([good.subarray(0, 8), chunk("IHDR", Buffer.alloc(13))])],
+    ["a header that is too long", withLongHeader],
+    ["a chunk whose type is no letters", withChunks(good, chunk("te1t", "1"))],
     ["a colour type that there is not", withHeader(9, 5)],
     ["a bit depth that the colour type can't have", withHeader(8, 4)],
     ["an unknown compression", withHeader(10, 1)],
@@ -150,6 +157,53 @@ describe("blurPng", () => {
     expect(steepest).toBeLessThan(12);
     expect(blurred.data[(60 * 200 + 10) * 4]).toBeGreaterThan(100);
     expect(blurred.data[(60 * 200 + 190) * 4]).toBe(0);
+  });
+
+  test("leaves the mean colours of squares of a tenth of the longer side, and nothing else", async () => {
+    const [width, height, side] = [50, 35, 5];
+    const colour = (x: number, y: number) => [x * 5, y * 7, (x * y * 31) % 256, 255] as const;
+    /** The same pixels, those of each square maybe in another order. */
+    const made = (place: (at: number) => number) => {
+      const png = new PNG({ width, height });
+      for (let y = 0; y < height; y++) {
+        for (let x = 0; x < width; x++) {
+          const at = place((y % side) * side + (x % side));
+          const from = [
+            x - (x % side) + (at % side),
+            y - (y % side) + Math.floor(at / side),
+          ] as const;
+          png.data.set(colour(...from), (y * width + x) * 4);
+        }
+      }
+      return blurPng(PNG.sync.write(png));
+    };
+    const blurred = Buffer.from(await made((at) => at));
+    expect(blurred.equals(await made((at) => (at * 7 + 3) % (side * side)))).toBe(true);
+    const { data } = PNG.sync.read(blurred);
+    const mean = (column: number, row: number, c: number) => {
+      let sum = 0;
+      for (let i = 0; i < side * side; i++) {
+        const [x, y] = [column * side + (i % side), row * side + Math.floor(i / side)];
+        sum += colour(x, y)[c] ?? 0;
+      }
+      return sum / (side * side);
+    };
+    for (const [column, row] of [
+      [0, 0],
+      [9, 0],
+      [4, 3],
+      [9, 6],
+    ] as const) {
+      const at = ((row * side + 2) * width + column * side + 2) * 4;
+      const middle = [0, 1, 2].map((c) => Math.round(mean(column, row, c)));
+      expect([...data.subarray(at, at + 4)]).toEqual([...middle, 255]);
+    }
+    // Two pixels to the right and one down from a middle: two and one fifth of the way.
+    const at = ((2 + 1) * width + 2 + 2) * 4;
+    for (const c of [0, 1, 2]) {
+      const across = (row: number) => mean(0, row, c) * 0.6 + mean(1, row, c) * 0.4;
+      expect(data[at + c]).toBe(Math.round(across(0) * 0.8 + across(1) * 0.2));
+    }
   });
 
   test("works on one pixel, on grey and with transparency", async () => {

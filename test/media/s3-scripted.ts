@@ -1,6 +1,11 @@
 /** An S3 server whose deletions the test answers. */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
@@ -14,6 +19,8 @@ export interface ScriptedS3 {
   readonly objects: Map<string, number>;
   /** Methods of the requests so far, `LIST` for a listing. */
   readonly asked: string[];
+  /** Headers of each object that was put. */
+  readonly put: IncomingHttpHeaders[];
 }
 
 /** Starts the server on loopback. Each object is a second younger than the one before. */
@@ -22,6 +29,7 @@ export async function scriptedS3(
   onDelete: Answer = () => 204,
 ): Promise<ScriptedS3> {
   const asked: string[] = [];
+  const put: IncomingHttpHeaders[] = [];
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
@@ -36,7 +44,10 @@ export async function scriptedS3(
       response.writeHead(200, { "content-type": "application/xml" }).end(listingOf(objects));
       return;
     }
-    if (request.method === "PUT") objects.set(key, size);
+    if (request.method === "PUT") {
+      objects.set(key, size);
+      put.push(request.headers);
+    }
     if (request.method !== "DELETE") {
       response.writeHead(200).end();
       return;
@@ -52,7 +63,7 @@ export async function scriptedS3(
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { endpoint: `http://127.0.0.1:${port}`, objects, asked };
+  return { endpoint: `http://127.0.0.1:${port}`, objects, asked, put };
 }
 
 function listingOf(objects: Map<string, number>): string {

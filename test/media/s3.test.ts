@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -48,6 +49,27 @@ test("an S3 store that does not answer is an error at the start that says so", a
   expect(held.length).toBeGreaterThan(0);
 });
 
+test("a bucket of another region is an error at the start that names the region", async () => {
+  const server = createHttpServer((_, response) =>
+    response
+      .writeHead(301, { "x-amz-bucket-region": "eu-central-1", "content-type": "application/xml" })
+      .end("<Error><Code>PermanentRedirect</Code><Message>elsewhere</Message></Error>"),
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close().closeAllConnections());
+  const opening = s3Media({
+    ...{ bucket: "pictures", prefix: "", region: "us-east-1", pathStyle: true },
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    credentials: { accessKeyId: "a", secretAccessKey: "b" },
+    address: { by: "presigned" },
+    ...{ ttlMs: hour, maxBytes: 1, log: silent },
+  });
+  await expect(opening).rejects.toThrow(
+    "media.s3.bucket: pictures can't be used (status 301, PermanentRedirect: elsewhere, media.s3.region should be eu-central-1)",
+  );
+});
+
 test.each(["a#b/", "a?b/", "a%20b/", "a b/ü/", "plain/"])(
   "a public address leads to what was put under the prefix %s",
   async (prefix) => {
@@ -64,6 +86,31 @@ test.each(["a#b/", "a?b/", "a%20b/", "a b/ü/", "plain/"])(
     const name = address.href.slice(-36);
     expect(name).toMatch(/^[0-9a-f]{32}\.png$/);
     expect(decodeURIComponent(address.pathname)).toBe(`/${prefix}${name}`);
+  },
+);
+
+test.each([
+  [1500, "1", "1"],
+  [2 * hour + 999, "7200", "7200"],
+  [10 * 24 * hour, "864000", "604800"],
+  [500, "0", "1"],
+])(
+  "an object is put with its type and the time that it is kept, and its address is signed for that: %d ms",
+  async (ttlMs, kept, signed) => {
+    const { endpoint, put } = await scriptedS3(new Map());
+    const store = await s3Media({
+      ...{ bucket: "pictures", prefix: "made/", endpoint, region: "us-east-1", pathStyle: true },
+      credentials: { accessKeyId: "a", secretAccessKey: "b" },
+      address: { by: "presigned" },
+      ...{ ttlMs, maxBytes: 1000, log: silent },
+    });
+    onTestFinished(() => store.close());
+    const address = new URL(await store.put(Buffer.from("x")));
+    expect(put).toMatchObject([
+      { "content-type": "image/png", "cache-control": `private, max-age=${kept}, immutable` },
+    ]);
+    expect(address.pathname).toMatch(/^\/pictures\/made\/[0-9a-f]{32}\.png$/);
+    expect(address.searchParams.get("X-Amz-Expires")).toBe(signed);
   },
 );
 

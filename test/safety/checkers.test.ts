@@ -120,6 +120,51 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
     ]);
   });
 
+  /** Blue in the middle, and as much red on both sides. */
+  function striped(width: number, height: number): Buffer {
+    const image = new PNG({ width, height });
+    const long = Math.max(width, height);
+    for (let at = 0; at < width * height; at++) {
+      const along = width > height ? at % width : Math.floor(at / width);
+      const middle = along >= long / 4 && along < (long * 3) / 4;
+      image.data.set(middle ? [0, 0, 255, 255] : [255, 0, 0, 255], at * 4);
+    }
+    return PNG.sync.write(image);
+  }
+  const reddish = picture(130, 0, 125);
+  const sure = { threshold: 0.9 };
+  const far = { image_mean: [-9, 0, 0], image_std: [0.01, 0.01, 0.01] };
+  const cut = { size: { shortest_edge: 32 }, do_center_crop: true, crop_size: 32 };
+  test.each<[string, object, Buffer, object, boolean]>([
+    ["scaled", {}, reddish, sure, false],
+    ["not scaled", { do_rescale: false }, reddish, sure, true],
+    ["normalized", far, blue, sure, true],
+    ["not normalized", { ...far, do_normalize: false }, blue, sure, false],
+    ["resized to a square", { size: 32 }, striped(64, 32), {}, true],
+    ["cut out of one that is wide", cut, striped(128, 64), {}, false],
+    ["cut out of one that is high", { ...cut, resample: 3 }, striped(64, 128), {}, false],
+  ])("a picture is shown %s", async (_, processor, png, more, harmful) => {
+    const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
+    onTestFinished(() => rmSync(copy, { recursive: true }));
+    cpSync(folder, copy, { recursive: true });
+    change(copy, "preprocessor_config.json", processor);
+    const checker = await opened({ ...settings, ...more, path: copy });
+    expect(await checker.isHarmful(png, never)).toBe(harmful);
+  });
+
+  test("labels that may hold at once are each certain by itself", async () => {
+    const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
+    onTestFinished(() => rmSync(copy, { recursive: true }));
+    cpSync(folder, copy, { recursive: true });
+    change(copy, "preprocessor_config.json", { image_mean: [0, 0, 0] });
+    change(copy, "config.json", { problem_type: "multi_label_classification" });
+    // The logit of "nsfw" is 0.31, and that of "normal" its negative: 0.58, of both together 0.65.
+    const surer = await opened({ ...settings, threshold: 0.6, path: copy });
+    expect(await surer.isHarmful(reddish, never)).toBe(false);
+    const less = await opened({ ...settings, threshold: 0.57, path: copy });
+    expect(await less.isHarmful(reddish, never)).toBe(true);
+  });
+
   test("a picture smaller than what is cut out of it is looked at as it is, on black", async () => {
     const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
     onTestFinished(() => rmSync(copy, { recursive: true }));
@@ -176,6 +221,12 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
         change(copy, "config.json", { id2label: { 0: "normal", 1: "nsfw", 2: "violence" } }),
       {},
       /answers 2 numbers for 3 labels/,
+    ],
+    [
+      "another way to resize",
+      (copy) => change(copy, "preprocessor_config.json", { resample: 1 }),
+      {},
+      /only bilinear \(2\) and bicubic \(3\) resampling are supported/,
     ],
     ["no config", (copy) => rmSync(join(copy, "config.json")), {}, /config\.json/],
   ])(
@@ -235,6 +286,18 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
     },
   );
 
+  test("nothing is checked any more once it is closed", async () => {
+    const said: string[] = [];
+    const error = (_: object, message: string) => void said.push(message);
+    const checker = await opened(settings, { ...silent, error });
+    const late = checker.isHarmful(red, never);
+    const closed = checker.close();
+    await expect(late).rejects.toMatchObject({ code: "unavailable" });
+    await expect(checker.isHarmful(red, never)).rejects.toMatchObject({ code: "shutting_down" });
+    await closed;
+    expect(said).toEqual([]);
+  });
+
   test("who leaves does not wait", async () => {
     const checker = await opened(settings);
     const controller = new AbortController();
@@ -253,7 +316,7 @@ describe("nsfwjs", () => {
   });
 
   /** Packages with the interface of nsfwjs 4.3 and TensorFlow.js 4.22, and a model that knows red. */
-  function installed(more = ""): string {
+  function installed(more = "", looks = ""): string {
     const folder = mkdtempSync(join(tmpdir(), "lintel-nsfwjs-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const write = (name: string, code: string) => {
@@ -278,6 +341,7 @@ describe("nsfwjs", () => {
       ${more}
       exports.load = async (model = "MobileNetV2") => ({
         classify: async ({ values, shape }, most = 5) => {
+          ${looks}
           if (shape[0] !== 24 || shape[1] !== 40) throw new Error("rows and columns are mixed up");
           const red = values[0] > 200 && values[2] < 50 ? 0.4 : 0.1;
           return [
@@ -334,6 +398,42 @@ describe("nsfwjs", () => {
     writeFileSync(gate, "");
     expect([await first, await last]).toEqual([true, false]);
     expect(readFileSync(log, "utf8")).toBe("xx");
+  });
+
+  test.each([
+    ["ends", "process.exit()", "the safety checker's thread ended"],
+    ["fails", 'queueMicrotask(() => { throw new Error("boom"); })', "boom"],
+  ])("a thread that %s is started again by the next picture", async (_, how, why) => {
+    const folder = installed("", `if (values[1] > 200) await new Promise(() => ${how});`);
+    const settings = { kind: "nsfwjs", labels: ["Porn"], threshold: 0.3 } as const;
+    const said: string[] = [];
+    const log = { ...silent, error: (_: object, message: string) => void said.push(message) };
+    const checker = new ThreadChecker({ ...settings, folder }, log);
+    onTestFinished(() => checker.close());
+    expect(await checker.isHarmful(red, never)).toBe(true);
+    const ends = async () => {
+      const error = await checker.isHarmful(picture(0, 255, 0), never).catch((thrown) => thrown);
+      expect(error).toMatchObject({ code: "unavailable" });
+      return String(error.cause);
+    };
+    expect(await ends()).toContain(why);
+    expect(await checker.isHarmful(red, never)).toBe(true);
+    await ends();
+    rmSync(join(folder, "node_modules"), { recursive: true });
+    for (const _ of ["started", "not again so soon"]) {
+      expect(await ends()).toContain("packages that are not installed");
+    }
+    const ended = "the safety checker ended";
+    expect(said).toEqual([ended, ended, "the safety checker can't be loaded"]);
+  });
+
+  test("is closed though its load hangs", async () => {
+    const folder = installed("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);");
+    const settings = { kind: "nsfwjs", labels: ["Porn"], threshold: 0.5 } as const;
+    const checker = new ThreadChecker({ ...settings, folder }, silent);
+    const checked = expect(checker.isHarmful(red, never)).rejects.toThrow("can't be done now");
+    await checker.close();
+    await checked;
   });
 
   test("says what is wrong with it where it can't be loaded", async () => {
@@ -405,6 +505,7 @@ describe("a moderation endpoint", () => {
     ["an error", { status: 500, body: { error: { message: "boom" } } }],
     ["no results", { body: { results: [] } }],
     ["no verdict", { body: verdict("maybe") }],
+    ["half a verdict", { body: { results: [{ flagged: false }, { flagged: "maybe" }] } }],
     ["something else", { body: [1] }],
   ])("%s is no verdict", async (_, answer) => {
     const { checker } = await server(() => answer);

@@ -98,8 +98,12 @@ function limited(
   failure = () => nonsense("sent an answer that is too large"),
 ): Response {
   const { body, headers, status, statusText } = response;
-  if (!events && Number(headers.get("content-length") ?? 0) > limit) throw failure();
   if (!body) return response;
+  if (!events && Number(headers.get("content-length") ?? 0) > limit) {
+    // Its connection would be held until the response is collected.
+    void body.cancel().catch(() => {});
+    throw failure();
+  }
   let length = 0;
   const counted = (events ? untilDone(body) : body).pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({

@@ -185,8 +185,6 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
         await this.#failed(winner, this.#lost(winner, thrown));
         return this.#open();
       }
-      const failure = toLintelError(thrown);
-      if (!this.#call.signal.aborted) winner.end(failure, isDeadline(this.#call, failure.code));
       throw thrown;
     }
   }

@@ -1,5 +1,6 @@
 /** Writes safetensors files, for tests. */
 import { writeFile } from "node:fs/promises";
+import { toHalf } from "../../../src/backends/onnx/float16.js";
 
 /** A tensor to write. */
 export interface Tensor {
@@ -11,6 +12,11 @@ export interface Tensor {
 
 const writers = {
   F32: (data: ArrayLike<number>) => Float32Array.from(data),
+  F64: (data: ArrayLike<number>) => Float64Array.from(data),
+  F16: (data: ArrayLike<number>) => toHalf(Float32Array.from(data)),
+  /** The upper half of a single. */
+  BF16: (data: ArrayLike<number>) =>
+    Uint16Array.from(new Uint32Array(Float32Array.from(data).buffer), (bits) => bits >>> 16),
   I32: (data: ArrayLike<number>) => Int32Array.from(data),
   I64: (data: ArrayLike<number>) => BigInt64Array.from(Array.from(data, BigInt)),
 };

@@ -60,7 +60,7 @@ const elementSizes: Readonly<Record<number, number>> = {
   11: 8,
   12: 4,
   13: 8,
-  16: 4,
+  16: 2,
 };
 
 /**
@@ -194,7 +194,7 @@ function checked(content: Omit<OnnxFile, "bytes" | "singleBytes">): OnnxFile {
   for (const { type, dims, data } of content.initializers) {
     const taken = dims.reduce((product, size) => product * size, elementSizes[type] ?? 1);
     bytes += taken;
-    if (type === 10) halves += taken;
+    if (type === 10 || type === 16) halves += taken;
     if (data?.file) ends.set(data.file, Math.max(ends.get(data.file) ?? 0, data.at.end));
   }
   for (const [file, end] of ends) {

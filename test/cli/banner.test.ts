@@ -1,0 +1,71 @@
+/** What `lintel serve` says once it listens: what to try, in words that a shell takes. */
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { State } from "../../gen/lintel/v1/models_pb.js";
+import { type BannerFacts, banner } from "../../src/cli/banner.js";
+import { chatModel, imageModel } from "../support/models.js";
+
+const facts: BannerFacts = {
+  version: "1",
+  file: undefined,
+  addresses: ["http://0.0.0.0:8080"],
+  models: [],
+  silent: [],
+  auth: "public",
+  workers: 1,
+};
+
+/** A model of one backend. */
+const served = (model: BannerFacts["models"][number]["model"], where = "http://gpu:8000") => ({
+  model,
+  backend: "gpu",
+  where,
+  others: [],
+});
+
+test("without models there is nothing to try, and it says so", () => {
+  const text = banner({ ...facts, file: "lintel.yaml" });
+  expect(text).toContain("  Settings:  lintel.yaml\n");
+  expect(text).toContain("  No models: there is no backend.\n");
+  expect(text).not.toContain("curl");
+  expect(banner(facts)).toContain("  Settings:  defaults (no lintel.yaml)\n");
+});
+
+test("models are told with where they run and how they are, one line each", () => {
+  const failed = imageModel("pic", { state: State.FAILED, stateDetail: "\u001b[2Jtoo large" });
+  const models = [
+    { ...served(chatModel("big", { isDefault: true })), others: ["spare"] },
+    { ...served(failed), backend: "embedded", where: "embedded" },
+  ];
+  const silent = [{ backend: "away", where: "http://away:1" }];
+  const lines = banner({ ...facts, models, silent, workers: 4 }).split("\n");
+  const rows = lines.map((line) => line.trim().split(/ {2,}/));
+  expect(rows).toContainEqual(["Workers:", "4 processes at the same addresses"]);
+  expect(rows).toContainEqual(["chat", "big (default)", "gpu, http://gpu:8000; spare", "ready"]);
+  expect(rows).toContainEqual(["image", "pic", "embedded", "failed: too large"]);
+  expect(rows).toContainEqual(["?", "away", "http://away:1", "does not answer yet"]);
+});
+
+test.each<[string, Partial<BannerFacts>, string, string]>([
+  ["any token", {}, "http://127.0.0.1:8080/llm", "Authorization: Bearer me"],
+  ["issued tokens", { auth: "token" }, "http://127.0.0.1:8080/llm", "Authorization: Bearer lt_x"],
+  [
+    "a socket with a name of its own",
+    { addresses: ["unix:/tmp/it's $HOME.sock", "http://127.0.0.1:1"] },
+    "--unix-socket /tmp/it's $HOME.sock http://localhost/llm",
+    "Authorization: Bearer me",
+  ],
+])("what to try is a command as it stands: %s", (_, more, address, header) => {
+  const models = [served(chatModel("a")), served(imageModel("b"))];
+  const [, tries = ""] = banner({ ...facts, ...more, models }).split("Try:\n");
+  const shell = spawnSync("sh", ["-c", `curl() { printf '%s\\n' "$*"; }\n${tries}`], {
+    env: { TOKEN: "lt_x", HOME: "/root" },
+    encoding: "utf8",
+  });
+  const [chat, image, end] = shell.stdout.split("\n");
+  expect(chat).toContain(
+    `${address} -H ${header} -H Content-Type: application/json -d {"messages"`,
+  );
+  expect(image).toContain(`${address.replace(/llm$/, "text-to-image")} -H ${header} `);
+  expect([shell.stderr, end]).toEqual(["", ""]);
+});
