@@ -124,6 +124,27 @@ describe("an image that was begun when its target fails", () => {
     expect(messages.filter(({ event }) => event.case === "image")).toHaveLength(1);
     expect(all[1]?.asked).toEqual([]);
   });
+  it("is not made anew once what it came with is more than is kept", async () => {
+    const mib = 1024 * 1024;
+    const large =
+      (bytes: number): Paint =>
+      async function* (call) {
+        for await (const batch of loses(2)(call)) {
+          for (const { event } of batch) {
+            if (event.case !== "image" || !event.value.media) continue;
+            event.value.media.data = Buffer.concat([event.value.media.data], bytes);
+          }
+          yield batch;
+        }
+      };
+    const three = { ...ask, numImagesPerPrompt: 3 };
+    const kept = targets(large(8 * mib), paints());
+    expect((await outcome(bench(kept).core, "textToImage", three)).code).toBe("ok");
+    const all = targets(large(8 * mib + 1), paints());
+    const { code } = await outcome(bench(all).core, "textToImage", three);
+    expect(code).toBe("upstream_unreachable");
+    expect(all[1]?.asked).toEqual([]);
+  });
   it("leaves no image behind where no other target follows", async () => {
     const media = memoryStore(() => "http://here");
     const put = vi.spyOn(media, "put");
