@@ -3,7 +3,7 @@
  * once on the same core and are measured in turns, a second each. Run by
  *   npx tsx bench/compare.ts [json|sse|apart|image|unary|stream|paced] CONTESTANT[,main=FILE][,node=OPTION]… CONTESTANT… [--starts 3] [--turns 20] [--seconds 1] [--rest 0]
  * as in `compare.ts json lintel-full,main=../before/dist/src/main.js lintel-full`.
- * Prints CPU µs of an answer of each (of paced streams: of an event), and the first's share
+ * Prints CPU µs of an answer of each (of paced streams: of an event), and of two the first's share
  * of the second's, medians of all turns, for each start and over all: code is laid out and
  * inlined anew at each start. `--rest 2`: a turn counts what is done in so many seconds after
  * it, too, as records of usage are brought into the database.
@@ -50,12 +50,15 @@ try {
       const share = first.map((micros, i) => micros / (second[i] ?? Number.NaN));
       if (running.length === 2) shares.push(median(share));
       const told = each.map((micros) => `${median(micros).toFixed(1)} (${quarters(micros)})`);
-      console.log(`start ${start}: ${told.join(" | ")} µs, share ${median(share).toFixed(3)}`);
+      const of = running.length === 2 ? `, share ${median(share).toFixed(3)}` : "";
+      console.log(`start ${start}: ${told.join(" | ")} µs${of}`);
     } finally {
       for (const { gateway } of running) await gateway.stop();
     }
   }
-  console.log(`share of the first in the second: ${median(shares).toFixed(3)}, median of starts`);
+  if (shares.length > 0) {
+    console.log(`share of the first in the second: ${median(shares).toFixed(3)}, median of starts`);
+  }
 } finally {
   await upstream.stop();
   rmSync(folder, { recursive: true, force: true });
