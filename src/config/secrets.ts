@@ -20,12 +20,15 @@ const secretName = /(?:(?:api|access|private|secret)_?key|token|secret|password|
 /** ANTHROPIC_API_KEY, FAL_KEY, AWS_BEARER_TOKEN_BEDROCK: each provider has its own. */
 const variableName = /(?:^|_)(?:key|token|secret|password)(?:_|$)/i;
 
+/** TLS_KEY_FILE, TOKEN_URL: where a key is, which a log has to say. */
+const placeName = /_(?:dir|file|id|name|path|uri|url)$/i;
+
 /** Letters of the shortest value of such a variable that is one: others may have its name, too. */
 const shortestKey = 16;
 
 const keysIn = (env: Readonly<Record<string, string | undefined>>): string[] =>
   Object.entries(env).flatMap(([name, value = ""]) =>
-    variableName.test(name) && value.length >= shortestKey ? [value] : [],
+    variableName.test(name) && !placeName.test(name) && value.length >= shortestKey ? [value] : [],
   );
 
 /** Every key in a configuration: by the names of fields, in headers, and in addresses. */

@@ -29,8 +29,10 @@ export function sendFailure(reply: FastifyReply, error: LintelError): FastifyRep
   const headers = { ...reply.getHeaders(), "x-request-id": reply.request.id, "content-type": type };
   const { raw } = reply.hijack();
   if ("stream" in raw) {
+    const stream = raw.stream as ServerHttp2Stream;
     const answer = { ":status": 200, ...headers, ...status } as OutgoingHttpHeaders;
-    (raw.stream as ServerHttp2Stream).respond(answer, { endStream: true });
+    // Its client may have left while the request was looked at.
+    if (!stream.destroyed && !stream.closed) stream.respond(answer, { endStream: true });
     return reply;
   }
   // gRPC-Web has no trailers; without a message they stand in the headers.

@@ -103,13 +103,16 @@ it.each([
   expect(withoutSecrets(`${name} is ${value}`)).toBe(`${name} is [key]`);
 });
 
-it("leaves what other variables have, and short words", () => {
+it("leaves what other variables have, places of keys, and short words", () => {
   keepSecretsOf(configSchema.parse({}), {
     MONKEY: "Qmonkey-0123456789",
     CACHE_KEY: "Qproduction",
     PATH: "/usr/local/bin:/usr/bin",
+    TLS_KEY_FILE: "Qkeys/of/the/server.pem",
+    OIDC_TOKEN_URL: "Qids.example.com/token",
   });
-  const text = "Qmonkey-0123456789, Qproduction, /usr/local/bin:/usr/bin";
+  const text =
+    "Qmonkey-0123456789, Qproduction, /usr/local/bin:/usr/bin, Qkeys/of/the/server.pem, Qids.example.com/token";
   expect(withoutSecrets(text)).toBe(text);
 });
 
