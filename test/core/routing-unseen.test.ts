@@ -126,8 +126,7 @@ describe("an image that was begun when its target fails", () => {
   });
   it("is not made anew once what it came with is more than is kept", async () => {
     const mib = 1024 * 1024;
-    const large =
-      (bytes: number): Paint =>
+    const large = (bytes: number): Paint =>
       async function* (call) {
         for await (const batch of loses(2)(call)) {
           for (const { event } of batch) {
