@@ -8,13 +8,13 @@
  * inlined anew at each start. `--rest 2`: a turn counts what is done in so many seconds after
  * it, too, as records of usage are brought into the database.
  */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { answering } from "./contestants/contestant.js";
-import { contestantNamed } from "./contestants/here.js";
+import { startVariant } from "./contestants/variant.js";
 import { cpuMicros } from "./cores.js";
 import { cpuOf, type Kind, loadOf, warmingOf } from "./load/kinds.js";
 import { warm } from "./load/warm.js";
@@ -65,15 +65,7 @@ try {
 }
 
 function begin(variant: string, port: number, folder: string) {
-  const [name = "", ...settings] = variant.split(",");
-  const given = (key: string) =>
-    settings.flatMap((word) => (word.startsWith(`${key}=`) ? [word.slice(key.length + 1)] : []));
-  const contestant = contestantNamed(name);
-  mkdirSync(folder, { recursive: true });
-  const gateway = contestant.start(port, at, folder, {
-    main: given("main")[0],
-    options: given("node"),
-  });
+  const { contestant, gateway } = startVariant(variant, port, at, folder);
   const loadOfKind = (kind: Kind) =>
     loadOf(kind, contestant, port, folder, Number(values.connections));
   const load = loadOfKind(kind);

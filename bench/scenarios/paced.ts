@@ -1,39 +1,11 @@
 /** Streams with an event each 20 ms: what the gateway adds. */
 import { answering, type Contestant } from "../contestants/contestant.js";
-import { cpuMicros, residentBytes } from "../cores.js";
+import { cpuMicros } from "../cores.js";
 import { loadOf, warmingOf } from "../load/kinds.js";
-import { opening, type Streamed, streams } from "../load/streams.js";
+import { type Load, memoryOf } from "../load/memory.js";
+import { opening, streams } from "../load/streams.js";
 import { warm } from "../load/warm.js";
 import type { Scenario } from "./scenario.js";
-
-/** Holds so many streams open for so many seconds. */
-type Load = (open: number, seconds: number) => Promise<Streamed>;
-
-/** Streams that come before the many: what a process takes as soon as it has any. */
-const few = 64;
-
-/**
- * Most memory with so many streams open, and what each of those beyond a few takes of it. A
- * difference to none would count how the heap grows in use, and one to as many nothing at all.
- */
-async function memoryOf(pid: number, open: number, seconds: number, load: Load) {
-  const largestWith = async (open: number): Promise<number> => {
-    let largest = residentBytes(pid);
-    const watch = setInterval(() => {
-      largest = Math.max(largest, residentBytes(pid));
-    }, 200);
-    await load(open, seconds);
-    clearInterval(watch);
-    return largest;
-  };
-  const start = await largestWith(few);
-  if (open <= few) return { residentMB: start / 1024 / 1024 };
-  const largest = await largestWith(open);
-  return {
-    streamKB: (largest - start) / (open - few) / 1024,
-    residentMB: largest / 1024 / 1024,
-  };
-}
 
 /** Measures with so many streams open at once. */
 export function paced(open: number, contestants: readonly Contestant[]): Scenario {
