@@ -1,5 +1,7 @@
 /** The `loras` field: a JSON object in a string, from LoRA id to weight; and tags in prompts beside it. */
 import { invalidValue, type LintelError } from "./errors.js";
+import { isObject } from "./json.js";
+import { hasKeyTwice } from "./json-keys.js";
 
 /**
  * Reads the field.
@@ -15,7 +17,7 @@ export function parseLoras(text: string, most = 4): ReadonlyMap<string, number> 
   } catch {
     throw wrong(most);
   }
-  if (typeof json !== "object" || json === null || Array.isArray(json)) throw wrong(most);
+  if (!isObject(json)) throw wrong(most);
   const loras = new Map<string, number>();
   for (const [id, weight] of Object.entries(json)) {
     if (id === "" || typeof weight !== "number" || !Number.isFinite(weight) || weight < 0) {
@@ -24,15 +26,9 @@ export function parseLoras(text: string, most = 4): ReadonlyMap<string, number> 
     loras.set(id, weight);
   }
   if (loras.size > most) throw wrong(most);
-  // JSON.parse keeps the last weight without a word.
-  if ((text.match(string)?.length ?? 0) > loras.size) {
-    throw invalidValue("loras", "must have each LoRA once");
-  }
+  if (hasKeyTwice(text, json)) throw invalidValue("loras", "must have each LoRA once");
   return loras;
 }
-
-/** A string of JSON: in an object of numbers each is a key. */
-const string = /"(?:[^"\\]|\\.)*"/g;
 
 const wrong = (most: number): LintelError =>
   invalidValue(

@@ -37,12 +37,21 @@ export class Collected {
     this.#fresh = withFewer(this.#parts, this.#fresh + 1);
   }
 
-  /** All that was added, in one; from then on there is nothing. */
+  /** All that was added, in one: a copy, unless it came so; from then on there is nothing. */
   take(): Buffer {
-    const whole = Buffer.concat(this.#parts, this.#length);
+    const [only] = this.#parts;
+    const whole =
+      this.#parts.length === 1 && Buffer.isBuffer(only)
+        ? only
+        : Buffer.concat(this.#parts, this.#length);
+    this.drop();
+    return whole;
+  }
+
+  /** Forgets all that was added. */
+  drop(): void {
     this.#parts = [];
     this.#fresh = 0;
     this.#length = 0;
-    return whole;
   }
 }

@@ -1,7 +1,7 @@
 /** Where a body stops being JSON. */
 import { expect, test } from "vitest";
+import { hasKeyTwice } from "../../src/core/json-keys.js";
 import { describeFault, faultIn } from "../../src/doors/json/fault.js";
-import { hasKeyTwice } from "../../src/doors/json/keys.js";
 import { fields } from "../../src/doors/json/known.js";
 import { paints, says, scripted } from "../support/scripted.js";
 import { serve, serveChat } from "./serve.js";

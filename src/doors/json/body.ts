@@ -3,12 +3,12 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Admission } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { hasKeyTwice } from "../../core/json-keys.js";
 import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
 import { discard, readBytes } from "./bytes.js";
 import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
 import { describeFault, describeTwice } from "./fault.js";
-import { hasKeyTwice } from "./keys.js";
 import type { Known } from "./known.js";
 
 /** What was parsed: an object, or why there is none. */

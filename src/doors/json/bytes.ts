@@ -1,7 +1,7 @@
 /** The bytes of a request's body. */
 import type { FastifyRequest } from "fastify";
 import type { LintelError } from "../../core/errors.js";
-import { withFewer } from "../../core/pieces.js";
+import { Collected } from "../../core/pieces.js";
 import { afterReads } from "../../core/turn.js";
 import { withWaiting } from "../pieces.js";
 import { type Unfinished, uncounted, unfinishedBeside } from "../unfinished.js";
@@ -45,9 +45,7 @@ export function discard(payload: Payload): void {
 }
 
 function collect(payload: Payload, limit: number, done: Parameters<typeof readBytes>[3]): void {
-  const parts: Buffer[] = [];
-  let length = 0;
-  let fresh = 0;
+  const came = new Collected();
   let unfinished: Unfinished | undefined;
   const settle = (error: LintelError | null, bytes?: Buffer) => {
     payload.off("data", take).off("end", end).off("error", fail);
@@ -57,18 +55,16 @@ function collect(payload: Payload, limit: number, done: Parameters<typeof readBy
     done(error, bytes);
   };
   const take = (part: Buffer) => {
-    length += part.length;
-    if (length > limit) {
+    came.add(part);
+    if (came.length > limit) {
       settle(bodyTooLarge(limit));
       return;
     }
-    parts.push(part);
-    fresh = withFewer(parts, fresh + 1);
-    if (length <= uncounted) return;
+    if (came.length <= uncounted) return;
     unfinished ??= unfinishedBeside(payload);
-    unfinished?.keeps(payload, length);
+    unfinished?.keeps(payload, came.length);
   };
-  const end = () => settle(null, Buffer.concat(parts, length));
+  const end = () => settle(null, came.take());
   const fail = (cause: Error) => settle(bodyIncomplete(cause));
   payload.on("data", take).on("end", end).on("error", fail);
 }

@@ -64,8 +64,9 @@ export function chunkEncoder(
   const behind = `},"finish_reason":null}]${middle}}`;
 
   const text = (content: string) => {
-    const role = full() ? '"role":"assistant",' : "";
-    ahead ??= inOnePiece(`${open}{"index":0,"delta":{${role}"content":`);
+    ahead ??= inOnePiece(
+      `${open}{"index":0,"delta":{${full() ? '"role":"assistant",' : ""}"content":`,
+    );
     const chunk = ahead + toJsonString(content) + behind;
     // Of another form than the contract's, the first one alone says the role.
     if (!started && !form.fullDelta) ahead = undefined;

@@ -1,7 +1,7 @@
 /** Reads what a gRPC client sends: who is asked, for how long, and the one message. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { LintelError } from "../../../core/errors.js";
-import { withFewer } from "../../../core/pieces.js";
+import { Collected } from "../../../core/pieces.js";
 import { longestTimerMs } from "../../../core/timers.js";
 import { type Unfinished, uncounted, unfinishedOf } from "../../unfinished.js";
 import { prefixLength } from "./envelopes.js";
@@ -34,30 +34,26 @@ export function readMessage(
   limit: number,
   done: (message: Buffer | Malformed) => void,
 ): void {
-  let parts: Buffer[] = [];
-  let length = 0;
-  let fresh = 0;
+  const came = new Collected();
   let tooLarge = false;
   let unfinished: Unfinished | undefined;
   stream.on("data", (part: Buffer) => {
-    length += part.length;
     // What is too much is still read to its end, so that the client reads our answer.
-    if (length > prefixLength + limit) tooLarge = true;
-    if (tooLarge) parts = [];
-    else {
-      parts.push(part);
-      fresh = withFewer(parts, fresh + 1);
+    if (tooLarge) return;
+    came.add(part);
+    if (came.length > prefixLength + limit) {
+      tooLarge = true;
+      came.drop();
+      unfinished?.ends(stream);
+      return;
     }
-    if (length <= uncounted) return;
+    if (came.length <= uncounted) return;
     unfinished ??= unfinishedOf(stream.session);
-    if (tooLarge) unfinished?.ends(stream);
-    else unfinished?.keeps(stream, length);
+    unfinished?.keeps(stream, came.length);
   });
   stream.on("end", () => {
     unfinished?.ends(stream);
-    if (tooLarge) return done("too_large");
-    const [only] = parts;
-    return done(messageIn(parts.length === 1 && only ? only : Buffer.concat(parts, length)));
+    return done(tooLarge ? "too_large" : messageIn(came.take()));
   });
 }
 

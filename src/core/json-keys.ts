@@ -2,7 +2,7 @@
  * Whether a key stands twice in one object of a JSON text, of which `JSON.parse` takes the last
  * without a word: a check before the gateway may have looked at the first.
  */
-import type { JsonObject } from "../../core/json.js";
+import type { JsonObject } from "./json.js";
 
 /** Looked at by number alone: a set for each object would take more, and most bodies have nothing twice. */
 export const hasKeyTwice = (text: string, parsed: JsonObject): boolean =>
