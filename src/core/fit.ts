@@ -5,7 +5,7 @@
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import { asksForSize, chatDefaults } from "./defaults.js";
+import { asksForSize, chatDefaults, imageDefaults } from "./defaults.js";
 import { invalidFields, LintelError } from "./errors.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
 import type { Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
@@ -98,6 +98,19 @@ export function completionTokens(
   const own = isSet(maxTokens, chatDefaults.maxTokens) && model.supports.includes("max_tokens");
   const asked = (own ? maxTokens : planOf(model, settings, bounds, true).unset.maxTokens) as number;
   return Math.min(asked, capOf(model, settings));
+}
+
+/** Whether a model is asked for so little guidance that it passes over negative prompts. */
+export function ignoresNegatives(
+  { guidanceScale }: TextToImageRequest,
+  model: Model,
+  settings: ModelSettings | undefined,
+  bounds: Bounds,
+): boolean {
+  const own =
+    isSet(guidanceScale, imageDefaults.guidanceScale) && model.supports.includes("guidance_scale");
+  const asked = own ? guidanceScale : planOf(model, settings, bounds, false).unset.guidanceScale;
+  return (asked as number) < 1;
 }
 
 /** A value equal to its default counts as not set: real clients send every default. */

@@ -13,6 +13,7 @@ import type { Call, Handle, ImageCall, Middleware } from "./call.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError } from "./errors.js";
 import type { Finish } from "./finish.js";
+import { ignoresNegatives } from "./fit.js";
 import { doneEvent, imageEvent, noSeed, progressEvent } from "./image-events.js";
 import { checkMade } from "./made.js";
 import { barOf, type Prompt, promptsOf, readingOf } from "./prompts.js";
@@ -23,7 +24,7 @@ import type { Bounds, CoreSettings } from "./settings.js";
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
 
 /** How many prompts one request may have. */
-export const mostPrompts = (bounds: Bounds): number => bounds.prompts?.max ?? 4;
+const mostPrompts = (bounds: Bounds): number => bounds.prompts?.max ?? 4;
 
 /** One call to a model: one prompt, some images. */
 interface Job extends Prompt {
@@ -37,19 +38,19 @@ interface Job extends Prompt {
  * @param finish what is done to pictures before the caller gets them
  */
 export function images(settings: CoreSettings, finish: Finish): Middleware {
-  const most = mostPrompts(settings.bounds);
+  const { bounds } = settings;
   return (next) => (call) => {
     if (call.method === "streamTextToImage") {
       const streamed = call as Call<"streamTextToImage">;
       return counted(
         streamed,
-        generate(streamed, next as Handle<"streamTextToImage">, most, finish),
+        generate(streamed, next as Handle<"streamTextToImage">, bounds, finish),
       );
     }
     if (call.method === "textToImage") {
       const method = "streamTextToImage";
       const streamed = { ...call, method, unseen: true } as Call<typeof method>;
-      return gather(call, generate(streamed, next as Handle<"streamTextToImage">, most, finish));
+      return gather(call, generate(streamed, next as Handle<"streamTextToImage">, bounds, finish));
     }
     return next(call);
   };
@@ -58,10 +59,10 @@ export function images(settings: CoreSettings, finish: Finish): Middleware {
 async function* generate(
   call: Call<"streamTextToImage">,
   next: Handle<"streamTextToImage">,
-  most: number,
+  bounds: Bounds,
   finish: Finish,
 ): Events {
-  const jobs = jobsOf(call, most);
+  const jobs = jobsOf(call, bounds);
   const images = jobs.reduce((sum, job) => sum + job.images, 0);
   const shown = withoutPreviews(call, finish);
   let offset = 0;
@@ -131,7 +132,7 @@ async function* run(
 
 const notAll = () => new LintelError("upstream_failed", "the model server did not make all images");
 
-function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
+function jobsOf(call: Call<"streamTextToImage">, bounds: Bounds): Job[] {
   const { request } = call;
   // Whichever of its targets makes them.
   const supported = (field: string) =>
@@ -142,7 +143,7 @@ function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
   const first = seedOf(request, supported("seed"));
   const jobs: Job[] = [];
   let made = 0;
-  for (const prompt of promptsFor(call, most)) {
+  for (const prompt of promptsFor(call, bounds)) {
     for (let left = each; left > 0; left -= perJob) {
       const seed = first === undefined ? undefined : nthSeed(first, made);
       jobs.push({ ...prompt, seed, images: perJob });
@@ -156,19 +157,23 @@ function jobsOf(call: Call<"streamTextToImage">, most: number): Job[] {
  * The prompts of a request, as its model reads them.
  * @throws LintelError as `promptsOf` does
  */
-function promptsFor(call: ImageCall, most: number): Prompt[] {
-  const bar = barOf(readingOf(call)) ?? call.targets?.[0]?.model.promptBar ?? PromptBar.BATCH;
-  return promptsOf(call.request, bar, most);
+function promptsFor(call: ImageCall, bounds: Bounds): Prompt[] {
+  const { request, targets = [], modelSettings } = call;
+  const bar = barOf(readingOf(call)) ?? targets[0]?.model.promptBar ?? PromptBar.BATCH;
+  // Whichever of its targets it gets to.
+  const ignored =
+    targets.length > 0 &&
+    targets.every(({ model }) => ignoresNegatives(request, model, modelSettings, bounds));
+  return promptsOf(request, bar, mostPrompts(bounds), !ignored);
 }
 
 /**
  * How many images a request asks for.
- * @param most the most prompts that are allowed
  * @throws LintelError as `promptsOf` does
  */
-export function imagesAsked(call: ImageCall, most: number): number {
+export function imagesAsked(call: ImageCall, bounds: Bounds): number {
   const each = call.request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt;
-  return promptsFor(call, most).length * each;
+  return promptsFor(call, bounds).length * each;
 }
 
 function seedOf({ seed = -1n }: TextToImageRequest, supported: boolean): number | undefined {

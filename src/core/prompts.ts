@@ -56,10 +56,16 @@ const withoutBlank = (parts: readonly string[]): string[] => parts.filter((part)
 /**
  * The prompts of a request, in order.
  * @param most the most prompts that are allowed
+ * @param heeded whether negative prompts count for the model
  * @throws LintelError `invalid_value` if all are blank or the negative prompts
  *   don't match, `invalid_fields` if there are too many
  */
-export function promptsOf(request: TextToImageRequest, bar: PromptBar, most: number): Prompt[] {
+export function promptsOf(
+  request: TextToImageRequest,
+  bar: PromptBar,
+  most: number,
+  heeded = true,
+): Prompt[] {
   const text = request.prompt ?? "";
   const parts = allParts(text);
   const prompts = withoutBlank(parts);
@@ -81,7 +87,7 @@ export function promptsOf(request: TextToImageRequest, bar: PromptBar, most: num
     );
   }
   const negatives = withoutBlank(places);
-  if (negatives.length > 1 && negatives.length !== prompts.length) {
+  if (heeded && negatives.length > 1 && negatives.length !== prompts.length) {
     throw invalidValue(
       "negative_prompt",
       `must be one for all prompts or as many as prompts (${prompts.length}), separated by |`,

@@ -51,7 +51,9 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
   if (corsOrigins !== false) allowOrigins(app, corsOrigins);
   // Before bodies are read: what is wrong with one is not what to say of a path that takes none.
   app.addHook("onRequest", (request, reply, done) => {
-    const error = hostFault(request.raw) ?? (request.is404 ? notServed(request, paths) : undefined);
+    // Preflights, for which any path is a route, were answered by the hook before.
+    const lost = request.is404 || request.method === "OPTIONS";
+    const error = hostFault(request.raw) ?? (lost ? notServed(request, paths) : undefined);
     if (error) sendFailure(reply, error);
     else done();
   });

@@ -9,6 +9,7 @@ const exposedHeaders = [
   "x-lintel-warnings",
   "x-lintel-attempts",
   "retry-after",
+  "allow",
   "www-authenticate",
   "x-should-retry",
   "idempotent-replayed",
@@ -73,10 +74,13 @@ function corsHeaders(origins: "*" | readonly string[]): CorsHeaders {
 /**
  * Whether a page of another origin may get to see the answer: browsers say theirs with each
  * request that such a page makes. Other answers go without the headers, which cost a
- * twentieth of a call, but for those that a cache may hand to a page later.
+ * twentieth of a call, but for those that a cache may hand to a page later. `OPTIONS` that
+ * asks for no method is no preflight, and a method that no path takes.
  */
 const concernsPages = ({ method, headers }: FastifyRequest) =>
-  headers.origin !== undefined || method !== "POST";
+  method === "OPTIONS"
+    ? headers["access-control-request-method"] !== undefined
+    : headers.origin !== undefined || method !== "POST";
 
 /** The app for a plugin whose hook is run for some requests only. */
 function withHook(

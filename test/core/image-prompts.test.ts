@@ -92,7 +92,13 @@ describe("decisions 2: negative_prompt", () => {
       const core = coreOf([backend], settings);
       await run(core, "textToImage", asked);
       await run(core, "textToImage", { ...asked, guidanceScale: 2 });
-      expect(jobs(backend).map((j) => j[1])).toEqual(["", "x"]);
+      // However many there are.
+      const two = { prompt: "a", negativePrompt: "x|y" };
+      await run(core, "textToImage", two);
+      expect(jobs(backend).map((j) => j[1])).toEqual(["", "x", ""]);
+      await expect(run(core, "textToImage", { ...two, guidanceScale: 2 })).rejects.toEqual(
+        failure("invalid_value", "negative_prompt"),
+      );
     }
   });
 });

@@ -153,6 +153,20 @@ describe("a message that can't be read", () => {
     expect(calls).toEqual([expect.objectContaining({ code: "invalid_json", cause: undefined })]);
   });
 
+  it("of a service without a token it is the caller's fault in a status, too", async () => {
+    const check = { ":path": "/grpc.health.v1.Health/Check", "content-type": types.unary };
+    const reply = await post(check, garbage);
+    expect(reply.status).toBe(400);
+    expect(errorOf(types.unary, reply)).toEqual({
+      code: Code.InvalidArgument,
+      message: "the message can't be read",
+      reason: "invalid_json",
+    });
+    expect((await post(check, new Uint8Array())).status).toBe(200);
+    const unknown = await post(check, Buffer.from("\n\u0007no.Such"));
+    expect(errorOf(types.unary, unknown)).toMatchObject({ code: Code.NotFound });
+  });
+
   it("a deadline that can't be read is a defect, a very long one is fine", async () => {
     const headers = { ":path": chat, "content-type": types.grpc };
     const body = encodeEnvelope(0, message);

@@ -146,7 +146,7 @@ describe("the app", () => {
     });
     const answer = await a.inject({ url: "/hello", headers: { origin: "https://page.example" } });
     const exposed = String(answer.headers["access-control-expose-headers"]).toLowerCase();
-    const own = ["x-request-id", "x-lintel-warnings", "retry-after"];
+    const own = ["x-request-id", "x-lintel-warnings", "retry-after", "allow"];
     for (const name of [...own, "grpc-status", "grpc-message"]) expect(exposed).toContain(name);
   });
 
@@ -168,6 +168,19 @@ describe("the app", () => {
     expect(await told([origin], "POST")).toEqual([undefined, undefined]);
     expect(await told([origin], "POST", { origin })).toEqual([origin, "Origin"]);
     expect(await told([origin], "GET")).toEqual([undefined, "Origin"]);
+  });
+
+  it("OPTIONS that asks for no method is no preflight: no path takes it", async () => {
+    const a = await app({ corsOrigins: "*" });
+    const origin = "https://page.example";
+    const said = async (url: string, headers = {}) => {
+      const answer = await a.inject({ url, method: "OPTIONS", headers: { origin, ...headers } });
+      return [answer.statusCode, answer.headers.allow];
+    };
+    expect(await said("/hello")).toEqual([405, "GET, HEAD"]);
+    expect(await said("/nope")).toEqual([404, undefined]);
+    const asks = { "access-control-request-method": "POST" };
+    expect(await said("/hello", asks)).toEqual([204, undefined]);
   });
 
   it.each([

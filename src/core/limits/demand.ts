@@ -2,7 +2,7 @@
 import type { Call } from "../call.js";
 import { estimatePrompt } from "../estimate.js";
 import { completionTokens } from "../fit.js";
-import { imagesAsked, mostPrompts } from "../images.js";
+import { imagesAsked } from "../images.js";
 import type { Bounds } from "../settings.js";
 import type { Amounts } from "./prices.js";
 
@@ -25,7 +25,7 @@ export function demandOf(call: Call, bounds: Bounds): Required<Amounts> {
     }
     case "textToImage":
     case "streamTextToImage": {
-      const images = imagesAsked(call as unknown as Call<"textToImage">, mostPrompts(bounds));
+      const images = imagesAsked(call as unknown as Call<"textToImage">, bounds);
       return { promptTokens: 0, completionTokens: 0, images };
     }
     default:

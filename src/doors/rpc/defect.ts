@@ -17,6 +17,7 @@ import {
   endStreamFlag,
   endStreamFromJson,
   errorFromJsonBytes,
+  errorToJsonBytes,
 } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerParse } from "@connectrpc/connect/protocol-grpc-web";
@@ -154,6 +155,24 @@ function errorIn(response: UniversalServerResponse, bytes: Uint8Array): ConnectE
   } catch {
     return unknownError;
   }
+}
+
+/**
+ * The answer of a service without rules of its own. A status of Connect tells whose fault it
+ * is, and the library takes a message that can't be read for the server's.
+ */
+export async function unreadableIsCallers(
+  response: UniversalServerResponse,
+): Promise<UniversalServerResponse> {
+  if (response.status !== 500 || !response.body) return response;
+  const bytes = await readAllBytes(response.body, 1024 * 1024);
+  const broken = errorIn(response, bytes)?.rawMessage.startsWith("parse binary: ");
+  if (!broken) return { ...response, body: createAsyncIterable([bytes]) };
+  const error = toConnectError(new LintelError("invalid_json", unreadable));
+  const told = errorToJsonBytes(error, undefined);
+  const header = new Headers(response.header);
+  header.set("content-length", String(told.length));
+  return { ...response, status: 400, header, body: createAsyncIterable([told]) };
 }
 
 const lastFrame = (bytes: Uint8Array): Frame | undefined => [...framesIn(bytes)].at(-1);

@@ -22,7 +22,7 @@ import { isUtf8 } from "../json/body.js";
 import { resetSoon } from "../reset.js";
 import { bodyOf } from "./body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
-import { answering } from "./defect.js";
+import { answering, unreadableIsCallers } from "./defect.js";
 import { typeOf } from "./frames.js";
 import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable, sendFailed } from "./trailers.js";
@@ -73,7 +73,7 @@ export function guarded(
     const left = () => signal.aborted || isClosed(request);
     try {
       const response = await inWebForm(readTwice, (binary) =>
-        ours ? ours(binary, arrival) : handler(binary),
+        ours ? ours(binary, arrival) : handler(binary).then(unreadableIsCallers),
       );
       if (left()) throw gone();
       const told = response.status === 415 ? await refuse(request, arrival) : response;
