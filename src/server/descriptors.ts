@@ -1,14 +1,15 @@
 /**
- * File descriptors that run out. Where none is left libuv closes each further
- * connection as it comes, and Node hears nothing of it: what there is to see is that the
- * numbers of those before come near the limit, for the lowest free one is taken.
+ * File descriptors that run out. Where none is left libuv closes each further connection as it
+ * comes, and Node hears nothing of it. Those that are there could do nothing then: a call wants a
+ * connection to a model server, its record a file. So the last are not for clients: how many are
+ * taken is seen by a connection's own number, for the lowest free one is taken.
  */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import type { Logger } from "../core/log.js";
 
-/** From which part of the limit on it is told. */
-const nearly = 0.95;
+/** Which part of the limit clients may take, with what is there besides. */
+const most = 0.9;
 
 /** How often, milliseconds. */
 const tellingInterval = 60_000;
@@ -23,15 +24,20 @@ function descriptorLimit(): number {
   }
 }
 
-/** Looks at connections that were accepted, and tells once a minute where few more can be. */
-export function watchDescriptors(log: Logger): (socket: Socket) => void {
+/**
+ * Looks at connections that were accepted.
+ * @returns whether one may stay; that none more may is told once a minute
+ */
+export function watchDescriptors(log: Logger): (socket: Socket) => boolean {
   const limit = descriptorLimit();
-  const many = limit * nearly;
   let last = Number.NEGATIVE_INFINITY;
   return (socket) => {
     const { fd = 0 } = (socket as { _handle?: { readonly fd?: number } | null })._handle ?? {};
-    if (fd < many || performance.now() - last < tellingInterval) return;
-    last = performance.now();
-    log.error({ limit }, "file descriptors are nearly used up: further connections are closed");
+    if (fd < limit * most) return true;
+    if (performance.now() - last >= tellingInterval) {
+      last = performance.now();
+      log.error({ limit }, "file descriptors are nearly used up: further connections are closed");
+    }
+    return false;
   };
 }

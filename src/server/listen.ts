@@ -109,11 +109,11 @@ export async function listen(
     sniff(socket, timeouts.firstBytes, (isHttp2) => hand(socket, isHttp2 && !options.tls));
   };
   const server = options.tls ? createTlsServer(tlsOptions(options.tls, timeouts)) : createServer();
-  const counted = watchDescriptors(log);
+  const hasRoom = watchDescriptors(log);
   server.on("connection", (socket) => {
-    counted(socket);
     accept(socket);
-    if (!options.tls) look(socket);
+    if (!hasRoom(socket)) socket.destroy();
+    else if (!options.tls) look(socket);
   });
   server.on("secureConnection", (socket: TLSSocket) => {
     accept(socket);

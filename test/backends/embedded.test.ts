@@ -312,6 +312,24 @@ describe("embedded models", () => {
     await writeFile(
       stubborn,
       `process.on("disconnect", () => {}); setInterval(() => {}, 1000);
+       process.send({ lintel: "listening" });`,
+    );
+    const supervisor: Supervisor<number> = new Supervisor<number>(
+      { entry: stubborn, execArgv: [], models: [], options: [] },
+      { started: async () => supervisor.pid ?? 0, ended: async () => {}, failed: () => {} },
+      silent,
+      { ...timeDefaults, grace: 20 },
+    );
+    const pid = await supervisor.up();
+    await supervisor.close();
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  it("do not wait for a process that only starts", async () => {
+    const slow = join(folder, "slow.mjs");
+    await writeFile(
+      slow,
+      `process.on("disconnect", () => {}); setInterval(() => {}, 1000);
        process.stderr.write("ready\\n");`,
     );
     let heard = () => {};
@@ -321,7 +339,7 @@ describe("embedded models", () => {
     const embedded = new EmbeddedBackend(
       { type: "embedded", name: "embedded", models: [tiny] },
       { log: { ...silent, warn: heard } },
-      { entry: stubborn, times: { grace: 20 } },
+      { entry: slow, times: { grace: 600_000 } },
     );
     embedded.start();
     await said;

@@ -1,14 +1,36 @@
 /** A gateway that comes to the end of its file descriptors. */
 import { once } from "node:events";
-import { connect } from "node:net";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { Client } from "undici";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { build, folder, start } from "./lintel.js";
 
 beforeAll(build);
 
-test("says so before connections are closed without a word, and goes on", async ({ skip }) => {
+/** A model server that answers at once. */
+async function modelServer(): Promise<string> {
+  const server = createServer((request, response) => {
+    request.resume();
+    const message = { role: "assistant", content: "Hi" };
+    const choices = [{ index: 0, message, finish_reason: "stop" }];
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ id: "1", created: 1, model: "m", choices }));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test("says so as it closes further connections, serves those that are there, and goes on", async ({
+  skip,
+}) => {
   skip(process.platform !== "linux", "the system does not tell its limit");
-  const backends = "backends: [{ type: openai, name: a, url: http://127.0.0.1:9, models: [m] }]";
+  const url = await modelServer();
+  const backends = `backends: [{ type: openai, name: a, url: "${url}", models: [m] }]`;
   const cwd = folder({ "lintel.yaml": `listen: 127.0.0.1:0\n${backends}\n` });
   const lintel = start([], cwd, {}, { descriptors: 100 });
   onTestFinished(async () => {
@@ -17,6 +39,10 @@ test("says so before connections are closed without a word, and goes on", async 
   });
   const [, port] = await lintel.until(/ on http:\S+:(\d+)\n/);
   expect(lintel.stderr).not.toContain("descriptors");
+  const client = new Client(`http://127.0.0.1:${port}`);
+  onTestFinished(() => client.destroy());
+  const health = await client.request({ method: "GET", path: "/healthz" });
+  await health.body.dump();
   const sockets = Array.from({ length: 120 }, () => connect(Number(port), "127.0.0.1"));
   const closed = sockets.map((socket) =>
     once(
@@ -25,6 +51,17 @@ test("says so before connections are closed without a word, and goes on", async 
     ),
   );
   await lintel.saying(/"level":50.*"limit":100,"msg":"file descriptors are nearly used up/);
+  const answer = await client.request({
+    method: "POST",
+    path: "/llm",
+    headers: { authorization: "Bearer me", "content-type": "application/json" },
+    body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hello" }] }),
+  });
+  expect([answer.statusCode, await answer.body.text()]).toEqual([
+    200,
+    expect.stringContaining('"content":"Hi"'),
+  ]);
+  expect(lintel.stderr).not.toContain("usage can't be written");
   for (const socket of sockets) socket.destroy();
   await Promise.all(closed);
   await expect

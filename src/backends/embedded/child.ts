@@ -38,6 +38,7 @@ export class Child {
   /** Resolves when the process is gone and its socket removed, with how it ended, in words. */
   readonly ended: Promise<string>;
   #process: ChildProcess | undefined;
+  #listens = false;
   #stopping = false;
 
   constructor(settings: ChildSettings, quarantine: Quarantine, log: Logger) {
@@ -64,7 +65,8 @@ export class Child {
     this.#stopping = true;
     // Signals that reach the whole group are not for the child: it leaves when the channel closes.
     if (this.#process?.connected) this.#process.disconnect();
-    const timer = setTimeout(() => this.#process?.kill("SIGKILL"), graceMs);
+    // One that only starts has nothing to end, and would hear of it once it has started.
+    const timer = setTimeout(() => this.#process?.kill("SIGKILL"), this.#listens ? graceMs : 0);
     await this.ended;
     clearTimeout(timer);
   }
@@ -94,8 +96,10 @@ export class Child {
       );
       this.#process = child;
       child.on("message", (message: { lintel: "listening" } | LoadReport) => {
-        if (message.lintel === "listening") listen(address);
-        else quarantine.heard(message);
+        if (message.lintel === "listening") {
+          this.#listens = true;
+          listen(address);
+        } else quarantine.heard(message);
       });
       if (child.stderr) {
         createInterface({ input: child.stderr }).on("line", (line) => relog(line, log));
