@@ -327,6 +327,11 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
       { models: ["small"], limits: { requestsPerMinute: 10, tokensPerMinute: 1000 } },
     ],
     [
+      "what they get also where there is no claim at the end of its way",
+      { lintel: null, realm: "admin" },
+      { models: ["small"], limits: { requestsPerMinute: 10, tokensPerMinute: 1000 } },
+    ],
+    [
       "claims before what is given to all",
       { "https://lintel.example/models": "a, b*", lintel: { rpm: 7, concurrent: "2" } },
       {
