@@ -180,6 +180,21 @@ describe("any server of the contract", () => {
     expect((await answer(backend, chatRequest("hello"))).text).toBe("hi");
   });
 
+  it("is used for the models that are configured alone, each as it tells of it", async () => {
+    const all = ["a", "b"].map((id) => ({ id, task: Task.CHAT, state: State.READY, maxTokens: 5 }));
+    const peer = await serve((router) => {
+      router.service(ModelsService, { listModels: () => ({ models: all }) });
+    });
+    const models = ["c", "b"].map((id) => ({ id, task: "chat", max_tokens: 9 }));
+    const backend = connectTo(peer.address, { models });
+    await vi.waitFor(() =>
+      expect(backend.models()).toMatchObject([
+        { id: "c", state: State.READY, maxTokens: 9 },
+        { id: "b", state: State.READY, maxTokens: 5 },
+      ]),
+    );
+  });
+
   it("gets the token, the request id and the deadline", async () => {
     let seen: { header: Headers; timeout: number | undefined } | undefined;
     const peer = await serve((router) => {

@@ -316,6 +316,7 @@ describe("claims", () => {
   concurrent: lintel.concurrent
 rules:
   - { claim: realm.roles, value: admin, limits: { requests_per_minute: unlimited } }
+  - { claim: email_verified, value: "true", models: [large] }
   - { claim: scope, value: images, models: [image-1], limits: { images_per_day: 5 } }
 models: [small]
 limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
@@ -343,6 +344,12 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
       "a rule by one of several values",
       { realm: { roles: ["user", "admin"] } },
       { limits: { requestsPerMinute: Number.POSITIVE_INFINITY } },
+    ],
+    ["a rule by what is no text", { email_verified: true }, { models: ["large"] }],
+    [
+      "no rule by what is not so",
+      { email_verified: false, scope: "images" },
+      { models: ["image-1"], limits: { imagesPerDay: 5 } },
     ],
     [
       "a rule by a scope, and no model at all by a claim",
