@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { constants, createServer } from "node:http2";
+import { constants, createServer, type ServerHttp2Stream } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -307,6 +307,24 @@ describe("any server of the contract", () => {
       expect(gone).toMatchObject({ code: "upstream_unreachable" });
       expect(gone.message).not.toMatch(/\d{4}|\.sock/);
     }
+  });
+
+  it.each<[string, (stream: ServerHttp2Stream) => void]>([
+    ["that is reset", (stream) => stream.close(constants.NGHTTP2_CANCEL)],
+    ["without its end", (stream) => stream.end()],
+  ])("is lost with an answer %s", async (_, end) => {
+    const peer = await serve(chatting(async function* () {}));
+    const backend = connectTo(peer.address);
+    await listed(backend);
+    peer.server.removeAllListeners("request");
+    peer.server.on("stream", (stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc+proto" });
+      end(stream);
+    });
+    await expect(answer(backend, chatRequest("hello"))).rejects.toMatchObject({
+      code: "upstream_unreachable",
+    });
+    expect(backend.models()).toMatchObject([{ id: "m", state: State.FAILED }]);
   });
 
   it("is unreachable when it falls silent", async () => {
