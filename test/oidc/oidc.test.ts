@@ -259,6 +259,47 @@ describe("keys", () => {
     await vi.waitUntil(() => log.info.mock.calls.length > 0);
     expect(await who(callers, fresh)).toMatchObject({ id: "corp:eve" });
     expect(log.warn).toHaveBeenCalledTimes(1);
+    expect(log.warn.mock.calls[0]?.[1]).toMatch("those that are known go on counting");
+  });
+
+  test("that are read again and are the same verify nothing again", async () => {
+    const callers = callersOf();
+    const token = await issuer.sign();
+    const caller = await callers.find(token);
+    const { asked } = issuer;
+    await who(callers, await issuer.sign({}, { kid: "x" }));
+    expect(issuer.asked).toBeGreaterThan(asked);
+    expect(callers.find(token)).toEqual(caller);
+  });
+
+  test("away: callers don't wait for it one after the other; it is asked again after 5 seconds", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const now = vi.spyOn(performance, "now").mockReturnValue(performance.now());
+    onTestFinished(() => now.mockRestore());
+    const log = { ...silent, info: vi.fn() };
+    issuer.status = 500;
+    const callers = callersOf(`refresh: 1h\njwks_url: ${issuer.url}/keys`, log, 60_000);
+    const token = await issuer.sign();
+    for (let i = 0; i < 10; i++) expect(await who(callers, token)).toMatch("unavailable");
+    expect(issuer.asked).toBe(1);
+    issuer.status = 200;
+    vi.advanceTimersByTime(5000);
+    await vi.waitFor(() => expect(log.info).toHaveBeenCalledTimes(1));
+    expect(await who(callers, token)).toMatchObject({ id: "corp:alice" });
+  });
+
+  test("are read no more once it is closed, also where that comes while they are", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const fetched = vi.spyOn(globalThis, "fetch");
+    onTestFinished(() => fetched.mockRestore());
+    const callers = callersOf(`refresh: 1h\njwks_url: ${issuer.url}/keys`);
+    callers.start();
+    callers.close();
+    expect(await who(callers, await issuer.sign())).toMatchObject({ id: "corp:alice" });
+    vi.advanceTimersByTime(3_600_000);
+    expect(fetched).toHaveBeenCalledTimes(1);
   });
 
   test("away: it is asked again also where that comes sooner than callers may ask", async () => {
@@ -283,6 +324,7 @@ describe("keys", () => {
     issuer.claimed = undefined;
     await vi.waitUntil(async () => typeof (await who(callers, token)) === "object");
     expect(log.warn).toHaveBeenCalledTimes(1);
+    expect(log.warn.mock.calls[0]?.[1]).toMatch("its tokens are refused until they can");
   });
 
   test("away: the log says why also where each of its addresses refuses", async () => {
