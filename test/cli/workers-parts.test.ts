@@ -1,5 +1,6 @@
 /** What the first of several processes does with its workers, without any. */
 import { PassThrough } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import type { Config } from "../../src/config/schema.js";
 import type { Reloaded } from "../../src/reloading.js";
@@ -11,7 +12,7 @@ import { valid } from "../config/text.js";
 
 const reloaded: Reloaded = { changed: ["models"], restart: [], added: [], removed: [] };
 const first = valid("{}");
-const second = valid("models: []");
+const second = valid("timeouts: { shutdown: 5s }");
 
 /** Workers that listen, and what each answers when a configuration is handed to it. */
 function workers(...answers: (Reloaded | string | undefined)[]) {
@@ -23,13 +24,13 @@ function workers(...answers: (Reloaded | string | undefined)[]) {
       slot.leaves = true;
     }),
     waits: vi.fn(),
-    async ask(slot: Slot) {
+    ask: vi.fn(async (slot: Slot) => {
       if (!slot.listens) return undefined;
       const answer = answers[slot.number - 1];
       const config = typeof answer === "object" ? second : first;
       const said = typeof answer === "string" ? { refused: answer } : { reloaded: answer };
       return { lintel: "reloaded", id: 0, config, ...said } as const;
-    },
+    }),
   };
   const held = (): Config[] => slots.map(({ config }) => config as Config);
   return { ...takers, held, rollout: new Rollout(first, takers) };
@@ -41,6 +42,39 @@ describe("a configuration for all workers", () => {
     expect(await rollout.reload(second)).toEqual(reloaded);
     expect(rollout.config).toBe(second);
     expect(held()).toEqual([second, second]);
+  });
+
+  test("is handed to each once, also to one that begins to listen meanwhile, or later", async () => {
+    const { rollout, slots, ask, held, waits } = workers(reloaded, reloaded, reloaded);
+    const [, early, late] = slots as [Slot, Slot, Slot];
+    early.listens = false;
+    late.listens = false;
+    ask.mockImplementationOnce(async () => {
+      // Its turn to be asked is over.
+      await setImmediate();
+      early.listens = true;
+      return { lintel: "reloaded", id: 0, config: second, reloaded };
+    });
+    await rollout.reload(second);
+    expect(held()).toEqual([second, second, first]);
+    late.listens = true;
+    for (const slot of [...slots, late]) await rollout.catchUp(slot);
+    expect(held()).toEqual([second, second, second]);
+    // Those that did not listen had nothing to answer the first time.
+    expect(ask.mock.calls.map(([{ number }]) => number)).toEqual([1, 2, 3, 2, 3]);
+    expect(waits).not.toHaveBeenCalled();
+  });
+
+  test("does not wait where the one that did not listen does by now", async () => {
+    const { rollout, slots, ask, waits } = workers(reloaded);
+    const [slot] = slots as [Slot];
+    slot.listens = false;
+    ask.mockImplementationOnce(async () => {
+      slot.listens = true;
+      return undefined;
+    });
+    expect(await rollout.reload(second)).toEqual(reloaded);
+    expect(waits).not.toHaveBeenCalled();
   });
 
   test("that all refuse is refused, and the one before stays", async () => {
