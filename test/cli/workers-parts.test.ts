@@ -92,10 +92,10 @@ describe("a configuration for all workers", () => {
   });
 
   test("is none for one that leaves", async () => {
-    const { rollout, slots, held, refused } = workers("no memory", reloaded);
+    const { rollout, slots, ask, held } = workers("no memory", reloaded);
     Object.assign(slots[0] as Slot, { leaves: true });
     await rollout.reload(second);
-    expect(refused).not.toHaveBeenCalled();
+    expect(ask).toHaveBeenCalledTimes(1);
     expect(held()).toEqual([first, second]);
   });
 
