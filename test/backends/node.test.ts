@@ -139,6 +139,25 @@ describe("any server of the contract", () => {
     ]);
   });
 
+  it("is waited for where it is to say which models there are, and lists none", async () => {
+    const peer = await serve((router) => {
+      router.service(ModelsService, { listModels: () => ({ models: [] }) });
+    });
+    await connectTo(peer.address).ready?.("m", never);
+  });
+
+  it("that does not answer holds up no call of a configured model, and is not said to be gone at the end", async () => {
+    const warn = vi.fn();
+    const peer = await serve((router) => {
+      router.service(ModelsService, { listModels: () => new Promise(() => {}) });
+    });
+    const models = [{ id: "m", task: "chat" }];
+    const backend = connectTo(peer.address, { models }, { ...silent, warn });
+    await backend.ready?.("m", never);
+    await backend.close();
+    expect(warn).not.toHaveBeenCalled();
+  });
+
   it("that does not list its models in its time is one that took too long", async () => {
     let asked = () => {};
     const begun = new Promise<void>((resolve) => {
@@ -260,7 +279,7 @@ describe("any server of the contract", () => {
     await stream.next();
     const next = stream.next();
     await backend.close();
-    await expect(next).rejects.toBeInstanceOf(LintelError);
+    await expect(next).rejects.toMatchObject({ code: "shutting_down" });
   });
 
   it("gives its errors on, as Lintel's own", async () => {
@@ -302,6 +321,7 @@ describe("any server of the contract", () => {
     expect(error).toMatchObject({ code: "upstream_unreachable" });
     expect(error.message).not.toContain(String(peer.port));
     peer.server.close();
+    await expect(backend.health(never)).rejects.toMatchObject({ code: "upstream_unreachable" });
     for (const address of [peer.address, "unix:/nonexistent/lintel.sock"]) {
       const gone = await answer(connectTo(address), chatRequest("hello")).catch((e) => e);
       expect(gone).toMatchObject({ code: "upstream_unreachable" });
