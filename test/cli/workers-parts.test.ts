@@ -1,7 +1,7 @@
 /** What the first of several processes does with its workers, without any. */
 import { PassThrough } from "node:stream";
 import { setImmediate } from "node:timers/promises";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Config } from "../../src/config/schema.js";
 import type { Reloaded } from "../../src/reloading.js";
 import { Questions } from "../../src/workers/questions.js";
@@ -141,15 +141,28 @@ describe("questions to workers", () => {
   });
 });
 
+test("a question that has its time is no longer waited for after it, one that has none is", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const questions = new Questions<string, string>();
+  const ids: number[] = [];
+  const send = (id: number) => void ids.push(id);
+  const [brief, patient] = [questions.ask("x", send, 1000), questions.ask("x", send)];
+  vi.advanceTimersByTime(1000);
+  for (const id of ids) questions.answered(id, "late");
+  expect(await Promise.all([brief, patient])).toEqual([undefined, "late"]);
+});
+
 test("what a worker writes is handed on in whole lines, the last one though it has no end", async () => {
   const from = new PassThrough();
   const lines: string[] = [];
   relay(from, (text) => void lines.push(text));
-  for (const text of ["a", "b", "c\nd", "\ne\nf"]) {
+  const [half, rest] = [Buffer.from("é").subarray(0, 1), Buffer.from("é").subarray(1)];
+  for (const text of ["a", half, rest, "c\nd", "\ne\nf"]) {
     from.write(text);
     await vi.waitFor(() => expect(from.readableLength).toBe(0));
   }
   from.end();
-  await vi.waitFor(() => expect(lines.join("")).toBe("abc\nd\ne\nf\n"));
+  await vi.waitFor(() => expect(lines.join("")).toBe("aéc\nd\ne\nf\n"));
   expect(lines.every((text) => text.endsWith("\n"))).toBe(true);
 });
