@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { constants, createServer } from "node:http2";
+import { constants, createServer, type ServerHttp2Stream } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -139,6 +139,25 @@ describe("any server of the contract", () => {
     ]);
   });
 
+  it("is waited for where it is to say which models there are, and lists none", async () => {
+    const peer = await serve((router) => {
+      router.service(ModelsService, { listModels: () => ({ models: [] }) });
+    });
+    await connectTo(peer.address).ready?.("m", never);
+  });
+
+  it("that does not answer holds up no call of a configured model, and is not said to be gone at the end", async () => {
+    const warn = vi.fn();
+    const peer = await serve((router) => {
+      router.service(ModelsService, { listModels: () => new Promise(() => {}) });
+    });
+    const models = [{ id: "m", task: "chat" }];
+    const backend = connectTo(peer.address, { models }, { ...silent, warn });
+    await backend.ready?.("m", never);
+    await backend.close();
+    expect(warn).not.toHaveBeenCalled();
+  });
+
   it("that does not list its models in its time is one that took too long", async () => {
     let asked = () => {};
     const begun = new Promise<void>((resolve) => {
@@ -178,6 +197,21 @@ describe("any server of the contract", () => {
       expect.arrayContaining(["temperature", "max_tokens", "stop"]),
     );
     expect((await answer(backend, chatRequest("hello"))).text).toBe("hi");
+  });
+
+  it("is used for the models that are configured alone, each as it tells of it", async () => {
+    const all = ["a", "b"].map((id) => ({ id, task: Task.CHAT, state: State.READY, maxTokens: 5 }));
+    const peer = await serve((router) => {
+      router.service(ModelsService, { listModels: () => ({ models: all }) });
+    });
+    const models = ["c", "b"].map((id) => ({ id, task: "chat", max_tokens: 9 }));
+    const backend = connectTo(peer.address, { models });
+    await vi.waitFor(() =>
+      expect(backend.models()).toMatchObject([
+        { id: "c", state: State.READY, maxTokens: 9 },
+        { id: "b", state: State.READY, maxTokens: 5 },
+      ]),
+    );
   });
 
   it("gets the token, the request id and the deadline", async () => {
@@ -245,7 +279,7 @@ describe("any server of the contract", () => {
     await stream.next();
     const next = stream.next();
     await backend.close();
-    await expect(next).rejects.toBeInstanceOf(LintelError);
+    await expect(next).rejects.toMatchObject({ code: "shutting_down" });
   });
 
   it("gives its errors on, as Lintel's own", async () => {
@@ -287,11 +321,30 @@ describe("any server of the contract", () => {
     expect(error).toMatchObject({ code: "upstream_unreachable" });
     expect(error.message).not.toContain(String(peer.port));
     peer.server.close();
+    await expect(backend.health(never)).rejects.toMatchObject({ code: "upstream_unreachable" });
     for (const address of [peer.address, "unix:/nonexistent/lintel.sock"]) {
       const gone = await answer(connectTo(address), chatRequest("hello")).catch((e) => e);
       expect(gone).toMatchObject({ code: "upstream_unreachable" });
       expect(gone.message).not.toMatch(/\d{4}|\.sock/);
     }
+  });
+
+  it.each<[string, (stream: ServerHttp2Stream) => void]>([
+    ["that is reset", (stream) => stream.close(constants.NGHTTP2_CANCEL)],
+    ["without its end", (stream) => stream.end()],
+  ])("is lost with an answer %s", async (_, end) => {
+    const peer = await serve(chatting(async function* () {}));
+    const backend = connectTo(peer.address);
+    await listed(backend);
+    peer.server.removeAllListeners("request");
+    peer.server.on("stream", (stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc+proto" });
+      end(stream);
+    });
+    await expect(answer(backend, chatRequest("hello"))).rejects.toMatchObject({
+      code: "upstream_unreachable",
+    });
+    expect(backend.models()).toMatchObject([{ id: "m", state: State.FAILED }]);
   });
 
   it("is unreachable when it falls silent", async () => {

@@ -9,7 +9,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { readOnnx } from "../../src/backends/onnx/file/onnx.js";
 import { bytesField, bytesHeader, numberField } from "../../src/backends/onnx/file/protobuf.js";
 import { fromHalf, toHalf } from "../../src/backends/onnx/float16.js";
-import { type ModelFolder, readFolder } from "../../src/backends/onnx/folder.js";
+import type { ModelFolder } from "../../src/backends/onnx/folder.js";
 import type { Runnable } from "../../src/backends/onnx/graph.js";
 import { Safetensors } from "../../src/backends/onnx/lora/safetensors.js";
 import { noiseOf, philox } from "../../src/backends/onnx/noise.js";
@@ -18,12 +18,10 @@ import { enginePackages } from "../../src/backends/onnx/protocol.js";
 import { installHint, loadRuntime } from "../../src/backends/onnx/runtime.js";
 import { readProcessor } from "../../src/backends/onnx/safety/checker.js";
 import { schedulerOf } from "../../src/backends/onnx/schedulers/index.js";
-import { promptTokenizer } from "../../src/backends/onnx/tokens.js";
 import { guided } from "../../src/backends/onnx/unet.js";
 import { latentSize } from "../../src/backends/onnx/vae.js";
 import expected from "./onnx/ddim.json" with { type: "json" };
 import { writeSafetensors } from "./onnx/lora-file.js";
-import { folderOf } from "./onnx/support.js";
 
 describe("noise", () => {
   // The known answers that come with the Random123 library.
@@ -212,50 +210,6 @@ describe("files of weights", () => {
   ])("are refused with %s", async (_, bytes, why) => {
     await writeFile(join(folder, "b.onnx"), bytes);
     expect(() => readOnnx(folder, "b.onnx")).toThrow(`b.onnx: ${why}`);
-  });
-});
-
-describe("prompts", () => {
-  it("are cut and padded on the side that the tokenizer says", async () => {
-    const runtime = await loadRuntime();
-    const [encoder] = (await readFolder(folderOf("tiny"))).encoders;
-    if (!encoder) throw new Error("there is an encoder");
-    const at = (padding_side: "left" | "right", truncation_side: "left" | "right") =>
-      promptTokenizer(runtime, {
-        ...encoder,
-        tokenizerConfig: { ...encoder.tokenizerConfig, padding_side, truncation_side },
-      });
-    const words = "a red circle on blue yellow star and".split(" ");
-    const usual = at("right", "right");
-    const whole = (some: string[]) => {
-      const { ids, cut } = usual(some.join(" "));
-      expect(cut).toBe(false);
-      return ids;
-    };
-    const long = words.join(" ");
-    expect(usual(long)).toEqual({ ids: whole(words.slice(0, 6)), cut: true });
-    expect(at("right", "left")(long)).toEqual({ ids: whole(words.slice(2)), cut: true });
-    const padded = whole(words.slice(0, 2));
-    expect(padded).toHaveLength(8);
-    const pad = padded.slice(4);
-    expect(new Set(pad).size).toBe(1);
-    expect(at("left", "right")("a red").ids).toEqual([...pad, ...padded.slice(0, 4)]);
-  });
-
-  it("have as many tokens as the tokenizer says and the encoder has places for", async () => {
-    const runtime = await loadRuntime();
-    const [encoder] = (await readFolder(folderOf("tiny"))).encoders;
-    if (!encoder) throw new Error("there is an encoder");
-    const lengthOf = (model_max_length?: number, max_position_embeddings?: number) =>
-      promptTokenizer(runtime, {
-        ...encoder,
-        config: { ...encoder.config, max_position_embeddings },
-        tokenizerConfig: { ...encoder.tokenizerConfig, model_max_length },
-      })("a").ids.length;
-    expect([lengthOf(5, 8), lengthOf(1e30, 6), lengthOf(5.5), lengthOf(8, 5)]).toEqual([
-      5, 6, 5, 5,
-    ]);
-    expect(() => lengthOf(1e30)).toThrow("tokenizer_config.json: model_max_length: is needed");
   });
 });
 

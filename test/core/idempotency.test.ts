@@ -1,5 +1,5 @@
 /** Calls with a key that go on without their callers, as those see it who watch and who end the gateway. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { Cancellation } from "../../src/core/cancellation.js";
 import type { CoreParts } from "../../src/core/core.js";
@@ -71,6 +71,20 @@ test("what a call does after its caller left is told when it has done it", async
   expect(points("lintel.attempts")).toEqual([outcome("ok")]);
   expect(points("gen_ai.client.token.usage")).toMatchObject([{ sum: 7 }, { sum: 1 }]);
   expect(lines).toMatchObject([{ code: "cancelled", attempts: 1, completionTokens: 1 }]);
+});
+
+test("a call that goes on without its caller has no more time than any other", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { answer, records, core, leave } = lingering();
+  await settled();
+  await leave();
+  expect(answer.signals[0]?.aborted).toBe(false);
+  // Less than it might go on for.
+  vi.advanceTimersByTime(3_000_000);
+  await core.idle();
+  expect(answer.signals[0]?.reason).toMatchObject({ code: "timeout" });
+  expect(records).toMatchObject([{ outcome: "timeout" }]);
 });
 
 describe("while the gateway ends", () => {

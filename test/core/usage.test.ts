@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { imageEvent, inlineImage } from "../../src/core/image-events.js";
@@ -96,6 +96,24 @@ describe("one record for each call", () => {
       expect(durationMs).toBeGreaterThanOrEqual(firstMs ?? Number.POSITIVE_INFINITY);
     }
     expect(new Set(sink.records.map(({ id }) => id)).size).toBe(4);
+  });
+
+  test("with the milliseconds until the first message, and until the last, to the hundredth", async () => {
+    let now = performance.now();
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    const { sink, core } = metered([
+      scripted({
+        chat: async function* () {
+          now += 12.3456;
+          yield [piece("a")];
+          now += 20;
+          yield [piece("", "stop", [7, 1])];
+        },
+      }),
+    ]);
+    await run(core, "chat", { messages });
+    expect(sink.records).toMatchObject([{ firstMs: 12.35, durationMs: 32.35 }]);
   });
 
   test("however many backends were asked", async () => {

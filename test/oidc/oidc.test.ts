@@ -98,7 +98,12 @@ describe("refused", () => {
 
   test("within the clocks' tolerance it is not", async () => {
     const claims = { exp: seconds(-20), nbf: seconds(20) };
-    expect(await who(callersOf(), await issuer.sign(claims))).toMatchObject({ id: "corp:alice" });
+    const callers = callersOf();
+    const token = await issuer.sign(claims);
+    // Also as one that was verified before.
+    for (let i = 0; i < 2; i++) {
+      expect(await who(callers, token)).toMatchObject({ id: "corp:alice" });
+    }
     const strict = callersOf("clock_tolerance: 0s");
     expect(await who(strict, await issuer.sign(claims))).toMatch("invalid_token");
   });
@@ -135,6 +140,12 @@ describe("refused", () => {
     );
     const other = await issuer.sign({ iss: "https://elsewhere.example" });
     expect(await who(callersOf(), other)).toBeUndefined();
+  });
+
+  test("a token that is longer than any needs to be is not looked at", async () => {
+    const callers = callersOf();
+    expect(callers.find(await issuer.sign({ more: "x".repeat(20_000) }))).toBeUndefined();
+    expect(issuer.asked).toBe(0);
   });
 
   test("a token that was verified, once it expires", async () => {
@@ -248,6 +259,47 @@ describe("keys", () => {
     await vi.waitUntil(() => log.info.mock.calls.length > 0);
     expect(await who(callers, fresh)).toMatchObject({ id: "corp:eve" });
     expect(log.warn).toHaveBeenCalledTimes(1);
+    expect(log.warn.mock.calls[0]?.[1]).toMatch("those that are known go on counting");
+  });
+
+  test("that are read again and are the same verify nothing again", async () => {
+    const callers = callersOf();
+    const token = await issuer.sign();
+    const caller = await callers.find(token);
+    const { asked } = issuer;
+    await who(callers, await issuer.sign({}, { kid: "x" }));
+    expect(issuer.asked).toBeGreaterThan(asked);
+    expect(callers.find(token)).toEqual(caller);
+  });
+
+  test("away: callers don't wait for it one after the other; it is asked again after 5 seconds", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const now = vi.spyOn(performance, "now").mockReturnValue(performance.now());
+    onTestFinished(() => now.mockRestore());
+    const log = { ...silent, info: vi.fn() };
+    issuer.status = 500;
+    const callers = callersOf(`refresh: 1h\njwks_url: ${issuer.url}/keys`, log, 60_000);
+    const token = await issuer.sign();
+    for (let i = 0; i < 10; i++) expect(await who(callers, token)).toMatch("unavailable");
+    expect(issuer.asked).toBe(1);
+    issuer.status = 200;
+    vi.advanceTimersByTime(5000);
+    await vi.waitFor(() => expect(log.info).toHaveBeenCalledTimes(1));
+    expect(await who(callers, token)).toMatchObject({ id: "corp:alice" });
+  });
+
+  test("are read no more once it is closed, also where that comes while they are", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const fetched = vi.spyOn(globalThis, "fetch");
+    onTestFinished(() => fetched.mockRestore());
+    const callers = callersOf(`refresh: 1h\njwks_url: ${issuer.url}/keys`);
+    callers.start();
+    callers.close();
+    expect(await who(callers, await issuer.sign())).toMatchObject({ id: "corp:alice" });
+    vi.advanceTimersByTime(3_600_000);
+    expect(fetched).toHaveBeenCalledTimes(1);
   });
 
   test("away: it is asked again also where that comes sooner than callers may ask", async () => {
@@ -272,6 +324,7 @@ describe("keys", () => {
     issuer.claimed = undefined;
     await vi.waitUntil(async () => typeof (await who(callers, token)) === "object");
     expect(log.warn).toHaveBeenCalledTimes(1);
+    expect(log.warn.mock.calls[0]?.[1]).toMatch("its tokens are refused until they can");
   });
 
   test("away: the log says why also where each of its addresses refuses", async () => {
@@ -316,6 +369,7 @@ describe("claims", () => {
   concurrent: lintel.concurrent
 rules:
   - { claim: realm.roles, value: admin, limits: { requests_per_minute: unlimited } }
+  - { claim: email_verified, value: "true", models: [large] }
   - { claim: scope, value: images, models: [image-1], limits: { images_per_day: 5 } }
 models: [small]
 limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
@@ -327,17 +381,28 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
       { models: ["small"], limits: { requestsPerMinute: 10, tokensPerMinute: 1000 } },
     ],
     [
+      "what they get also where there is no claim at the end of its way",
+      { lintel: null, realm: "admin" },
+      { models: ["small"], limits: { requestsPerMinute: 10, tokensPerMinute: 1000 } },
+    ],
+    [
       "claims before what is given to all",
-      { "https://lintel.example/models": "a, b*", lintel: { rpm: 7, concurrent: "2" } },
+      { "https://lintel.example/models": "a, b*", lintel: { rpm: 0, concurrent: "2" } },
       {
         models: ["a", "b*"],
-        limits: { requestsPerMinute: 7, tokensPerMinute: 1000, concurrent: 2 },
+        limits: { requestsPerMinute: 0, tokensPerMinute: 1000, concurrent: 2 },
       },
     ],
     [
       "a rule by one of several values",
       { realm: { roles: ["user", "admin"] } },
       { limits: { requestsPerMinute: Number.POSITIVE_INFINITY } },
+    ],
+    ["a rule by what is no text", { email_verified: true }, { models: ["large"] }],
+    [
+      "no rule by what is not so",
+      { email_verified: false, scope: "images" },
+      { models: ["image-1"], limits: { imagesPerDay: 5 } },
     ],
     [
       "a rule by a scope, and no model at all by a claim",

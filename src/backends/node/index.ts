@@ -95,7 +95,6 @@ export class NodeBackend implements Backend {
   }
 
   async #refresh(): Promise<void> {
-    clearTimeout(this.#timer);
     let next: number;
     try {
       const { models } = await this.#peer.listModels(timeLimit(10_000));

@@ -11,9 +11,8 @@ export const unreachable = (model: Model): Model => ({
 
 /** What the configuration lists, with what the node says of it; without a list all of the node's. */
 export function merge(configured: readonly ConfiguredModel[] | undefined, said: readonly Model[]) {
-  const own = said.map((model) => ({ ...model, isDefault: false }));
-  if (!configured) return own;
+  if (!configured) return said;
   return configured.map(
-    (entry) => own.find(({ id }) => id === entry.id) ?? fromConfiguration(entry, State.READY),
+    (entry) => said.find(({ id }) => id === entry.id) ?? fromConfiguration(entry, State.READY),
   );
 }

@@ -1,0 +1,168 @@
+/** What the first of several processes does with its workers, without any. */
+import { PassThrough } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Config } from "../../src/config/schema.js";
+import type { Reloaded } from "../../src/reloading.js";
+import { Questions } from "../../src/workers/questions.js";
+import { relay } from "../../src/workers/relay.js";
+import { Rollout } from "../../src/workers/rollout.js";
+import { newSlot, type Slot } from "../../src/workers/slot.js";
+import { valid } from "../config/text.js";
+
+const reloaded: Reloaded = { changed: ["models"], restart: [], added: [], removed: [] };
+const first = valid("{}");
+const second = valid("timeouts: { shutdown: 5s }");
+
+/** Workers that listen, and what each answers when a configuration is handed to it. */
+function workers(...answers: (Reloaded | string | undefined)[]) {
+  const slots = answers.map((_, i): Slot => ({ ...newSlot(i + 1), listens: true, config: first }));
+  const takers = {
+    slots,
+    // It begins anew, and gets nothing meanwhile.
+    refused: vi.fn((slot: Slot, _problem?: string) => {
+      slot.leaves = true;
+    }),
+    waits: vi.fn(),
+    ask: vi.fn(async (slot: Slot) => {
+      if (!slot.listens) return undefined;
+      const answer = answers[slot.number - 1];
+      const config = typeof answer === "object" ? second : first;
+      const said = typeof answer === "string" ? { refused: answer } : { reloaded: answer };
+      return { lintel: "reloaded", id: 0, config, ...said } as const;
+    }),
+  };
+  const held = (): Config[] => slots.map(({ config }) => config as Config);
+  return { ...takers, held, rollout: new Rollout(first, takers) };
+}
+
+describe("a configuration for all workers", () => {
+  test("holds for those that come later once all have it", async () => {
+    const { rollout, held } = workers(reloaded, reloaded);
+    expect(await rollout.reload(second)).toEqual(reloaded);
+    expect(rollout.config).toBe(second);
+    expect(held()).toEqual([second, second]);
+  });
+
+  test("is handed to each once, also to one that begins to listen meanwhile, or later", async () => {
+    const { rollout, slots, ask, held, waits } = workers(reloaded, reloaded, reloaded);
+    const [, early, late] = slots as [Slot, Slot, Slot];
+    early.listens = false;
+    late.listens = false;
+    ask.mockImplementationOnce(async () => {
+      // Its turn to be asked is over.
+      await setImmediate();
+      early.listens = true;
+      return { lintel: "reloaded", id: 0, config: second, reloaded };
+    });
+    await rollout.reload(second);
+    expect(held()).toEqual([second, second, first]);
+    late.listens = true;
+    for (const slot of [...slots, late]) await rollout.catchUp(slot);
+    expect(held()).toEqual([second, second, second]);
+    // Those that did not listen had nothing to answer the first time.
+    expect(ask.mock.calls.map(([{ number }]) => number)).toEqual([1, 2, 3, 2, 3]);
+    expect(waits).not.toHaveBeenCalled();
+  });
+
+  test("does not wait where the one that did not listen does by now", async () => {
+    const { rollout, slots, ask, waits } = workers(reloaded);
+    const [slot] = slots as [Slot];
+    slot.listens = false;
+    ask.mockImplementationOnce(async () => {
+      slot.listens = true;
+      return undefined;
+    });
+    expect(await rollout.reload(second)).toEqual(reloaded);
+    expect(waits).not.toHaveBeenCalled();
+  });
+
+  test("that all refuse is refused, and the one before stays", async () => {
+    const { rollout, held, refused } = workers("no such file", "no such file");
+    await expect(rollout.reload(second)).rejects.toThrow("no such file");
+    expect(rollout.config).toBe(first);
+    expect(held()).toEqual([first, first]);
+    expect(refused).not.toHaveBeenCalled();
+  });
+
+  test("that one can't take over as the others did has another started in its place", async () => {
+    const { rollout, slots, refused } = workers("no memory", reloaded);
+    expect(await rollout.reload(second)).toEqual(reloaded);
+    expect(refused.mock.calls).toEqual([[slots[0], "no memory"]]);
+  });
+
+  test("is none for one that leaves", async () => {
+    const { rollout, slots, ask, held } = workers("no memory", reloaded);
+    Object.assign(slots[0] as Slot, { leaves: true });
+    await rollout.reload(second);
+    expect(ask).toHaveBeenCalledTimes(1);
+    expect(held()).toEqual([first, second]);
+  });
+
+  test("waits for one that listens, and is given up when all end", async () => {
+    const { rollout, slots, waits } = workers(reloaded);
+    const [slot] = slots as [Slot];
+    slot.listens = false;
+    const waiting = rollout.reload(second);
+    await vi.waitFor(() => expect(waits).toHaveBeenCalledTimes(1));
+    slot.listens = true;
+    await rollout.catchUp(slot);
+    expect(await waiting).toEqual(reloaded);
+
+    slot.listens = false;
+    const late = rollout.reload(first);
+    await vi.waitFor(() => expect(waits).toHaveBeenCalledTimes(2));
+    rollout.stop();
+    await expect(late).rejects.toMatchObject({ code: "shutting_down" });
+    await expect(rollout.reload(first)).rejects.toMatchObject({ code: "shutting_down" });
+  });
+});
+
+describe("questions to workers", () => {
+  test("are answered once, by their number", async () => {
+    const questions = new Questions<string, string>();
+    const ids: number[] = [];
+    const send = (id: number) => void ids.push(id);
+    const [a, b] = [questions.ask("x", send), questions.ask("x", send)];
+    questions.answered(ids[1] as number, "second");
+    questions.answered(ids[1] as number, "again");
+    questions.answered(ids[0] as number, "first");
+    expect(await Promise.all([a, b])).toEqual(["first", "second"]);
+  });
+
+  test("have no answer of one that ends; the others still answer", async () => {
+    const questions = new Questions<string, string>();
+    const ids: number[] = [];
+    const ask = (whom: string) => questions.ask(whom, (id) => void ids.push(id));
+    const [gone, there] = [ask("gone"), ask("there")];
+    questions.ended("gone");
+    questions.answered(ids[1] as number, "here");
+    expect(await Promise.all([gone, there])).toEqual([undefined, "here"]);
+  });
+});
+
+test("a question that has its time is no longer waited for after it, one that has none is", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const questions = new Questions<string, string>();
+  const ids: number[] = [];
+  const send = (id: number) => void ids.push(id);
+  const [brief, patient] = [questions.ask("x", send, 1000), questions.ask("x", send)];
+  vi.advanceTimersByTime(1000);
+  for (const id of ids) questions.answered(id, "late");
+  expect(await Promise.all([brief, patient])).toEqual([undefined, "late"]);
+});
+
+test("what a worker writes is handed on in whole lines, the last one though it has no end", async () => {
+  const from = new PassThrough();
+  const lines: string[] = [];
+  relay(from, (text) => void lines.push(text));
+  const [half, rest] = [Buffer.from("é").subarray(0, 1), Buffer.from("é").subarray(1)];
+  for (const text of ["a", half, rest, "c\nd", "\ne\nf"]) {
+    from.write(text);
+    await vi.waitFor(() => expect(from.readableLength).toBe(0));
+  }
+  from.end();
+  await vi.waitFor(() => expect(lines.join("")).toBe("aéc\nd\ne\nf\n"));
+  expect(lines.every((text) => text.endsWith("\n"))).toBe(true);
+});

@@ -1,0 +1,96 @@
+/** The watch over a bucket: what it calls it, and when it asks whether it is back. */
+import { describe, expect, test } from "vitest";
+import { silent } from "../../src/core/log.js";
+import { BucketError, BucketWatch } from "../../src/media/bucket.js";
+import { FakeClock, settled } from "../support/clock.js";
+
+const failing = (httpStatusCode?: number, more: object = {}) =>
+  Object.assign(new Error("As it is."), { name: "Code", $metadata: { httpStatusCode }, ...more });
+
+/** A watch whose probes fail as they are told to. */
+function watched() {
+  const clock = new FakeClock();
+  const state: { failure?: Error | undefined; probes: number } = {
+    failure: failing(503),
+    probes: 0,
+  };
+  const probe = async () => {
+    state.probes++;
+    if (state.failure) throw state.failure;
+  };
+  const watch = new BucketWatch(silent, probe, clock);
+  return { clock, state, watch };
+}
+
+describe("a bucket that failed", () => {
+  test("is asked again ever more seldom, and anew from the start after it was back", async () => {
+    const { clock, state, watch } = watched();
+    const outage = async () => {
+      watch.failed(failing(503));
+      for (const ms of [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) {
+        const { probes } = state;
+        await clock.advance(ms - 1);
+        expect(state.probes).toBe(probes);
+        await clock.advance(1);
+        expect(state.probes).toBe(probes + 1);
+      }
+    };
+    await outage();
+    state.failure = undefined;
+    await clock.advance(30_000);
+    expect([watch.away, watch.outages, clock.timers]).toEqual([false, 1, 0]);
+    state.failure = failing(503);
+    await outage();
+    expect([watch.away, watch.outages]).toEqual([true, 2]);
+  });
+
+  test.each([
+    [403, 0],
+    [404, 0],
+    [429, 1],
+    [500, 1],
+    [undefined, 1],
+  ])("with the status %s is asked again %d times", async (status, times) => {
+    const { clock, state, watch } = watched();
+    watch.failed(failing(status));
+    await clock.advance(1000);
+    expect([watch.away, state.probes]).toEqual([true, times]);
+  });
+
+  test("is back where a call is answered while it is asked", async () => {
+    const clock = new FakeClock();
+    let fail = (_: Error) => {};
+    const asking = new Promise((_, reject) => {
+      fail = reject;
+    });
+    const watch = new BucketWatch(silent, () => asking, clock);
+    watch.failed(failing(503));
+    await clock.advance(1000);
+    await watch.ask(async () => {});
+    fail(failing(503));
+    await settled();
+    expect([watch.away, watch.outages]).toEqual([false, 1]);
+  });
+
+  test("is asked no more after the end, which is no outage either", async () => {
+    const { clock, watch } = watched();
+    watch.close();
+    expect(watch.failed(failing(503))).toBeInstanceOf(BucketError);
+    expect([watch.away, watch.outages, clock.timers]).toEqual([false, 0, 0]);
+  });
+
+  test("is not one of which something was given up here", () => {
+    const { watch } = watched();
+    const given = Object.assign(new Error("given up"), { name: "AbortError" });
+    expect(watch.failed(given)).toBe(given);
+    expect(watch.away).toBe(false);
+  });
+});
+
+test.each([301, 307, 400])("a status %d that tells of another region names it", (status) => {
+  const $response = { headers: { "x-amz-bucket-region": "eu-west-1" } };
+  expect(new BucketError(failing(status, { $response })).message).toBe(
+    `status ${status}, Code: As it is., media.s3.region should be eu-west-1`,
+  );
+  expect(new BucketError(failing(403, { $response })).message).toBe("status 403, Code: As it is.");
+});
