@@ -58,6 +58,8 @@ export interface Attributes {
   model?: string | undefined;
   /** Name under which metrics count the call, where callers can give its model any number of names. */
   countedAs?: string | undefined;
+  /** The alias with a `*` by which the model was found. */
+  alias?: string | undefined;
   /** Name of the backend that answered, or was asked last. */
   backend?: string | undefined;
   /** How many backends were asked. */
@@ -90,6 +92,7 @@ export const newAttributes = (door: string): Attributes => ({
   caller: undefined,
   model: undefined,
   countedAs: undefined,
+  alias: undefined,
   backend: undefined,
   attempts: 0,
   retries: undefined,

@@ -12,6 +12,8 @@ import { answering } from "./routing/target.js";
 export interface Finish {
   /** An image that is ready. */
   image(call: Call<"streamTextToImage">, media: Media): Promise<Media>;
+  /** An image that no caller gets is not kept; should that fail, it goes when it is too old. */
+  discard(call: Call, media: Media): void;
   /** A preview; empty where the caller asked for none, and for a broken one. */
   preview(call: Call<"streamTextToImage">, png: Uint8Array): Uint8Array;
   /** Whether the check of an image may keep it from the caller: then nothing may show it before. */
@@ -49,6 +51,13 @@ export function finisher(tools: FinishTools): Finish {
       media.url = await store.put(data, call.baseUrl);
       if (!call.request.includeData) media.data = none;
       return media;
+    },
+    discard({ log, id }, { url }) {
+      if (!store || !/^https?:/.test(url)) return;
+      const name = new URL(url).pathname.replace(/^.*\//, "");
+      store.delete(name).catch((err) => {
+        log.debug({ id, err }, "an image that no caller gets could not be deleted");
+      });
     },
     preview(call, png) {
       if (png.length === 0 || !call.request.includePreviews) return none;

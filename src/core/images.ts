@@ -19,6 +19,7 @@ import { checkMade } from "./made.js";
 import { barOf, type Prompt, promptsOf, readingOf } from "./prompts.js";
 import { firstSeed, nthSeed } from "./seeds.js";
 import type { Bounds, CoreSettings } from "./settings.js";
+import { Undelivered } from "./undelivered.js";
 
 /** Events of `streamTextToImage`, in batches. */
 type Events = AsyncGenerator<readonly StreamTextToImageResponse[]>;
@@ -38,21 +39,15 @@ interface Job extends Prompt {
  * @param finish what is done to pictures before the caller gets them
  */
 export function images(settings: CoreSettings, finish: Finish): Middleware {
-  const { bounds } = settings;
+  const method = "streamTextToImage";
   return (next) => (call) => {
-    if (call.method === "streamTextToImage") {
-      const streamed = call as Call<"streamTextToImage">;
-      return counted(
-        streamed,
-        generate(streamed, next as Handle<"streamTextToImage">, bounds, finish),
-      );
-    }
-    if (call.method === "textToImage") {
-      const method = "streamTextToImage";
-      const streamed = { ...call, method, unseen: true } as Call<typeof method>;
-      return gather(call, generate(streamed, next as Handle<"streamTextToImage">, bounds, finish));
-    }
-    return next(call);
+    const whole = call.method === "textToImage";
+    if (!whole && call.method !== method) return next(call);
+    const undelivered = new Undelivered(finish);
+    const streamed = { ...call, ...(whole && { method, unseen: true }) } as Call<typeof method>;
+    const make = next as Handle<typeof method>;
+    const events = generate(streamed, make, settings.bounds, undelivered.finish);
+    return whole ? gather(call, events, undelivered) : counted(call, events, undelivered);
   };
 }
 
@@ -192,23 +187,37 @@ function requestFor(request: TextToImageRequest, job: Job): TextToImageRequest {
 }
 
 /** Counts images as they are delivered: one that is ready may still be lost with its batch. */
-async function* counted(call: Call, events: Events): Events {
-  for await (const batch of events) {
-    const images = batch.filter(({ event }) => event.case === "image").length;
-    if (images > 0) call.attributes.images = (call.attributes.images ?? 0) + images;
-    yield batch;
+async function* counted(call: Call, events: Events, undelivered: Undelivered): Events {
+  try {
+    for await (const batch of events) {
+      const images = batch.filter(({ event }) => event.case === "image").length;
+      if (images > 0) call.attributes.images = (call.attributes.images ?? 0) + images;
+      undelivered.deliver();
+      yield batch;
+    }
+  } finally {
+    undelivered.discard(call);
   }
 }
 
 /** One answer out of all events. Nothing is delivered, and so counted, before it is whole. */
-async function* gather(call: Call, events: Events): AsyncGenerator<readonly TextToImageResponse[]> {
+async function* gather(
+  call: Call,
+  events: Events,
+  undelivered: Undelivered,
+): AsyncGenerator<readonly TextToImageResponse[]> {
   const images: Media[] = [];
   let warnings: string[] = [];
-  for await (const batch of events) {
-    for (const { event: e } of batch) {
-      if (e.case === "image" && e.value.media) images[e.value.index] = e.value.media;
-      else if (e.case === "done") warnings = e.value.warnings;
+  try {
+    for await (const batch of events) {
+      for (const { event: e } of batch) {
+        if (e.case === "image" && e.value.media) images[e.value.index] = e.value.media;
+        else if (e.case === "done") warnings = e.value.warnings;
+      }
     }
+    undelivered.deliver();
+  } finally {
+    undelivered.discard(call);
   }
   call.attributes.images = images.length;
   yield [{ $typeName: "lintel.v1.TextToImageResponse", images, warnings }];

@@ -51,7 +51,8 @@ export function logCall(
     totalMs: Math.round(totalMs),
     error: error?.message,
     cause: error?.cause === undefined ? undefined : causeOf(error),
-  } satisfies Record<Exclude<keyof Attributes, "countedAs">, unknown> & Record<string, unknown>;
+  } satisfies Record<Exclude<keyof Attributes, "countedAs" | "alias">, unknown> &
+    Record<string, unknown>;
   const fields = said ? { ...ended, ...said } : ended;
   if (error?.code === "internal") call.log.error(fields, "call");
   else if (error && error.http >= 500) call.log.warn(fields, "call");

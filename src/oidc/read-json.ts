@@ -1,12 +1,16 @@
 /** Documents of an issuer: its description, its keys. */
 import type { Proxies } from "../backends/http/proxy.js";
+import { Collected } from "../core/pieces.js";
 
 /** How long the issuer may take to answer, milliseconds. */
 const answerMs = 5000;
 
+/** Most bytes of an answer, unpacked: a key has one or two thousand. */
+const answerLimit = 1024 * 1024;
+
 /**
  * Reads a document of JSON.
- * @throws Error if it does not come in time, or not with a success
+ * @throws Error if it does not come in time, is too large, or comes not with a success
  */
 export async function readJson(url: string, proxies: Proxies): Promise<unknown> {
   const init = {
@@ -31,9 +35,19 @@ export async function readJson(url: string, proxies: Proxies): Promise<unknown> 
 /** What an answer holds. @throws Error that names the status, unless it is a success */
 async function jsonOf(
   url: string,
-  answer: Pick<Response, "ok" | "status" | "json"> & { body: { cancel(): Promise<void> } | null },
+  { ok, status, body }: Pick<Response, "ok" | "status"> & { body: Body | null },
 ): Promise<unknown> {
-  if (answer.ok) return answer.json();
-  await answer.body?.cancel();
-  throw new Error(`${url} answers with status ${answer.status}`);
+  if (!ok) {
+    await body?.cancel();
+    throw new Error(`${url} answers with status ${status}`);
+  }
+  const whole = new Collected();
+  // To leave the loop ends the answer.
+  for await (const piece of body ?? []) {
+    whole.add(piece);
+    if (whole.length > answerLimit) throw new Error(`${url} answers with more than 1 MiB`);
+  }
+  return JSON.parse(new TextDecoder().decode(whole.take()));
 }
+
+type Body = AsyncIterable<Uint8Array> & { cancel(): Promise<void> };

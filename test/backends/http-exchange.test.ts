@@ -203,6 +203,24 @@ describe("reading", () => {
     await expect(exchange.read()).rejects.toMatchObject({ code: "upstream_failed" });
   });
 
+  it("comes behind thousands of heads that announce it, and not behind ever more", async () => {
+    for (const [heads, status] of [
+      [10_000, 200],
+      [10_001, undefined],
+    ] as const) {
+      const exchange = new Exchange(never, 1000, 100);
+      const controller = new Controller();
+      exchange.onRequestStart(controller);
+      for (let i = 0; i < heads; i++) exchange.onResponseStart(controller, 102, {});
+      expect(controller.aborted).toBe(status === undefined);
+      exchange.onResponseStart(controller, 200, {});
+      const answer = exchange.answer.then((it) => it.status);
+      if (status) expect(await answer).toBe(status);
+      else await expect(answer).rejects.toMatchObject({ code: "upstream_failed" });
+      exchange.abort();
+    }
+  });
+
   it("brings nothing more after an abort", async () => {
     const { caller, exchange, controller } = begun();
     const reason = new LintelError("cancelled", "left");

@@ -166,6 +166,21 @@ describe("event splitter", () => {
     expect(events.map(({ data }) => data)).toEqual(["1234", "1234", "1234", "1234"]);
   });
 
+  it.each([": still at work\n", "\n", ": ping\n\n", "event: ping\n\n", "id\n"])(
+    "takes so much between two events that says nothing, and no more: %j",
+    (line) => {
+      const splitter = new EventSplitter(100, 1000);
+      const most = Buffer.from(line.repeat(1000 / (line.length + 1)));
+      const event = Buffer.from("data: a\n\n");
+      for (let i = 0; i < 3; i++) {
+        expect(splitter.push(most)).toEqual([]);
+        expect(splitter.push(event)).toHaveLength(1);
+      }
+      const much = () => Array.from({ length: 3 }, () => splitter.push(most));
+      expect(much).toThrow("sent too much that says nothing");
+    },
+  );
+
   it.each([["id: 7\n"], [": a comment\n"], ["retry: 5\nid\n"], ["}\n"]])(
     "finds an error that stands in no field after %j",
     (before) => {

@@ -14,6 +14,8 @@ export class Issuer {
   claimed: string | undefined;
   /** Path of a document that a redirect leads to; absent: none. */
   moved: string | undefined;
+  /** White space before each document, bytes. */
+  blanks = 0;
   /** Public keys besides those that sign, before them. */
   readonly others: JWK[] = [];
   url = "";
@@ -31,16 +33,20 @@ export class Issuer {
         response.writeHead(302, { location: `/moved${path}` }).end();
       } else if (path === "/realm/.well-known/openid-configuration") {
         const jwks_uri = `${this.url}/keys`;
-        response.end(JSON.stringify({ issuer: this.claimed ?? this.url, jwks_uri }));
+        response.end(this.#document({ issuer: this.claimed ?? this.url, jwks_uri }));
       } else {
         this.asked++;
         const keys = [...this.others, ...this.#keys.map((key) => key.public)];
-        response.end(JSON.stringify({ keys }));
+        response.end(this.#document({ keys }));
       }
     });
     await new Promise<void>((resolve) => this.#server?.listen(this.#port, "127.0.0.1", resolve));
     this.#port = (this.#server.address() as AddressInfo).port;
     this.url = `http://127.0.0.1:${this.#port}/realm`;
+  }
+
+  #document(value: unknown): string {
+    return " ".repeat(this.blanks) + JSON.stringify(value);
   }
 
   async stop(): Promise<void> {

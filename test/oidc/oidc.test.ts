@@ -354,6 +354,17 @@ describe("keys", () => {
     },
   );
 
+  test("documents of more than 1 MiB are none, the log says so", async () => {
+    const log = { ...silent, warn: vi.fn() };
+    issuer.blanks = 1024 * 1024;
+    expect(await who(callersOf("", log), await issuer.sign())).toMatch("unavailable");
+    const document = `${issuer.url}/.well-known/openid-configuration`;
+    const error = `${document} answers with more than 1 MiB`;
+    expect(log.warn).toHaveBeenCalledWith({ issuer: "corp", error }, expect.any(String));
+    issuer.blanks -= 10_000;
+    expect(await who(callersOf(), await issuer.sign())).toMatchObject({ id: "corp:alice" });
+  });
+
   test("at an address of their own there is no discovery", async () => {
     issuer.claimed = "https://elsewhere.example";
     const callers = callersOf(`jwks_url: ${issuer.url}/keys`);

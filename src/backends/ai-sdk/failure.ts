@@ -5,7 +5,7 @@ import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import { firstChoice, readEnd } from "../completions/completion.js";
 import { statusOf } from "../http/error-body.js";
-import { failureIn, failureOf as failureOfAnswer, nonsense } from "../http/failure.js";
+import { brokenOff, failureIn, failureOf as failureOfAnswer, nonsense } from "../http/failure.js";
 
 /** Providers mark their errors, so that those of another copy of the package are known too. */
 const isNamed = (error: object, name: string) => Symbol.for(`vercel.ai.error.${name}`) in error;
@@ -57,8 +57,7 @@ export function failureOf(thrown: unknown): LintelError {
 }
 
 /** The error for a stream that ended, though nobody said why. */
-export const noReason = (cause?: unknown): LintelError =>
-  nonsense("broke off its answer: no finish reason", cause);
+export const noReason = (cause?: unknown): LintelError => brokenOff(cause, "no finish reason");
 
 /** What a server reports in a form that is not its vendor's: the provider has it as a value of the wrong type. */
 const reportedIn = (thrown: Error & { readonly value?: unknown }): LintelError | undefined =>

@@ -31,9 +31,12 @@ const bareLimit = 16 * 1024;
  */
 export class EventSplitter {
   readonly #limit: number;
+  readonly #silent: number;
   /** Of a line whose end has not come; joined once, however many pieces they are. */
   readonly #open = new Collected();
   #dataLength = 0;
+  /** Of lines since the last event that belong to none. */
+  #skipped = 0;
   #data: string | undefined;
   #failed = false;
   /** JSON so far that stands in no field. */
@@ -41,15 +44,19 @@ export class EventSplitter {
   #afterCr = false;
   #first = true;
 
-  /** @param limit most bytes of one event */
-  constructor(limit = 16 * 1024 * 1024) {
+  /**
+   * @param limit most bytes of one event
+   * @param silent most bytes of comments, blank lines and the like between two events
+   */
+  constructor(limit = 16 * 1024 * 1024, silent = 1024 * 1024) {
     this.#limit = limit;
+    this.#silent = silent;
   }
 
   /**
    * Takes the next bytes.
    * @returns the events that they completed
-   * @throws LintelError `upstream_failed` if an event is larger than the limit
+   * @throws LintelError `upstream_failed` if an event, or what comes before it, is too large
    */
   push(...reads: readonly Buffer[]): ServerEvent[] {
     const events: ServerEvent[] = [];
@@ -79,6 +86,11 @@ export class EventSplitter {
   #limitSize(): void {
     if (this.#open.length + this.#dataLength <= this.#limit) return;
     throw nonsense("sent an event that is too large");
+  }
+
+  #skip(bytes: number): void {
+    this.#skipped += bytes;
+    if (this.#skipped > this.#silent) throw nonsense("sent too much that says nothing");
   }
 
   /** @param text ends with a line's end */
@@ -118,11 +130,13 @@ export class EventSplitter {
     const colon = line.indexOf(":");
     const field = colon === -1 ? line : line.slice(0, colon);
     if (field !== "data" && field !== "event" && field !== "error") {
+      this.#skip(line.length + 1);
       this.#takeBare(line, events);
       return;
     }
     const value = colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
     if (field === "event") {
+      this.#skip(line.length + 1);
       this.#failed = value === "error";
       return;
     }
@@ -155,7 +169,10 @@ export class EventSplitter {
   }
 
   #endEvent(events: ServerEvent[]): void {
-    if (this.#data !== undefined) events.push({ data: this.#data, failed: this.#failed });
+    if (this.#data !== undefined) {
+      events.push({ data: this.#data, failed: this.#failed });
+      this.#skipped = 0;
+    } else this.#skip(1);
     this.#data = undefined;
     this.#failed = false;
     this.#bare = "";

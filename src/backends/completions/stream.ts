@@ -2,7 +2,7 @@
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice } from "../../core/chat-messages.js";
 import { isObject, type JsonObject } from "../../core/json.js";
-import { failureIn, nonsense } from "../http/failure.js";
+import { brokenOff, failureIn } from "../http/failure.js";
 import {
   firstChoice,
   isEstimated,
@@ -97,7 +97,7 @@ export class CompletionStream {
     if (this.#done) return;
     this.#done = true;
     if (!this.#stamp || this.#finishReason === undefined) {
-      throw nonsense("broke off its answer: no finish reason");
+      throw brokenOff(undefined, "no finish reason");
     }
     const stamp = { ...this.#stamp, usageEstimated: this.#estimated };
     out.push(piece(stamp, "", this.#finishReason, this.#usage));

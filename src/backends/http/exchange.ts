@@ -22,6 +22,9 @@ const mostPieces = 4096;
 const drainBytes = 64 * 1024;
 const drainMs = 1000;
 
+/** Heads before that of the answer (1xx): proxies say so each few seconds that it takes long. */
+const mostAnnounced = 10_000;
+
 /** What packs bytes; else `Content-Encoding` has all sorts of words for none: `none`, `UTF-8`. */
 const codings = /\b(?:x-)?(?:gzip|compress|deflate|br|zstd)\b/i;
 
@@ -64,6 +67,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   #timerMs = 0;
   #queue: Buffer[] = [];
   #queued = 0;
+  #announced = 0;
   /** Whether the head came; who waits for it hears once all that came with it is there. */
   #headed = false;
   readonly #tell = () => this.#head?.resolve(this);
@@ -110,7 +114,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   onResponseStart(controller: Controller, status: number, headers: Headers): void {
     // They are parts of 8 KB that others share, and would be kept for as long as the stream runs.
     controller.rawHeaders = null;
-    if (status < 200) return;
+    if (status < 200) {
+      if (++this.#announced > mostAnnounced) this.fail(nonsense("did not come to its answer"));
+      return;
+    }
     this.status = status;
     this.headers = headers;
     // A refusal has its status, whatever is in it.

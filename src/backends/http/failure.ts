@@ -23,6 +23,14 @@ export function nonsense(what: string, cause?: unknown): LintelError {
   return new LintelError("upstream_failed", `the model server ${what}`, { cause });
 }
 
+/** The answer ended before it was whole: another can be made for who has seen nothing of it. */
+export const brokenOff = (cause?: unknown, without = ""): LintelError =>
+  new LintelError(
+    "upstream_failed",
+    `the model server broke off its answer${without && `: ${without}`}`,
+    { retry: "anywhere", cause },
+  );
+
 /** Why an answer ends that nobody reads on. */
 export const unread = () => nonsense("was not listened to any more");
 

@@ -1,5 +1,6 @@
 /** What became of a request whose connection failed. */
 import { LintelError } from "../../core/errors.js";
+import { brokenOff } from "./failure.js";
 import { ProxyError } from "./proxy-error.js";
 
 /** The error for a connection that did not come about in time. */
@@ -34,9 +35,7 @@ export function transportError(
     }
     return new LintelError("upstream_unreachable", "the model server can't be reached", options);
   }
-  if (began) {
-    return new LintelError("upstream_failed", "the model server broke off its answer", options);
-  }
+  if (began) return brokenOff(error);
   // As a rule a kept connection that the server was just closing: it did not see the request.
   return new LintelError("upstream_failed", "the model server closed the connection", {
     ...options,

@@ -5,6 +5,7 @@
 import type { Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { connectionTo } from "./address.js";
+import { WholeMessages } from "./whole-messages.js";
 
 /** Eight images of the largest size are below this. */
 const largestMessage = 256 * 1024 * 1024;
@@ -21,6 +22,8 @@ const forgotten = 20;
 const mostAtOnce = 100;
 
 /**
+ * Connections whose answers come by whole messages.
+ *
  * The manager stops listening to a connection as soon as a call finds it broken. Its error may
  * come only then, and would end the process.
  */
@@ -29,6 +32,8 @@ class Sessions extends Http2SessionManager {
     const stream = await super.request(...asked);
     const { session } = stream;
     if (!session?.listeners("error").includes(unheard)) session?.on("error", unheard);
+    const pieces = stream[Symbol.asyncIterator].bind(stream);
+    stream[Symbol.asyncIterator] = () => new WholeMessages(pieces(), largestMessage) as never;
     return stream;
   }
 }

@@ -6,7 +6,6 @@ import type {
 } from "../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
-import { LintelError } from "../../core/errors.js";
 import {
   doneEvent,
   imageEvent,
@@ -21,7 +20,7 @@ import { readObject } from "../completions/completion.js";
 import { EventSplitter, saysNothing } from "../completions/events.js";
 import type { Answer } from "../http/answer.js";
 import { isWhole } from "../http/ask.js";
-import { nonsense } from "../http/failure.js";
+import { brokenOff, nonsense } from "../http/failure.js";
 import { fetchImage } from "../http/fetch-image.js";
 import { string, uint32 } from "../http/json.js";
 import { LargeAnswer } from "../http/large.js";
@@ -84,9 +83,7 @@ async function* streamed({ gateway, call, images, steps }: Job, answer: Answer):
   const splitter = new EventSplitter(answerLimit);
   let made = 0;
   for (;;) {
-    const bytes = await answer.read().catch((thrown) => {
-      throw repeatable(thrown);
-    });
+    const bytes = await answer.read();
     const events = bytes ? splitter.push(...bytes) : splitter.end();
     for (const { data } of events) {
       // The stream may have ended in the middle of an event.
@@ -110,7 +107,7 @@ async function* streamed({ gateway, call, images, steps }: Job, answer: Answer):
         return;
       }
     }
-    if (!bytes) throw repeatable(nonsense("broke off its answer"));
+    if (!bytes) throw brokenOff();
   }
 }
 
@@ -120,12 +117,6 @@ function readAnswer(text: string): JsonObject {
   const failure = failureIn(value);
   if (failure) throw failure;
   return value;
-}
-
-/** A gateway that is lost before it has made all images: another can make them for who has seen nothing of them. */
-function repeatable(thrown: unknown): unknown {
-  if (!(thrown instanceof LintelError) || thrown.code !== "upstream_failed") return thrown;
-  return new LintelError(thrown.code, thrown.message, { retry: "anywhere", cause: thrown });
 }
 
 async function allOf(source: Source, { images }: JsonObject, count: number) {

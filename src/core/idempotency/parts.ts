@@ -11,13 +11,14 @@ import { type MethodName, methods, type Output } from "../methods.js";
 export interface About {
   readonly model: string;
   readonly countedAs?: string | undefined;
+  readonly alias?: string | undefined;
   readonly warnings: readonly string[];
 }
 
 /** The first part. */
 export function encodeAbout(call: Call): Uint8Array {
-  const { model = "", countedAs } = call.attributes;
-  const about: About = { model, countedAs, warnings: [...call.warnings] };
+  const { model = "", countedAs, alias } = call.attributes;
+  const about: About = { model, countedAs, alias, warnings: [...call.warnings] };
   return Buffer.from(JSON.stringify(about));
 }
 

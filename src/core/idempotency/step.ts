@@ -1,4 +1,5 @@
 /** Who asks again with the same key gets the first answer: the call does not run twice. */
+import { checkModel } from "../authenticate.js";
 import type { Call, Handle, Middleware } from "../call.js";
 import { invalidValue, LintelError, shuttingDown } from "../errors.js";
 import { deferred } from "../iterate.js";
@@ -109,7 +110,8 @@ export function idempotency({ store, lingerMs, imageTtlMs }: IdempotencyParts): 
 
 /**
  * The first answer again, or `undefined` if its call failed before it had one.
- * @throws LintelError `unavailable` if nothing was kept of it: to look again would find the same
+ * @throws LintelError `unavailable` if nothing was kept of it: to look again would find the same;
+ *   `model_not_allowed`
  */
 async function begin(
   call: Call,
@@ -124,9 +126,16 @@ async function begin(
     throw thrown;
   }
   if (first.done) throw new LintelError("unavailable", "the first answer can't be read now");
-  const { model, countedAs, warnings } = decodeAbout(first.value);
+  const { model, countedAs, alias, warnings } = decodeAbout(first.value);
   call.attributes.model = model;
   call.attributes.countedAs = countedAs;
+  try {
+    // The caller may have lost the model since.
+    checkModel(call, model, alias);
+  } catch (thrown) {
+    await iterator.return?.();
+    throw thrown;
+  }
   call.attributes.replayed = true;
   for (const text of warnings) call.warnings.add(text);
   call.metadata.set("idempotent-replayed", "true");

@@ -1,6 +1,6 @@
 /** Which model is meant, may the caller use it, and is it there yet? */
-import { State, Task } from "../../../gen/lintel/v1/models_pb.js";
-import { mayUse } from "../authenticate.js";
+import { State } from "../../../gen/lintel/v1/models_pb.js";
+import { checkModel } from "../authenticate.js";
 import type { Call, Middleware } from "../call.js";
 import type { CallSignal } from "../cancellation.js";
 import { LintelError } from "../errors.js";
@@ -78,14 +78,9 @@ function lookUp(call: Call, catalogue: Catalogue): Found {
   const found = catalogue.find(name, task);
   call.attributes.model = found.name;
   call.attributes.countedAs = found.countedAs;
-  // A token may name the model, or an alias of it.
-  const asked = name || found.name;
-  if (mayUse(call.caller, found.name) || mayUse(call.caller, asked, found.alias)) return found;
-  throw new LintelError(
-    "model_not_allowed",
-    `this token may not use the model ${JSON.stringify(found.name)}`,
-    { param: task === Task.CHAT ? "model" : "model_id" },
-  );
+  call.attributes.alias = found.alias;
+  checkModel(call, found.name, found.alias);
+  return found;
 }
 
 function withFound(call: Call, { targets, settings }: Found): Call {

@@ -10,12 +10,14 @@ import { nativeSignal } from "../../../src/core/cancellation.js";
 import type { Core, CoreParts } from "../../../src/core/core.js";
 import { LintelError } from "../../../src/core/errors.js";
 import type { IdempotencyStore } from "../../../src/core/idempotency/store.js";
+import { createToken, hashToken } from "../../../src/core/tokens.js";
 import type { UsageRecord } from "../../../src/core/usage/record.js";
 import type { IdempotencyOptions } from "../../../src/state/idempotency/answers.js";
 import { memoryLimits } from "../../../src/state/limits/memory.js";
 import { gate, outcome, start } from "../../support/calls.js";
 import { settled } from "../../support/clock.js";
 import { coreOf } from "../../support/core.js";
+import { chatModel } from "../../support/models.js";
 import { hangsAfter, paints, piece, says, scripted } from "../../support/scripted.js";
 
 /** Replicas under test: the same store twice, or two that share theirs. */
@@ -128,6 +130,26 @@ export function idempotencyContract(
         });
       }
       expect(backend.asked).toHaveLength(1);
+    });
+
+    it("refuses who may not use the model any more, whatever it was called", async () => {
+      const backend = scripted({ chat: says("a") }, [chatModel("m-1")]);
+      const token = createToken();
+      const [first, again] = subject.stores.map((store) => (...models: string[]) => {
+        const tokens = [{ name: "t", hash: hashToken(token), models }];
+        const entries = [{ name: "m-1", aliases: ["mine-*"] }];
+        const settings = { auth: { mode: "token", tokens } as const, models: entries };
+        return coreOf([backend], settings, { idempotency: { store, lingerMs: 60_000 } });
+      });
+      for (const model of ["", "m-1", "mine-1"]) {
+        const origin = { idempotencyKey: newKey(), credential: token };
+        const ask = async (core: Core | undefined) =>
+          core && (await outcome(core, "chat", { ...chat, model }, origin)).code;
+        expect(await ask(first?.("m-*", "mine-*"))).toBe("ok");
+        expect(await ask(again?.("other"))).toBe("model_not_allowed");
+        expect(await ask(again?.(model || "m-1"))).toBe("ok");
+      }
+      expect(backend.asked).toHaveLength(3);
     });
 
     it("takes a side at its default for one that is set where the other is", async () => {

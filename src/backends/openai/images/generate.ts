@@ -17,7 +17,7 @@ import { EventSplitter } from "../../completions/events.js";
 import { extraText } from "../../extra-args.js";
 import type { Answer } from "../../http/answer.js";
 import { isWhole } from "../../http/ask.js";
-import { nonsense } from "../../http/failure.js";
+import { brokenOff } from "../../http/failure.js";
 import type { FetchImageOptions } from "../../http/fetch-image.js";
 import { LargeAnswer } from "../../http/large.js";
 import { checkPromptLengths } from "../../sdcpp-prompts.js";
@@ -129,7 +129,7 @@ async function* streamed(call: ImageCall, part: Part, answer: Answer): Events {
         return;
       }
     }
-    if (!bytes) throw nonsense("broke off its answer: no image");
+    if (!bytes) throw brokenOff(undefined, "no image");
   }
 }
 
