@@ -1,5 +1,5 @@
 /** Messages of a node that come in pieces. */
-import { createServer } from "node:http2";
+import { createServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -50,12 +50,47 @@ it("are handed on as they are where the stream ends in one, or one is too large"
   expect((await pieces(all, 5, 49)).map(({ length }) => length).slice(0, 2)).toEqual([15, 5]);
 });
 
+/** A node that does with each call what a test wants. */
+async function node(answer: (stream: ServerHttp2Stream) => void): Promise<Peer> {
+  const server = createServer().on("stream", answer);
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const peer = new Peer({ address, pingIntervalMs: 60_000, connectMs: 60_000 });
+  onTestFinished(() => {
+    peer.close();
+    server.close();
+  });
+  return peer;
+}
+
+async function modelsSaid(peer: Peer): Promise<string[]> {
+  const models: string[] = [];
+  for await (const batch of peer.handlers.chat?.(callOf("chat", chatRequest())) ?? []) {
+    for (const { model } of batch) models.push(model);
+  }
+  return models;
+}
+
+it("end the stream where one is too large", async () => {
+  let ended = false;
+  const peer = await node((stream) => {
+    stream.on("error", () => {});
+    stream.on("close", () => {
+      ended = true;
+    });
+    stream.respond({ "content-type": "application/grpc" });
+    // A gibibyte, says the first one; the node never ends by itself.
+    stream.write(Buffer.of(0, 0x40, 0, 0, 0, 1, 2, 3));
+  });
+  await expect(modelsSaid(peer)).rejects.toThrow();
+  await expect.poll(() => ended).toBe(true);
+});
+
 it("are whole for the library when a node sends them byte by byte", async () => {
   const answer = create(LLMResponseSchema, { model: "m".repeat(1000) });
   const body = toBinary(LLMResponseSchema, answer);
   const head = message(body.length).subarray(0, 5);
-  const server = createServer();
-  server.on("stream", async (stream) => {
+  const peer = await node(async (stream) => {
     stream.respond({ "content-type": "application/grpc" }, { waitForTrailers: true });
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
     for (const byte of [...head, ...body]) {
@@ -64,9 +99,6 @@ it("are whole for the library when a node sends them byte by byte", async () => 
     }
     stream.end();
   });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const peer = new Peer({ address, pingIntervalMs: 60_000, connectMs: 60_000 });
   const { reduce } = Array.prototype;
   let added = 0;
   const sum = vi.spyOn(Array.prototype, "reduce").mockImplementation(function (
@@ -78,14 +110,8 @@ it("are whole for the library when a node sends them byte by byte", async () => 
   });
   onTestFinished(() => {
     sum.mockRestore();
-    peer.close();
-    server.close();
   });
-  const models: string[] = [];
-  for await (const batch of peer.handlers.chat?.(callOf("chat", chatRequest())) ?? []) {
-    for (const { model } of batch) models.push(model);
-  }
-  expect(models).toEqual([answer.model]);
+  expect(await modelsSaid(peer)).toEqual([answer.model]);
   // As many as are made one where they are collected.
   expect(added).toBeLessThanOrEqual(256);
 });
