@@ -4,28 +4,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as jinja from "@huggingface/jinja";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
 import { boundedTemplate } from "../../src/backends/llama/bounded.js";
 import { ControlTokenMarks } from "../../src/backends/llama/control-tokens.js";
 import { type LoadedModel, loadModel } from "../../src/backends/llama/model.js";
 import { ChatTemplate } from "../../src/backends/llama/template.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
-import { tiny } from "./llama-subject.js";
+import { say, special, tiny, tokenIds } from "./llama-subject.js";
 
 /** With room for the conversations here: what does not fit is not made into tokens to its end. */
 const load = (path: string) =>
   loadModel({ path, sequences: 1, gpu: false, contextSize: 1024 }, { log: silent, signal: never });
 
-const say = (content: string, role = "user"): LLMMessage => ({
-  $typeName: "lintel.v1.LLMMessage",
-  role,
-  content,
-});
-
-/** Ids of `<|bos|>`, `<|user|>`, `<|assistant|>`, `<|system|>`, `<|end|>`. */
-const [bos, user, assistant, system, end] = [0, 1, 2, 3, 4];
-const special = (tokens: readonly number[]) => tokens.filter((token) => token < 5);
+const { bos, user, assistant, system, end } = tokenIds;
 
 describe("prompts", () => {
   let model: LoadedModel;

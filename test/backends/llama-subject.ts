@@ -1,6 +1,6 @@
 /** A `llama` backend over a tiny model of random weights, whose tokens are bytes. */
 import { fileURLToPath } from "node:url";
-import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMMessage, LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { createLlamaBackend } from "../../src/backends/llama/index.js";
 import { llamaSchema } from "../../src/backends/llama/schema.js";
 import type { Backend } from "../../src/core/backend.js";
@@ -15,6 +15,12 @@ export const file = (path: string) =>
 /** Random weights; 128 tokens of context; never ends by itself. */
 export const tiny = file("test/backends/fixtures/gguf/tiny.gguf");
 
+/** What its marks are as tokens: `<|bos|>` and so on. */
+export const tokenIds = { bos: 0, user: 1, assistant: 2, system: 3, end: 4 };
+
+/** Those of its tokens that are marks, in order. */
+export const special = (tokens: readonly number[]) => tokens.filter((token) => token < 5);
+
 /** The model that Lintel brings. */
 export const trained = file("models/chat/lintel-chat.gguf");
 
@@ -25,11 +31,18 @@ export function backendFor(path: string, config: object = {}): Backend {
   });
 }
 
+/** A message. */
+export const say = (content: string, role = "user"): LLMMessage => ({
+  $typeName: "lintel.v1.LLMMessage",
+  role,
+  content,
+});
+
 /** A request with every default filled in, but greedy and short. */
 export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LLMRequest {
   return {
     $typeName: "lintel.v1.LLMRequest",
-    messages: [{ $typeName: "lintel.v1.LLMMessage", role: "user", content }],
+    messages: [say(content)],
     model: "tiny",
     ...chatDefaults,
     temperature: 0,

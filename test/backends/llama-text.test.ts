@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as jinja from "@huggingface/jinja";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
 import { boundedTemplate } from "../../src/backends/llama/bounded.js";
 import { Detokenizer } from "../../src/backends/llama/detokenizer.js";
 import { type LoadedModel, loadModel } from "../../src/backends/llama/model.js";
@@ -13,7 +12,7 @@ import { StopScanner } from "../../src/backends/llama/stop.js";
 import { ChatTemplate, chatML, looksFor } from "../../src/backends/llama/template.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
-import { tiny, trained } from "./llama-subject.js";
+import { say, special, tiny, tokenIds, trained } from "./llama-subject.js";
 
 let model: LoadedModel;
 beforeAll(async () => {
@@ -23,15 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => model.close());
 
-const say = (content: string, role = "user"): LLMMessage => ({
-  $typeName: "lintel.v1.LLMMessage",
-  role,
-  content,
-});
-
-/** Ids of `<|bos|>`, `<|user|>`, `<|assistant|>`, `<|system|>`, `<|end|>`. */
-const [bos, user, assistant, system, end] = [0, 1, 2, 3, 4];
-const special = (tokens: readonly number[]) => tokens.filter((token) => token < 5);
+const { bos, user, assistant, system, end } = tokenIds;
 
 describe("a template that does too much", () => {
   const rendered = (source: string, messages = [say("hello")]) =>

@@ -1,7 +1,7 @@
 /** Reads completions as OpenAI-compatible servers write them. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
 import { messageChoice, tokenUsage } from "../../core/chat-messages.js";
-import { LintelError } from "../../core/errors.js";
+import type { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { saidIn, soleObject } from "../http/error-body.js";
 import { failureIn, nonsense } from "../http/failure.js";
@@ -28,7 +28,10 @@ export function readCompletion(text: string): LLMResponse {
   // thoughts, or a filter came first: the reason says so.
   const message = choice?.message ?? choice?.delta ?? (finishReason && {});
   if (!isObject(message)) {
-    throw noCompletion(saidIn(answer));
+    const said = saidIn(answer);
+    const cause = said === "" ? undefined : new Error(said);
+    // Gemini and LiteLLM have it, too, where the model gave nothing: another target may.
+    throw nonsense("answered without a completion", cause, "elsewhere");
   }
   const { id, model, created } = stampOf(answer);
   return {
@@ -43,13 +46,6 @@ export function readCompletion(text: string): LLMResponse {
     choices: [messageChoice(readText(message), finishReason ?? "stop")],
   };
 }
-
-/** Gemini and LiteLLM have it, too, where the model gave nothing: another target may. */
-const noCompletion = (said: string) =>
-  new LintelError("upstream_failed", "the model server answered without a completion", {
-    retry: "elsewhere",
-    cause: said === "" ? undefined : new Error(said),
-  });
 
 /** The one choice that was asked for. Servers number it 0, leave the number out, or send none. */
 export function firstChoice(answer: JsonObject): JsonObject | undefined {

@@ -1,5 +1,5 @@
 /** Errors as model servers report them, in bodies and inside streams. */
-import { LintelError } from "../../core/errors.js";
+import { LintelError, type Retry } from "../../core/errors.js";
 import { askedAcrossHop } from "../../core/hop.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
@@ -18,18 +18,17 @@ import { hasCrashed, isOfTarget } from "./of-target.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 import { fromUpstreamStatus, upstreamFailed } from "./status.js";
 
-/** The answer is not what the protocol foresees. */
-export function nonsense(what: string, cause?: unknown): LintelError {
-  return new LintelError("upstream_failed", `the model server ${what}`, { cause });
+/**
+ * The answer is not what the protocol foresees.
+ * @param retry where else it may be had; absent: nowhere
+ */
+export function nonsense(what: string, cause?: unknown, retry?: Retry): LintelError {
+  return new LintelError("upstream_failed", `the model server ${what}`, { retry, cause });
 }
 
 /** The answer ended before it was whole: another can be made for who has seen nothing of it. */
 export const brokenOff = (cause?: unknown, without = ""): LintelError =>
-  new LintelError(
-    "upstream_failed",
-    `the model server broke off its answer${without && `: ${without}`}`,
-    { retry: "anywhere", cause },
-  );
+  nonsense(`broke off its answer${without && `: ${without}`}`, cause, "anywhere");
 
 /** Why an answer ends that nobody reads on. */
 export const unread = () => nonsense("was not listened to any more");
