@@ -63,14 +63,10 @@ class Whole implements AsyncIterator<Batch> {
     // Nobody asks for more: the answer is complete.
     this.#source.return?.().catch(() => {});
     const content = wellFormed(choice.message?.content ?? "");
-    const { usage, estimated } = settle(
-      this.#call,
-      message.usage,
-      Buffer.byteLength(content),
-      message.usageEstimated,
-    );
+    const bytes = Buffer.byteLength(content);
+    const estimated = settle(this.#call, message.usage, bytes, message.usageEstimated);
     const answer = messageChoice(content, finishReasonOf(choice.finishReason));
-    const whole = response(newStamp(this.#call), usage, answer);
+    const whole = response(newStamp(this.#call), settled(this.#call), answer);
     whole.usageEstimated = estimated;
     whole.warnings = merged(this.#call.warnings, message.warnings);
     return { done: false, value: [whole] };
@@ -163,8 +159,9 @@ class Stream implements AsyncIterator<Batch> {
     if (this.#finishReason === "") throw cutShort();
     const out: LLMResponse[] = [];
     if (this.#half !== "") this.#say(this.#half, out);
-    const { usage, estimated } = settle(this.#call, this.#usage, this.#bytes, this.#usageEstimated);
-    const last = response(this.#stamp, usage, deltaChoice("", finishReasonOf(this.#finishReason)));
+    const estimated = settle(this.#call, this.#usage, this.#bytes, this.#usageEstimated);
+    const choice = deltaChoice("", finishReasonOf(this.#finishReason));
+    const last = response(this.#stamp, settled(this.#call), choice);
     last.usageEstimated = estimated;
     last.warnings = merged(this.#call.warnings, this.#warnings);
     out.push(last);
@@ -219,23 +216,28 @@ const merged = (own: Iterable<string>, other: readonly string[]) => [
  * and so has a text: 0 of them is no count.
  * @param bytes of the text so far, UTF-8
  * @param theirs whether what is reported is an estimate itself
+ * @returns whether one of them is an estimate
  */
 function settle(
   call: Call,
   reported: LLMTokenUsage | undefined,
   bytes: number,
   theirs = false,
-): { usage: LLMTokenUsage; estimated: boolean } {
+): boolean {
   const { attributes, request } = call;
   const promptMissing = !reported || reported.promptTokens === 0;
   const completionMissing = !reported || (reported.completionTokens === 0 && bytes > 0);
-  const promptTokens = promptMissing
+  attributes.promptTokens = promptMissing
     ? (attributes.promptTokens ?? estimatePrompt(request as LLMRequest))
     : reported.promptTokens;
-  const completionTokens = completionMissing ? estimateTokens(bytes) : reported.completionTokens;
-  attributes.promptTokens = promptTokens;
-  attributes.completionTokens = completionTokens;
+  attributes.completionTokens = completionMissing
+    ? estimateTokens(bytes)
+    : reported.completionTokens;
   const estimated = promptMissing || completionMissing || theirs;
   attributes.estimated = estimated;
-  return { usage: tokenUsage(promptTokens, completionTokens), estimated };
+  return estimated;
 }
+
+/** The counts that were noted down. */
+const settled = ({ attributes }: Call): LLMTokenUsage =>
+  tokenUsage(attributes.promptTokens ?? 0, attributes.completionTokens ?? 0);

@@ -6,6 +6,15 @@
 const quote = 0x22;
 const backslash = 0x5c;
 
+/** Whether a text stands in JSON as it is, and each of its letters is a byte. */
+export function isBare(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 || code > 0x7f || code === quote || code === backslash) return false;
+  }
+  return true;
+}
+
 /** As {@link toJsonLine} does it. */
 export function toJsonString(text: string): string {
   for (let i = 0; i < text.length; i++) {

@@ -61,8 +61,8 @@ export class EventSplitter {
   push(...reads: readonly Buffer[]): ServerEvent[] {
     const events: ServerEvent[] = [];
     const bytes = reads.length === 1 ? (reads[0] as Buffer) : Buffer.concat(reads);
-    const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
-    if (end > 0) this.#lines(this.#join(bytes.subarray(0, end)).toString("utf8"), events);
+    const end = endOfLines(bytes);
+    if (end > 0) this.#lines(this.#decoded(bytes, end), events);
     if (end < bytes.length) {
       this.#open.add(bytes.subarray(end));
       this.#limitSize();
@@ -73,14 +73,15 @@ export class EventSplitter {
   /** The stream has ended: an event whose blank line never came is taken as complete. */
   end(): ServerEvent[] {
     const events: ServerEvent[] = [];
-    this.#lines(`${this.#join(Buffer.alloc(0)).toString("utf8")}\n\n`, events);
+    this.#lines(`${this.#decoded(Buffer.alloc(0), 0)}\n\n`, events);
     return events;
   }
 
-  #join(tail: Buffer): Buffer {
-    if (this.#open.length === 0) return tail;
-    this.#open.add(tail);
-    return this.#open.take();
+  /** The line that is open, and bytes up to `end`. */
+  #decoded(bytes: Buffer, end: number): string {
+    if (this.#open.length === 0) return bytes.toString("utf8", 0, end);
+    this.#open.add(bytes.subarray(0, end));
+    return this.#open.take().toString("utf8");
   }
 
   #limitSize(): void {
@@ -106,7 +107,7 @@ export class EventSplitter {
     let lf = text.indexOf("\n", start);
     while (start < text.length) {
       const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
-      this.#line(text.slice(start, end), events);
+      this.#line(text, start, end, events);
       start = end + 1;
       if (end === cr) {
         if (text[start] === "\n") start++;
@@ -117,16 +118,17 @@ export class EventSplitter {
     }
   }
 
-  #line(line: string, events: ServerEvent[]): void {
-    if (line.length === 0) {
+  #line(text: string, start: number, end: number, events: ServerEvent[]): void {
+    if (start === end) {
       this.#endEvent(events);
       return;
     }
     // Nearly all are like this.
-    if (line.startsWith("data: ")) {
-      this.#take(line, line.slice(6));
+    if (text.startsWith("data: ", start)) {
+      this.#take(end - start, text.slice(start + 6, end));
       return;
     }
+    const line = text.slice(start, end);
     const colon = line.indexOf(":");
     const field = colon === -1 ? line : line.slice(0, colon);
     if (field !== "data" && field !== "event" && field !== "error") {
@@ -141,11 +143,11 @@ export class EventSplitter {
       return;
     }
     if (field === "error") this.#failed = true;
-    this.#take(line, value);
+    this.#take(line.length, value);
   }
 
-  #take(line: string, value: string): void {
-    this.#dataLength += line.length;
+  #take(length: number, value: string): void {
+    this.#dataLength += length;
     this.#limitSize();
     this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
   }
@@ -178,4 +180,11 @@ export class EventSplitter {
     this.#bare = "";
     this.#dataLength = 0;
   }
+}
+
+/** Where the last whole line ends; 0: there is none. As a rule what was read ends with one. */
+function endOfLines(bytes: Buffer): number {
+  const last = bytes[bytes.length - 1];
+  if (last === LF || last === CR) return bytes.length;
+  return Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
 }

@@ -5,11 +5,11 @@ import { tokenUsage } from "../../core/chat-messages.js";
 import { newCompletionId } from "../../core/completion.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
-import { toJsonLine, toJsonString } from "../../core/json-string.js";
+import { isBare, toJsonLine, toJsonString } from "../../core/json-string.js";
 import { inOnePiece } from "../../core/one-piece.js";
 import { Warnings } from "../../core/warnings.js";
 import { errorObject } from "./error.js";
-import { type EventEncoder, event } from "./sse.js";
+import { type EventEncoder, type EventSink, event } from "./sse.js";
 
 /** A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw. */
 export function wholeChat(response: LLMResponse, warnings = response.warnings): string {
@@ -61,17 +61,20 @@ export function chunkEncoder(
 
   // Content is the only thing that changes from chunk to chunk: what stands ahead of it and behind it.
   let ahead: string | undefined;
-  const behind = `},"finish_reason":null}]${middle}}`;
+  let around = 0;
+  const behind = `"},"finish_reason":null}]${middle}}\n\n`;
 
-  const text = (content: string) => {
-    ahead ??= inOnePiece(
-      `${open}{"index":0,"delta":{${full() ? '"role":"assistant",' : ""}"content":`,
-    );
-    const chunk = ahead + toJsonString(content) + behind;
+  const text = (content: string, to: EventSink) => {
+    if (ahead === undefined) {
+      const role = full() ? '"role":"assistant",' : "";
+      ahead = inOnePiece(`data: ${open}{"index":0,"delta":{${role}"content":"`);
+      around = Buffer.byteLength(ahead) + behind.length;
+    }
+    if (isBare(content)) to.add(ahead + content + behind, around + content.length);
+    else to.add(ahead + toJsonString(content).slice(1, -1) + behind);
     // Of another form than the contract's, the first one alone says the role.
     if (!started && !form.fullDelta) ahead = undefined;
     started = true;
-    return event(chunk);
   };
 
   const last = (reason: string, more: string) => {
@@ -94,8 +97,7 @@ export function chunkEncoder(
   };
 
   return {
-    messages(batch) {
-      let events = "";
+    messages(batch, to) {
       for (const message of batch) {
         open ??= opening(message.id, message.created, message.model);
         if (message.usage) usage = message.usage;
@@ -105,13 +107,12 @@ export function chunkEncoder(
         if (!choice) continue;
         const content = choice.delta?.content ?? "";
         if (choice.finishReason === "") {
-          events += text(content);
+          text(content, to);
           continue;
         }
-        if (content !== "") events += text(content);
-        events += event(open + last(choice.finishReason, ending()));
+        if (content !== "") text(content, to);
+        to.add(event(open + last(choice.finishReason, ending())));
       }
-      return events;
     },
     end() {
       if (form.usage !== "extra" || open === undefined) return "";

@@ -1,14 +1,17 @@
 /** Writes the events of one stream, and comments while there are none. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { Writable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import type { CallSignal } from "../../core/cancellation.js";
 import { writeAtTurnsEnd } from "../../core/turn.js";
 import { drained } from "../drained.js";
+import type { EventSink } from "./sse.js";
 
 const keepAlive = ": keep-alive\n\n";
 /** The end of a body in chunks. */
 const lastChunk = "0\r\n\r\n";
+/** Bytes that may wait for a turn's end. */
+const mostHeld = 16 * 1024;
 
 const streamHeaders = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -16,17 +19,23 @@ const streamHeaders = {
   "x-accel-buffering": "no",
 };
 
-/** A response that is a stream of events; its status is sent with the first of them. */
-export class EventWriter {
-  readonly #raw: ServerResponse;
-  /** Absent on HTTP/2, which writes at the end of a turn by itself. */
-  readonly #socket: Socket | null | undefined;
+/**
+ * A response that is a stream of events; its status is sent with the first of them. What is
+ * added in one turn of the event loop is written at its end, as one piece.
+ */
+export class EventWriter implements EventSink {
+  /** Over HTTP/2 it has a stream. */
+  readonly #raw: ServerResponse & { readonly stream?: Writable };
   readonly #chunked: boolean;
   readonly #silence: NodeJS.Timeout;
   #left: boolean;
-  #full = false;
+  /** Events of this turn, and their bytes. */
+  #text = "";
+  #bytes = 0;
   #held = false;
-  #last: string | undefined;
+  /** Whether the head has left. */
+  #begun = false;
+  #ended = false;
 
   /**
    * @param headers besides those of every stream
@@ -44,7 +53,7 @@ export class EventWriter {
     reply.hijack();
     const raw = reply.raw;
     this.#raw = raw;
-    // HTTP/2's response tells neither of the two.
+    // HTTP/2's response tells it no other way.
     this.#left = signal.aborted;
     raw.on("error", () => {});
     // Into its copy: headers spread into one more object go through the runtime of V8.
@@ -53,11 +62,7 @@ export class EventWriter {
     // Node hands a chunk to the socket in four pieces; framed here it is one.
     this.#chunked = raw.chunkedEncoding === true;
     if (this.#chunked) raw.chunkedEncoding = false;
-    this.#socket = reply.request.raw.httpVersionMajor === 1 ? raw.socket : undefined;
     this.#silence = setTimeout(() => this.#keepAlive(), keepAliveMs);
-    raw.on("drain", () => {
-      this.#full = false;
-    });
     raw.once("close", () => {
       this.#left = true;
       clearTimeout(this.#silence);
@@ -67,29 +72,37 @@ export class EventWriter {
   /** Sends the headers ahead of the first event. */
   flushHead(): void {
     this.#raw.flushHeaders();
+    this.#begun = true;
   }
 
-  /** Writes events. If the client has to read first: resolves when it did, or left. */
-  write(events: string): Promise<void> | undefined {
-    if (events === "" || this.#left) return undefined;
-    this.#silence.refresh();
-    this.#hold();
-    const bytes = Buffer.byteLength(events);
-    this.#full = !this.#raw.write(this.#framed(events, bytes), encodingOf(events, bytes));
-    return this.#full ? drained(this.#raw) : undefined;
+  add(events: string, bytes = Buffer.byteLength(events)): void {
+    if (this.#left) return;
+    this.#text += events;
+    this.#bytes += bytes;
+    if (this.#held) return;
+    this.#held = true;
+    writeAtTurnsEnd(this.#release);
+  }
+
+  /** If the client has to read first: resolves when it did, or left. */
+  full(): Promise<void> | undefined {
+    if (this.#left) return undefined;
+    // An answer that comes all at once is not to wait here as a whole.
+    if (this.#bytes > mostHeld) this.#send();
+    const out = this.#out();
+    return out.writableNeedDrain ? drained(out) : undefined;
   }
 
   /** Writes the last events and ends the response. */
   end(events: string): void {
     clearTimeout(this.#silence);
-    this.#last = events;
-    this.#hold();
+    this.#ended = true;
+    this.add(events);
   }
 
   #keepAlive(): void {
-    if (!this.#left && !this.#full) {
-      this.#full = !this.#raw.write(this.#framed(keepAlive, keepAlive.length));
-    }
+    const out = this.#out();
+    if (!this.#left && !out.writableNeedDrain) out.write(this.#framed(keepAlive, keepAlive.length));
     this.#silence.refresh();
   }
 
@@ -97,27 +110,37 @@ export class EventWriter {
     return this.#chunked ? `${bytes.toString(16)}\r\n${text}\r\n` : text;
   }
 
-  /** What is written in one turn is sent at its end. */
-  #hold(): void {
-    if (this.#held) return;
-    this.#held = true;
-    this.#socket?.cork();
-    writeAtTurnsEnd(this.#release);
-  }
-
   readonly #release = (): void => {
     this.#held = false;
-    const last = this.#last;
-    if (last === undefined) {
-      this.#socket?.uncork();
-    } else if (!this.#left) {
-      const bytes = Buffer.byteLength(last);
-      const end = this.#chunked ? lastChunk : "";
-      // Uncorks as well.
-      this.#raw.end(this.#framed(last, bytes) + end, encodingOf(last, bytes));
+    if (this.#left) return;
+    if (!this.#ended) {
+      if (this.#bytes > 0) this.#send();
+      return;
     }
+    const { text, encoding } = this.#take();
+    this.#raw.end(this.#chunked ? text + lastChunk : text, encoding);
   };
-}
 
-/** Of ASCII there is nothing to encode. */
-const encodingOf = (text: string, bytes: number) => (bytes === text.length ? "latin1" : "utf8");
+  #send(): void {
+    this.#silence.refresh();
+    const { text, encoding } = this.#take();
+    this.#out().write(text, encoding);
+    this.#begun = true;
+  }
+
+  /** Once the head has left, what is framed here needs none of the response's own steps. */
+  #out(): Writable {
+    const raw = this.#raw;
+    return this.#begun ? (raw.stream ?? raw.socket ?? raw) : raw;
+  }
+
+  /** What was held, as it is written. */
+  #take(): { readonly text: string; readonly encoding: "latin1" | "utf8" } {
+    const text = this.#text;
+    const bytes = this.#bytes;
+    this.#text = "";
+    this.#bytes = 0;
+    // Of ASCII there is nothing to encode.
+    return { text: this.#framed(text, bytes), encoding: bytes === text.length ? "latin1" : "utf8" };
+  }
+}

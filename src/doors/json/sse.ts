@@ -10,10 +10,16 @@ import { sendError } from "./error.js";
 import { EventWriter } from "./event-writer.js";
 import { headersOf } from "./headers.js";
 
+/** Where events go. */
+export interface EventSink {
+  /** @param bytes of these, as UTF-8; counted where they are not known */
+  add(events: string, bytes?: number): void;
+}
+
 /** How a door writes the messages of one stream. Every result is whole events, or empty. */
 export interface EventEncoder<M extends MethodName> {
   /** All messages that came at once. */
-  messages(batch: readonly Output<M>[]): string;
+  messages(batch: readonly Output<M>[], to: EventSink): void;
   /** A failure in mid-stream. */
   failure(error: LintelError): string;
   /** What stands between a complete answer and `[DONE]`. */
@@ -53,7 +59,8 @@ export async function sendEvents<M extends MethodName>(
   if (early === "pending") writer.flushHead();
   try {
     for (let step = await first; !step.done; step = await iterator.next()) {
-      const full = writer.write(encoder.messages(step.value));
+      encoder.messages(step.value, writer);
+      const full = writer.full();
       if (full) await full;
     }
     writer.end(encoder.end() + done);

@@ -49,7 +49,9 @@ export function imageEncoder(): EventEncoder<"streamTextToImage"> {
     }
   };
   return {
-    messages: (batch) => batch.map(encode).join(""),
+    messages(batch, to) {
+      for (const message of batch) to.add(encode(message));
+    },
     failure: (error: LintelError) => object({ type: "error", ...errorBody(error) }),
     end: () => "",
   };
