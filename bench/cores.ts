@@ -91,6 +91,13 @@ export function cpuMicros(pid: number): number {
   return micros;
 }
 
+/** System calls that read and that wrote, of a process so far; of sockets, too. */
+export function readsAndWrites(pid: number): { readonly reads: number; readonly writes: number } {
+  const io = readFileSync(`/proc/${pid}/io`, "utf8");
+  const count = (name: string) => Number(new RegExp(`^${name}: (\\d+)`, "m").exec(io)?.[1]);
+  return { reads: count("syscr"), writes: count("syscw") };
+}
+
 /** CPU time of a process' first thread, microseconds: of Node, JavaScript and what it waits for. */
 export const mainThreadMicros = (pid: number): number => microsIn(statOf(`${pid}/task/${pid}`));
 

@@ -4,7 +4,8 @@
  *   npx tsx bench/profile.ts [json|sse|apart|image|unary|stream|paced] [lintel|lintel-full] [--seconds 5] [--connections 32] [--plain] [--turns 1]
  * `paced`: so many streams open, an event each 20 ms; times are those of an event.
  * `--plain`: without the profiler, only the CPU time of an answer, and how much of it the
- * first thread had; what others have is collecting, compiling, and SQLite's. `--turns 10`: so
+ * first thread had (what others have is collecting, compiling, and SQLite's), and how often it
+ * called the system to read and to write. `--turns 10`: so
  * often, as seconds differ.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -46,7 +47,7 @@ try {
   await warm(gateway.pid, async (seconds) => (await warming(seconds)).answers);
   for (let turn = 0; turn < Number(values.turns); turn++) {
     const measured = await cpuOf(gateway.pid, kind, load(kind), Number(values.seconds));
-    const { perSecond, failures, said, firstThread } = measured;
+    const { perSecond, failures, said, firstThread, reads, writes } = measured;
     each = measured.each;
     const what = kind === "paced" ? "an event" : "an answer";
     const events =
@@ -54,7 +55,7 @@ try {
         ? `${Math.round(65e6 / each)} events per core-second`
         : said;
     console.log(
-      `${kind} ${name}: ${each.toFixed(1)} CPU µs ${what} (${firstThread.toFixed(1)} in its first thread), ${perSecond.toFixed(0)}/s, ${failures} failures${events ? `, ${events}` : ""}`,
+      `${kind} ${name}: ${each.toFixed(1)} CPU µs ${what} (${firstThread.toFixed(1)} in its first thread), ${reads.toFixed(1)} reads, ${writes.toFixed(1)} writes, ${perSecond.toFixed(0)}/s, ${failures} failures${events ? `, ${events}` : ""}`,
     );
   }
 } finally {

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { compile } from "../compile.js";
 import { type Contestant, chatBody, headersOf, pathOf } from "../contestants/contestant.js";
-import { cpuMicros, mainThreadMicros, otherCore } from "../cores.js";
+import { cpuMicros, mainThreadMicros, otherCore, readsAndWrites } from "../cores.js";
 import { imageRequest } from "../scenarios/whole.js";
 import { h2load } from "./h2load.js";
 import { opening, streams } from "./streams.js";
@@ -14,6 +14,17 @@ import { wrk } from "./wrk.js";
  * gRPC, and streams with an event each 20 ms.
  */
 export type Kind = "json" | "sse" | "apart" | "image" | "unary" | "stream" | "paced";
+
+/** What a process spent on an answer. */
+export interface Spent {
+  /** CPU µs. */
+  readonly each: number;
+  /** Those of its first thread. */
+  readonly firstThread: number;
+  /** System calls. */
+  readonly reads: number;
+  readonly writes: number;
+}
 
 /** What some seconds of load brought. */
 export interface Loaded {
@@ -80,8 +91,8 @@ export function loadOf(
 export const warmingOf = (kind: Kind): Kind => (kind === "paced" ? "sse" : kind);
 
 /**
- * CPU µs of an answer under load, without what is spent while streams are opened; and how much
- * of it the process' first thread had.
+ * CPU µs of an answer under load, without what is spent while streams are opened; how much
+ * of it the process' first thread had; and how often it read and wrote for one.
  * @param load of this kind, as `loadOf` made it
  */
 export async function cpuOf(
@@ -89,15 +100,19 @@ export async function cpuOf(
   kind: Kind,
   load: (seconds: number) => Promise<Loaded>,
   seconds: number,
-): Promise<Loaded & { readonly each: number; readonly firstThread: number }> {
+): Promise<Loaded & Spent> {
   const running = load(seconds);
   if (kind === "paced") await sleep(opening * 1000);
   const before = cpuMicros(pid);
   const firstBefore = mainThreadMicros(pid);
+  const ioBefore = readsAndWrites(pid);
   const loaded = await running;
+  const io = readsAndWrites(pid);
   return {
     ...loaded,
     each: (cpuMicros(pid) - before) / loaded.answers,
     firstThread: (mainThreadMicros(pid) - firstBefore) / loaded.answers,
+    reads: (io.reads - ioBefore.reads) / loaded.answers,
+    writes: (io.writes - ioBefore.writes) / loaded.answers,
   };
 }
