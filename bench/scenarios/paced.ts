@@ -8,7 +8,7 @@ import { warm } from "../load/warm.js";
 import type { Scenario } from "./scenario.js";
 
 /** Seconds after which next to nothing is compiled any more for slow streams. */
-const slowly = 10;
+const warmingSeconds = 10;
 
 /** Measures with so many streams open at once. */
 export function paced(open: number, contestants: readonly Contestant[]): Scenario {
@@ -32,7 +32,7 @@ export function paced(open: number, contestants: readonly Contestant[]): Scenari
           const warming = loadOf(warmingOf("paced"), contestant, port, stage.folder, 64);
           await warm(pid, async (seconds) => (await warming(seconds)).answers);
           // What was compiled for streams at full speed is compiled anew for slow ones.
-          await load(slowly);
+          await load(warmingSeconds);
         }
         const before = pid ? cpuMicros(pid) : 0;
         const result = await load(stage.seconds);

@@ -10,7 +10,7 @@ const backslash = 0x5c;
 export function isBare(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if (code < 0x20 || code > 0x7f || code === quote || code === backslash) return false;
+    if (code > 0x7f || isEscaped(code)) return false;
   }
   return true;
 }
@@ -19,9 +19,7 @@ export function isBare(text: string): boolean {
 export function toJsonString(text: string): string {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if (code < 0x20 || code === quote || code === backslash || (code > 0x7f && isRare(code))) {
-      return toJsonLine(text);
-    }
+    if (isEscaped(code) || (code > 0x7f && isRare(code))) return toJsonLine(text);
   }
   return `"${text}"`;
 }
@@ -47,8 +45,7 @@ export function fromJsonString(json: string, from: number, to: number): string |
     return parsed(json.slice(from, to));
   }
   for (let i = from + 1; i < to - 1; i++) {
-    const code = json.charCodeAt(i);
-    if (code < 0x20 || code === quote || code === backslash) return parsed(json.slice(from, to));
+    if (isEscaped(json.charCodeAt(i))) return parsed(json.slice(from, to));
   }
   return json.slice(from + 1, to - 1);
 }
@@ -56,6 +53,8 @@ export function fromJsonString(json: string, from: number, to: number): string |
 const lineEnd = /[\u0085\u2028\u2029]/;
 const lineEnds = new RegExp(lineEnd, "g");
 const escaped = (end: string) => `\\u${end.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+const isEscaped = (code: number) => code < 0x20 || code === quote || code === backslash;
 
 /** Halves of a pair that stand alone are escaped; pairs are rare enough to be looked at, too. */
 const isRare = (code: number) =>

@@ -16,7 +16,7 @@ export interface EventSink {
   add(events: string, bytes?: number): void;
 }
 
-/** How a door writes the messages of one stream. Every result is whole events, or empty. */
+/** How a door writes the messages of one stream. All that it adds or gives is whole events, or nothing. */
 export interface EventEncoder<M extends MethodName> {
   /** All messages that came at once. */
   messages(batch: readonly Output<M>[], to: EventSink): void;
