@@ -15,6 +15,7 @@ import { estimatePrompt, estimateTokens } from "./estimate.js";
 import { iterable } from "./iterate.js";
 import { isChat } from "./methods.js";
 import { randomId } from "./random-id.js";
+import { ask, Steps, type Waiter } from "./steps.js";
 import { wellFormed } from "./well-formed.js";
 
 type Batch = readonly LLMResponse[];
@@ -35,19 +36,37 @@ const finishReasons = new Set(["stop", "length", "content_filter", "tool_calls"]
 const finishReasonOf = (said: string) => (finishReasons.has(said) ? said : "stop");
 
 /** The one message of a whole completion. */
-class Whole implements AsyncIterator<Batch> {
+class Whole extends Steps<Batch> implements Waiter<Step> {
   readonly #call: Call;
   readonly #source: AsyncIterator<Batch>;
+  #by: Waiter<Step> | undefined;
   #done = false;
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
+    super();
     this.#call = call;
     this.#source = source;
   }
 
-  next(): Promise<Step> {
-    if (this.#done) return over;
-    return this.#source.next().then(this.#shape);
+  ask(by: Waiter<Step>): void {
+    this.#by = by;
+    if (this.#done) by.came(over);
+    else ask(this.#source, this);
+  }
+
+  came(step: Step): void {
+    let shaped: Step;
+    try {
+      shaped = this.#shape(step);
+    } catch (thrown) {
+      this.failed(thrown);
+      return;
+    }
+    this.#by?.came(shaped);
+  }
+
+  failed(reason: unknown): void {
+    this.#by?.failed(reason);
   }
 
   async return(): Promise<Step> {
@@ -55,7 +74,7 @@ class Whole implements AsyncIterator<Batch> {
     return { done: true, value: undefined };
   }
 
-  readonly #shape = (step: Step): Step => {
+  #shape(step: Step): Step {
     const message = step.done ? undefined : step.value[0];
     const choice = message?.choices[0];
     if (!message || !choice) throw cutShort();
@@ -70,13 +89,14 @@ class Whole implements AsyncIterator<Batch> {
     whole.usageEstimated = estimated;
     whole.warnings = merged(this.#call.warnings, message.warnings);
     return { done: false, value: [whole] };
-  };
+  }
 }
 
-/** The pieces of a streamed completion, and one last message. Makes one promise for each step. */
-class Stream implements AsyncIterator<Batch> {
+/** The pieces of a streamed completion, and one last message. */
+class Stream extends Steps<Batch> implements Waiter<Step> {
   readonly #call: Call;
   readonly #source: AsyncIterator<Batch>;
+  #by: Waiter<Step> | undefined;
   readonly #stamp: Stamp;
   #usage: LLMTokenUsage | undefined;
   #finishReason = "";
@@ -88,14 +108,33 @@ class Stream implements AsyncIterator<Batch> {
   #done = false;
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
+    super();
     this.#call = call;
     this.#source = source;
     this.#stamp = newStamp(call);
   }
 
-  next(): Promise<Step> {
-    if (this.#done) return over;
-    return this.#source.next().then(this.#shape);
+  ask(by: Waiter<Step>): void {
+    this.#by = by;
+    if (this.#done) by.came(over);
+    else ask(this.#source, this);
+  }
+
+  /** Passes on what a step says; where that is nothing, it asks on. */
+  came(step: Step): void {
+    let said: Step | undefined;
+    try {
+      said = this.#done ? over : this.#said(step);
+    } catch (thrown) {
+      this.failed(thrown);
+      return;
+    }
+    if (said) this.#by?.came(said);
+    else ask(this.#source, this);
+  }
+
+  failed(reason: unknown): void {
+    this.#by?.failed(reason);
   }
 
   async return(): Promise<Step> {
@@ -103,8 +142,6 @@ class Stream implements AsyncIterator<Batch> {
     await this.#source.return?.();
     return { done: true, value: undefined };
   }
-
-  readonly #shape = (step: Step): Step | Promise<Step> => this.#said(step) ?? this.#further();
 
   /** What a step says; `undefined` where that is nothing. */
   #said(step: Step): Step | undefined {
@@ -115,15 +152,6 @@ class Stream implements AsyncIterator<Batch> {
     // What was delivered counts, also if the caller leaves or upstream fails from here on.
     settle(this.#call, undefined, this.#bytes);
     return { done: false, value: out };
-  }
-
-  /** Goes on until something is said, without one promise in another for each step. */
-  async #further(): Promise<Step> {
-    for (;;) {
-      if (this.#done) return over;
-      const step = this.#said(await this.#source.next());
-      if (step) return step;
-    }
   }
 
   #take(message: LLMResponse, out: LLMResponse[]): void {
@@ -169,7 +197,7 @@ class Stream implements AsyncIterator<Batch> {
   }
 }
 
-const over: Promise<Step> = Promise.resolve({ done: true, value: undefined });
+const over: Step = { done: true, value: undefined };
 
 const noUsage = tokenUsage(0, 0);
 

@@ -4,7 +4,8 @@ import type { Backend } from "./backend.js";
 import { type Call, compose, type Handle } from "./call.js";
 import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion.js";
-import { type LintelError, shuttingDown } from "./errors.js";
+import { Course } from "./course.js";
+import { shuttingDown } from "./errors.js";
 import { type FinishTools, finisher } from "./finish.js";
 import type { Gateway } from "./gateway.js";
 import { type Idempotency, type IdempotencyParts, idempotency } from "./idempotency/step.js";
@@ -13,7 +14,6 @@ import { InFlight } from "./in-flight.js";
 import { Life } from "./life.js";
 import { type LimitParts, limit } from "./limits/step.js";
 import type { Logger } from "./log.js";
-import { logCall } from "./log-call.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
 import type { Input, Output } from "./methods.js";
 import { newCall } from "./new-call.js";
@@ -25,8 +25,7 @@ import { resolve } from "./routing/resolve.js";
 import { Routing } from "./routing/routing.js";
 import type { CoreSettings } from "./settings.js";
 import { Started } from "./started.js";
-import type { CallOutcome, Telemetry } from "./telemetry.js";
-import { Transcript } from "./transcript.js";
+import type { Telemetry } from "./telemetry.js";
 import { meter, type UsageParts } from "./usage/meter.js";
 import { validate } from "./validate.js";
 
@@ -89,20 +88,9 @@ export function createCore(parts: CoreParts): Core {
     await inFlight.none();
     await again?.idle();
   };
-  const tell = (
-    call: Call,
-    outcome: CallOutcome,
-    error: LintelError | undefined,
-    said: Transcript | undefined,
-  ) => {
-    call.observation?.end(call, outcome);
-    if (error || logged(settings.callLog.sample)) logCall(call, outcome, error, said?.fields());
-  };
-  // Apart, so that calls without a key make nothing for it.
-  const tellAfter = (work: Promise<void>, ...told: Parameters<typeof tell>) =>
-    void work.then(() => tell(...told));
   const identify = identifier(settings.auth, parts.callers);
   const handle = stepsOf(parts, routing, again, identify);
+  const shared = { handle, inFlight, callLog: settings.callLog };
 
   return {
     log,
@@ -117,22 +105,7 @@ export function createCore(parts: CoreParts): Core {
       const own = Math.min(origin.timeoutMs ?? totalMs, totalMs);
       const deadline = performance.now() + own;
       const call = newCall(method, request, origin, deadline, life, parts);
-      const said = settings.callLog.content ? new Transcript(call) : undefined;
-      const messages = new Observed(life.cancellation, () => handle(call), {
-        whole: method === "complete",
-        settled: () => life.settled,
-        begin() {
-          inFlight.add(life);
-          life.begin(origin.signal, deadline);
-        },
-        saw: said && ((batch) => said.add(batch)),
-        end(outcome, error) {
-          life.end(outcome.code, error);
-          inFlight.delete(life);
-          if (life.work) tellAfter(life.work, call, outcome, error, said);
-          else tell(call, outcome, error, said);
-        },
-      });
+      const messages = new Observed(life.cancellation, new Course(call, life, origin, shared));
       return new Started(call, messages as AsyncIterable<readonly Output<typeof method>[]>);
     },
     drain() {
@@ -148,8 +121,6 @@ export function createCore(parts: CoreParts): Core {
     },
   };
 }
-
-const logged = (share: number) => share === 1 || Math.random() < share;
 
 /** The steps of every call, outermost first. */
 function stepsOf(

@@ -6,10 +6,13 @@
 import { performance } from "node:perf_hooks";
 import type { Cancellation } from "./cancellation.js";
 import { callerLeft, type ErrorCode, type LintelError, toLintelError } from "./errors.js";
+import { ask, Steps, type Waiter } from "./steps.js";
 import type { CallOutcome } from "./telemetry.js";
 
 /** What is done as a call begins, goes on and ends. */
 export interface Hooks<T> {
+  /** Runs the chain. */
+  start(): AsyncIterable<T>;
   /** Whether the first message is the last, and nothing is held behind it: nobody asks for the end then. */
   readonly whole: boolean;
   /** How the call ends, once that is written down: what comes then is the last message, or the failure. */
@@ -17,21 +20,21 @@ export interface Hooks<T> {
   /** Called before anything runs; what it throws ends the call. */
   begin(): void;
   /** Called with everything that the caller gets. */
-  readonly saw?: ((value: T) => void) | undefined;
+  saw(value: T): void;
   /** Called once, however the call ended, also if `begin` threw. */
   end(outcome: CallOutcome, error: LintelError | undefined): void;
 }
 
 /** A call's messages with its life around them. */
-export class Observed<T> implements AsyncIterableIterator<T> {
+export class Observed<T>
+  extends Steps<T>
+  implements AsyncIterableIterator<T>, Waiter<IteratorResult<T>>
+{
   readonly #cancellation: Cancellation;
-  readonly #start: () => AsyncIterable<T>;
   readonly #hooks: Hooks<T>;
   #source: AsyncIterator<T> | undefined;
   /** The step that is on its way. */
-  #asked:
-    | { resolve(result: IteratorResult<T>): void; reject(error: LintelError | undefined): void }
-    | undefined;
+  #asked: Waiter<IteratorResult<T>> | undefined;
   /** Why it ended between two steps: the next one tells. */
   #untold: LintelError | undefined;
   #state: "new" | "running" | "ended" = "new";
@@ -42,11 +45,10 @@ export class Observed<T> implements AsyncIterableIterator<T> {
 
   /**
    * @param cancellation the call's own; aborted here if the caller stops early
-   * @param start runs the chain
    */
-  constructor(cancellation: Cancellation, start: () => AsyncIterable<T>, hooks: Hooks<T>) {
+  constructor(cancellation: Cancellation, hooks: Hooks<T>) {
+    super();
     this.#cancellation = cancellation;
-    this.#start = start;
     this.#hooks = hooks;
   }
 
@@ -54,25 +56,28 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     return this;
   }
 
-  // One promise for each step: streams pay for every other.
-  next(): Promise<IteratorResult<T>> {
-    return new Promise((resolve, reject) => {
-      if (this.#state === "ended") {
-        const error = this.#untold;
-        this.#untold = undefined;
-        return error ? reject(error) : resolve({ done: true, value: undefined });
+  ask(by: Waiter<IteratorResult<T>>): void {
+    if (this.#state === "ended") {
+      const error = this.#untold;
+      this.#untold = undefined;
+      if (error) by.failed(error);
+      else by.came({ done: true, value: undefined });
+      return;
+    }
+    this.#asked = by;
+    try {
+      if (this.#state === "new") this.#begin();
+      if (this.#complete && this.#cancellation.aborted) {
+        this.#over();
+        return;
       }
-      this.#asked = { resolve, reject };
-      try {
-        if (this.#state === "new") this.#begin();
-        if (this.#complete && this.#cancellation.aborted) return void this.#over();
-        this.#cancellation.throwIfAborted();
-        this.#source ??= this.#start()[Symbol.asyncIterator]();
-        this.#source.next().then(this.#came, this.#failed);
-      } catch (thrown) {
-        this.#failed(thrown);
-      }
-    });
+      this.#cancellation.throwIfAborted();
+      this.#source ??= this.#hooks.start()[Symbol.asyncIterator]();
+    } catch (thrown) {
+      this.failed(thrown);
+      return;
+    }
+    ask(this.#source, this);
   }
 
   /** The caller stops before the end: the work behind is aborted. */
@@ -89,14 +94,14 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     return { done: true, value: undefined };
   }
 
-  readonly #came = (result: IteratorResult<T>): void => {
+  came(result: IteratorResult<T>): void {
     // Who left meanwhile was told so.
     if (this.#state === "ended") return;
     try {
       if (result.done) this.#end("ok");
       else {
         this.#firstAt ??= performance.now();
-        this.#hooks.saw?.(result.value);
+        this.#hooks.saw(result.value);
         this.#complete = this.#hooks.settled() !== undefined;
         if (this.#hooks.whole) this.#end("ok");
       }
@@ -106,9 +111,9 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     }
     this.#settle(result);
     if (this.#complete && this.#cancellation.aborted) this.#over();
-  };
+  }
 
-  readonly #failed = (thrown: unknown): void => {
+  failed(thrown: unknown): void {
     if (this.#state === "ended") return;
     if (this.#complete) {
       this.#over();
@@ -122,7 +127,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
     this.#release();
     if (!this.#asked) this.#untold = error;
     this.#settle(undefined, error);
-  };
+  }
 
   /**
    * The caller left, the deadline passed, or the gateway shuts down. Also between two steps: a caller
@@ -131,7 +136,7 @@ export class Observed<T> implements AsyncIterableIterator<T> {
   readonly #cutOff = (): void => {
     if (this.#complete) this.#over();
     // Else what was written down is on its way to the caller.
-    else if (!this.#hooks.settled()) this.#failed(this.#cancellation.reason);
+    else if (!this.#hooks.settled()) this.failed(this.#cancellation.reason);
   };
 
   /** Nothing is missing, but the end is not waited for. */
@@ -145,10 +150,10 @@ export class Observed<T> implements AsyncIterableIterator<T> {
 
   /** Answers the step that is asked for, if one is. */
   #settle(result: IteratorResult<T> | undefined, error?: LintelError): void {
-    const { resolve, reject } = this.#asked ?? {};
+    const asked = this.#asked;
     this.#asked = undefined;
-    if (result) resolve?.(result);
-    else reject?.(error);
+    if (result) asked?.came(result);
+    else asked?.failed(error);
   }
 
   /** Lets what is held behind a step that nobody asks for any more be freed. */

@@ -4,7 +4,8 @@ import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { iterable } from "../../core/iterate.js";
 import { parseJson } from "../../core/json.js";
-import type { Answer } from "../http/answer.js";
+import { Steps, type Waiter } from "../../core/steps.js";
+import type { Answer, Reader } from "../http/answer.js";
 import { isWhole } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
 import { EventSplitter, type ServerEvent } from "./events.js";
@@ -20,11 +21,11 @@ const startLimit = 300;
 /** What servers differ in. */
 export interface Dialogue {
   /** Sends the request. */
-  ask(): Promise<Answer>;
+  ask(call: Call<"chat">): Promise<Answer>;
   /** Reads the answer of a server that did not stream it. */
-  whole(text: string): LLMResponse;
+  whole(text: string, call: Call<"chat">): LLMResponse;
   /** Reads an event, as a rule by `stream.push`. */
-  take(event: ServerEvent, stream: CompletionStream, out: LLMResponse[]): void;
+  take(event: ServerEvent, stream: CompletionStream, out: LLMResponse[], call: Call<"chat">): void;
 }
 
 type Batch = readonly LLMResponse[];
@@ -37,13 +38,13 @@ type Step = IteratorResult<Batch>;
 export const reading = (call: Call<"chat">, dialogue: Dialogue): AsyncIterable<Batch> =>
   iterable(() => new Reading(call, dialogue));
 
-/** Makes one promise for each step, for streams have many. */
-class Reading implements AsyncIterator<Batch> {
+class Reading extends Steps<Batch> implements Reader {
   readonly #call: Call<"chat">;
   readonly #dialogue: Dialogue;
   readonly #splitter = new EventSplitter();
   readonly #stream = new CompletionStream();
   #answer: Answer | undefined;
+  #by: Waiter<Step> | undefined;
   #over = false;
   /** How an answer begins that is not said to be a stream, until an event was read of it. */
   #start: string | undefined;
@@ -51,14 +52,17 @@ class Reading implements AsyncIterator<Batch> {
   #failure: { readonly thrown: unknown } | undefined;
 
   constructor(call: Call<"chat">, dialogue: Dialogue) {
+    super();
     this.#call = call;
     this.#dialogue = dialogue;
   }
 
-  next(): Promise<Step> {
-    if (this.#failure) return Promise.reject(this.#end(this.#failure.thrown));
-    if (this.#over) return Promise.resolve({ done: true, value: undefined });
-    return this.#answer ? this.#answer.read().then(this.#came, this.#broke) : this.#open();
+  ask(by: Waiter<Step>): void {
+    this.#by = by;
+    if (this.#failure) by.failed(this.#end(this.#failure.thrown));
+    else if (this.#over) by.came({ done: true, value: undefined });
+    else if (this.#answer) this.#answer.readTo(this);
+    else void this.#open(by);
   }
 
   async return(): Promise<Step> {
@@ -66,15 +70,19 @@ class Reading implements AsyncIterator<Batch> {
     return { done: true, value: undefined };
   }
 
-  async #open(): Promise<Step> {
-    const answer = await this.#dialogue.ask();
-    if (this.#over) {
-      answer.abort();
-      return { done: true, value: undefined };
-    }
-    this.#answer = answer;
-    if (isStream(answer)) return this.next();
+  async #open(by: Waiter<Step>): Promise<void> {
     try {
+      const answer = await this.#dialogue.ask(this.#call);
+      if (this.#over) {
+        answer.abort();
+        by.came({ done: true, value: undefined });
+        return;
+      }
+      this.#answer = answer;
+      if (isStream(answer)) {
+        answer.readTo(this);
+        return;
+      }
       const read = async () => {
         const parts = await answer.read();
         return parts && Buffer.concat(parts);
@@ -83,31 +91,36 @@ class Reading implements AsyncIterator<Batch> {
       const all = whole ? Buffer.concat([bytes, await answer.bytes(answerLimit)]) : bytes;
       const text = whole ? all.toString("utf8") : "";
       if (whole && (isWhole(answer) || parseJson(text) !== undefined)) {
+        const messages = asStream(this.#dialogue.whole(text, this.#call));
         this.#over = true;
-        return { done: false, value: asStream(this.#dialogue.whole(text)) };
+        by.came({ done: false, value: messages });
+        return;
       }
       this.#start = "";
-      return this.#came(all.length > 0 ? [all] : undefined);
+      this.came(all.length > 0 ? [all] : undefined);
     } catch (thrown) {
-      throw this.#end(thrown);
+      by.failed(this.#end(thrown));
     }
   }
 
-  readonly #came = (bytes: readonly Buffer[] | undefined): Step | Promise<Step> =>
-    this.#stepOf(bytes) ?? this.#further();
-
-  /** Reads on until something is said: one promise in another for each read would be as many as a model has thoughts. */
-  async #further(): Promise<Step> {
-    for (;;) {
-      let bytes: readonly Buffer[] | undefined;
-      try {
-        bytes = await (this.#answer as Answer).read();
-      } catch (thrown) {
-        return this.#broke(thrown);
-      }
-      const step = this.#stepOf(bytes);
-      if (step) return step;
+  /** Passes on what bytes say; where that is nothing, it reads on. */
+  came(bytes: readonly Buffer[] | undefined): void {
+    let step: Step | undefined;
+    try {
+      step = this.#stepOf(bytes);
+    } catch (thrown) {
+      this.#by?.failed(thrown);
+      return;
     }
+    if (step) this.#by?.came(step);
+    else this.#answer?.readTo(this);
+  }
+
+  /** A server that said why it ended has said all: some leave `[DONE]` out, or hang then. */
+  failed(reason: unknown): void {
+    const said = this.#stream.finished && !this.#call.signal.aborted;
+    if (said && reason instanceof LintelError && endings.has(reason.code)) this.came(undefined);
+    else this.#by?.failed(this.#end(reason));
   }
 
   /**
@@ -145,20 +158,11 @@ class Reading implements AsyncIterator<Batch> {
   /** @param last it came to no end of its own: once the server said why it ended, half an event is none */
   #take(event: ServerEvent, messages: LLMResponse[], last: boolean): void {
     try {
-      this.#dialogue.take(event, this.#stream, messages);
+      this.#dialogue.take(event, this.#stream, messages, this.#call);
     } catch (thrown) {
       if (!last || !this.#stream.finished) throw thrown;
     }
   }
-
-  /** A server that said why it ended has said all: some leave `[DONE]` out, or hang then. */
-  readonly #broke = (thrown: unknown): Step | Promise<Step> => {
-    const said = this.#stream.finished && !this.#call.signal.aborted;
-    if (said && thrown instanceof LintelError && endings.has(thrown.code)) {
-      return this.#came(undefined);
-    }
-    throw this.#end(thrown);
-  };
 
   #end<T>(thrown?: T): T | undefined {
     this.#over = true;

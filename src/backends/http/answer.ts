@@ -1,5 +1,9 @@
 /** An answer of a model server as it is read. */
+import type { Waiter } from "../../core/steps.js";
 import type { Headers } from "./retry-after.js";
+
+/** Who waits for bytes of a body, as `read` has them. */
+export type Reader = Waiter<readonly Buffer[] | undefined>;
 
 /** The head of an answer, and the way to its body. */
 export interface Answer {
@@ -11,6 +15,8 @@ export interface Answer {
    * @throws LintelError `timeout`, `upstream_failed`; the signal's reason
    */
   read(): Promise<readonly Buffer[] | undefined>;
+  /** Tells the same; maybe at once. */
+  readTo(reader: Reader): void;
   /**
    * The whole body as text.
    * @param limit most bytes

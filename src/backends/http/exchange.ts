@@ -5,9 +5,10 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { Collected } from "../../core/pieces.js";
 import type { Enrolled } from "../../core/roster.js";
+import type { Waiter } from "../../core/steps.js";
 import { longestTimerMs } from "../../core/timers.js";
 import { afterReads } from "../../core/turn.js";
-import type { Answer } from "./answer.js";
+import type { Answer, Reader } from "./answer.js";
 import { nonsense, unread } from "./failure.js";
 import type { Headers } from "./retry-after.js";
 import { notConnected, transportError } from "./transport-error.js";
@@ -27,12 +28,6 @@ const mostAnnounced = 10_000;
 
 /** What packs bytes; else `Content-Encoding` has all sorts of words for none: `none`, `UTF-8`. */
 const codings = /\b(?:x-)?(?:gzip|compress|deflate|br|zstd)\b/i;
-
-/** A waiter for the head or for bytes. */
-interface Waiter<T> {
-  resolve(value: T): void;
-  reject(reason: unknown): void;
-}
 
 /** A request on its way; undici calls its `on…` methods. */
 export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
@@ -58,8 +53,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
           }),
     );
   };
+  /** Until the head came; who waits for it hears once all that came with it is there. */
   #head: Waiter<Answer> | undefined;
-  #reader: Waiter<readonly Buffer[] | undefined> | undefined;
+  #reader: Reader | undefined;
   readonly #over: (() => void) | undefined;
   #controller: Controller | undefined;
   #connecting: boolean;
@@ -68,9 +64,6 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   #queue: Buffer[] = [];
   #queued = 0;
   #announced = 0;
-  /** Whether the head came; who waits for it hears once all that came with it is there. */
-  #headed = false;
-  readonly #tell = () => this.#head?.resolve(this);
   /** Whether the reader will be served once all that came in this turn is there. */
   #soon = false;
   readonly #serveSoon = () => {
@@ -94,8 +87,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     this.#first = first;
     this.#connecting = connect > 0 && (first === 0 || connect < first);
     this.#idle = idle;
-    this.answer = new Promise((resolve, reject) => {
-      this.#head = { resolve, reject };
+    this.answer = new Promise((came, failed) => {
+      this.#head = { came, failed };
     });
     this.#over = over;
     signal.addEventListener("abort", this.#onAbort, { once: true });
@@ -125,8 +118,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
       this.fail(nonsense("answered in an encoding that was not asked for"));
       return;
     }
-    this.#headed = true;
-    afterReads(this.#tell);
+    const head = this.#head;
+    this.#head = undefined;
+    afterReads(() => head?.came(this));
   }
 
   onResponseData(controller: Controller, bytes: Buffer): void {
@@ -156,12 +150,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   }
 
   read(): Promise<readonly Buffer[] | undefined> {
-    return new Promise((resolve, reject) => {
-      this.#reader = { resolve, reject };
-      if (this.#queue.length > 0 || this.#ended || this.#error) this.#serve();
-      // A server is only slow while somebody waits for it.
-      else if (this.#began) this.#startTimer(this.#idle);
-    });
+    return new Promise((came, failed) => this.readTo({ came, failed }));
+  }
+
+  readTo(reader: Reader): void {
+    this.#reader = reader;
+    if (this.#queue.length > 0 || this.#ended || this.#error) this.#serve();
+    // A server is only slow while somebody waits for it.
+    else if (this.#began) this.#startTimer(this.#idle);
   }
 
   async text(limit: number): Promise<string> {
@@ -202,7 +198,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
     if (this.#signal.aborted) this.#queue = [];
     this.#settle();
     this.#controller?.abort(asError(reason));
-    if (!this.#headed) this.#head?.reject(reason);
+    this.#head?.failed(reason);
     if (this.#reader) this.#serve();
   }
 
@@ -226,10 +222,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
       const bytes = this.#queue;
       this.#queue = [];
       this.#queued = 0;
-      reader?.resolve(bytes);
       if (this.#controller?.paused && !this.#ended && !this.#error) this.#controller.resume();
-    } else if (this.#error) reader?.reject(this.#error.reason);
-    else reader?.resolve(undefined);
+      reader?.came(bytes);
+    } else if (this.#error) reader?.failed(this.#error.reason);
+    else reader?.came(undefined);
   }
 
   #startTimer(ms: number): void {

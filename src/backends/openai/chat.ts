@@ -10,7 +10,7 @@ import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
-import { answerLimit, reading } from "../completions/reading.js";
+import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutStop } from "../completions/refusal.js";
 import type { Answer } from "../http/answer.js";
 import { readRefused, refuses } from "../http/refused.js";
@@ -34,13 +34,14 @@ type ChatCall = Call<"chat"> | Call<"complete">;
 const streamed = [...optionalFields, streams] as const;
 const whole = [...optionalFields, wholeAnswers] as const;
 
-/** Streams a completion: a step for each read that brought text. */
-export function chat(server: Server, call: Call<"chat">): AsyncIterable<readonly LLMResponse[]> {
-  return reading(call, {
-    ask: () => ask(server, call, true),
+/** Streams completions: a step for each read that brought text. */
+export function chatOn(server: Server) {
+  const dialogue: Dialogue = {
+    ask: (call) => ask(server, call, true),
     whole: readCompletion,
     take: (event, stream, out) => stream.push(event, out),
-  });
+  };
+  return (call: Call<"chat">) => reading(call, dialogue);
 }
 
 /** Runs a completion to its end. */

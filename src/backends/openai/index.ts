@@ -8,7 +8,7 @@ import { Guard } from "../http/guard.js";
 import { byLowerName, Transport } from "../http/transport.js";
 import type { BackendContext } from "../kind.js";
 import { addressOf } from "./address.js";
-import { chat, complete } from "./chat.js";
+import { chatOn, complete } from "./chat.js";
 import { dialectOf } from "./dialect.js";
 import { generateImages, type ImageServerParts } from "./images/generate.js";
 import { hostsOf } from "./images/services.js";
@@ -75,7 +75,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     },
     ready: (_model, signal) => unlessAborted(models.ready(), signal),
     handlers: {
-      chat: (call) => chat(server, call),
+      chat: chatOn(server),
       complete: (call) => complete(server, call),
       streamTextToImage: (call) => generateImages(server, call),
     },

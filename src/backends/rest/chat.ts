@@ -6,21 +6,22 @@ import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
 import type { ServerEvent } from "../completions/events.js";
-import { answerLimit, reading } from "../completions/reading.js";
+import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { failureIn } from "./failure.js";
 import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 
-/** Streams a completion: a step for each read that brought text. */
-export function chat(gateway: Gateway, call: Call<"chat">): AsyncIterable<readonly LLMResponse[]> {
-  return reading(call, {
-    ask: () => ask(gateway, "/llm", call, bodyOf(call.request, true)),
-    whole: (text) => readWhole(call, text),
-    take(event, stream, out) {
+/** Streams completions: a step for each read that brought text. */
+export function chatOn(gateway: Gateway) {
+  const dialogue: Dialogue = {
+    ask: (call) => ask(gateway, "/llm", call, bodyOf(call.request, true)),
+    whole: (text, call) => readWhole(call, text),
+    take(event, stream, out, call) {
       const chunk = inspect(call, event);
       const renamed = chunk && "tokens_used" in chunk;
       stream.push(renamed ? { ...event, data: JSON.stringify(usual(chunk)) } : event, out);
     },
-  });
+  };
+  return (call: Call<"chat">) => reading(call, dialogue);
 }
 
 /** Runs a completion to its end. */

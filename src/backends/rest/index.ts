@@ -4,7 +4,7 @@ import type { Backend } from "../../core/backend.js";
 import { fromConfiguration } from "../configured-model.js";
 import { Guard } from "../http/guard.js";
 import { byLowerName, Transport } from "../http/transport.js";
-import { chat, complete } from "./chat.js";
+import { chatOn, complete } from "./chat.js";
 import type { Gateway } from "./gateway.js";
 import { generateImages } from "./images.js";
 import type { RestConfig } from "./schema.js";
@@ -40,7 +40,7 @@ export function createRestBackend(config: RestConfig): Backend {
     models: () => models,
     handlers: {
       ...(has("chat") && {
-        chat: (call) => chat(gateway, call),
+        chat: chatOn(gateway),
         complete: (call) => complete(gateway, call),
       }),
       ...(has("image") && { streamTextToImage: (call) => generateImages(gateway, call) }),

@@ -1,12 +1,13 @@
 /** One question to one target: its time-outs, its end, and what is noted down of it. */
 import { handlerOf } from "../adapt.js";
 import type { Backend } from "../backend.js";
-import type { AttemptRecord, Call } from "../call.js";
+import type { AttemptRecord, Call, Handle } from "../call.js";
 import { Cancellation } from "../cancellation.js";
 import { type ErrorCode, LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
 import type { BackendMethod, Input, MethodName, Output } from "../methods.js";
 import type { Bounds } from "../settings.js";
+import { ask, type Waiter } from "../steps.js";
 import { Warnings } from "../warnings.js";
 import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
@@ -32,14 +33,16 @@ export interface AttemptOptions {
 }
 
 /** An attempt. The place at the target is taken before, and freed by `end`. */
-export class Attempt {
+export class Attempt implements Waiter<IteratorResult<Batch>> {
   readonly target: Target;
   readonly record: AttemptRecord;
   readonly #call: Call;
   readonly #clock: Clock;
   readonly #timeouts: RouteTimeouts;
   readonly #streams: boolean;
-  readonly #handle: () => AsyncIterable<Batch>;
+  readonly #handle: Handle;
+  /** As the target gets it. */
+  readonly #own: Call;
   readonly #cancellation: Cancellation | undefined;
   readonly #warnings = new Warnings();
   readonly #startedAt: number;
@@ -49,7 +52,8 @@ export class Attempt {
   };
   #probe = false;
   #stream: AsyncIterator<Batch> | undefined;
-  #pending: Promise<unknown> | undefined;
+  /** Who waits for a message after the first. */
+  #by: Waiter<IteratorResult<Batch>> | undefined;
   #timer: Timer | undefined;
   #gaveUp: ((reason: unknown) => void) | undefined;
   #ended = false;
@@ -70,7 +74,6 @@ export class Attempt {
       bounds,
       this.#warnings,
     );
-    const handle = handlerOf(backend, call.method as BackendMethod);
     this.#cancellation =
       detached || (this.#streams && timeouts.firstToken !== undefined)
         ? new Cancellation()
@@ -84,7 +87,8 @@ export class Attempt {
       durationMs: 0,
     };
     if (hedge) this.record.hedge = true;
-    const own: Call = {
+    this.#handle = handlerOf(backend, call.method as BackendMethod);
+    this.#own = {
       ...call,
       request,
       signal: this.#cancellation ?? call.signal,
@@ -94,7 +98,6 @@ export class Attempt {
       warnings: this.#warnings,
       trace: call.observation?.attempt(this.record) ?? call.trace,
     };
-    this.#handle = () => handle(own);
   }
 
   /**
@@ -133,7 +136,7 @@ export class Attempt {
     this.#probe = false;
     const { betweenTokens } = this.#timeouts;
     if (!this.#streams || betweenTokens === undefined) return;
-    this.#timer = this.#clock.after(betweenTokens, () => void this.#silent());
+    this.#timer = this.#clock.after(betweenTokens, () => this.#silent());
   }
 
   /** No other attempt will follow: what it warns of is the call's, of the last chunk of a stream, too. */
@@ -141,20 +144,30 @@ export class Attempt {
     this.#warnings.handTo(this.#call.warnings);
   }
 
-  /** The messages after the first. Makes nothing per step where the caller sees them. */
-  next(): Promise<IteratorResult<Batch>> {
-    const stream = this.#stream as AsyncIterator<Batch>;
-    const pending = this.#call.unseen ? this.#more(stream) : stream.next();
-    if (this.#timer) {
-      this.#timer.refresh();
-      this.#pending = pending;
+  /** Asks for the messages after the first. */
+  ask(by: Waiter<IteratorResult<Batch>>): void {
+    // It may have been given up while nobody asked.
+    if (this.#call.unseen && this.#cancellation?.aborted) {
+      by.failed(this.#cancellation.reason);
+      return;
     }
-    return pending;
+    this.#by = by;
+    this.#timer?.refresh();
+    ask(this.#stream as AsyncIterator<Batch>, this);
+  }
+
+  came(step: IteratorResult<Batch>): void {
+    this.#waited()?.came(step);
+  }
+
+  failed(reason: unknown): void {
+    this.#waited()?.failed(reason);
   }
 
   /** Ends it alone, with an error; the call goes on. */
   giveUp(reason: LintelError): void {
     this.#gaveUp?.(reason);
+    if (this.#call.unseen) this.failed(reason);
     this.#cancellation?.abort(reason);
     this.release();
   }
@@ -190,7 +203,7 @@ export class Attempt {
   }
 
   #begin(): Promise<IteratorResult<Batch>> {
-    this.#stream = this.#handle()[Symbol.asyncIterator]();
+    this.#stream = this.#handle(this.#own)[Symbol.asyncIterator]();
     return this.#stream.next();
   }
 
@@ -205,23 +218,24 @@ export class Attempt {
     });
   }
 
+  #waited(): Waiter<IteratorResult<Batch>> | undefined {
+    const by = this.#by;
+    this.#by = undefined;
+    return by;
+  }
+
   /** Nothing was asked for or came for as long as may pass between two messages. */
-  async #silent(): Promise<void> {
-    const pending = this.#pending;
-    if (!pending || this.#ended) return;
-    // A reader who is slow is not the target's fault: then the answer is there.
-    let settled = false;
-    const settle = () => {
-      settled = true;
-    };
-    pending.then(settle, settle);
-    await Promise.resolve();
-    if (settled || this.#ended) return;
+  #silent(): void {
+    // A reader who is slow is not the target's fault: then nobody waits for it.
+    if (!this.#by || this.#ended) return;
     const cause = new Error(
       `no message for ${this.#timeouts.betweenTokens} ms (timeouts.between_tokens)`,
     );
     const silent = new LintelError("timeout", "the model server fell silent", { cause });
-    if (this.#gaveUp) return this.giveUp(silent);
+    if (this.#call.unseen) {
+      this.giveUp(silent);
+      return;
+    }
     this.end(silent);
     this.#call.life?.abort(silent);
   }

@@ -5,6 +5,7 @@
  */
 import type { Call, CallEnd } from "../call.js";
 import { callerLeft, type LintelError, toLintelError } from "../errors.js";
+import { Steps, tell, type Waiter } from "../steps.js";
 import type { Attempt, Batch } from "./attempt.js";
 import { Attempts } from "./attempts.js";
 import { isDeadline } from "./blame.js";
@@ -22,7 +23,7 @@ type Step = IteratorResult<Batch>;
 type End = Parameters<CallEnd["ended"]>[0];
 
 /** The answer to one call, from whichever target gives it. */
-export class Dispatch implements AsyncIterator<Batch>, CallEnd {
+export class Dispatch extends Steps<Batch> implements CallEnd {
   readonly #call: Call;
   readonly #tools: RoutingTools;
   readonly #candidates: Candidates;
@@ -43,6 +44,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   #over = false;
 
   constructor(call: Call, tools: RoutingTools) {
+    super();
     this.#call = call;
     this.#tools = tools;
     const targets = call.targets ?? [];
@@ -59,11 +61,12 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
     return this.#call.caller?.id ?? "";
   }
 
-  next(): Promise<Step> {
+  ask(by: Waiter<Step>): void {
     const { winner } = this.#attempts;
-    if (!winner) return this.#open();
+    if (!winner) tell(this.#open(), by);
     // A chat has many steps, and ends with its call: nothing is made for a step.
-    return this.#call.method === "chat" ? winner.next() : this.#follow(winner);
+    else if (this.#call.method === "chat") winner.ask(by);
+    else tell(this.#follow(winner), by);
   }
 
   async return(): Promise<Step> {
@@ -174,7 +177,7 @@ export class Dispatch implements AsyncIterator<Batch>, CallEnd {
   async #follow(winner: Attempt): Promise<Step> {
     try {
       for (;;) {
-        const step = await winner.next();
+        const step = await new Promise<Step>((came, failed) => winner.ask({ came, failed }));
         if (step.done) winner.end("ok");
         const kept = this.#kept(winner, step);
         if (kept) return kept;

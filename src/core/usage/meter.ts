@@ -11,6 +11,7 @@ import { iterable } from "../iterate.js";
 import { costOf, priceOf } from "../limits/prices.js";
 import type { Price } from "../limits/settings.js";
 import type { MethodName, Output } from "../methods.js";
+import { ask, Steps, type Waiter } from "../steps.js";
 import type { UsageRecord, UsageSink } from "./record.js";
 
 /** What metering needs. */
@@ -32,7 +33,7 @@ export function meter(parts: UsageParts): Middleware {
     call.method === "listModels" ? next(call) : iterable(() => new Metered(call, next, parts));
 }
 
-class Metered implements AsyncIterator<Batch> {
+class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
   readonly #call: Call;
   readonly #next: Handle;
   readonly #parts: UsageParts;
@@ -41,35 +42,41 @@ class Metered implements AsyncIterator<Batch> {
   #source: AsyncIterator<Batch> | undefined;
   #firstMs: number | undefined;
   #kept = false;
+  #by: Waiter<IteratorResult<Batch>> | undefined;
 
   constructor(call: Call, next: Handle, parts: UsageParts) {
+    super();
     this.#call = call;
     this.#next = next;
     this.#parts = parts;
   }
 
-  next(): Promise<IteratorResult<Batch>> {
+  ask(by: Waiter<IteratorResult<Batch>>): void {
+    this.#by = by;
     try {
       this.#source ??= this.#next(this.#call)[Symbol.asyncIterator]();
-      return this.#source.next().then(this.#pass, this.#fail);
     } catch (thrown) {
-      return this.#fail(thrown);
+      this.failed(thrown);
+      return;
     }
+    ask(this.#source, this);
   }
 
-  // Not an async function: streams pay for each of its waits with each piece.
-  readonly #pass = (result: IteratorResult<Batch>) => {
+  came(result: IteratorResult<Batch>): void {
     if (!result.done) {
       this.#firstMs ??= performance.now() - this.#startedAt;
-      if (!isLast(this.#call.method, result.value)) return result;
+      if (!isLast(this.#call.method, result.value)) {
+        this.#by?.came(result);
+        return;
+      }
     }
-    return this.#keep("ok")?.then(() => result) ?? result;
-  };
+    this.#after("ok", () => this.#by?.came(result));
+  }
 
-  readonly #fail = async (thrown: unknown): Promise<never> => {
-    await this.#keep(toLintelError(this.#reason() ?? thrown).code);
-    throw thrown;
-  };
+  failed(thrown: unknown): void {
+    const { code } = toLintelError(this.#reason() ?? thrown);
+    this.#after(code, () => this.#by?.failed(thrown));
+  }
 
   /** The caller left, the deadline passed, or the gateway shuts down. */
   async return(): Promise<IteratorResult<Batch>> {
@@ -78,6 +85,13 @@ class Metered implements AsyncIterator<Batch> {
     await this.#source?.return?.();
     await left;
     return { done: true, value: undefined };
+  }
+
+  /** Goes on once the record is kept. */
+  #after(outcome: "ok" | ErrorCode, next: () => void): void {
+    const kept = this.#keep(outcome);
+    if (kept) kept.then(next, (reason: unknown) => this.#by?.failed(reason));
+    else next();
   }
 
   #reason(): unknown {

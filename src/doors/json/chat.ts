@@ -40,107 +40,135 @@ export interface ChunkForm {
  * @param asked names the model of one that fails before its model is found
  * @param notes warnings of the door itself
  */
-export function chunkEncoder(
+export const chunkEncoder = (
   form: ChunkForm,
   running: Pick<Running<"chat">, "model" | "counts">,
   asked: string,
   notes: readonly string[] = [],
-): EventEncoder<"chat"> {
-  let open: string | undefined;
-  let started = false;
-  let usage: LLMTokenUsage | undefined;
-  let estimated = false;
-  const warnings = new Warnings(notes);
+): EventEncoder<"chat"> => new ChunkEncoder(form, running, asked, notes);
 
-  const opening = (id: string, created: number, model: string) =>
-    `{"id":${toJsonString(id)},"object":"chat.completion.chunk","created":${created},"model":${toJsonString(model)},"choices":[`;
-  const middle = middleUsage(form);
+/** A class, since each stream would keep a closure for each of its parts. */
+class ChunkEncoder implements EventEncoder<"chat"> {
+  readonly #form: ChunkForm;
+  readonly #running: Pick<Running<"chat">, "model" | "counts">;
+  readonly #asked: string;
+  readonly #warnings: Warnings;
+  /** What every chunk begins with. */
+  #open: string | undefined;
+  /** What stands ahead of the content: nothing else changes from chunk to chunk. */
+  #ahead: string | undefined;
+  /** Bytes ahead of the content and behind it. */
+  #around = 0;
+  #started = false;
+  #usage: LLMTokenUsage | undefined;
+  #estimated = false;
+
+  constructor(...given: Required<Parameters<typeof chunkEncoder>>) {
+    const [form, running, asked, notes] = given;
+    this.#form = form;
+    this.#running = running;
+    this.#asked = asked;
+    this.#warnings = new Warnings(notes);
+  }
+
+  messages(batch: readonly LLMResponse[], to: EventSink): void {
+    for (const message of batch) {
+      this.#open ??= opening(message.id, message.created, message.model);
+      if (message.usage) this.#usage = message.usage;
+      if (message.usageEstimated) this.#estimated = true;
+      for (const warning of message.warnings) this.#warnings.add(warning);
+      const choice = message.choices[0];
+      if (!choice) continue;
+      const content = choice.delta?.content ?? "";
+      if (choice.finishReason === "") {
+        this.#text(content, to);
+        continue;
+      }
+      if (content !== "") this.#text(content, to);
+      to.add(event(this.#open + this.#last(choice.finishReason, this.#ending())));
+    }
+  }
+
+  end(): string {
+    if (this.#form.usage !== "extra" || this.#open === undefined) return "";
+    return event(`${this.#open}]${this.#totals()}${this.#extra()}}`);
+  }
+
+  failure(error: LintelError): string {
+    const said = `"error":${toJsonLine(errorObject(error))}`;
+    const { fullDelta, usage } = this.#form;
+    // Clients that check events against schemas take one with choices for a chunk, and drop its error.
+    if (!fullDelta) return event(`{${said}}`);
+    const { model = this.#asked, counts } = this.#running;
+    this.#open ??= opening(newCompletionId(), Math.floor(Date.now() / 1000), model);
+    const counted = usage === "every" ? delivered(counts) : middleUsage[usage];
+    return event(this.#open + this.#last("error", `${counted},${said}`));
+  }
+
+  #text(content: string, to: EventSink): void {
+    const { fullDelta, usage } = this.#form;
+    const behind = behindText[usage];
+    if (this.#ahead === undefined) {
+      const role = this.#full ? '"role":"assistant",' : "";
+      this.#ahead = inOnePiece(`data: ${this.#open}{"index":0,"delta":{${role}"content":"`);
+      this.#around = Buffer.byteLength(this.#ahead) + behind.length;
+    }
+    if (isBare(content)) to.add(this.#ahead + content + behind, this.#around + content.length);
+    else to.add(this.#ahead + toJsonString(content).slice(1, -1) + behind);
+    // Of another form than the contract's, the first one alone says the role.
+    if (!this.#started && !fullDelta) this.#ahead = undefined;
+    this.#started = true;
+  }
 
   /** Whether a delta says everything: each of the contract's does, and the first of any stream. */
-  const full = () => form.fullDelta || !started;
+  get #full(): boolean {
+    return this.#form.fullDelta || !this.#started;
+  }
 
-  // Content is the only thing that changes from chunk to chunk: what stands ahead of it and behind it.
-  let ahead: string | undefined;
-  let around = 0;
-  const behind = `"},"finish_reason":null}]${middle}}\n\n`;
-
-  const text = (content: string, to: EventSink) => {
-    if (ahead === undefined) {
-      const role = full() ? '"role":"assistant",' : "";
-      ahead = inOnePiece(`data: ${open}{"index":0,"delta":{${role}"content":"`);
-      around = Buffer.byteLength(ahead) + behind.length;
-    }
-    if (isBare(content)) to.add(ahead + content + behind, around + content.length);
-    else to.add(ahead + toJsonString(content).slice(1, -1) + behind);
-    // Of another form than the contract's, the first one alone says the role.
-    if (!started && !form.fullDelta) ahead = undefined;
-    started = true;
-  };
-
-  const last = (reason: string, more: string) => {
-    const empty = full() ? '"role":"assistant","content":""' : "";
+  #last(reason: string, more: string): string {
+    const empty = this.#full ? '"role":"assistant","content":""' : "";
     return `{"index":0,"delta":{${empty}},"finish_reason":${toJsonString(reason)}}]${more}}`;
-  };
+  }
 
-  const totals = () => `,"usage":${usageText(usage)}`;
-  const extra = () => extras(estimated, [...warnings]);
+  #totals(): string {
+    return `,"usage":${usageText(this.#usage)}`;
+  }
+
+  #extra(): string {
+    return extras(this.#estimated, [...this.#warnings]);
+  }
+
   /** What the last chunk with a choice says besides. */
-  const ending = () => {
-    switch (form.usage) {
+  #ending(): string {
+    switch (this.#form.usage) {
       case "every":
-        return totals() + extra();
+        return this.#totals() + this.#extra();
       case "extra":
-        return middle;
+        return middleUsage.extra;
       case "none":
-        return extras(false, [...warnings]);
+        return extras(false, [...this.#warnings]);
     }
-  };
-
-  return {
-    messages(batch, to) {
-      for (const message of batch) {
-        open ??= opening(message.id, message.created, message.model);
-        if (message.usage) usage = message.usage;
-        if (message.usageEstimated) estimated = true;
-        for (const warning of message.warnings) warnings.add(warning);
-        const choice = message.choices[0];
-        if (!choice) continue;
-        const content = choice.delta?.content ?? "";
-        if (choice.finishReason === "") {
-          text(content, to);
-          continue;
-        }
-        if (content !== "") text(content, to);
-        to.add(event(open + last(choice.finishReason, ending())));
-      }
-    },
-    end() {
-      if (form.usage !== "extra" || open === undefined) return "";
-      return event(`${open}]${totals()}${extra()}}`);
-    },
-    failure(error: LintelError) {
-      const said = `"error":${toJsonLine(errorObject(error))}`;
-      // Clients that check events against schemas take one with choices for a chunk, and drop its error.
-      if (!form.fullDelta) return event(`{${said}}`);
-      const model = running.model ?? asked;
-      open ??= opening(newCompletionId(), Math.floor(Date.now() / 1000), model);
-      const counts = form.usage === "every" ? delivered(running.counts) : middle;
-      return event(open + last("error", `${counts},${said}`));
-    },
-  };
-}
-
-/** `usage` of the chunks before the last, as the end of an object. */
-function middleUsage(form: ChunkForm): string {
-  switch (form.usage) {
-    case "every":
-      return `,"usage":${usageText(undefined)}`;
-    case "extra":
-      return ',"usage":null';
-    case "none":
-      return "";
   }
 }
+
+const opening = (id: string, created: number, model: string) =>
+  `{"id":${toJsonString(id)},"object":"chat.completion.chunk","created":${created},"model":${toJsonString(model)},"choices":[`;
+
+/** `usage` of the chunks before the last, as the end of an object. */
+const middleUsage: Readonly<Record<ChunkForm["usage"], string>> = {
+  every: `,"usage":${usageText(undefined)}`,
+  extra: ',"usage":null',
+  none: "",
+};
+
+const behind = (middle: string) => inOnePiece(`"},"finish_reason":null}]${middle}}\n\n`);
+
+/** What stands behind the content. */
+const behindText: typeof middleUsage = {
+  every: behind(middleUsage.every),
+  extra: behind(middleUsage.extra),
+  none: behind(middleUsage.none),
+};
 
 function usageText(usage: LLMTokenUsage | undefined): string {
   const { promptTokens = 0, completionTokens = 0, totalTokens = 0 } = usage ?? {};

@@ -13,6 +13,8 @@ const lastChunk = "0\r\n\r\n";
 /** Bytes that may wait for a turn's end. */
 const mostHeld = 16 * 1024;
 
+const ignored = () => {};
+
 const streamHeaders = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache, no-transform",
@@ -55,7 +57,7 @@ export class EventWriter implements EventSink {
     this.#raw = raw;
     // HTTP/2's response tells it no other way.
     this.#left = signal.aborted;
-    raw.on("error", () => {});
+    raw.on("error", ignored);
     // Into its copy: headers spread into one more object go through the runtime of V8.
     const all = Object.assign(reply.getHeaders(), streamHeaders, headers);
     raw.writeHead(200, all as OutgoingHttpHeaders);
@@ -63,7 +65,7 @@ export class EventWriter implements EventSink {
     this.#chunked = raw.chunkedEncoding === true;
     if (this.#chunked) raw.chunkedEncoding = false;
     this.#silence = setTimeout(() => this.#keepAlive(), keepAliveMs);
-    raw.once("close", () => {
+    raw.on("close", () => {
       this.#left = true;
       clearTimeout(this.#silence);
     });

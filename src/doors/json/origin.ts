@@ -37,7 +37,7 @@ function leaving(request: FastifyRequest, reply: FastifyReply): CallSignal {
   const leave = () => cancellation.abort(callerLeft());
   // Who sends too slowly over HTTP/2 was answered while the body was read.
   if (request.raw.aborted || reply.raw.headersSent) leave();
-  reply.raw.once("close", () => {
+  reply.raw.on("close", () => {
     if (!reply.raw.writableEnded) leave();
   });
   return cancellation;

@@ -5,6 +5,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { type LintelError, toLintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import type { MethodName, Output } from "../../core/methods.js";
+import { ask, type Waiter } from "../../core/steps.js";
 import type { DoorSettings } from "../door.js";
 import { sendError } from "./error.js";
 import { EventWriter } from "./event-writer.js";
@@ -36,53 +37,84 @@ const done = event("[DONE]");
  * first messages, at most `holdMs`: a failure until then is sent as a whole
  * response. A client that reads slowly stops the iteration; one that left does
  * not, since the call hears of it by its signal and has to come to its end.
- * Never rejects.
  * @param signal aborted when the client left
  * @param notes warnings of the door itself
  */
-export async function sendEvents<M extends MethodName>(
+export function sendEvents<M extends MethodName>(
   reply: FastifyReply,
   running: Running<M>,
   encoder: EventEncoder<M>,
   settings: DoorSettings,
   signal: CallSignal,
   notes: readonly string[] = [],
-): Promise<void> {
-  const iterator = running.messages[Symbol.asyncIterator]();
-  const first = iterator.next();
-  const early = await outcome(first, settings.holdMs);
-  if (typeof early === "object") {
-    sendError(reply, toLintelError(early.thrown), running, notes);
-    return;
-  }
-  const writer = new EventWriter(reply, headersOf(running, notes), settings.keepAliveMs, signal);
-  if (early === "pending") writer.flushHead();
-  try {
-    for (let step = await first; !step.done; step = await iterator.next()) {
-      encoder.messages(step.value, writer);
-      const full = writer.full();
-      if (full) await full;
-    }
-    writer.end(encoder.end() + done);
-  } catch (thrown) {
-    writer.end(encoder.failure(toLintelError(thrown)) + done);
-  }
+): void {
+  new Sending(reply, running, encoder, settings, signal, notes).start();
 }
 
-/** What became of the first messages within a time. */
-function outcome(
-  first: Promise<unknown>,
-  holdMs: number,
-): Promise<"there" | "pending" | { readonly thrown: unknown }> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, holdMs, "pending");
-    const settle = (result: "there" | { readonly thrown: unknown }) => {
-      clearTimeout(timer);
-      resolve(result);
-    };
-    first.then(
-      () => settle("there"),
-      (thrown: unknown) => settle({ thrown }),
-    );
-  });
+/** One stream on its way to its client. */
+class Sending<M extends MethodName> implements Waiter<IteratorResult<readonly Output<M>[]>> {
+  readonly #reply: FastifyReply;
+  readonly #running: Running<M>;
+  readonly #encoder: EventEncoder<M>;
+  readonly #settings: DoorSettings;
+  readonly #signal: CallSignal;
+  readonly #notes: readonly string[];
+  readonly #iterator: AsyncIterator<readonly Output<M>[]>;
+  #hold: NodeJS.Timeout | undefined;
+  #writer: EventWriter | undefined;
+
+  constructor(...given: Required<Parameters<typeof sendEvents<M>>>) {
+    [this.#reply, this.#running, this.#encoder, this.#settings, this.#signal, this.#notes] = given;
+    this.#iterator = this.#running.messages[Symbol.asyncIterator]();
+  }
+
+  start(): void {
+    this.#hold = setTimeout(() => this.#open().flushHead(), this.#settings.holdMs);
+    ask(this.#iterator, this);
+  }
+
+  came(step: IteratorResult<readonly Output<M>[]>): void {
+    let full: Promise<void> | undefined;
+    try {
+      const writer = this.#open();
+      if (step.done) {
+        writer.end(this.#encoder.end() + done);
+        return;
+      }
+      this.#encoder.messages(step.value, writer);
+      full = writer.full();
+    } catch (thrown) {
+      void this.#iterator.return?.();
+      this.failed(thrown);
+      return;
+    }
+    if (full) void full.then(() => ask(this.#iterator, this));
+    else ask(this.#iterator, this);
+  }
+
+  failed(thrown: unknown): void {
+    const error = toLintelError(thrown);
+    if (this.#writer) {
+      this.#writer.end(this.#encoder.failure(error) + done);
+      return;
+    }
+    this.#heard();
+    sendError(this.#reply, error, this.#running, this.#notes);
+  }
+
+  #heard(): void {
+    clearTimeout(this.#hold);
+    this.#hold = undefined;
+  }
+
+  /** Made with the first messages, or when they have been waited for long enough. */
+  #open(): EventWriter {
+    if (!this.#writer) {
+      this.#heard();
+      const headers = headersOf(this.#running, this.#notes);
+      const { keepAliveMs } = this.#settings;
+      this.#writer = new EventWriter(this.#reply, headers, keepAliveMs, this.#signal);
+    }
+    return this.#writer;
+  }
 }

@@ -19,7 +19,7 @@ export const openai: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
 
-  app.post("/v1/chat/completions", async (request, reply) => {
+  app.post("/v1/chat/completions", (request, reply) => {
     const { json = {}, admission, defect } = bodyOf(request, chatFields);
     const read = readChat(json);
     const { message, form, warnings, names } = read;
@@ -43,11 +43,11 @@ export const openai: Door = async (app, options) => {
       message.model,
       warnings,
     );
-    await sendEvents(reply, running, encoder, settings, origin.signal, warnings);
-    return reply;
+    sendEvents(reply, running, encoder, settings, origin.signal, warnings);
+    return undefined;
   });
 
-  app.post("/v1/images/generations", async (request, reply) => {
+  app.post("/v1/images/generations", (request, reply) => {
     const { json = {}, admission, defect } = bodyOf(request, imageFields);
     const { message, warnings, names, ...read } = readImage(json);
     const origin = originOf(request, reply, "openai", settings, {

@@ -23,7 +23,7 @@ export const rest: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
 
-  app.post("/llm", async (request, reply) => {
+  app.post("/llm", (request, reply) => {
     const { json = {}, defect, admission } = bodyOf(request, chatFields);
     const { message, violations } = decodeChat(json);
     const form = answerForm(json, violations);
@@ -38,11 +38,11 @@ export const rest: Door = async (app, options) => {
       running,
       message.model,
     );
-    await sendEvents(reply, running, encoder, settings, origin.signal);
-    return reply;
+    sendEvents(reply, running, encoder, settings, origin.signal);
+    return undefined;
   });
 
-  app.post("/text-to-image", async (request, reply) => {
+  app.post("/text-to-image", (request, reply) => {
     const { json = {}, defect, admission } = bodyOf(request, imageFields);
     const { message, violations } = decodeImage(json);
     const { stream } = answerForm({ stream: json.stream }, violations);
@@ -54,7 +54,7 @@ export const rest: Door = async (app, options) => {
       return sendWhole(reply, gateway.call("textToImage", message, origin), wholeImages);
     }
     const running = gateway.call("streamTextToImage", message, origin);
-    await sendEvents(reply, running, imageEncoder(), settings, origin.signal);
-    return reply;
+    sendEvents(reply, running, imageEncoder(), settings, origin.signal);
+    return undefined;
   });
 };

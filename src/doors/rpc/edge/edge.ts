@@ -11,6 +11,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { Admission } from "../../../core/call.js";
 import { type CallSignal, Cancellation } from "../../../core/cancellation.js";
 import { callerLeft, LintelError } from "../../../core/errors.js";
+import { ask, type Waiter } from "../../../core/steps.js";
 import { afterReads } from "../../../core/turn.js";
 import type { StreamHandler } from "../../door.js";
 import type { Connection } from "../../forwarded.js";
@@ -107,7 +108,7 @@ function serve(
       timeoutMs: unreadable ? undefined : timeout,
       signal: cancellation,
     };
-    void send(start(call), answer, method.methodKind === "unary");
+    new Sending(start(call), answer, method.methodKind === "unary").start();
   };
   const read = (admission: Admission | undefined) => {
     if (admission instanceof LintelError) {
@@ -124,16 +125,50 @@ function serve(
   else read(admitted);
 }
 
-async function send(running: EdgeRunning, answer: GrpcAnswer, unary: boolean): Promise<void> {
-  try {
-    let last: readonly Message[] = [];
-    for await (const batch of running.messages) {
-      if (unary) last = batch;
-      else await answer.send(batch, () => running.headers());
+type Step = IteratorResult<readonly Message[]>;
+
+/** One answer on its way to its client. */
+class Sending implements Waiter<Step> {
+  readonly #running: EdgeRunning;
+  readonly #answer: GrpcAnswer;
+  readonly #unary: boolean;
+  readonly #iterator: AsyncIterator<readonly Message[]>;
+  readonly #headers = () => this.#running.headers();
+  /** Of a unary method: the answer, until the call has ended. */
+  #last: readonly Message[] = [];
+
+  constructor(running: EdgeRunning, answer: GrpcAnswer, unary: boolean) {
+    this.#running = running;
+    this.#answer = answer;
+    this.#unary = unary;
+    this.#iterator = running.messages[Symbol.asyncIterator]();
+  }
+
+  start(): void {
+    ask(this.#iterator, this);
+  }
+
+  came(step: Step): void {
+    let full: Promise<void> | undefined;
+    try {
+      if (step.done) {
+        this.#answer.end(this.#last, this.#headers, this.#running.trailers());
+        return;
+      }
+      if (this.#unary) this.#last = step.value;
+      else full = this.#answer.send(step.value, this.#headers);
+    } catch (thrown) {
+      void this.#iterator.return?.();
+      this.failed(thrown);
+      return;
     }
-    answer.end(last, () => running.headers(), running.trailers());
-  } catch (thrown) {
-    answer.fail(running.error(thrown), () => running.headers(), running.trailers());
+    if (full) void full.then(() => ask(this.#iterator, this));
+    else ask(this.#iterator, this);
+  }
+
+  failed(thrown: unknown): void {
+    const { error, trailers } = this.#running;
+    this.#answer.fail(error(thrown), this.#headers, trailers());
   }
 }
 
