@@ -67,7 +67,7 @@ export interface Attributes {
   /** How many of these because an earlier one had failed or was slow. */
   retries?: number | undefined;
   /** What became of each of these, in the order of their beginning. */
-  tried: AttemptRecord[];
+  tried: readonly AttemptRecord[];
   /** The limit that refused the call, for example `requests` of a `caller`. */
   refusedBy?: { readonly quantity: string; readonly scope: string } | undefined;
   /** How long the call waited for a backend with room, milliseconds. */
@@ -202,7 +202,8 @@ export type ImageCall = Call & Call<"textToImage" | "streamTextToImage">;
  * Answers a call. Each step of the iteration carries all the messages that one
  * read from upstream brought, at least one. A unary method is a stream of one
  * message. Failures are thrown as `LintelError`. Cancellation travels by
- * `call.signal`, never by `return()` of the iterator.
+ * `call.signal`, never by `return()` of the iterator. One whose steps are many
+ * has an iterator that tells them (`Steps`), and makes no promise for each.
  */
 export type Handle<M extends MethodName = MethodName> = (
   call: Call<M>,

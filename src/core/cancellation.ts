@@ -12,15 +12,18 @@ export interface CallSignal {
   /** @throws the reason, if aborted */
   throwIfAborted(): void;
   /** The listener hears once. It is not called if the signal was aborted before. */
-  addEventListener(type: "abort", listener: () => void, options?: { once: boolean }): void;
-  removeEventListener(type: "abort", listener: () => void): void;
+  addEventListener(type: "abort", listener: AbortListener, options?: { once: boolean }): void;
+  removeEventListener(type: "abort", listener: AbortListener): void;
 }
+
+/** As the DOM has them: an object that hears by itself needs no closure, of which calls would keep a dozen. */
+export type AbortListener = (() => void) | { handleEvent(): void };
 
 /** A signal and the way to abort it. */
 export class Cancellation implements CallSignal {
   #reason: unknown;
   #aborted = false;
-  #listeners: (() => void)[] | undefined;
+  #listeners: AbortListener[] | undefined;
   #native: AbortController | undefined;
 
   get aborted(): boolean {
@@ -48,20 +51,23 @@ export class Cancellation implements CallSignal {
     const listeners = this.#listeners ?? [];
     this.#listeners = undefined;
     this.#native?.abort(reason);
-    for (const listener of listeners) listener();
+    for (const listener of listeners) {
+      if (typeof listener === "function") listener();
+      else listener.handleEvent();
+    }
   }
 
   throwIfAborted(): void {
     if (this.#aborted) throw this.#reason;
   }
 
-  addEventListener(_type: "abort", listener: () => void): void {
+  addEventListener(_type: "abort", listener: AbortListener): void {
     if (this.#aborted) return;
-    if (this.#listeners) this.#listeners.push(listener);
-    else this.#listeners = [listener];
+    // A list that grows has room for sixteen more.
+    this.#listeners = this.#listeners?.concat(listener) ?? [listener];
   }
 
-  removeEventListener(_type: "abort", listener: () => void): void {
+  removeEventListener(_type: "abort", listener: AbortListener): void {
     const at = this.#listeners?.indexOf(listener) ?? -1;
     if (at >= 0) this.#listeners?.splice(at, 1);
   }

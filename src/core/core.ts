@@ -105,7 +105,10 @@ export function createCore(parts: CoreParts): Core {
       const own = Math.min(origin.timeoutMs ?? totalMs, totalMs);
       const deadline = performance.now() + own;
       const call = newCall(method, request, origin, deadline, life, parts);
-      const messages = new Observed(life.cancellation, new Course(call, life, origin, shared));
+      const messages = new Observed(
+        life.cancellation,
+        new Course(call, life, origin.signal, shared),
+      );
       return new Started(call, messages as AsyncIterable<readonly Output<typeof method>[]>);
     },
     drain() {

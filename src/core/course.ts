@@ -1,7 +1,7 @@
 /** What a core does as one of its calls begins, goes on and ends. */
 import type { Call, Handle } from "./call.js";
+import type { CallSignal } from "./cancellation.js";
 import type { ErrorCode, LintelError } from "./errors.js";
-import type { Origin } from "./gateway.js";
 import type { InFlight } from "./in-flight.js";
 import type { Life } from "./life.js";
 import { logCall } from "./log-call.js";
@@ -23,15 +23,16 @@ export class Course implements Hooks<readonly Output<MethodName>[]> {
   readonly whole: boolean;
   readonly #call: Call;
   readonly #life: Life;
-  readonly #origin: Origin;
+  readonly #caller: CallSignal;
   readonly #shared: Shared;
   readonly #said: Transcript | undefined;
 
-  constructor(call: Call, life: Life, origin: Origin, shared: Shared) {
+  /** @param caller aborted when the caller leaves */
+  constructor(call: Call, life: Life, caller: CallSignal, shared: Shared) {
     this.whole = call.method === "complete";
     this.#call = call;
     this.#life = life;
-    this.#origin = origin;
+    this.#caller = caller;
     this.#shared = shared;
     this.#said = shared.callLog.content ? new Transcript(call) : undefined;
   }
@@ -46,7 +47,7 @@ export class Course implements Hooks<readonly Output<MethodName>[]> {
 
   begin(): void {
     this.#shared.inFlight.add(this.#life);
-    this.#life.begin(this.#origin.signal, this.#call.deadline as number);
+    this.#life.begin(this.#caller, this.#call.deadline as number);
   }
 
   saw(batch: readonly Output<MethodName>[]): void {

@@ -13,7 +13,6 @@ export class Life implements CallLife, Enrolled {
   work: Promise<void> | undefined;
   /** How the call ends, once that is decided. */
   settled: "ok" | ErrorCode | undefined;
-  readonly #left = () => this.abort(callerLeft());
   #origin: CallSignal | undefined;
   #timer: NodeJS.Timeout | undefined;
   #listeners: CallEnd[] | undefined;
@@ -30,8 +29,13 @@ export class Life implements CallLife, Enrolled {
     // A timer of no time would come after the first question to a model server.
     else passed();
     this.#origin = origin;
-    if (origin.aborted) this.#left();
-    else origin.addEventListener("abort", this.#left, { once: true });
+    if (origin.aborted) this.handleEvent();
+    else origin.addEventListener("abort", this, { once: true });
+  }
+
+  /** The caller left. */
+  handleEvent(): void {
+    this.abort(callerLeft());
   }
 
   abort(reason: LintelError): void {
@@ -54,7 +58,7 @@ export class Life implements CallLife, Enrolled {
   /** The call ended. */
   end(code: "ok" | ErrorCode, error?: LintelError): void {
     clearTimeout(this.#timer);
-    this.#origin?.removeEventListener("abort", this.#left);
+    this.#origin?.removeEventListener("abort", this);
     for (const listener of this.#listeners ?? []) listener.ended(code, error);
     this.#listeners = undefined;
   }

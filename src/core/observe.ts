@@ -133,11 +133,11 @@ export class Observed<T>
    * The caller left, the deadline passed, or the gateway shuts down. Also between two steps: a caller
    * who reads slowly, or not at all, must not hold the call.
    */
-  readonly #cutOff = (): void => {
+  handleEvent(): void {
     if (this.#complete) this.#over();
     // Else what was written down is on its way to the caller.
     else if (!this.#hooks.settled()) this.failed(this.#cancellation.reason);
-  };
+  }
 
   /** Nothing is missing, but the end is not waited for. */
   #over(): void {
@@ -165,7 +165,7 @@ export class Observed<T>
     this.#state = "running";
     this.#startedAt = performance.now();
     this.#hooks.begin();
-    this.#cancellation.addEventListener("abort", this.#cutOff);
+    this.#cancellation.addEventListener("abort", this);
   }
 
   #end(code: "ok" | ErrorCode, error?: LintelError): void {

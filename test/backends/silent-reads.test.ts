@@ -9,6 +9,7 @@ import { reading } from "../../src/backends/completions/reading.js";
 import { piece } from "../../src/backends/completions/stream.js";
 import type { Answer } from "../../src/backends/http/answer.js";
 import { completion } from "../../src/core/completion.js";
+import { tell } from "../../src/core/steps.js";
 import { text } from "./contract-chat.js";
 import { chatRequest, chunk } from "./openai-subject.js";
 import { callOf } from "./subject.js";
@@ -38,16 +39,17 @@ it("by the reads of an OpenAI-compatible server", async () => {
   let before = 0;
   let after = 0;
   let reads = 0;
+  const read = async () => {
+    await setImmediate();
+    if (++reads === 1000) before = used();
+    if (reads === thoughts) after = used();
+    if (reads <= thoughts) return thought;
+    return reads === thoughts + 1 ? end : undefined;
+  };
   const answer: Partial<Answer> = {
     headers: { "content-type": "text/event-stream" },
     drain() {},
-    async read() {
-      await setImmediate();
-      if (++reads === 1000) before = used();
-      if (reads === thoughts) after = used();
-      if (reads <= thoughts) return thought;
-      return reads === thoughts + 1 ? end : undefined;
-    },
+    readTo: (reader) => tell(read(), reader),
   };
   const stream = reading(callOf("chat", chatRequest()), {
     ask: async () => answer as Answer,

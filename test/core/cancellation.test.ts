@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Cancellation, nativeSignal } from "../../src/core/cancellation.js";
+import { type CallSignal, Cancellation, nativeSignal } from "../../src/core/cancellation.js";
 
 test("listeners hear once, in their order, those that left do not", () => {
   const cancellation = new Cancellation();
@@ -14,6 +14,22 @@ test("listeners hear once, in their order, those that left do not", () => {
   cancellation.addEventListener("abort", () => heard.push("late"));
   expect(heard).toEqual(["first", "second: why"]);
   expect(() => cancellation.throwIfAborted()).toThrow("why");
+});
+
+test("a listener may be an object, of Node's own signals, too", () => {
+  const controller = new AbortController();
+  const own = new Cancellation();
+  const signals: CallSignal[] = [own, controller.signal];
+  const heard: string[] = [];
+  for (const signal of signals) {
+    const left = { handleEvent: () => heard.push("left") };
+    signal.addEventListener("abort", { handleEvent: () => heard.push("first") }, { once: true });
+    signal.addEventListener("abort", left);
+    signal.removeEventListener("abort", left);
+  }
+  own.abort("why");
+  controller.abort("why");
+  expect(heard).toEqual(["first", "first"]);
 });
 
 test("as Node's own signal it aborts along, whenever it was asked for", () => {

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { type CallSignal, nativeSignal } from "../../src/core/cancellation.js";
 import { LintelError } from "../../src/core/errors.js";
+import { progressEvent } from "../../src/core/image-events.js";
 import { gate } from "../support/calls.js";
 import { startLintel } from "../support/lintel.js";
 import { hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
@@ -82,6 +83,25 @@ describe("decisions 1, streams: status, silence, speed", () => {
       });
     },
   );
+
+  test("what can't be encoded is an error in the stream, and the end of the call", async () => {
+    const { open, opened: aborted } = gate();
+    const server = await serve(
+      scripted({
+        async *streamTextToImage({ signal }) {
+          signal.addEventListener("abort", open, { once: true });
+          const message = progressEvent({ index: 0, images: 1, step: 1, steps: 2 });
+          Object.assign(message.event.value ?? {}, { queuePosition: 1n });
+          yield [message];
+        },
+      }),
+    );
+    const asked = { model_id: "image-1", prompt: "a cat", stream: true };
+    const events = eventsOf(await (await server.post("/text-to-image", asked)).text());
+    expect(JSON.parse(events[0] ?? "")).toMatchObject({ error: { code: "internal" } });
+    expect(events.slice(1)).toEqual(["[DONE]"]);
+    await aborted;
+  });
 
   test("silence is filled with comments, between events only", async () => {
     const { open, opened } = gate();

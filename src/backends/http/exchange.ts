@@ -39,7 +39,6 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   readonly #signal: CallSignal;
   readonly #first: number;
   readonly #idle: number;
-  readonly #onAbort = () => this.fail(this.#signal.reason);
   readonly #onTimeout = () => {
     // It was started for a reader who has been served since.
     if (this.#began && !this.#reader && !this.#draining) return;
@@ -56,7 +55,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   /** Until the head came; who waits for it hears once all that came with it is there. */
   #head: Waiter<Answer> | undefined;
   #reader: Reader | undefined;
-  readonly #over: (() => void) | undefined;
+  readonly #over: ((exchange: Exchange) => void) | undefined;
   #controller: Controller | undefined;
   #connecting: boolean;
   #timer: NodeJS.Timeout | undefined;
@@ -82,7 +81,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
    * @param connect milliseconds until there must be a connection for it; 0: as the pool says
    * @param over called when nothing of this exchange is left
    */
-  constructor(signal: CallSignal, first: number, idle: number, connect = 0, over?: () => void) {
+  constructor(
+    signal: CallSignal,
+    first: number,
+    idle: number,
+    connect = 0,
+    over?: (exchange: Exchange) => void,
+  ) {
     this.#signal = signal;
     this.#first = first;
     this.#connecting = connect > 0 && (first === 0 || connect < first);
@@ -91,7 +96,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
       this.#head = { came, failed };
     });
     this.#over = over;
-    signal.addEventListener("abort", this.#onAbort, { once: true });
+    signal.addEventListener("abort", this, { once: true });
     this.#startTimer(this.#connecting ? connect : first);
   }
 
@@ -180,7 +185,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   drain(): void {
     if (this.#ended || this.#error) return;
     this.#draining = true;
-    this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#signal.removeEventListener("abort", this);
     this.#queued = 0;
     this.#startTimer(drainMs);
     this.#controller?.resume();
@@ -188,6 +193,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
 
   abort(): void {
     if (!this.#draining && !this.#ended && !this.#error) this.fail(unread());
+  }
+
+  /** The signal was aborted. */
+  handleEvent(): void {
+    this.fail(this.#signal.reason);
   }
 
   /** Ends it with an error, at once; nothing happens if it has ended. */
@@ -245,8 +255,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
 
   #settle(): void {
     this.#stopTimer();
-    this.#signal.removeEventListener("abort", this.#onAbort);
-    this.#over?.();
+    this.#signal.removeEventListener("abort", this);
+    this.#over?.(this);
   }
 }
 

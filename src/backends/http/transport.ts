@@ -110,12 +110,12 @@ export class Transport {
     // Whoever waits until others are done with their connections waits for no server.
     const full = this.#running.size >= connections;
     const waits = full && !aside;
-    const exchange: Exchange = new Exchange(
+    const exchange = new Exchange(
       signal,
       timeout ?? timeouts.first,
       idle ?? timeouts.idle,
       waits ? undefined : connect,
-      () => this.#over(exchange),
+      this.#over,
     );
     const usual = own === undefined && accept === json && body !== undefined;
     const headers = usual ? this.#usual : this.#headers(accept, own, body !== undefined);
@@ -137,7 +137,7 @@ export class Transport {
     this.#spare.dispatch(options, exchange);
   }
 
-  #over(exchange: Exchange): void {
+  readonly #over = (exchange: Exchange): void => {
     if (this.#aside.size > 0 && this.#aside.delete(exchange)) return;
     this.#running.delete(exchange);
     if (this.#waiting.size === 0 || this.#waiting.delete(exchange)) return;
@@ -146,7 +146,7 @@ export class Transport {
       this.#waiting.delete(next);
       this.#dispatch(next, options);
     }
-  }
+  };
 
   /** Names and values in turn, of each name the last that was said. */
   #headers(accept: string, own: Request["headers"], body: boolean): string[] {

@@ -46,7 +46,6 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
   readonly #cancellation: Cancellation | undefined;
   readonly #warnings = new Warnings();
   readonly #startedAt: number;
-  readonly #follow = () => this.#cancellation?.abort(this.#call.signal.reason);
   readonly #alive = () => {
     if (!this.#ended) this.#timer?.refresh();
   };
@@ -112,8 +111,8 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     if (!this.#cancellation) return this.#begin();
     const { signal } = this.#call;
     const { firstToken } = this.#timeouts;
-    if (signal.aborted) this.#follow();
-    else signal.addEventListener("abort", this.#follow, { once: true });
+    if (signal.aborted) this.handleEvent();
+    else signal.addEventListener("abort", this, { once: true });
     if (this.#streams && firstToken !== undefined) {
       this.#timer = this.#clock.after(firstToken, () => this.giveUp(tooLate(firstToken)));
     }
@@ -121,6 +120,11 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       this.#gaveUp = reject;
       this.#begin().then(resolve, reject);
     });
+  }
+
+  /** The call was aborted. */
+  handleEvent(): void {
+    this.#cancellation?.abort(this.#call.signal.reason);
   }
 
   /** This is the attempt that answers the call. */
@@ -186,7 +190,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     if (this.#ended) return;
     this.#ended = true;
     this.#timer?.cancel();
-    if (this.#cancellation) this.#call.signal.removeEventListener("abort", this.#follow);
+    if (this.#cancellation) this.#call.signal.removeEventListener("abort", this);
     const now = this.#clock.now();
     const { record, target } = this;
     const outcome = ending instanceof LintelError ? ending.code : ending;

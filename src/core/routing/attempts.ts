@@ -69,8 +69,8 @@ export class Attempts {
       if (why.retry !== "elsewhere") throw why;
       return undefined;
     }
-    this.#running.push(attempt);
-    attributes.tried.push(attempt.record);
+    this.#running = this.#running.concat(attempt);
+    attributes.tried = attributes.tried.concat(attempt.record);
     attributes.attempts++;
     if (this.#asked++ > 0) attributes.retries = (attributes.retries ?? 0) + 1;
     metadata.set("x-lintel-attempts", String(1 + (attributes.retries ?? 0)));

@@ -71,11 +71,13 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
 }
 
 /**
- * The body of a request.
+ * Takes the body of a request, which does not keep it for as long as its answer runs.
  * @param known what is read of it
  */
-export function bodyOf({ body, headers }: FastifyRequest, known: Known): JsonBody {
+export function bodyOf(request: FastifyRequest, known: Known): JsonBody {
+  const { body, headers } = request;
   if (body !== undefined) {
+    request.body = undefined;
     const read = body as JsonBody;
     const defect = twiceIn(read, known);
     return defect ? { defect, admission: read.admission } : read;

@@ -118,7 +118,8 @@ function compileField(field: DescField): Read {
         for (let i = 0; i < value.length && !isHopeless(into, before, path, i); i++) {
           items.push(item(value[i], `${path}[${i}]`, into) ?? unset);
         }
-        return items;
+        // As long as it is: one that grew has room for sixteen more.
+        return items.slice();
       };
     }
   }

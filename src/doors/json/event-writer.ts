@@ -3,6 +3,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import type { CallSignal } from "../../core/cancellation.js";
+import { putTogether } from "../../core/one-piece.js";
 import { writeAtTurnsEnd } from "../../core/turn.js";
 import { drained } from "../drained.js";
 import type { EventSink } from "./sse.js";
@@ -12,6 +13,9 @@ const keepAlive = ": keep-alive\n\n";
 const lastChunk = "0\r\n\r\n";
 /** Bytes that may wait for a turn's end. */
 const mostHeld = 16 * 1024;
+
+/** Over HTTP/1 `_header` is the head, which Node keeps for as long as the response runs. */
+type Response = ServerResponse & { readonly stream?: Writable; readonly _header?: unknown };
 
 const ignored = () => {};
 
@@ -27,7 +31,7 @@ const streamHeaders = {
  */
 export class EventWriter implements EventSink {
   /** Over HTTP/2 it has a stream. */
-  readonly #raw: ServerResponse & { readonly stream?: Writable };
+  readonly #raw: Response;
   readonly #chunked: boolean;
   readonly #silence: NodeJS.Timeout;
   #left: boolean;
@@ -53,7 +57,7 @@ export class EventWriter implements EventSink {
     // Fastify only knows whole bodies and streams. What plugins put on the reply,
     // CORS for one, goes along.
     reply.hijack();
-    const raw = reply.raw;
+    const raw: Response = reply.raw;
     this.#raw = raw;
     // HTTP/2's response tells it no other way.
     this.#left = signal.aborted;
@@ -61,14 +65,18 @@ export class EventWriter implements EventSink {
     // Into its copy: headers spread into one more object go through the runtime of V8.
     const all = Object.assign(reply.getHeaders(), streamHeaders, headers);
     raw.writeHead(200, all as OutgoingHttpHeaders);
+    if (typeof raw._header === "string") putTogether(raw._header);
     // Node hands a chunk to the socket in four pieces; framed here it is one.
     this.#chunked = raw.chunkedEncoding === true;
     if (this.#chunked) raw.chunkedEncoding = false;
-    this.#silence = setTimeout(() => this.#keepAlive(), keepAliveMs);
-    raw.on("close", () => {
-      this.#left = true;
-      clearTimeout(this.#silence);
-    });
+    this.#silence = setTimeout(this.#keepAlive, keepAliveMs);
+    signal.addEventListener("abort", this, { once: true });
+  }
+
+  /** The client left. */
+  handleEvent(): void {
+    this.#left = true;
+    clearTimeout(this.#silence);
   }
 
   /** Sends the headers ahead of the first event. */
@@ -102,11 +110,11 @@ export class EventWriter implements EventSink {
     this.add(events);
   }
 
-  #keepAlive(): void {
+  readonly #keepAlive = (): void => {
     const out = this.#out();
     if (!this.#left && !out.writableNeedDrain) out.write(this.#framed(keepAlive, keepAlive.length));
     this.#silence.refresh();
-  }
+  };
 
   #framed(text: string, bytes: number): string {
     return this.#chunked ? `${bytes.toString(16)}\r\n${text}\r\n` : text;

@@ -33,12 +33,12 @@ export function originOf(
 
 /** The close of the response: the one of the request comes once its body was read. */
 function leaving(request: FastifyRequest, reply: FastifyReply): CallSignal {
+  const { raw } = reply;
   const cancellation = new Cancellation();
-  const leave = () => cancellation.abort(callerLeft());
   // Who sends too slowly over HTTP/2 was answered while the body was read.
-  if (request.raw.aborted || reply.raw.headersSent) leave();
-  reply.raw.on("close", () => {
-    if (!reply.raw.writableEnded) leave();
+  if (request.raw.aborted || raw.headersSent) cancellation.abort(callerLeft());
+  raw.on("close", () => {
+    if (!raw.writableEnded) cancellation.abort(callerLeft());
   });
   return cancellation;
 }
