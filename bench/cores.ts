@@ -35,9 +35,10 @@ export function pinned(
   env: Record<string, string> = {},
   cwd?: string,
 ): Pinned {
+  const said = process.env.BENCH_VERBOSE ? "inherit" : "ignore";
   const child = spawn("nice", onCore(core, command, args), {
     env: { ...process.env, NODE_ENV: "production", ...env },
-    stdio: ["ignore", "ignore", process.env.BENCH_VERBOSE ? "inherit" : "ignore"],
+    stdio: ["ignore", said, said],
     ...(cwd && { cwd }),
   });
   const exited = once(child, "exit");
