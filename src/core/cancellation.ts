@@ -16,7 +16,7 @@ export interface CallSignal {
   removeEventListener(type: "abort", listener: AbortListener): void;
 }
 
-/** As the DOM has them: an object that hears by itself needs no closure, of which calls would keep a dozen. */
+/** As the DOM has them. An object that hears by itself needs no closure, which a stream would keep to its end. */
 export type AbortListener = (() => void) | { handleEvent(): void };
 
 /** A signal and the way to abort it. */

@@ -27,8 +27,18 @@ export abstract class Steps<T> implements AsyncIterator<T> {
 
 /** Asks any iterator for its next step. Never throws. */
 export function ask<T>(iterator: AsyncIterator<T>, by: Waiter<IteratorResult<T>>): void {
-  if (iterator instanceof Steps) iterator.ask(by);
-  else tell(iterator.next(), by);
+  if (iterator instanceof Steps) {
+    iterator.ask(by);
+    return;
+  }
+  let next: Promise<IteratorResult<T>>;
+  try {
+    next = iterator.next();
+  } catch (thrown) {
+    by.failed(thrown);
+    return;
+  }
+  tell(next, by);
 }
 
 /** Tells what becomes of a promise. */

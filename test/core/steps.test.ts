@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { iterable } from "../../src/core/iterate.js";
 import { ask, Steps, type Waiter } from "../../src/core/steps.js";
 
@@ -54,6 +54,17 @@ it.each(iterators)("an iterator %s is asked step by step, up to its failure", as
     ask(iterator, waiter);
   });
   expect(seen).toEqual([1, 2, 3, "Error: too far"]);
+});
+
+it("an iterator that throws when it is asked has failed", () => {
+  const broken: AsyncIterator<number> = {
+    next() {
+      throw new Error("broken");
+    },
+  };
+  const failed = vi.fn();
+  ask(broken, { came: () => {}, failed });
+  expect(failed).toHaveBeenCalledExactlyOnceWith(new Error("broken"));
 });
 
 it.each(iterators)("an iterator %s is iterated like any other", async (_, make) => {

@@ -25,6 +25,7 @@ export function renamed<M extends MethodName>(running: Running<M>, names: Names)
           iterator.next().catch((thrown) => {
             throw renamedError(toLintelError(thrown), names);
           }),
+        return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
       };
     }),
   };
