@@ -5,7 +5,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { type LintelError, toLintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import type { MethodName, Output } from "../../core/methods.js";
-import { ask, type Waiter } from "../../core/steps.js";
+import { Delivery } from "../delivery.js";
 import type { DoorSettings } from "../door.js";
 import { sendError } from "./error.js";
 import { EventWriter } from "./event-writer.js";
@@ -52,44 +52,30 @@ export function sendEvents<M extends MethodName>(
 }
 
 /** One stream on its way to its client. */
-class Sending<M extends MethodName> implements Waiter<IteratorResult<readonly Output<M>[]>> {
+class Sending<M extends MethodName> extends Delivery<readonly Output<M>[]> {
   readonly #reply: FastifyReply;
   readonly #running: Running<M>;
   readonly #encoder: EventEncoder<M>;
   readonly #settings: DoorSettings;
   readonly #signal: CallSignal;
   readonly #notes: readonly string[];
-  readonly #iterator: AsyncIterator<readonly Output<M>[]>;
   #hold: NodeJS.Timeout | undefined;
   #writer: EventWriter | undefined;
 
   constructor(...given: Required<Parameters<typeof sendEvents<M>>>) {
+    super(given[1].messages);
     [this.#reply, this.#running, this.#encoder, this.#settings, this.#signal, this.#notes] = given;
-    this.#iterator = this.#running.messages[Symbol.asyncIterator]();
-  }
-
-  start(): void {
     this.#hold = setTimeout(() => this.#open().flushHead(), this.#settings.holdMs);
-    ask(this.#iterator, this);
   }
 
-  came(step: IteratorResult<readonly Output<M>[]>): void {
-    let full: Promise<void> | undefined;
-    try {
-      const writer = this.#open();
-      if (step.done) {
-        writer.end(this.#encoder.end() + done);
-        return;
-      }
-      this.#encoder.messages(step.value, writer);
-      full = writer.full();
-    } catch (thrown) {
-      void this.#iterator.return?.();
-      this.failed(thrown);
-      return;
+  protected take(step: IteratorResult<readonly Output<M>[]>): Promise<void> | undefined {
+    const writer = this.#open();
+    if (step.done) {
+      writer.end(this.#encoder.end() + done);
+      return undefined;
     }
-    if (full) void full.then(() => ask(this.#iterator, this));
-    else ask(this.#iterator, this);
+    this.#encoder.messages(step.value, writer);
+    return writer.full();
   }
 
   failed(thrown: unknown): void {

@@ -11,8 +11,8 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { Admission } from "../../../core/call.js";
 import { type CallSignal, Cancellation } from "../../../core/cancellation.js";
 import { callerLeft, LintelError } from "../../../core/errors.js";
-import { ask, type Waiter } from "../../../core/steps.js";
 import { afterReads } from "../../../core/turn.js";
+import { Delivery } from "../../delivery.js";
 import type { StreamHandler } from "../../door.js";
 import type { Connection } from "../../forwarded.js";
 import { unfoldsTooFar } from "../../items.js";
@@ -125,45 +125,27 @@ function serve(
   else read(admitted);
 }
 
-type Step = IteratorResult<readonly Message[]>;
-
 /** One answer on its way to its client. */
-class Sending implements Waiter<Step> {
+class Sending extends Delivery<readonly Message[]> {
   readonly #running: EdgeRunning;
   readonly #answer: GrpcAnswer;
   readonly #unary: boolean;
-  readonly #iterator: AsyncIterator<readonly Message[]>;
   readonly #headers = () => this.#running.headers();
   /** Of a unary method: the answer, until the call has ended. */
   #last: readonly Message[] = [];
 
   constructor(running: EdgeRunning, answer: GrpcAnswer, unary: boolean) {
+    super(running.messages);
     this.#running = running;
     this.#answer = answer;
     this.#unary = unary;
-    this.#iterator = running.messages[Symbol.asyncIterator]();
   }
 
-  start(): void {
-    ask(this.#iterator, this);
-  }
-
-  came(step: Step): void {
-    let full: Promise<void> | undefined;
-    try {
-      if (step.done) {
-        this.#answer.end(this.#last, this.#headers, this.#running.trailers());
-        return;
-      }
-      if (this.#unary) this.#last = step.value;
-      else full = this.#answer.send(step.value, this.#headers);
-    } catch (thrown) {
-      void this.#iterator.return?.();
-      this.failed(thrown);
-      return;
-    }
-    if (full) void full.then(() => ask(this.#iterator, this));
-    else ask(this.#iterator, this);
+  protected take(step: IteratorResult<readonly Message[]>): Promise<void> | undefined {
+    if (step.done) this.#answer.end(this.#last, this.#headers, this.#running.trailers());
+    else if (this.#unary) this.#last = step.value;
+    else return this.#answer.send(step.value, this.#headers);
+    return undefined;
   }
 
   failed(thrown: unknown): void {
