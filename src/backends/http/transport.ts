@@ -9,6 +9,7 @@ import { Exchange } from "./exchange.js";
 import { poolTo } from "./pools.js";
 import type { Proxies } from "./proxy.js";
 import { intoSharedBuffer } from "./reading.js";
+import { bodyBytes } from "./request-body.js";
 import type { Pool } from "./undici.js";
 import { userAgent } from "./user-agent.js";
 
@@ -119,7 +120,8 @@ export class Transport {
     );
     const usual = own === undefined && accept === json && body !== undefined;
     const headers = usual ? this.#usual : this.#headers(accept, own, body !== undefined);
-    const options = { origin, method, path, headers, body: body ?? null };
+    const bytes = body === undefined ? null : bodyBytes(body);
+    const options = { origin, method, path, headers, body: bytes };
     if (waits) this.#waiting.set(exchange, options);
     else if (full) this.#askAside(exchange, options);
     else this.#dispatch(exchange, options);
