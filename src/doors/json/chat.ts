@@ -6,7 +6,7 @@ import { newCompletionId } from "../../core/completion.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { isBare, toJsonLine, toJsonString } from "../../core/json-string.js";
-import { inOnePiece } from "../../core/one-piece.js";
+import { inOnePiece, putTogether } from "../../core/one-piece.js";
 import { Warnings } from "../../core/warnings.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, type EventSink, event } from "./sse.js";
@@ -151,8 +151,11 @@ class ChunkEncoder implements EventEncoder<"chat"> {
   }
 }
 
-const opening = (id: string, created: number, model: string) =>
-  `{"id":${toJsonString(id)},"object":"chat.completion.chunk","created":${created},"model":${toJsonString(model)},"choices":[`;
+function opening(id: string, created: number, model: string): string {
+  const text = `{"id":${toJsonString(id)},"object":"chat.completion.chunk","created":${created},"model":${toJsonString(model)},"choices":[`;
+  putTogether(text);
+  return text;
+}
 
 /** `usage` of the chunks before the last, as the end of an object. */
 const middleUsage: Readonly<Record<ChunkForm["usage"], string>> = {
