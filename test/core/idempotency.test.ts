@@ -98,6 +98,30 @@ describe("while the gateway ends", () => {
     expect(records).toMatchObject([{ outcome: "cancelled" }]);
   });
 
+  test("a call that began before, and was asked about its key meanwhile, does not go on either", async () => {
+    const store = newStore();
+    let found = () => {};
+    const looking = new Promise<void>((resolve) => {
+      found = resolve;
+    });
+    const { answer, records, core, leave } = lingering({
+      open: async (question) => {
+        await looking;
+        return store.open(question);
+      },
+      close: () => store.close(),
+    });
+    await settled();
+    const drained = core.drain();
+    found();
+    await settled();
+    expect(answer.signals).toHaveLength(1);
+    expect(await leave()).toBe("cancelled");
+    await drained;
+    expect(answer.signals[0]?.aborted).toBe(true);
+    expect(records).toMatchObject([{ outcome: "cancelled" }]);
+  });
+
   test("one that goes on without its caller is aborted, also before a drain", async () => {
     const { answer, core, leave } = lingering();
     await settled();

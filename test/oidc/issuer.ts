@@ -12,6 +12,8 @@ export class Issuer {
   asked = 0;
   /** What the discovery document says the issuer is; absent: the truth. */
   claimed: string | undefined;
+  /** Whether the discovery document says where the keys are. */
+  tellsKeys = true;
   /** Path of a document that a redirect leads to; absent: none. */
   moved: string | undefined;
   /** White space before each document, bytes. */
@@ -32,8 +34,8 @@ export class Issuer {
       if (request.url === this.moved) {
         response.writeHead(302, { location: `/moved${path}` }).end();
       } else if (path === "/realm/.well-known/openid-configuration") {
-        const jwks_uri = `${this.url}/keys`;
-        response.end(this.#document({ issuer: this.claimed ?? this.url, jwks_uri }));
+        const keys = this.tellsKeys ? { jwks_uri: `${this.url}/keys` } : {};
+        response.end(this.#document({ issuer: this.claimed ?? this.url, ...keys }));
       } else {
         this.asked++;
         const keys = [...this.others, ...this.#keys.map((key) => key.public)];

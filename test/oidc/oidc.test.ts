@@ -327,6 +327,20 @@ describe("keys", () => {
     expect(log.warn.mock.calls[0]?.[1]).toMatch("its tokens are refused until they can");
   });
 
+  test("away: a discovery document that does not say where they are is told", async () => {
+    const log = { ...silent, warn: vi.fn() };
+    issuer.tellsKeys = false;
+    const callers = callersOf("", log);
+    expect(await who(callers, await issuer.sign())).toMatch("unavailable");
+    expect(log.warn.mock.calls).toEqual([
+      [
+        { issuer: "corp", error: expect.stringContaining("has no jwks_uri") },
+        expect.stringContaining("its tokens are refused until they can"),
+      ],
+    ]);
+    expect(issuer.asked).toBe(0);
+  });
+
   test("away: the log says why also where each of its addresses refuses", async () => {
     const log = { ...silent, warn: vi.fn() };
     const refused = ["::1", "127.0.0.1"].map((it) => new Error(`connect ECONNREFUSED ${it}:443`));
