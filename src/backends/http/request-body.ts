@@ -6,7 +6,7 @@ let page = Buffer.allocUnsafeSlow(pageBytes);
 let used = 0;
 
 /**
- * A text as UTF-8, with others like it in pages of their own. In a page of Node's pool, 8 to 64 KB,
+ * A text as UTF-8, with others like it in pages of their own. In a page of Node's pool, 8 KB or 64,
  * it would stand among what streams were just sent, and undici keeps a body until its answer has
  * ended: each open stream would hold such a page for its few hundred bytes.
  */
