@@ -14,7 +14,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { answering } from "./contestants/contestant.js";
-import { contestantNamed } from "./contestants/here.js";
+import { contestantNamed } from "./contestants/named.js";
 import { type Kind, loadOf, warmingOf } from "./load/kinds.js";
 import { warm } from "./load/warm.js";
 import { startUpstream } from "./upstream/upstream.js";

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { answering } from "./contestants/contestant.js";
-import { contestantNamed } from "./contestants/here.js";
+import { contestantNamed } from "./contestants/named.js";
 import { cpuOf, type Kind, loadOf, warmingOf } from "./load/kinds.js";
 import { warm } from "./load/warm.js";
 import { startUpstream } from "./upstream/upstream.js";

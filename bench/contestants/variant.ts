@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs";
 import type { Pinned } from "../cores.js";
 import type { Contestant } from "./contestant.js";
-import { contestantNamed } from "./here.js";
+import { contestantNamed } from "./named.js";
 
 /**
  * Starts one of another build or with options of Node.
