@@ -35,34 +35,37 @@ export const completion: Middleware = (next) => (call) => {
 const finishReasons = new Set(["stop", "length", "content_filter", "tool_calls"]);
 const finishReasonOf = (said: string) => (finishReasons.has(said) ? said : "stop");
 
-/** The one message of a whole completion. */
-class Whole extends Steps<Batch> implements Waiter<Step> {
-  readonly #call: Call;
-  readonly #source: AsyncIterator<Batch>;
+/** Shapes each step of a source. */
+abstract class Shaped extends Steps<Batch> implements Waiter<Step> {
+  protected readonly call: Call;
+  protected readonly source: AsyncIterator<Batch>;
+  /** Whether nothing follows. */
+  protected done = false;
   #by: Waiter<Step> | undefined;
-  #done = false;
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
     super();
-    this.#call = call;
-    this.#source = source;
+    this.call = call;
+    this.source = source;
   }
 
   ask(by: Waiter<Step>): void {
     this.#by = by;
-    if (this.#done) by.came(over);
-    else ask(this.#source, this);
+    if (this.done) by.came(over);
+    else ask(this.source, this);
   }
 
+  /** Passes on what a step says; where that is nothing, it asks on. */
   came(step: Step): void {
-    let shaped: Step;
+    let said: Step | undefined;
     try {
-      shaped = this.#shape(step);
+      said = this.done ? over : this.shape(step);
     } catch (thrown) {
       this.failed(thrown);
       return;
     }
-    this.#by?.came(shaped);
+    if (said) this.#by?.came(said);
+    else ask(this.source, this);
   }
 
   failed(reason: unknown): void {
@@ -70,33 +73,36 @@ class Whole extends Steps<Batch> implements Waiter<Step> {
   }
 
   async return(): Promise<Step> {
-    await this.#source.return?.();
+    await this.source.return?.();
     return { done: true, value: undefined };
   }
 
-  #shape(step: Step): Step {
+  /** What a step says; `undefined` where that is nothing. */
+  protected abstract shape(step: Step): Step | undefined;
+}
+
+/** The one message of a whole completion. */
+class Whole extends Shaped {
+  protected shape(step: Step): Step {
     const message = step.done ? undefined : step.value[0];
     const choice = message?.choices[0];
     if (!message || !choice) throw cutShort();
-    this.#done = true;
+    this.done = true;
     // Nobody asks for more: the answer is complete.
-    this.#source.return?.().catch(() => {});
+    this.source.return?.().catch(() => {});
     const content = wellFormed(choice.message?.content ?? "");
     const bytes = Buffer.byteLength(content);
-    const estimated = settle(this.#call, message.usage, bytes, message.usageEstimated);
+    const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
     const answer = messageChoice(content, finishReasonOf(choice.finishReason));
-    const whole = response(newStamp(this.#call), settled(this.#call), answer);
+    const whole = response(newStamp(this.call), settled(this.call), answer);
     whole.usageEstimated = estimated;
-    whole.warnings = merged(this.#call.warnings, message.warnings);
+    whole.warnings = merged(this.call.warnings, message.warnings);
     return { done: false, value: [whole] };
   }
 }
 
 /** The pieces of a streamed completion, and one last message. */
-class Stream extends Steps<Batch> implements Waiter<Step> {
-  readonly #call: Call;
-  readonly #source: AsyncIterator<Batch>;
-  #by: Waiter<Step> | undefined;
+class Stream extends Shaped {
   readonly #stamp: Stamp;
   #usage: LLMTokenUsage | undefined;
   #finishReason = "";
@@ -105,52 +111,24 @@ class Stream extends Steps<Batch> implements Waiter<Step> {
   #warnings: readonly string[] = [];
   /** Half of a character, whose other half comes with the next piece. */
   #half = "";
-  #done = false;
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
-    super();
-    this.#call = call;
-    this.#source = source;
+    super(call, source);
     this.#stamp = newStamp(call);
   }
 
-  ask(by: Waiter<Step>): void {
-    this.#by = by;
-    if (this.#done) by.came(over);
-    else ask(this.#source, this);
+  override return(): Promise<Step> {
+    this.done = true;
+    return super.return();
   }
 
-  /** Passes on what a step says; where that is nothing, it asks on. */
-  came(step: Step): void {
-    let said: Step | undefined;
-    try {
-      said = this.#done ? over : this.#said(step);
-    } catch (thrown) {
-      this.failed(thrown);
-      return;
-    }
-    if (said) this.#by?.came(said);
-    else ask(this.#source, this);
-  }
-
-  failed(reason: unknown): void {
-    this.#by?.failed(reason);
-  }
-
-  async return(): Promise<Step> {
-    this.#done = true;
-    await this.#source.return?.();
-    return { done: true, value: undefined };
-  }
-
-  /** What a step says; `undefined` where that is nothing. */
-  #said(step: Step): Step | undefined {
+  protected shape(step: Step): Step | undefined {
     if (step.done) return this.#last();
     const out: LLMResponse[] = [];
     for (const message of step.value) this.#take(message, out);
     if (out.length === 0) return undefined;
     // What was delivered counts, also if the caller leaves or upstream fails from here on.
-    settle(this.#call, undefined, this.#bytes);
+    settle(this.call, undefined, this.#bytes);
     return { done: false, value: out };
   }
 
@@ -183,15 +161,15 @@ class Stream extends Steps<Batch> implements Waiter<Step> {
   }
 
   #last(): Step {
-    this.#done = true;
+    this.done = true;
     if (this.#finishReason === "") throw cutShort();
     const out: LLMResponse[] = [];
     if (this.#half !== "") this.#say(this.#half, out);
-    const estimated = settle(this.#call, this.#usage, this.#bytes, this.#usageEstimated);
+    const estimated = settle(this.call, this.#usage, this.#bytes, this.#usageEstimated);
     const choice = deltaChoice("", finishReasonOf(this.#finishReason));
-    const last = response(this.#stamp, settled(this.#call), choice);
+    const last = response(this.#stamp, settled(this.call), choice);
     last.usageEstimated = estimated;
-    last.warnings = merged(this.#call.warnings, this.#warnings);
+    last.warnings = merged(this.call.warnings, this.#warnings);
     out.push(last);
     return { done: false, value: out };
   }

@@ -100,20 +100,17 @@ describe("while the gateway ends", () => {
 
   test("a call that began before, and was asked about its key meanwhile, does not go on either", async () => {
     const store = newStore();
-    let found = () => {};
-    const looking = new Promise<void>((resolve) => {
-      found = resolve;
-    });
+    const looking = calls.gate();
     const { answer, records, core, leave } = lingering({
       open: async (question) => {
-        await looking;
+        await looking.opened;
         return store.open(question);
       },
       close: () => store.close(),
     });
     await settled();
     const drained = core.drain();
-    found();
+    looking.open();
     await settled();
     expect(answer.signals).toHaveLength(1);
     expect(await leave()).toBe("cancelled");
