@@ -84,7 +84,7 @@ export function fitRequest<R extends Request>(
   }
   if (chat) checkCap(fitted, model, settings);
   // Also where that is the model's default, which differs from target to target.
-  else if ((fitted.guidanceScale as number) < 1) fitted.negativePrompt = "";
+  else if (isLittle(fitted.guidanceScale)) fitted.negativePrompt = "";
   return fitted as unknown as R;
 }
 
@@ -100,7 +100,10 @@ export function completionTokens(
   return Math.min(asked, capOf(model, settings));
 }
 
-/** Whether a model is asked for so little guidance that it passes over negative prompts. */
+/** Whether guidance is so little that negative prompts are passed over. */
+const isLittle = (guidance: unknown): boolean => (guidance as number) < 1;
+
+/** Whether a request, or the model that it goes to by default, has so little guidance. */
 export function ignoresNegatives(
   { guidanceScale }: TextToImageRequest,
   model: Model,
@@ -110,7 +113,7 @@ export function ignoresNegatives(
   const own =
     isSet(guidanceScale, imageDefaults.guidanceScale) && model.supports.includes("guidance_scale");
   const asked = own ? guidanceScale : planOf(model, settings, bounds, false).unset.guidanceScale;
-  return (asked as number) < 1;
+  return isLittle(guidanceScale) || isLittle(asked);
 }
 
 /** A value equal to its default counts as not set: real clients send every default. */

@@ -155,11 +155,11 @@ function jobsOf(call: Call<"streamTextToImage">, bounds: Bounds): Job[] {
 function promptsFor(call: ImageCall, bounds: Bounds): Prompt[] {
   const { request, targets = [], modelSettings } = call;
   const bar = barOf(readingOf(call)) ?? targets[0]?.model.promptBar ?? PromptBar.BATCH;
-  // Whichever of its targets it gets to.
-  const ignored =
-    targets.length > 0 &&
-    targets.every(({ model }) => ignoresNegatives(request, model, modelSettings, bounds));
-  return promptsOf(request, bar, mostPrompts(bounds), !ignored);
+  // At one of the targets that it may get to.
+  const heeded = targets.some(
+    ({ model }) => !ignoresNegatives(request, model, modelSettings, bounds),
+  );
+  return promptsOf(request, bar, mostPrompts(bounds), heeded);
 }
 
 /**

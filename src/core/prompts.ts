@@ -56,7 +56,7 @@ const withoutBlank = (parts: readonly string[]): string[] => parts.filter((part)
 /**
  * The prompts of a request, in order.
  * @param most the most prompts that are allowed
- * @param heeded whether negative prompts count for the model
+ * @param heeded whether negative prompts count; else there are none
  * @throws LintelError `invalid_value` if all are blank or the negative prompts
  *   don't match, `invalid_fields` if there are too many
  */
@@ -64,13 +64,13 @@ export function promptsOf(
   request: TextToImageRequest,
   bar: PromptBar,
   most: number,
-  heeded = true,
+  heeded: boolean,
 ): Prompt[] {
   const text = request.prompt ?? "";
-  const parts = allParts(text);
+  const parts = bar === PromptBar.LITERAL ? [text.trim()] : allParts(text);
   const prompts = withoutBlank(parts);
   if (prompts.length === 0) throw invalidValue("prompt", "must not be blank");
-  const negativeText = (request.guidanceScale ?? 1) < 1 ? "" : request.negativePrompt;
+  const negativeText = heeded ? request.negativePrompt : "";
   if (bar === PromptBar.LITERAL || bar === PromptBar.ENCODERS) {
     return [{ prompt: text, negativePrompt: negativeText }];
   }
@@ -87,7 +87,7 @@ export function promptsOf(
     );
   }
   const negatives = withoutBlank(places);
-  if (heeded && negatives.length > 1 && negatives.length !== prompts.length) {
+  if (negatives.length > 1 && negatives.length !== prompts.length) {
     throw invalidValue(
       "negative_prompt",
       `must be one for all prompts or as many as prompts (${prompts.length}), separated by |`,

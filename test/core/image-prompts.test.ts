@@ -37,6 +37,19 @@ describe("decisions 2: prompts with |", () => {
     await run(core, "textToImage", { prompt: "a | b", seed: 1n });
     expect(jobs(backend)).toEqual([["a | b", "", 1, 1]]);
   });
+  it("is no bar, where all of it is the prompt", async () => {
+    const backend = painter(imageModel("image-1", { promptBar: PromptBar.LITERAL }));
+    const core = coreOf([backend]);
+    await run(core, "textToImage", { prompt: "|", seed: 1n });
+    expect(jobs(backend)).toEqual([["|", "", 1, 1]]);
+    await expect(run(core, "textToImage", { prompt: "  " })).rejects.toEqual(
+      failure("invalid_value", "prompt"),
+    );
+    const encoders = coreOf([painter(imageModel("image-1", { promptBar: PromptBar.ENCODERS }))]);
+    await expect(run(encoders, "textToImage", { prompt: "|" })).rejects.toEqual(
+      failure("invalid_value", "prompt"),
+    );
+  });
   it("all blank is a 400, a missing prompt a 422, too many a 422", async () => {
     const core = coreOf([painter()]);
     await expect(run(core, "textToImage", { prompt: " | |" })).rejects.toEqual(
@@ -68,6 +81,13 @@ describe("decisions 2: negative_prompt", () => {
     await expect(
       run(core, "textToImage", { prompt: "a|b|c", negativePrompt: "x|y" }),
     ).rejects.toEqual(failure("invalid_value", "negative_prompt"));
+  });
+  it("are ignored below guidance 1 also for a model that takes no guidance", async () => {
+    const supports = ["negative_prompt", "seed"];
+    const backend = painter(imageModel("image-1", { supports }));
+    const asked = { prompt: "a", negativePrompt: "x|y", seed: 1n, guidanceScale: 0.5 };
+    await run(coreOf([backend]), "textToImage", asked);
+    expect(jobs(backend).map((j) => j[1])).toEqual([""]);
   });
   it.each([
     ["a|b", "|y", ["", "y"]],
