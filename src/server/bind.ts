@@ -5,6 +5,13 @@ import { listens } from "../listens.js";
 import type { Address, ListenOptions } from "./settings.js";
 
 /**
+ * How many connections wait in the kernel for their turn, where it lets them (`somaxconn`). Node
+ * asks for 511, and takes one in each turn of its event loop: of a fleet that comes back at once
+ * the others were not heard, and tried again seconds later.
+ */
+const backlog = 65_535;
+
+/**
  * Makes a server listen; what a killed process left of a Unix socket is no hindrance.
  * @returns where it listens: on a system without IPv6, `::` means every interface all the same
  * @throws as Node does if the address is in use or not allowed (`error.code`)
@@ -16,7 +23,7 @@ export async function bind(server: Server, wanted: ListenOptions): Promise<Addre
       const { host, port, path } = address;
       const at = path === undefined ? { host, port } : { path };
       server.once("error", reject);
-      server.listen({ ...at, exclusive }, () => {
+      server.listen({ ...at, exclusive, backlog }, () => {
         server.off("error", reject);
         resolve(address);
       });

@@ -1,35 +1,22 @@
 /** A gateway that comes to the end of its file descriptors. */
 import { once } from "node:events";
-import { createServer } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { Client } from "undici";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { serve } from "../backends/serve.js";
 import { build, folder, start } from "./lintel.js";
 
 beforeAll(build);
-
-/** A model server that answers at once. */
-async function modelServer(): Promise<string> {
-  const server = createServer((request, response) => {
-    request.resume();
-    const message = { role: "assistant", content: "Hi" };
-    const choices = [{ index: 0, message, finish_reason: "stop" }];
-    response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ id: "1", created: 1, model: "m", choices }));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 test("says so as it closes further connections, serves those that are there, and goes on", async ({
   skip,
 }) => {
   skip(process.platform !== "linux", "the system does not tell its limit");
-  const url = await modelServer();
+  const { url } = await serve((exchange) => {
+    const message = { role: "assistant", content: "Hi" };
+    const choices = [{ index: 0, message, finish_reason: "stop" }];
+    return exchange.sendJson(200, { id: "1", created: 1, model: "m", choices });
+  });
   const backends = `backends: [{ type: openai, name: a, url: "${url}", models: [m] }]`;
   const cwd = folder({ "lintel.yaml": `listen: 127.0.0.1:0\n${backends}\n` });
   const lintel = start([], cwd, {}, { descriptors: 100 });
