@@ -1,18 +1,11 @@
 /** Connections to other servers: direct ones, or through the proxy that is meant for them. */
-import type { OnReadOpts } from "node:net";
 import type { Dispatcher } from "undici";
+import { type ConnectOptions, patientConnector } from "./connect.js";
 import { environmentProxies, type HttpProxy, type Proxies } from "./proxy.js";
 import { ProxyError, wordsOf } from "./proxy-error.js";
 import { isOwnLack } from "./transport-error.js";
 import { throughTunnel } from "./tunnel.js";
-import { Agent, buildConnector, DecoratorHandler, Pool } from "./undici.js";
-
-/** How connections are made. */
-interface ConnectOptions {
-  /** Longest time for one, milliseconds. */
-  readonly timeout: number;
-  readonly onread?: OnReadOpts;
-}
+import { Agent, DecoratorHandler, Pool } from "./undici.js";
 
 /** Options of undici's pools, but for how connections are made. */
 type PoolOptions<C extends ConnectOptions> = Omit<Pool.Options, "connect"> & {
@@ -29,7 +22,7 @@ export function poolTo<C extends ConnectOptions>(
   proxies: Proxies = environmentProxies(),
 ): Pool {
   const proxy = proxies.for(origin);
-  if (!proxy) return new Pool(origin, options as Pool.Options);
+  if (!proxy) return new Pool(origin, { ...options, connect: patientConnector(options.connect) });
   if (origin.startsWith("http:")) return new ForwardingPool(origin, proxy, options);
   return new Pool(origin, { ...options, connect: throughTunnel(proxy, options.connect.timeout) });
 }
@@ -42,7 +35,6 @@ export function agentTo<C extends ConnectOptions>(
   options: PoolOptions<C>,
   proxies: Proxies = environmentProxies(),
 ): Agent {
-  if (!proxies.any) return new Agent(options as Agent.Options);
   const factory = (origin: string | URL) => poolTo(String(origin), options, proxies);
   return new Agent({ ...options, factory } as Agent.Options);
 }
@@ -54,7 +46,7 @@ class ForwardingPool extends Pool {
 
   constructor(origin: string, proxy: HttpProxy, options: PoolOptions<ConnectOptions>) {
     const { timeout, onread } = options.connect;
-    const connect = buildConnector({ timeout, ...(onread && { onread }) } as object);
+    const connect = patientConnector({ timeout, ...(onread && { onread }) });
     super(proxy.origin, {
       ...options,
       connect: ({ servername: _ofTarget, ...at }, callback) =>

@@ -1,0 +1,42 @@
+/** How connections to other servers are made. */
+import type { OnReadOpts } from "node:net";
+import type { buildConnector as Connectors } from "undici";
+import { buildConnector } from "./undici.js";
+
+/** What undici's connectors take, of which we name these. */
+export interface ConnectOptions {
+  /** Longest time for one, milliseconds. */
+  readonly timeout: number;
+  readonly onread?: OnReadOpts;
+}
+
+/**
+ * Makes connections as undici does, and once more with patience where Node had too little. Node
+ * tries the addresses of a name one after the other and gives each but the last 250 ms (500 from
+ * 26 on): on a slow network, with a last one that leads nowhere (IPv6, as a rule), none is ever
+ * made (nodejs/node#54359).
+ */
+export function patientConnector<C extends ConnectOptions>(options: C): Connectors.connector {
+  const usual = connector(options);
+  return (target, callback) => {
+    const began = performance.now();
+    usual(target, (...[error, socket]) => {
+      const left = Math.floor(options.timeout - (performance.now() - began));
+      if (socket) callback(null, socket);
+      else if (left < 2 || !gaveUp(error)) callback(error, null);
+      else {
+        const autoSelectFamilyAttemptTimeout = Math.floor(left / 2);
+        connector({ ...options, timeout: left, autoSelectFamilyAttemptTimeout })(target, callback);
+      }
+    });
+  };
+}
+
+/** Its types know no `onread`, which it hands on. */
+const connector = (
+  options: ConnectOptions & { readonly autoSelectFamilyAttemptTimeout?: number },
+) => buildConnector(options as object);
+
+/** Whether Node went on to the next address while one might still have answered. */
+const gaveUp = (error: Error): boolean =>
+  error instanceof AggregateError && error.errors.some(({ code }) => code === "ETIMEDOUT");
