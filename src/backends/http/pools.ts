@@ -13,6 +13,13 @@ type PoolOptions<C extends ConnectOptions> = Omit<Pool.Options, "connect"> & {
 };
 
 /**
+ * How long a connection over TLS is kept for the next call, milliseconds, where the server does not
+ * say it: less than balancers keep theirs (60 s, as a rule). undici has four seconds, less than
+ * servers on Python have, so that calls that come now and then begin with a handshake each.
+ */
+const keptOverTls = 50_000;
+
+/**
  * A pool of connections for one origin. The time to connect is that until a request can be sent:
  * with a proxy to https: it has the tunnel in it, with one to http: only the way to the proxy.
  */
@@ -22,9 +29,15 @@ export function poolTo<C extends ConnectOptions>(
   proxies: Proxies = environmentProxies(),
 ): Pool {
   const proxy = proxies.for(origin);
-  if (!proxy) return new Pool(origin, { ...options, connect: patientConnector(options.connect) });
-  if (origin.startsWith("http:")) return new ForwardingPool(origin, proxy, options);
-  return new Pool(origin, { ...options, connect: throughTunnel(proxy, options.connect.timeout) });
+  const plain = origin.startsWith("http:");
+  if (proxy && plain) return new ForwardingPool(origin, proxy, options);
+  const { timeout } = options.connect;
+  const connect = proxy ? throughTunnel(proxy, timeout) : patientConnector(options.connect);
+  return new Pool(origin, {
+    ...options,
+    connect,
+    ...(!plain && { keepAliveTimeout: keptOverTls }),
+  });
 }
 
 /**
