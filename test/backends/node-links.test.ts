@@ -1,3 +1,4 @@
+import type { Http2Session } from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { never } from "../support/calls.js";
@@ -19,6 +20,20 @@ async function counting(...[chat]: Parameters<typeof chatting>) {
   });
   return { backend: connectTo(peer.address), made, open };
 }
+
+it("a node may send much ahead of its client's word, whose way back may be long", async () => {
+  const peer = await serve(chatting(async function* () {}));
+  const sessions: Http2Session[] = [];
+  peer.server.on("session", (session) => sessions.push(session));
+  const backend = connectTo(peer.address);
+  await vi.waitFor(() => {
+    const [session] = sessions;
+    // What it may send until it hears from its client again.
+    expect(session?.state.remoteWindowSize).toBeGreaterThanOrEqual(8 * 1024 * 1024);
+    expect(session?.remoteSettings.initialWindowSize).toBe(1024 * 1024);
+  });
+  await backend.close();
+});
 
 it("whole answers don't wear a connection out", async () => {
   const { backend, made } = await counting(async function* () {});
