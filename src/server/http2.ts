@@ -45,6 +45,13 @@ export interface Http2Side {
 const sessionMemory = 128;
 
 /**
+ * How much a client, or a proxy with the calls of many, may send ahead of our word on one
+ * connection, bytes. HTTP/2 begins with 64 KiB, of which all of them together get no more with each
+ * round trip; each alone still does, since that is also what a request that waits may take of memory.
+ */
+const mostAhead = 1024 * 1024;
+
+/**
  * Pings of ours that a client may leave unanswered, before there are no more: a session that
  * breaks after that is not noticed, and Node's own 10 are over in minutes.
  */
@@ -96,6 +103,7 @@ export function createHttp2Side(
     arriving = socket;
   });
   server.on("session", (session) => {
+    session.setLocalWindowSize(mostAhead);
     const leave = farewell(session, arriving, timeouts.notice);
     sessions.set(session, leave);
     session.on("close", () => sessions.delete(session));

@@ -89,3 +89,15 @@ it("a session that begins as the listener leaves says its settings first, then g
   socket.unshift(first);
   expect((await next(goaway)).payload.readUInt32BE(0)).toBe(2 ** 31 - 1);
 });
+
+it("a client may send much ahead of our word, in all its requests together", async () => {
+  const { port } = await serve();
+  const socket = tcp(port);
+  const next = reader(socket);
+  socket.write(Buffer.concat([preface, settings]));
+  const { stream, payload } = await next(8);
+  // The connection's window, which begins with 64 KiB and takes no setting.
+  expect(stream).toBe(0);
+  expect(65_535 + payload.readUInt32BE(0)).toBeGreaterThanOrEqual(1024 * 1024);
+  socket.destroy();
+});
