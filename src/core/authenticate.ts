@@ -4,7 +4,7 @@ import { ConfiguredTokens } from "./callers/configured.js";
 import type { CallerSource } from "./callers/source.js";
 import { LintelError, toLintelError } from "./errors.js";
 import { deferred } from "./iterate.js";
-import { askedModel, isChat } from "./methods.js";
+import { isChat } from "./methods.js";
 import { fits } from "./pattern.js";
 import type { AuthSettings } from "./settings.js";
 import { anonymousName } from "./tokens.js";
@@ -85,14 +85,12 @@ function presented(credential: string | undefined): string {
 }
 
 /**
- * Whether its caller may use the model of a call.
- * @param name of the model that was found
- * @param alias the operator's alias with a `*` by which it was found; absent: none
+ * Whether its caller may use the model of a call, which has been looked up.
  * @throws LintelError `model_not_allowed`
  */
-export function checkModel({ method, request, caller }: Call, name: string, alias?: string): void {
+export function checkModel({ method, caller, attributes }: Call): void {
+  const { model: name = "", asked = name, alias } = attributes;
   // A token may name the model, or an alias of it.
-  const asked = askedModel(method, request).name || name;
   if (mayUse(caller, name) || mayUse(caller, asked, alias)) return;
   throw new LintelError(
     "model_not_allowed",

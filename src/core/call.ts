@@ -56,6 +56,8 @@ export interface Attributes {
   caller?: string | undefined;
   /** Name of the model after defaults were applied. */
   model?: string | undefined;
+  /** Name by which it was looked up: the caller's, or the default where there was none. */
+  asked?: string | undefined;
   /** Name under which metrics count the call, where callers can give its model any number of names. */
   countedAs?: string | undefined;
   /** The alias with a `*` by which the model was found. */
@@ -91,6 +93,7 @@ export const newAttributes = (door: string): Attributes => ({
   door,
   caller: undefined,
   model: undefined,
+  asked: undefined,
   countedAs: undefined,
   alias: undefined,
   backend: undefined,

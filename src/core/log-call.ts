@@ -51,7 +51,7 @@ export function logCall(
     totalMs: Math.round(totalMs),
     error: error?.message,
     cause: error?.cause === undefined ? undefined : causeOf(error),
-  } satisfies Record<Exclude<keyof Attributes, "countedAs" | "alias">, unknown> &
+  } satisfies Record<Exclude<keyof Attributes, "asked" | "countedAs" | "alias">, unknown> &
     Record<string, unknown>;
   const fields = said ? { ...ended, ...said } : ended;
   if (error?.code === "internal") call.log.error(fields, "call");

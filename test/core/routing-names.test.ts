@@ -173,6 +173,26 @@ describe("names and targets", () => {
     expect(await ids(core, any)).toEqual(["m", "o", "tiny"]);
     expect(await ids(core, alias)).toEqual(["tiny"]);
   });
+  it("who names none may use the default by the name that the operator gave it", async () => {
+    const credential = createToken();
+    for (const name of ["tiny", "small-one"]) {
+      const core = coreOf([backend("a")], {
+        auth: {
+          mode: "token",
+          tokens: [{ name: "t", hash: hashToken(credential), models: [name] }],
+        },
+        models: [{ name: "m", aliases: ["tiny", "small-*"] }],
+        defaultModels: { chat: name },
+      });
+      for (const model of [name, ""]) {
+        const [answer] = await run(core, "complete", { ...hello, model }, { credential });
+        expect(answer?.model).toBe("m");
+      }
+      await expect(run(core, "complete", { ...hello, model: "m" }, { credential })).rejects.toEqual(
+        failure("model_not_allowed"),
+      );
+    }
+  });
   it("one model is told by any name that calls may use for it", async () => {
     const [any, model, alias, other] = [createToken(), createToken(), createToken(), createToken()];
     const tokens = [

@@ -10,6 +10,7 @@ import { type MethodName, methods, type Output } from "../methods.js";
 /** What a repetition tells its caller and the log besides the messages. */
 export interface About {
   readonly model: string;
+  readonly asked?: string | undefined;
   readonly countedAs?: string | undefined;
   readonly alias?: string | undefined;
   readonly warnings: readonly string[];
@@ -17,8 +18,8 @@ export interface About {
 
 /** The first part. */
 export function encodeAbout(call: Call): Uint8Array {
-  const { model = "", countedAs, alias } = call.attributes;
-  const about: About = { model, countedAs, alias, warnings: [...call.warnings] };
+  const { model = "", asked, countedAs, alias } = call.attributes;
+  const about: About = { model, asked, countedAs, alias, warnings: [...call.warnings] };
   return Buffer.from(JSON.stringify(about));
 }
 

@@ -126,12 +126,11 @@ async function begin(
     throw thrown;
   }
   if (first.done) throw new LintelError("unavailable", "the first answer can't be read now");
-  const { model, countedAs, alias, warnings } = decodeAbout(first.value);
-  call.attributes.model = model;
-  call.attributes.countedAs = countedAs;
+  const { warnings, ...found } = decodeAbout(first.value);
+  Object.assign(call.attributes, found);
   try {
     // The caller may have lost the model since.
-    checkModel(call, model, alias);
+    checkModel(call);
   } catch (thrown) {
     await iterator.return?.();
     throw thrown;

@@ -49,8 +49,8 @@ export class Catalogue {
    * @throws LintelError `model_not_found`
    */
   find(name: string, task: Task): Found {
+    const wanted = name || this.defaultFor(task);
     this.#refresh();
-    const wanted = name === "" ? this.#defaultFor(task) : name;
     const found = this.#lookup.find(wanted);
     const [first] = found.targets;
     if (first?.model.task === task) {
@@ -64,6 +64,20 @@ export class Catalogue {
     const not = task === Task.CHAT ? "does not chat" : "does not make images";
     const message = `the model ${JSON.stringify(wanted)} ${not}`;
     throw new LintelError("model_not_found", message, { param });
+  }
+
+  /**
+   * The name that an empty one stands for.
+   * @throws LintelError `model_not_found`: there is none
+   */
+  defaultFor(task: Task): string {
+    this.#refresh();
+    const name = this.#defaultOrNone(task);
+    if (name !== undefined) return name;
+    throw new LintelError(
+      "model_not_found",
+      task === Task.CHAT ? "no chat model is configured" : "no image model is configured",
+    );
   }
 
   /** Longest time that a call may take, milliseconds. */
@@ -124,15 +138,6 @@ export class Catalogue {
   /** Looks whether what was found still holds. */
   #refresh(): void {
     if (this.#lookup.refresh()) this.#defaults.clear();
-  }
-
-  #defaultFor(task: Task): string {
-    const name = this.#defaultOrNone(task);
-    if (name !== undefined) return name;
-    throw new LintelError(
-      "model_not_found",
-      task === Task.CHAT ? "no chat model is configured" : "no image model is configured",
-    );
   }
 
   /** The configured default, else the first model of the first backend that has one. */

@@ -75,11 +75,13 @@ function lookUpAfter(
 
 function lookUp(call: Call, catalogue: Catalogue): Found {
   const { task, name } = askedModel(call.method, call.request);
-  const found = catalogue.find(name, task);
+  const asked = name || catalogue.defaultFor(task);
+  const found = catalogue.find(asked, task);
   call.attributes.model = found.name;
+  call.attributes.asked = asked;
   call.attributes.countedAs = found.countedAs;
   call.attributes.alias = found.alias;
-  checkModel(call, found.name, found.alias);
+  checkModel(call);
   return found;
 }
 

@@ -138,18 +138,27 @@ export function idempotencyContract(
       const [first, again] = subject.stores.map((store) => (...models: string[]) => {
         const tokens = [{ name: "t", hash: hashToken(token), models }];
         const entries = [{ name: "m-1", aliases: ["mine-*"] }];
-        const settings = { auth: { mode: "token", tokens } as const, models: entries };
+        const settings = {
+          auth: { mode: "token", tokens } as const,
+          models: entries,
+          defaultModels: { chat: "mine-0" },
+        };
         return coreOf([backend], settings, { idempotency: { store, lingerMs: 60_000 } });
       });
-      for (const model of ["", "m-1", "mine-1"]) {
+      for (const [model = "", name = ""] of [
+        ["", "m-1"],
+        ["", "mine-0"],
+        ["m-1", "m-1"],
+        ["mine-1", "mine-1"],
+      ]) {
         const origin = { idempotencyKey: newKey(), credential: token };
         const ask = async (core: Core | undefined) =>
           core && (await outcome(core, "chat", { ...chat, model }, origin)).code;
         expect(await ask(first?.("m-*", "mine-*"))).toBe("ok");
         expect(await ask(again?.("other"))).toBe("model_not_allowed");
-        expect(await ask(again?.(model || "m-1"))).toBe("ok");
+        expect(await ask(again?.(name))).toBe("ok");
       }
-      expect(backend.asked).toHaveLength(3);
+      expect(backend.asked).toHaveLength(4);
     });
 
     it("takes a side at its default for one that is set where the other is", async () => {
