@@ -1,7 +1,9 @@
 /** Says which models the configuration names and no backend has, once that is known. */
 import { Task } from "../../gen/lintel/v1/models_pb.js";
+import type { Config } from "../config/schema.js";
 import { toLintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
+import { fits } from "../core/pattern.js";
 import type { RunningGateway } from "../gateway.js";
 
 /** How long servers may take to say which models they have, milliseconds. */
@@ -15,8 +17,9 @@ export async function listed({ backends }: Pick<RunningGateway, "backends">): Pr
 }
 
 /**
- * Warns of entries of `models` and of `default_models` that lead nowhere. Backends
- * that have not answered yet may have them: of what may be theirs nothing is said.
+ * Warns of entries of `models` and of `default_models` that lead nowhere, and of limits and prices
+ * that leave out what a server's names have (Ollama's tag). Backends that have not answered yet may
+ * have them: of what may be theirs nothing is said.
  */
 export function warnOfModelsNowhere(
   { core, backends, config }: Pick<RunningGateway, "core" | "backends" | "config">,
@@ -24,6 +27,11 @@ export function warnOfModelsNowhere(
 ): void {
   for (const { name } of core.catalogue.leadingNowhere()) {
     log.warn({ model: name }, "an entry of models leads nowhere: no backend has the model");
+  }
+  for (const { field, model } of shortNames(config)) {
+    const counts = core.catalogue.counted(model);
+    if (counts === undefined || counts === model) continue;
+    log.warn({ field, model, counts }, "a limit or a price is of a name by which no call counts");
   }
   if (backends.some(({ backend }) => backend.models().length === 0)) return;
   const { chat, image } = config.default_models;
@@ -38,4 +46,16 @@ export function warnOfModelsNowhere(
       log.warn({ field, problem: toLintelError(thrown).message }, "a default model can't be used");
     }
   }
+}
+
+/** Names of limits and prices, but for those that the configuration alone says enough of. */
+function shortNames({ limits, prices, models }: Config): { field: string; model: string }[] {
+  const named = [
+    ...limits.models.map(({ model }, i) => ({ field: `limits.models[${i}].model`, model })),
+    ...prices.map(({ model }, i) => ({ field: `prices[${i}].model`, model })),
+  ];
+  const aliases = models.flatMap((entry) => entry.aliases ?? []);
+  return named.filter(
+    ({ model }) => !(model.includes("*") || aliases.some((alias) => fits(alias, model))),
+  );
 }

@@ -2,6 +2,7 @@
 import { budgetWarnings } from "./budget-warnings.js";
 import { certificateWarnings } from "./certificate-warnings.js";
 import { mediaWarnings } from "./media-warnings.js";
+import { nameWarnings } from "./name-warnings.js";
 import { formatListen, isPublic } from "./quantities.js";
 import type { BackendConfig, Config } from "./schema.js";
 import { timeoutWarnings } from "./timeout-warnings.js";
@@ -42,6 +43,7 @@ export function warningsOf(config: Config): string[] {
     ...budgetWarnings(config),
     ...certificateWarnings(config),
     ...mediaWarnings(config),
+    ...nameWarnings(config),
     ...timeoutWarnings(config),
   ];
 }

@@ -211,6 +211,22 @@ test("models and defaults that lead nowhere are said, once their server listed i
   ]);
 });
 
+test("limits and prices of a name without Ollama's tag are said: calls count by the whole name", async () => {
+  const a = await modelServer("tiny:latest");
+  const it = await gateway(`backends: [{ type: openai, name: a, url: "${a.url}", dialect: ollama }]
+limits: { models: [{ model: tiny, concurrent: 9 }, { model: "tiny:latest", concurrent: 9 }, { model: "t*", concurrent: 9 }] }
+prices: [{ model: "else" }, { model: tiny }]
+`);
+  await it.reload();
+  const message = "a limit or a price is of a name by which no call counts";
+  const said = it.lines.filter((line) => line.message === message);
+  expect(said.map(({ fields }) => fields)).toEqual(
+    ["limits.models[0].model", "prices[1].model"].map((field) => {
+      return { field, model: "tiny", counts: "tiny:latest" };
+    }),
+  );
+});
+
 test("a reload with nothing new, many at once, and one after the end", async () => {
   const a = await modelServer("a");
   const it = await gateway(`backends:\n${backend("a", a.url)}`);

@@ -80,6 +80,13 @@ export class Catalogue {
     );
   }
 
+  /** The name by which calls of a model count; `undefined`: there is none that is called so. */
+  counted(name: string): string | undefined {
+    this.#refresh();
+    const found = this.#lookup.find(name);
+    return found.targets.length > 0 ? found.name : undefined;
+  }
+
   /** Longest time that a call may take, milliseconds. */
   totalMs<M extends MethodName>(method: M, request: Input<M>): number {
     const { totalTimeoutMs } = this.#settings;

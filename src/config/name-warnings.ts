@@ -1,0 +1,48 @@
+/** Limits and prices of names under which no call counts: of an alias, and of a backend's own. */
+import { fits } from "../core/pattern.js";
+import type { Config } from "./schema.js";
+
+type Entry = Config["models"][number];
+
+/** A line for each: nothing would be limited by it, and nothing be charged. */
+export function nameWarnings({ models, limits, prices }: Config): string[] {
+  const priced = new Set(prices.map(({ model }) => model));
+  const found = (field: string, i: number, pattern: string): string[] => {
+    const [entry, what] = meant(pattern, models) ?? [];
+    if (!entry) return [];
+    const name = JSON.stringify(entry.name);
+    return [
+      `${field}[${i}].model ${JSON.stringify(pattern)} is ${what} ${name}: say ${name}, by which its calls count`,
+    ];
+  };
+  return [
+    ...limits.models.flatMap(({ model }, i) => found("limits.models", i, model)),
+    ...prices.flatMap(({ model }, i) => {
+      // One table may be for several gateways, and have all names.
+      const other = meant(model, models)?.[0];
+      return other && priced.has(other.name) ? [] : found("prices", i, model);
+    }),
+  ];
+}
+
+/** The entry that a name belongs to without being its own, and what the name is there. */
+function meant(pattern: string, models: readonly Entry[]): [Entry, string] | undefined {
+  if (models.some(({ name }) => name === pattern)) return undefined;
+  const by = (fitting: (alias: string) => boolean): [Entry, string] | undefined => {
+    const entry = models.find(({ aliases = [] }) => aliases.some(fitting));
+    return entry && [entry, "an alias of"];
+  };
+  // It goes before every wildcard.
+  const exact = pattern.includes("*") ? undefined : by((alias) => alias === pattern);
+  if (exact) return exact;
+  if (models.some(({ name }) => fits(name, pattern) || fits(pattern, name))) return undefined;
+  const wide = by((alias) => fits(alias, pattern));
+  if (wide) return wide;
+  const behind = models.find((entry) => upstreams(entry).includes(pattern));
+  return behind && [behind, "what a backend calls"];
+}
+
+const upstreams = ({ model, targets = [] }: Entry): unknown[] => [
+  model,
+  ...targets.map((target) => target.model),
+];
