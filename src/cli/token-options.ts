@@ -1,4 +1,5 @@
 /** What a token may do, as it is said on the command line. */
+import { alternatives } from "../config/problems.js";
 import { duration, latestTime, time } from "../config/quantities.js";
 import { type Budget, budgetPeriods, type CallerLimits } from "../core/limits/settings.js";
 import { stars } from "../core/pattern.js";
@@ -88,7 +89,7 @@ function budgetOption(given: Given): Budget | undefined {
   const isNumber = /^\d{1,12}(\.\d{1,9})?$/.test(amount);
   if (!known || more !== undefined || !(isNumber || amount === "unlimited")) {
     throw new UsageError(
-      "--budget must be a number, or a number and a period: 20, 5/day, unlimited",
+      `--budget must be a number, or a number per ${alternatives(budgetPeriods)}, or unlimited: 20, 5/day`,
     );
   }
   return { amount: isNumber ? Number(amount) : Number.POSITIVE_INFINITY, period: known };

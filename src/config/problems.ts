@@ -137,16 +137,16 @@ function wrongType(issue: RawIssue): string {
   const { expected, input } = issue;
   const wanted = typeNames[String(expected)] ?? expected;
   const keys = keysOf(issue);
-  const few = keys.length > 0 && keys.length <= 6;
+  const few = keys.length > 0 && keys.length <= 7;
   const more =
     wanted === "a mapping" && few
       ? ` (${keys.join(", ")})`
       : wanted === "a list" && typeof input === "object"
         ? " (each entry begins with a - and a blank)"
         : "";
-  if (wanted === "a mapping" && typeof input === "string" && /^[a-z_]+:\S/.test(input)) {
-    return colonHint;
-  }
+  const [, key = ""] = (typeof input === "string" && /^([a-z_]+):\S/.exec(input)) || [];
+  // An address has a colon, too.
+  if (wanted === "a mapping" && keys.includes(key)) return colonHint;
   const quote = wanted === "text" && typeof input !== "object" ? ": put it in quotes" : "";
   return `must be ${wanted}${more}, not ${typeOf(input)}${quote}`;
 }

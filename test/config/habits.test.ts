@@ -108,6 +108,14 @@ describe("syntax", () => {
     ],
     ["no blank behind the only colon", "auth:\n  mode:public\n", [`2:3: auth: ${colon}`]],
     [
+      "an address where a mapping is wanted",
+      "state:\n  redis: redis://a\ntelemetry:\n  otlp: http://a:4318\n",
+      [
+        "2:10: state.redis: must be a mapping (url, sentinels, key_prefix, timeout, on_store_failure, replicas, tls), not text",
+        "4:9: telemetry.otlp: must be a mapping (endpoint, headers, interval, traces, metrics, sample_ratio), not text",
+      ],
+    ],
+    [
       "no blank behind a colon in brackets",
       "auth: {mode:public}\n",
       [`1:8: auth.mode:public: unknown key (${colon})`],
