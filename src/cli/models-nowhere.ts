@@ -1,5 +1,6 @@
-/** Says which models the configuration names and no backend has, once that is known. */
+/** Says what in the configuration does nothing for the models that there are, once these are known. */
 import { Task } from "../../gen/lintel/v1/models_pb.js";
+import { modelsMustCheck, unchecked } from "../config/safety-warnings.js";
 import type { Config } from "../config/schema.js";
 import { toLintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
@@ -18,8 +19,8 @@ export async function listed({ backends }: Pick<RunningGateway, "backends">): Pr
 
 /**
  * Warns of entries of `models` and of `default_models` that lead nowhere, and of limits and prices
- * that leave out what a server's names have (Ollama's tag). Backends that have not answered yet may
- * have them: of what may be theirs nothing is said.
+ * that leave out what a server's names have (Ollama's tag); and of images that pass unchecked.
+ * Backends that have not answered yet may have the models: of what may be theirs nothing is said.
  */
 export function warnOfModelsNowhere(
   { core, backends, config }: Pick<RunningGateway, "core" | "backends" | "config">,
@@ -33,6 +34,7 @@ export function warnOfModelsNowhere(
     if (counts === undefined || counts === model) continue;
     log.warn({ field, model, counts }, "a limit or a price is of a name by which no call counts");
   }
+  if (modelsMustCheck(config)) warnOfUnchecked({ core, config }, log);
   if (backends.some(({ backend }) => backend.models().length === 0)) return;
   const { chat, image } = config.default_models;
   for (const [field, name, task] of [
@@ -45,6 +47,19 @@ export function warnOfModelsNowhere(
     } catch (thrown) {
       log.warn({ field, problem: toLintelError(thrown).message }, "a default model can't be used");
     }
+  }
+}
+
+/** Warns of models whose images pass unchecked, but for those of which the configuration alone tells it. */
+function warnOfUnchecked(
+  { core, config }: Pick<RunningGateway, "core" | "config">,
+  log: Logger,
+): void {
+  const told = unchecked(config);
+  const { action } = config.safety;
+  for (const { model, backend } of core.catalogue.unchecked()) {
+    if (told.includes(backend)) continue;
+    log.warn({ model, backend, action }, "nobody looks at a model's images");
   }
 }
 

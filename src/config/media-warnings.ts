@@ -20,8 +20,9 @@ export function mediaWarnings(config: Config): string[] {
 }
 
 /** Whether it may make images, as far as its entry says. */
-function mayMakeImages(backend: BackendConfig): boolean {
+export function mayMakeImages(backend: BackendConfig): boolean {
   if (backend.type === "llama") return false;
+  if (backend.type === "ai-sdk") return backend.models.some(({ task }) => task === "image");
   if (backend.type !== "openai") return true;
   return backend.models === undefined || backend.image_models !== undefined;
 }

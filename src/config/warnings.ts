@@ -4,6 +4,7 @@ import { certificateWarnings } from "./certificate-warnings.js";
 import { mediaWarnings } from "./media-warnings.js";
 import { nameWarnings } from "./name-warnings.js";
 import { formatListen, isPublic } from "./quantities.js";
+import { safetyWarnings } from "./safety-warnings.js";
 import type { BackendConfig, Config } from "./schema.js";
 import { timeoutWarnings } from "./timeout-warnings.js";
 
@@ -44,6 +45,7 @@ export function warningsOf(config: Config): string[] {
     ...certificateWarnings(config),
     ...mediaWarnings(config),
     ...nameWarnings(config),
+    ...safetyWarnings(config),
     ...timeoutWarnings(config),
   ];
 }

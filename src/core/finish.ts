@@ -1,11 +1,11 @@
 /** What is done to pictures before the caller gets them: checked, stored, or refused. */
 import type { Media } from "../../gen/lintel/v1/image_pb.js";
-import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Call } from "./call.js";
 import type { CallSignal } from "./cancellation.js";
 import { imageDefaults } from "./defaults.js";
 import { LintelError, toLintelError } from "./errors.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
+import { checks } from "./model.js";
 import { answering } from "./routing/target.js";
 
 /** Makes the caller's pictures out of the model's. */
@@ -71,7 +71,7 @@ export function finisher(tools: FinishTools): Finish {
       if (action === "flag" || !wantsCheck(call)) return false;
       // Whichever of its targets makes them.
       return (
-        tools.checker !== undefined || call.targets?.some(({ model }) => brings(model)) === true
+        tools.checker !== undefined || call.targets?.some(({ model }) => checks(model)) === true
       );
     },
   };
@@ -82,9 +82,6 @@ const none = new Uint8Array(0);
 const wantsCheck = ({ request }: Call<"streamTextToImage">) =>
   request.safetyCheck ?? imageDefaults.safetyCheck;
 
-/** Whether a model brings a check of its own. */
-const brings = (model: Model | undefined) => model?.supports.includes("safety_check") ?? false;
-
 async function isHarmful(
   call: Call<"streamTextToImage">,
   made: Media,
@@ -93,7 +90,8 @@ async function isHarmful(
 ): Promise<boolean> {
   if (!wantsCheck(call)) return false;
   // A model's own check counts, too.
-  const own = brings(answering(call));
+  const model = answering(call);
+  const own = model !== undefined && checks(model);
   if (own && made.nsfw) return true;
   if (!checker) {
     if (!own) {

@@ -43,6 +43,9 @@ export function configured(
   };
 }
 
+/** Whether a model brings a check of its own. */
+export const checks = (model: Model): boolean => model.supports.includes("safety_check");
+
 /** A model whose images are all checked where it is served: gateways before it ask for that, and believe it. */
 export function checked(model: Model): Model {
   if (model.task !== Task.TEXT_TO_IMAGE) return model;

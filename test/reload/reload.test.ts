@@ -227,6 +227,24 @@ prices: [{ model: "else" }, { model: tiny }]
   );
 });
 
+test("models that check no images themselves are said where harmful ones are to be withheld", async () => {
+  const models =
+    "[{ id: blind, task: image, supports: [] }, { id: sees, task: image }, { id: talks, task: chat, supports: [] }]";
+  const backends = `backends: [{ type: rest, name: r, url: "http://127.0.0.1:1", models: ${models} }]\n`;
+  const it = await gateway(backends);
+  const said = async (more: string) => {
+    it.lines.length = 0;
+    it.write(`${backends}models: [{ name: blind, aliases: [also] }]\n${more}`);
+    await it.reload();
+    return it.lines.filter(({ level }) => level === "warn");
+  };
+  const message = "nobody looks at a model's images";
+  expect(await said("safety: { action: block }\n")).toEqual([
+    { level: "warn", message, fields: { model: "blind", backend: "r", action: "block" } },
+  ]);
+  expect(await said("")).toEqual([]);
+});
+
 test("a reload with nothing new, many at once, and one after the end", async () => {
   const a = await modelServer("a");
   const it = await gateway(`backends:\n${backend("a", a.url)}`);

@@ -3,7 +3,7 @@ import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../backend.js";
 import { LintelError, noModel } from "../errors.js";
 import { askedModel, type Input, type MethodName } from "../methods.js";
-import { checked, configured } from "../model.js";
+import { checked, checks, configured } from "../model.js";
 import { fits } from "../pattern.js";
 import type { CoreSettings, ModelSettings } from "../settings.js";
 import type { Endpoint } from "./endpoint.js";
@@ -114,6 +114,18 @@ export class Catalogue {
         return !there || (there.length > 0 && !there.some(({ id }) => fits(model, id)));
       }),
     );
+  }
+
+  /** Image models that check no images themselves, by the names under which their calls count. */
+  unchecked(): { readonly model: string; readonly backend: string }[] {
+    this.#refresh();
+    const founds = [...this.#lookup.publicNames()].map((name) => this.#lookup.find(name));
+    // Under an alias there is nothing else.
+    const counted = new Map(founds.map((found) => [found.name, found]));
+    return [...counted.values()]
+      .flatMap(({ name, targets }) => targets.map((target) => ({ name, target })))
+      .filter(({ target: { model } }) => model.task === Task.TEXT_TO_IMAGE && !checks(model))
+      .map(({ name, target }) => ({ model: name, backend: target.backend.name }));
   }
 
   /** Looks up what has a public name, so that the endpoints of all targets are known. */
