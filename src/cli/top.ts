@@ -84,9 +84,10 @@ async function placeOf(given: Given): Promise<Place | undefined> {
   const wanted = gateways.filter((one) => pid === undefined || String(one) === pid);
   const [gateway, ...more] = wanted;
   if (gateway === undefined || only === undefined) {
+    const closed = config.telemetry.top ? "" : ", where telemetry.top: false lets none";
     say(
       pid === undefined
-        ? "lintel: no gateway runs here: none answers in the configuration's state folder"
+        ? `lintel: no gateway runs here: none answers in ${folder}${closed}`
         : `lintel: no gateway of this state folder has the process id ${pid}`,
     );
     return undefined;

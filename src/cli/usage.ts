@@ -52,7 +52,12 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
       throw new UsageError(`--until must be after --since${usual}`);
     }
     const missing: string[] = [];
-    const before = (database: OpenDatabase) => bringIn(database, missing);
+    const before = (database: OpenDatabase) => {
+      if (database.config?.usage.enabled === false) {
+        say("warning: usage.enabled is false: no records of calls are kept");
+      }
+      return bringIn(database, missing);
+    };
     return withDatabase(given, { before }, async ({ sql }) => {
       const totals = await new DatabaseUsage(sql).totals(by, filter);
       for (const warning of missing) say(`warning: ${warning}`);

@@ -111,6 +111,18 @@ test("shows models and targets of a gateway that runs; nobody else is told", {
   });
 });
 
+test("where no gateway answers it is told where one was looked for, and what closes that", async () => {
+  const cwd = folder({
+    "lintel.yaml": "state: { directory: state }\n",
+    "closed.yaml": "state: { directory: state }\ntelemetry: { top: false }\n",
+  });
+  const where = `lintel: no gateway runs here: none answers in ${join(cwd, "state", "run")}`;
+  const told = async (file: string) =>
+    (await runHere(["top", "--once", "--config", join(cwd, file)])).stderr;
+  expect(await told("lintel.yaml")).toBe(`${where}\n`);
+  expect(await told("closed.yaml")).toBe(`${where}, where telemetry.top: false lets none\n`);
+});
+
 test("of several gateways one is chosen; one that was killed is not among them", {
   timeout: 60_000,
 }, async () => {

@@ -152,6 +152,20 @@ test("what can't be brought in is told, and the rest is summed up", async () => 
   expect(stderr).toMatch(/^warning: \S+: a file of usage can't be sent; .*: EISDIR.*\n$/);
 });
 
+test("that no records are kept is told, with a database and without", async () => {
+  const cwd = folder({ "lintel.yaml": "state: { directory: . }\nusage: { enabled: false }\n" });
+  const usage = () => runHere(["usage", "--config", join(cwd, "lintel.yaml")]);
+  const warning = "warning: usage.enabled is false: no records of calls are kept\n";
+  expect(await usage()).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(`^${warning}lintel: there is no database`),
+  });
+  const sql = openNamed(join(cwd, "lintel.db"));
+  await new DatabaseUsage(sql).insert(linesOf(record({ at: Date.now() })));
+  await sql.close();
+  expect(await usage()).toMatchObject({ code: 0, stderr: warning });
+});
+
 test("nothing that callers or servers named steers the terminal; JSON has it as it is", async () => {
   const cwd = folder();
   const database = join(cwd, "usage.db");
