@@ -5,7 +5,7 @@ import { silenceEngine } from "../backends/onnx/telemetry.js";
 import { retryMs } from "../backends/resident.js";
 import type { CallSignal } from "../core/cancellation.js";
 import { LintelError, shuttingDown } from "../core/errors.js";
-import type { Logger } from "../core/log.js";
+import { type Logger, Refusal } from "../core/log.js";
 import { startThread } from "../thread.js";
 import type { OwnedChecker } from "./open.js";
 import type { Order, Report, ThreadSettings } from "./protocol.js";
@@ -97,7 +97,7 @@ export class ThreadChecker implements OwnedChecker {
     let fault = new Error("the safety checker's thread ended");
     worker.unref();
     worker.on("message", (report: Report) => {
-      if (report.type === "unloadable") fault = new Error(report.problem);
+      if (report.type === "unloadable") fault = new Refusal(report.problem);
       else this.#take(report);
     });
     worker.on("error", (error) => {

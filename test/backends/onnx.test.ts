@@ -14,7 +14,7 @@ import { PipelineThread } from "../../src/backends/onnx/thread.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { Call, Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
-import { silent } from "../../src/core/log.js";
+import { reasonOf, silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
 import { backendContract } from "./contract.js";
 import {
@@ -310,6 +310,8 @@ describe("a model that can't be loaded", () => {
     expect(bad.models()).toMatchObject([{ state: State.FAILED, stateDetail: wanted.message }]);
     expect(await errorOf(generate(bad))).toMatchObject(wanted);
     expect(await errorOf(bad.health(never))).toMatchObject(wanted);
+    // The words say it all: no stack of ours, which the log would have.
+    expect(reasonOf(error)).toMatch(/^model_index\.json: is missing: ENOENT: .*json'$/);
     expect((await generate(sound)).at(-1)?.case).toBe("done");
     expect(bad.models()[0]?.state).toBe(State.FAILED);
   });

@@ -1,4 +1,5 @@
 /** What goes wrong with a model, in words for people. */
+import { reasonOf } from "../../core/log.js";
 import type { Failure } from "./protocol.js";
 
 /**
@@ -44,18 +45,21 @@ export function whyUnreadable(error: unknown): string {
   return `can't be read (${code ?? "unknown reason"})`;
 }
 
-/** Whatever was thrown, for the other thread. */
+/** Whatever was thrown, for the other thread: with a stack where nobody foresaw it, else the words tell why. */
 export function failureOf(thrown: unknown, otherwise: string): Failure {
+  const passing = thrown instanceof PassingProblem;
+  if (passing || thrown instanceof ModelProblem || thrown instanceof JobProblem) {
+    const { message, cause } = thrown;
+    return {
+      message,
+      ...(thrown instanceof JobProblem && { param: thrown.param }),
+      ...(passing && { passing }),
+      ...(cause !== undefined && { cause: reasonOf(cause) }),
+    };
+  }
   const cause = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   const inner = thrown instanceof Error && thrown.cause !== undefined ? `\n${thrown.cause}` : "";
-  const passing = thrown instanceof PassingProblem;
-  const known = passing || thrown instanceof ModelProblem || thrown instanceof JobProblem;
-  return {
-    message: known ? thrown.message : otherwise,
-    ...(thrown instanceof JobProblem && { param: thrown.param }),
-    ...(passing && { passing }),
-    cause: cause + inner,
-  };
+  return { message: otherwise, cause: cause + inner };
 }
 
 /**
