@@ -27,7 +27,11 @@ describe("a package", () => {
     const { state, stateDetail } = backend.models()[0] ?? {};
     expect(state).toBe(State.FAILED);
     expect(said).toEqual([["the provider can't be used", stateDetail]]);
-    expect(await thrownBy(backend.health(never))).toMatchObject({ message: stateDetail });
+    // Nothing changes it before a restart.
+    expect(await thrownBy(backend.health(never))).toMatchObject({
+      message: stateDetail,
+      retry: "elsewhere",
+    });
     return stateDetail;
   };
 
@@ -161,6 +165,8 @@ describe("errors of providers", () => {
     ] as const) {
       expect(failureOf(thrown)).toMatchObject({ code });
     }
+    // To ask again brings no key.
+    expect(failureOf(marked("AI_LoadAPIKeyError")).retry).toBe("elsewhere");
   });
 });
 

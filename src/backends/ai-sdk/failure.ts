@@ -38,6 +38,7 @@ export function failureOf(thrown: unknown): LintelError {
   if (isNamed(thrown, "AI_LoadAPIKeyError") || isNamed(thrown, "AI_LoadSettingError")) {
     return new LintelError("unavailable", "the model server's credentials are not configured", {
       cause: thrown,
+      retry: "elsewhere",
     });
   }
   if (requestErrors.some((name) => isNamed(thrown, name))) {

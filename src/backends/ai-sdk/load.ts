@@ -86,5 +86,6 @@ function creatorIn(module: Record<string, unknown>, config: AiSdkConfig): Create
   );
 }
 
+// Until a restart it helps nobody to ask again.
 const unusable = (message: string, cause?: unknown) =>
-  new LintelError("unavailable", message, { cause });
+  new LintelError("unavailable", message, { cause, retry: "elsewhere" });
