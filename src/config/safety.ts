@@ -56,7 +56,9 @@ export const safetySchema = z.strictObject({
   action: z
     .enum(["flag", "blur", "block"])
     .default("flag")
-    .describe("What happens to an image that the safety check finds harmful."),
+    .describe(
+      "What happens to an image that the safety check finds harmful. Who sends safety_check: false has none.",
+    ),
   checker: z
     .discriminatedUnion("type", [moderation, classifier, nsfwjs])
     .optional()
