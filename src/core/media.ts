@@ -2,6 +2,7 @@
 
 import type { Readable } from "node:stream";
 import type { CallSignal } from "./cancellation.js";
+import { LintelError } from "./errors.js";
 
 /** Bytes of an image, counted from 0; both ends are meant. */
 export interface ByteRange {
@@ -17,11 +18,17 @@ export interface StoredMedia {
   readonly size: number;
   /** When the store forgets it, milliseconds since the epoch. */
   readonly expiresAt: number;
-  /** Its bytes, or some of them. Once at most; the stream's end frees what was open. */
+  /**
+   * Its bytes, or some of them. Once at most; the stream's end frees what was open. Fails with
+   * `not_found` where it is gone meanwhile.
+   */
   read(range?: ByteRange): Readable;
   /** Frees what was open; for who does not read. */
   close(): Promise<void>;
 }
+
+/** The error for who asks for an image that is not there. */
+export const noImage = () => new LintelError("not_found", "no such image");
 
 /** A place for images. */
 export interface MediaStore {

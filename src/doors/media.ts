@@ -3,7 +3,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { FastifyReply } from "fastify";
 import { LintelError, toLintelError } from "../core/errors.js";
-import type { ByteRange, StoredMedia } from "../core/media.js";
+import { type ByteRange, noImage, type StoredMedia } from "../core/media.js";
 import type { Door } from "./door.js";
 import { sendError } from "./json/error.js";
 
@@ -44,10 +44,12 @@ export const media: Door = async (app, { gateway }) => {
     ),
   );
   app.setErrorHandler((error, request, reply) => {
-    gateway.log.error({ err: error, id: request.id }, "an image could not be read");
+    const told = toLintelError(error);
+    if (told.code !== "not_found")
+      gateway.log.error({ err: error, id: request.id }, "an image could not be read");
     // Said before its first byte was read.
     reply.removeHeader("etag").removeHeader("content-range");
-    return refuse(reply, toLintelError(error));
+    return refuse(reply, told);
   });
 
   async function answer(
@@ -61,7 +63,7 @@ export const media: Door = async (app, { gateway }) => {
     withBody: boolean,
   ): Promise<FastifyReply> {
     const image = namePattern.test(name) ? await gateway.media?.get(name) : undefined;
-    if (!image) return refuse(reply, new LintelError("not_found", "no such image"));
+    if (!image) return refuse(reply, noImage());
     if (hasLeft(reply)) {
       await image.close();
       return reply.hijack();

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
 import { type ErrorCode, LintelError } from "../core/errors.js";
 import { reasonOf } from "../core/log.js";
-import type { MediaStore, StoredMedia } from "../core/media.js";
+import { type MediaStore, noImage, type StoredMedia } from "../core/media.js";
 import type { Clock } from "../core/routing/clock.js";
 import { signedMs } from "./address.js";
 import { BucketError, BucketWatch } from "./bucket.js";
@@ -177,9 +177,13 @@ class S3Store implements S3Media {
   async *#read(name: string, range?: { start: number; end: number }): AsyncGenerator<Uint8Array> {
     const Range = range && `bytes=${range.start}-${range.end}`;
     const object = new this.#sdk.GetObjectCommand({ ...this.#object(name), Range });
-    const { Body } = await this.#watch.ask(() => this.#client.send(object)).catch(unreadable);
+    const answer = await this.#watch
+      .ask(() => this.#client.send(object).catch(ifMissing))
+      .catch(unreadable);
+    // Another gateway deleted it since its head was asked for.
+    if (!answer) throw noImage();
     try {
-      if (Body) yield* Body as Readable;
+      if (answer.Body) yield* answer.Body as Readable;
     } catch (thrown) {
       unreadable(this.#watch.failed(thrown));
     }

@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { connect, constants } from "node:http2";
 import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { MediaStore } from "../../src/core/media.js";
+import { silent } from "../../src/core/log.js";
+import { type MediaStore, noImage } from "../../src/core/media.js";
 import { startLintel } from "../support/lintel.js";
 import { paints, png, scripted } from "../support/scripted.js";
 import { json, serve } from "./serve.js";
@@ -165,6 +166,25 @@ describe("decisions 2: stored images", () => {
       expect(await response.text()).not.toMatch("secret");
     },
   );
+
+  test("an image that is gone before its first byte is a 404, and nothing for the log", async () => {
+    const going = storeOf(async () => ({
+      ...found(),
+      read: () =>
+        new Readable({
+          read() {
+            this.destroy(noImage());
+          },
+        }),
+    }));
+    const said: string[] = [];
+    const log = { ...silent, error: (_: object, words: string) => said.push(words) };
+    const server = await serve(scripted({}), { parts: { media: going, log } });
+    const response = await fetch(`${server.url}/media/00000000000000000000000000000001.png`);
+    expect([response.status, response.headers.get("cache-control")]).toEqual([404, "no-store"]);
+    expect((await json(response)).error).toMatchObject({ code: "not_found" });
+    expect(said).toEqual([]);
+  });
 
   test.each([
     ["HEAD", "HEAD", {}, 200],

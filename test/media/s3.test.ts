@@ -114,6 +114,37 @@ test.each([
   },
 );
 
+test("an image that goes before it is read is none, which says nothing of the bucket", async () => {
+  const server = createHttpServer(({ method, url }, response) => {
+    if (url?.includes("list-type")) return response.end("<ListBucketResult></ListBucketResult>");
+    if (method === "HEAD") {
+      const headers = { "content-length": 7, "last-modified": new Date().toUTCString() };
+      return response.writeHead(200, headers).end();
+    }
+    const gone = "<Error><Code>NoSuchKey</Code><Message>It is gone.</Message></Error>";
+    return response.writeHead(404, { "content-type": "application/xml" }).end(gone);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close().closeAllConnections());
+  const warned: object[] = [];
+  const store = await s3Media({
+    ...{ bucket: "pictures", prefix: "", region: "us-east-1", pathStyle: true },
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    credentials: { accessKeyId: "a", secretAccessKey: "b" },
+    address: { by: "gateway", baseUrl: () => "http://gateway" },
+    ...{ ttlMs: hour, maxBytes: 1000 },
+    log: { ...silent, warn: (fields) => warned.push(fields) },
+  });
+  onTestFinished(() => store.close());
+  await expect(bytesOf(store, `${"0".repeat(32)}.png`)).rejects.toMatchObject({
+    code: "not_found",
+    message: "no such image",
+  });
+  expect(store.state).toMatchObject({ away: false, outages: 0 });
+  expect(warned).toEqual([]);
+});
+
 describe.runIf(versitygw)("S3", () => {
   let server: S3Server;
   const opened: S3Media[] = [];
