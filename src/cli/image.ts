@@ -184,24 +184,36 @@ class Pictures {
     return `${this.#out.slice(0, this.#out.length - end.length)}-${index + 1}${end}`;
   }
 
-  /** Writes a picture that was given no name; seeds may come twice, and what is there stays. */
+  /**
+   * Writes a picture that was given no name; seeds may come twice, also to two processes at the same
+   * moment, and what is there stays.
+   */
   async #writeNew(name: string, data: Uint8Array): Promise<string | undefined> {
+    this.#progress.clear();
     for (let n = 1; ; n++) {
       const file = `${name}${n === 1 ? "" : `-${n}`}.png`;
-      if (!existsSync(file)) return this.#write(file, data, "wx");
+      try {
+        await writeFile(file, data, { flag: "wx" });
+        return file;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST") return this.#unwritten(file, error);
+      }
     }
   }
 
   /** @returns the file; `undefined`, and said why, if it can't be written */
-  async #write(file: string, data: Uint8Array, flag?: "wx"): Promise<string | undefined> {
+  async #write(file: string, data: Uint8Array): Promise<string | undefined> {
     this.#progress.clear();
     try {
-      await writeFile(file, data, { flag });
+      await writeFile(file, data);
       return file;
     } catch (error) {
-      say(unwritable(file, (error as NodeJS.ErrnoException).code ?? ""));
-      this.failed = true;
-      return undefined;
+      return this.#unwritten(file, error);
     }
+  }
+
+  #unwritten(file: string, error: unknown): undefined {
+    say(unwritable(file, (error as NodeJS.ErrnoException).code ?? ""));
+    this.failed = true;
   }
 }

@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createHttp2Server, createSecureServer } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
@@ -394,6 +402,17 @@ describe("lintel image", () => {
     expect((await run()).stdout).toBe("lintel-7-3.png  seed 7\n");
     expect(readFileSync("lintel-7.png", "utf8")).toBe("an earlier one");
     expect(readFileSync("lintel-7-3.png")).toEqual(png(7));
+  });
+
+  test("a link that leads nowhere is passed over as a file is, and stays", async () => {
+    const before = process.cwd();
+    process.chdir(folder());
+    onTestFinished(() => process.chdir(before));
+    symlinkSync("gone.png", "lintel-7.png");
+    const ended = await runHere(["image", "a cat", ...at, "--seed", "7"]);
+    expect(ended).toMatchObject({ code: 0, stdout: "lintel-7-2.png  seed 7\n" });
+    expect(readFileSync("lintel-7-2.png")).toEqual(png(7));
+    expect(readlinkSync("lintel-7.png")).toBe("gone.png");
   });
 
   test("a model without seeds has none in names and lines", async () => {
