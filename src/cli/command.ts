@@ -74,7 +74,8 @@ export function readArguments(
     if (token.kind === "positional") words.push(token.value);
     if (token.kind !== "option") continue;
     if (token.name === "help") return "help";
-    const option = command.options[token.name];
+    const known = Object.hasOwn(command.options, token.name);
+    const option = known ? command.options[token.name] : undefined;
     if (!option) {
       const hint = didYouMean(token.name, [...Object.keys(command.options), "help"]);
       throw new UsageError(`unknown option ${token.rawName}${hint.replace('"', '"--')}`);

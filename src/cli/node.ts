@@ -152,9 +152,13 @@ function classifierOf(given: Given): Classifier | undefined {
   if (!(threshold > 0 && threshold <= 1)) {
     throw new UsageError("--classifier-threshold must be a number above 0, to 1");
   }
-  return path === undefined
-    ? undefined
-    : { path: resolve(path), labels: labels.length > 0 ? labels : ["nsfw"], threshold };
+  if (path !== undefined) {
+    return { path: resolve(path), labels: labels.length > 0 ? labels : ["nsfw"], threshold };
+  }
+  // Who says how pictures are looked at takes them for looked at.
+  const idle = ["classifier-label", "classifier-threshold"].find((name) => given.has(name));
+  if (idle !== undefined) throw new UsageError(`--${idle} needs --classifier FOLDER`);
+  return undefined;
 }
 
 function layers(given: Given): number | "auto" | "max" | undefined {
