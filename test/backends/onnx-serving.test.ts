@@ -1,5 +1,15 @@
 /** Image models while they serve: who waits, what is shown, what is in memory. */
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { PNG } from "pngjs";
@@ -329,6 +339,18 @@ describe("what the list says of a model", () => {
     await rm(join(without, "loras"), { recursive: true });
     expect(modelOf(without).sizeBytes).toBe(model.sizeBytes);
     expect(modelOf(without).loras).toEqual([]);
+  });
+
+  it("is the size of what its files lead to, as they lie in Hugging Face's cache", async () => {
+    const folder = models.folder("lcm");
+    const snapshot = await mkdtemp(join(tmpdir(), "lintel-snapshot-"));
+    onTestFinished(() => rm(snapshot, { recursive: true }));
+    for (const name of await readdir(folder, { recursive: true })) {
+      if ((await stat(join(folder, name))).isDirectory()) await mkdir(join(snapshot, name));
+      else await symlink(join(folder, name), join(snapshot, name));
+    }
+    await symlink(join(folder, "gone"), join(snapshot, "gone"));
+    expect(modelOf(snapshot).sizeBytes).toBe(modelOf(folder).sizeBytes);
   });
 
   it("is how many steps and how much guidance a model for few steps takes", async () => {

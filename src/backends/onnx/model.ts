@@ -1,8 +1,9 @@
 /** The image model as the list of models has it. */
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Model, PromptBar, type State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { modelOf } from "../../core/model.js";
+import { lookAt } from "../local.js";
 import { readOnnx } from "./file/onnx.js";
 import { classOf, files } from "./folder.js";
 import { memoryOf } from "./memory.js";
@@ -72,9 +73,11 @@ function indexOf(folder: string): { className: string; origin: string } {
 /** Bytes of everything in a folder but its LoRAs; 0 if it can't be read. */
 function bytesIn(folder: string): number {
   try {
+    // Files may be links, as in Hugging Face's cache.
     return readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && basename(entry.parentPath) !== "loras")
-      .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+      .filter((entry) => !entry.isDirectory() && basename(entry.parentPath) !== "loras")
+      .map((entry) => lookAt(join(entry.parentPath, entry.name)))
+      .reduce((sum, found) => sum + (found?.isFile() ? found.size : 0), 0);
   } catch {
     return 0;
   }
