@@ -99,6 +99,21 @@ describe("a configuration for all workers", () => {
     expect(held()).toEqual([first, second]);
   });
 
+  test("is handed over behind the one before, whatever became of that", async () => {
+    const { rollout, ask } = workers(reloaded);
+    const answers: (() => void)[] = [];
+    ask.mockImplementationOnce(async () => {
+      await new Promise<void>((resolve) => answers.push(resolve));
+      return { lintel: "reloaded", id: 0, config: first, refused: "no such file" };
+    });
+    const [one, other] = [rollout.reload(second), rollout.reload(second)];
+    await setImmediate();
+    expect(ask).toHaveBeenCalledTimes(1);
+    for (const answer of answers) answer();
+    await expect(one).rejects.toThrow("no such file");
+    expect(await other).toEqual(reloaded);
+  });
+
   test("waits for one that listens, and is given up when all end", async () => {
     const { rollout, slots, waits } = workers(reloaded);
     const [slot] = slots as [Slot];
