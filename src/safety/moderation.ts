@@ -1,6 +1,8 @@
 /** The moderation endpoint of an OpenAI-compatible API as a safety checker. */
 import { askJson } from "../backends/http/ask.js";
 import { Transport } from "../backends/http/transport.js";
+import { Running } from "../backends/running.js";
+import type { CallSignal } from "../core/cancellation.js";
 import { LintelError } from "../core/errors.js";
 import { isObject } from "../core/json.js";
 import type { OwnedChecker } from "./open.js";
@@ -23,19 +25,27 @@ export function moderationChecker(settings: ModerationSettings): OwnedChecker {
   const transport = new Transport({
     origin: url.origin,
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
-    timeouts: { connect: 5000, first: timeout, idle: timeout },
+    // A check has its time in all, however its answer comes.
+    timeouts: { connect: 5000, first: 0, idle: 0 },
     connections: 16,
   });
+  const running = new Running();
+  const ask = async (body: string, signal: CallSignal): Promise<unknown> => {
+    const followed = running.follow(signal);
+    const timer = setTimeout(() => followed.abort(tooLate()), timeout);
+    try {
+      const path = `${base}/moderations`;
+      return await askJson(transport, { method: "POST", path, body, signal: followed.signal });
+    } finally {
+      clearTimeout(timer);
+      followed.end();
+    }
+  };
   return {
     async isHarmful({ buffer, byteOffset, byteLength }, signal) {
       const data = Buffer.from(buffer, byteOffset, byteLength).toString("base64");
       const image = { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } };
-      const answer = await askJson(transport, {
-        method: "POST",
-        path: `${base}/moderations`,
-        body: JSON.stringify({ model, input: [image] }),
-        signal,
-      });
+      const answer = await ask(JSON.stringify({ model, input: [image] }), signal);
       const results = isObject(answer) && Array.isArray(answer.results) ? answer.results : [];
       const flags = results.map((result) => isObject(result) && result.flagged);
       if (flags.length === 0 || flags.some((flag) => typeof flag !== "boolean")) {
@@ -49,3 +59,5 @@ export function moderationChecker(settings: ModerationSettings): OwnedChecker {
     close: () => transport.close(),
   };
 }
+
+const tooLate = () => new LintelError("timeout", "the moderation server took too long");

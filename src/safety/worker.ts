@@ -33,6 +33,8 @@ if (parentPort) {
   const report = (message: Report) => port.postMessage(message);
   // Whatever a package still holds open must not keep the thread.
   const leave = () => process.exit();
+  // One that is named twice counts once.
+  const labels = [...new Set(settings.labels)];
   let closing = false;
   /** Images that wait to be looked at. */
   const waiting = new Map<number, Uint8Array>();
@@ -65,7 +67,7 @@ if (parentPort) {
       waiting.delete(id);
       try {
         const certainties = await (await model)(decode(png));
-        const sum = settings.labels.reduce((all, label) => all + (certainties.get(label) ?? 0), 0);
+        const sum = labels.reduce((all, label) => all + (certainties.get(label) ?? 0), 0);
         // Compared with anything, it would be harmless.
         if (Number.isNaN(sum)) throw new Error("the model's answer is not a number");
         report({ type: "verdict", id, harmful: sum >= settings.threshold });

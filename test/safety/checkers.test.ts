@@ -89,6 +89,8 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
     expect(await other.isHarmful(blue, never)).toBe(true);
     const both = await opened({ ...settings, labels: ["normal", "nsfw"], threshold: 0.99 });
     expect(await both.isHarmful(blue, never)).toBe(true);
+    const twice = await opened({ ...settings, labels: ["nsfw", "nsfw"], threshold: 0.9 });
+    expect(await twice.isHarmful(reddish, never)).toBe(false);
   });
 
   test("one with a single label knows what is harmless, too", async () => {
@@ -502,6 +504,34 @@ describe("a moderation endpoint", () => {
         ],
       },
     });
+  });
+
+  test("has its time for all of its answer, however it comes", async () => {
+    let left = () => {};
+    const gone = new Promise<void>((resolve) => {
+      left = resolve;
+    });
+    const http = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      // Blanks before a value of JSON, one after the other, as long as somebody takes them.
+      const drips = setInterval(() => response.write(" "), 5);
+      response.on("close", () => {
+        clearInterval(drips);
+        left();
+      });
+    }).listen(0, "127.0.0.1");
+    await once(http, "listening");
+    onTestFinished(() => {
+      http.close();
+      http.closeAllConnections();
+    });
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+    const checker = await opened({ type: "moderation", url, model: "m", timeout: 200 });
+    await expect(checker.isHarmful(red, never)).rejects.toMatchObject({
+      code: "timeout",
+      message: "the moderation server took too long",
+    });
+    await gone;
   });
 
   test.each([
