@@ -82,6 +82,37 @@ it("callers who leave don't break what others read from the same node", async ()
   await expect.poll(() => open.size).toBe(1);
 });
 
+it("calls that were given up are forgotten in time, 20 a second", async () => {
+  let now = performance.now();
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+  onTestFinished(() => clock.mockRestore());
+  const { backend, made } = await counting(async function* (_, signal) {
+    yield piece("one");
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  });
+  const leave = async (count: number) => {
+    for (let left = count; left > 0; left -= 50) {
+      const leaving = Array.from({ length: Math.min(left, 50) }, async () => {
+        const caller = new AbortController();
+        const stream = start(backend, chatRequest("hello"), caller.signal);
+        await stream.next();
+        caller.abort();
+        await expect(stream.next()).rejects.toThrow();
+      });
+      await Promise.all(leaving);
+    }
+  };
+  await leave(501);
+  expect(made.size).toBe(1);
+  await leave(500);
+  expect(made.size).toBe(2);
+  now += 10_000;
+  await leave(201);
+  expect(made.size).toBe(2);
+  await leave(1);
+  expect(made.size).toBe(3);
+});
+
 // A node of Lintel takes 250 streams at once on a connection, other servers as a rule 100 or more.
 it("calls beyond those that one connection takes go by another", async () => {
   let go = () => {};

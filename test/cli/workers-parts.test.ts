@@ -133,6 +133,18 @@ describe("a configuration for all workers", () => {
   });
 });
 
+test("a configuration is given up where all end while it is handed to them", async () => {
+  const { rollout, slots, ask, waits } = workers(reloaded);
+  ask.mockImplementationOnce(async (slot) => {
+    slot.listens = false;
+    rollout.stop();
+    return undefined;
+  });
+  await expect(rollout.reload(second)).rejects.toMatchObject({ code: "shutting_down" });
+  expect(waits).not.toHaveBeenCalled();
+  expect(slots[0]?.config).toBe(first);
+});
+
 describe("questions to workers", () => {
   test("are answered once, by their number", async () => {
     const questions = new Questions<string, string>();
