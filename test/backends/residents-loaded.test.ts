@@ -77,6 +77,23 @@ describe("real models under a budget", () => {
     await Promise.all([a.close(), b.close()]);
   });
 
+  it("one stays for a call that comes the moment before it is to leave, or is there again", async () => {
+    const [a] = pair(10 * MB) as ResidentBackend[];
+    const [resident] = a?.residents ?? [];
+    if (!a || !resident) throw new Error("there is one");
+    const request = chatRequest("hello", { maxTokens: 20, temperature: 0 });
+    const { text } = await answer(a, request);
+    for (let turns = 0; turns < 12; turns++) {
+      const answered = answer(a, request);
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      const left = resident.unload();
+      expect((await answered).text).toBe(text);
+      await left;
+      expect(state(a)).not.toBe(State.FAILED);
+    }
+    await a.close();
+  });
+
   it("image models do, too, beside chat models", async () => {
     const models = await ParityModels.unpack("sd15");
     const seen: Record<string, number> = {};

@@ -46,8 +46,7 @@ export class Residency<T> {
    * @throws what loading throws, the signal's reason, or LintelError `shutting_down`
    */
   async borrow(signal: CallSignal): Promise<T> {
-    await this.#left(signal);
-    this.#borrowers++;
+    await this.#left(signal, () => this.#borrowers++);
     try {
       return await unlessAborted(this.#load(), signal);
     } catch (error) {
@@ -89,10 +88,12 @@ export class Residency<T> {
     this.#become("idle");
   }
 
-  async #left(signal: CallSignal): Promise<void> {
+  /** @param then called at once: between that and what follows this, it may begin to leave again */
+  async #left(signal: CallSignal, then: () => void = () => {}): Promise<void> {
     this.#returning++;
     try {
       while (this.#leaving) await unlessAborted(this.#leaving, signal);
+      then();
     } finally {
       this.#returning--;
     }
