@@ -82,6 +82,16 @@ it("callers who leave don't break what others read from the same node", async ()
   await expect.poll(() => open.size).toBe(1);
 });
 
+it("a backend that is closed lets go of its node at once", async () => {
+  const { backend, open } = await counting(async function* () {
+    yield piece("one", "stop");
+  });
+  for await (const _ of { [Symbol.asyncIterator]: () => start(backend, chatRequest("hello")) });
+  expect(open.size).toBe(1);
+  await backend.close();
+  await expect.poll(() => open.size).toBe(0);
+});
+
 it("calls that were given up are forgotten in time, 20 a second", async () => {
   let now = performance.now();
   const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
