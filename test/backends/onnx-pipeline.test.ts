@@ -5,7 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PNG } from "pngjs";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  onTestFinished,
+} from "vitest";
 import { noiseOf } from "../../src/backends/onnx/noise.js";
 import { Pipeline } from "../../src/backends/onnx/pipeline.js";
 import { ModelProblem } from "../../src/backends/onnx/problem.js";
@@ -29,6 +38,28 @@ async function imagesOf(pipeline: Pipeline, changes: Partial<ImageJob> = {}): Pr
   const events = await eventsOf(pipeline, changes);
   return events.flatMap((e) => (e.type === "image" ? [Buffer.from(e.data).toString("hex")] : []));
 }
+
+it("previews that could not be made once are made by the next job", async () => {
+  const { InferenceSession, ...runtime } = await loadRuntime();
+  let short = false;
+  const create = async (...args: Parameters<typeof InferenceSession.create>) => {
+    const session = await InferenceSession.create(...args);
+    const run = session.run.bind(session);
+    session.run = async (feeds: Parameters<typeof run>[0], ...more: []) => {
+      if (short && "latent_sample" in feeds) throw new Error("Failed to allocate memory");
+      return run(feeds, ...more);
+    };
+    return session;
+  };
+  const failing = { ...runtime, InferenceSession: { create } as typeof InferenceSession };
+  const pipeline = await Pipeline.load(failing, { folder: folderOf("tiny"), threads: 1 });
+  onTestFinished(() => pipeline.close());
+  short = true;
+  await expect(eventsOf(pipeline, { previews: true })).rejects.toThrow("ran out of memory");
+  short = false;
+  const [first] = await eventsOf(pipeline, { previews: true });
+  expect(first).toMatchObject({ type: "progress", preview: expect.any(Uint8Array) });
+});
 
 describe.each(["tiny", "half"] as const)("the pipeline with the model %s", (name) => {
   let pipeline: Pipeline;

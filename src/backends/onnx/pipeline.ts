@@ -223,7 +223,11 @@ export class Pipeline {
   }
 
   #projected(): Promise<Projection> {
-    this.#projection ??= projectionOf(this.#folder, this.#parts.vae);
+    this.#projection ??= projectionOf(this.#folder, this.#parts.vae).catch((error) => {
+      // It may have been short of memory: the next job tries again.
+      this.#projection = undefined;
+      throw error;
+    });
     return this.#projection;
   }
 
