@@ -407,7 +407,8 @@ describe("stop texts", () => {
     for (const piece of pieces) {
       const { text, stopped } = scanner.push(piece);
       out += text;
-      if (stopped) return { out, stopped };
+      // Nothing of a stop text comes after all.
+      if (stopped) return { out: out + scanner.flush(), stopped };
     }
     return { out: out + scanner.flush(), stopped: false };
   }

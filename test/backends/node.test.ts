@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
-import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
+import { type TextToImageRequest, TextToImageService } from "../../gen/lintel/v1/image_pb.js";
 import { ModelsService, State, Task } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../src/core/backend.js";
 import { toConnectError } from "../../src/core/connect-error.js";
@@ -16,6 +16,7 @@ import { never } from "../support/calls.js";
 import { slowLink } from "../support/slow-link.js";
 import { answer, chatRequest, start, tiny } from "./llama-subject.js";
 import { chatting, connectTo, piece, serve } from "./node-peer.js";
+import { imageRequest } from "./picture.js";
 import { callOf } from "./subject.js";
 
 const listed = (backend: Backend) =>
@@ -422,5 +423,35 @@ describe("any server of the contract", () => {
     }
     // No model of this node says that it checks images: so it is not asked to.
     expect(asked).toMatchObject({ includeData: true, safetyCheck: false });
+  });
+
+  it("is asked to check the images of those models that say they can, unless nobody wants it", async () => {
+    const asked: [string, boolean | undefined][] = [];
+    const model = { task: Task.TEXT_TO_IMAGE, state: State.READY };
+    const models = [
+      { ...model, id: "checks", supports: ["seed", "safety_check"] },
+      { ...model, id: "plain", supports: ["seed"] },
+    ];
+    const peer = await serve((router) => {
+      router.service(ModelsService, { listModels: () => ({ models }) });
+      router.service(TextToImageService, {
+        textToImage({ modelId, safetyCheck }) {
+          asked.push([modelId, safetyCheck]);
+          return {};
+        },
+      });
+    });
+    const backend = connectTo(peer.address);
+    await listed(backend);
+    for (const modelId of ["checks", "plain", "unknown"]) {
+      for (const safetyCheck of [undefined, true, false]) {
+        const request = { ...imageRequest({ modelId }), safetyCheck } as TextToImageRequest;
+        for await (const _ of backend.handlers.textToImage?.(callOf("textToImage", request)) ?? []);
+      }
+    }
+    expect(asked).toEqual([
+      ...[true, true, false].map((wanted) => ["checks", wanted]),
+      ...["plain", "unknown"].flatMap((id) => [1, 2, 3].map(() => [id, false])),
+    ]);
   });
 });
