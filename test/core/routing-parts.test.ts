@@ -1,8 +1,10 @@
 /** The parts of routing alone: counting, choosing, taking turns. */
 import { describe, expect, it } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
+import { LintelError } from "../../src/core/errors.js";
 import { fits, restOf } from "../../src/core/pattern.js";
 import { RetryBudget } from "../../src/core/routing/budget.js";
+import { Candidates } from "../../src/core/routing/candidates.js";
 import { choose } from "../../src/core/routing/choose.js";
 import { Circuit } from "../../src/core/routing/circuit.js";
 import { Endpoint } from "../../src/core/routing/endpoint.js";
@@ -282,6 +284,37 @@ describe("choose", () => {
       if (chosen === targets[1]) b++;
     }
     expect(Math.abs(b / 4000 - 0.75)).toBeLessThan(0.04);
+  });
+});
+
+describe("a second target beside one that is slow", () => {
+  const lost = new LintelError("upstream_failed", "the model server failed");
+  const among = (targets: readonly Target[]) => new Candidates(targets, undefined, () => 0, false);
+
+  it("is one that was not asked before, and is not unfit", () => {
+    const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => target(name)) as Target[];
+    if (!a || !b || !c || !d) throw new Error("there are four");
+    const candidates = among([a, b, c, d]);
+    candidates.failed(a, lost);
+    candidates.unfit(b, lost);
+    expect(candidates.second(0, [c])).toBe(d);
+    expect(candidates.second(0, [c, d])).toBeUndefined();
+    // The call itself may go to one again that failed.
+    c.endpoint.takeOut(0);
+    d.endpoint.takeOut(0);
+    expect(candidates.choose(0)).toBe(a);
+  });
+
+  it("has room, and is healthy", () => {
+    const [a, b] = [target("a"), target("b")];
+    const candidates = among([a, b]);
+    expect(candidates.second(0, [a])).toBe(b);
+    b.endpoint.bound(1);
+    b.endpoint.take("me");
+    expect(candidates.second(0, [a])).toBeUndefined();
+    b.endpoint.bound(2);
+    b.endpoint.takeOut(0);
+    expect(candidates.second(0, [a])).toBeUndefined();
   });
 });
 
