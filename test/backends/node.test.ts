@@ -97,6 +97,20 @@ describe("any server of the contract", () => {
     expect(asked).toBe(3);
   });
 
+  it("is asked again as soon as ever while a model of its loads", async () => {
+    const model = { id: "m", task: Task.CHAT, state: State.LOADING };
+    const peer = await serve((router) => {
+      router.service(ModelsService, { listModels: () => ({ models: [model] }) });
+    });
+    const timer = vi.spyOn(globalThis, "setTimeout");
+    onTestFinished(() => timer.mockRestore());
+    const backend = connectTo(peer.address);
+    const waits = () => timer.mock.calls.map(([, ms]) => ms).filter((ms) => ms === 500);
+    // Otherwise the second one would be twice as long.
+    await vi.waitFor(() => expect(waits().length).toBeGreaterThan(1));
+    await backend.close();
+  });
+
   it("that can't be asked for its models is one line of the log, until it told of some", async () => {
     let asked = 0;
     const peer = await serve((router) => {
@@ -145,6 +159,22 @@ describe("any server of the contract", () => {
       router.service(ModelsService, { listModels: () => ({ models: [] }) });
     });
     await connectTo(peer.address).ready?.("m", never);
+  });
+
+  it("that could not be asked before, and lists none now, is not said to be away any more", async () => {
+    let asked = 0;
+    const peer = await serve((router) => {
+      router.service(ModelsService, {
+        listModels() {
+          if (asked++ === 0) throw toConnectError(new LintelError("unavailable", "it begins"));
+          return { models: [] };
+        },
+      });
+    });
+    const backend = connectTo(peer.address, { refresh: 100 });
+    await expect(backend.ready?.("m", never)).rejects.toMatchObject({ code: "unavailable" });
+    await vi.waitFor(() => expect(asked).toBeGreaterThan(1));
+    await backend.ready?.("m", never);
   });
 
   it("that does not answer holds up no call of a configured model, and is not said to be gone at the end", async () => {
