@@ -230,6 +230,25 @@ describe("any server of the contract", () => {
     expect((await answer(backend, chatRequest("hello"))).text).toBe("hi");
   });
 
+  it("that lists none is there again soon after a call was lost", async () => {
+    const peer = await serve((router) => {
+      router.service(ChatService, {
+        async *chat(_, { signal }) {
+          yield piece("one");
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        },
+      });
+    });
+    const backend = connectTo(peer.address, { models: [{ id: "m", task: "chat" }] });
+    await backend.health(never);
+    const call = start(backend, chatRequest("hello"));
+    await call.next();
+    peer.cut();
+    await expect(call.next()).rejects.toMatchObject({ code: "upstream_unreachable" });
+    expect(backend.models()[0]?.state).toBe(State.FAILED);
+    await listed(backend);
+  });
+
   it("is used for the models that are configured alone, each as it tells of it", async () => {
     const all = ["a", "b"].map((id) => ({ id, task: Task.CHAT, state: State.READY, maxTokens: 5 }));
     const peer = await serve((router) => {
