@@ -37,6 +37,8 @@ const lintel = await startLintel([
         call.warnings.add("no \u001b]0;x\u0007top\u009b2J\u202e_k");
       if (call.request.temperature === 1)
         throw new LintelError("invalid_value", "no\u001b[2J \u202eway");
+      if (call.request.temperature === 0.25)
+        throw new LintelError("upstream_unreachable", "the model server can't be reached");
       yield* says("Hello ", "\u001b[31mred\u001b[0m\u0007 there")(call);
     },
     async *streamTextToImage(call) {
@@ -150,8 +152,11 @@ describe("lintel chat", () => {
   });
 
   test("options are read before the first message", async () => {
-    const ended = await runHere(["chat", ...at, "--temperature", "warm"]);
-    expect(ended).toMatchObject({ code: 2, stdout: "" });
+    for (const temperature of ["warm", " ", "1e999"]) {
+      const ended = await runHere(["chat", ...at, "--temperature", temperature]);
+      expect(ended).toMatchObject({ code: 2, stdout: "" });
+      expect(ended.stderr).toContain("--temperature must be a number");
+    }
   });
 
   test.each(["2147483648", "4294967295"])("takes a seed of %s", async (seed) => {
@@ -170,6 +175,12 @@ describe("lintel chat", () => {
     const ended = await runHere(["chat", "Hi", ...at, "--temperature", "9"]);
     expect(ended).toMatchObject({ code: 1, stdout: "" });
     expect(ended.stderr).toMatch(/^lintel: .*temperature/);
+    // It answers itself: what nobody reaches is behind it.
+    const away = await runHere(["chat", "Hi", ...at, "--temperature", "0.25"]);
+    expect(away).toMatchObject({
+      code: 1,
+      stderr: "lintel: the model server can't be reached\n",
+    });
   });
 
   test("an empty message is used wrongly, and no conversation", async () => {
