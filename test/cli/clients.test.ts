@@ -1,4 +1,5 @@
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -401,6 +402,23 @@ describe("lintel image", () => {
     await runHere(["image", "a", ...to, "--count", "2"]);
     expect(readdirSync(directory).sort()).toEqual(["a-1.png", "a-2.png"]);
     await silent.close();
+  });
+
+  test("previews go to the file that was named, until the picture does", async () => {
+    const out = join(folder(), "a.png");
+    const server = await startLintel([
+      scripted({
+        async *streamTextToImage() {
+          yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2, preview: png(5) })];
+          await expect.poll(() => existsSync(out) && readFileSync(out)).toEqual(png(5));
+          yield [imageEvent(0, inlineImage(png(1), 1)), doneEvent([])];
+        },
+      }),
+    ]);
+    onTestFinished(() => server.close());
+    const ended = await runHere(["image", "a", "--server", server.url, "--preview", "-o", out]);
+    expect(ended).toMatchObject({ code: 0, stdout: `${out}  seed 1\n` });
+    expect(readFileSync(out)).toEqual(png(1));
   });
 
   test("a file of an earlier picture stays where no name is given", async () => {
