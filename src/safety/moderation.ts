@@ -5,6 +5,7 @@ import { Running } from "../backends/running.js";
 import type { CallSignal } from "../core/cancellation.js";
 import { LintelError } from "../core/errors.js";
 import { isObject } from "../core/json.js";
+import { longestTimerMs } from "../core/timers.js";
 import type { OwnedChecker } from "./open.js";
 
 /** Settings of the checker. */
@@ -32,7 +33,7 @@ export function moderationChecker(settings: ModerationSettings): OwnedChecker {
   const running = new Running();
   const ask = async (body: string, signal: CallSignal): Promise<unknown> => {
     const followed = running.follow(signal);
-    const timer = setTimeout(() => followed.abort(tooLate()), timeout);
+    const timer = setTimeout(() => followed.abort(tooLate()), Math.min(timeout, longestTimerMs));
     try {
       const path = `${base}/moderations`;
       return await askJson(transport, { method: "POST", path, body, signal: followed.signal });
