@@ -2,9 +2,9 @@
 
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, createClient } from "@connectrpc/connect";
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { z } from "zod";
-import { connectionTo, isAddress } from "../backends/node/address.js";
+import { isAddress } from "../backends/node/address.js";
+import { channelTo } from "../backends/node/channel.js";
 import { headerValue, withoutUser } from "../config/http-fields.js";
 import { fromConnectError } from "../core/connect-error.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
@@ -22,9 +22,6 @@ export const serverOptions = {
   token: { value: "TOKEN", help: 'its token (default: $LINTEL_TOKEN, then "lintel-cli")' },
   model: { value: "NAME", short: "m", help: "the model (default: the server's own)" },
 } as const satisfies Record<string, Option>;
-
-/** The largest answer: eight images of the largest size are below this. */
-const largestMessage = 256 * 1024 * 1024;
 
 /**
  * Calls a server, and says in words what it refused.
@@ -57,14 +54,11 @@ export async function withServer<S extends DescService>(
   if (!headerValue().safeParse(token).success) {
     throw new UsageError(`${from} has letters that no header can carry`);
   }
-  const { baseUrl, nodeOptions } = connectionTo(address);
-  const sessionManager = new Http2SessionManager(baseUrl, {}, { ...nodeOptions });
-  const transport = createGrpcTransport({ baseUrl, sessionManager, readMaxBytes: largestMessage });
+  const { session, transport } = channelTo(address);
   const stop = new AbortController();
   const interrupt = () => stop.abort();
   const explain = (thrown: unknown) => say(`lintel: ${reasonOf(thrown, address)}`);
   process.once("SIGINT", interrupt);
-  let broken = false;
   try {
     const headers = new Headers({ authorization: `Bearer ${token}` });
     return await use(createClient(service, transport), { headers, signal: stop.signal }, explain);
@@ -72,13 +66,10 @@ export async function withServer<S extends DescService>(
     if (stop.signal.aborted) return 130;
     if (thrown instanceof UsageError) throw thrown;
     explain(thrown);
-    broken = causeOf(thrown) === "ERR_HTTP2_ERROR";
     return 1;
   } finally {
     process.off("SIGINT", interrupt);
-    // Such a connection has ended. Node tells its calls first, and then itself: as an error that
-    // ends the process if nobody listens any more.
-    if (!broken) sessionManager.abort();
+    session.abort();
   }
 }
 

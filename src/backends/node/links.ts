@@ -3,12 +3,8 @@
  * runs there; and it takes only so many at once, more wait on our side without a word.
  */
 import type { Transport } from "@connectrpc/connect";
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { connectionTo } from "./address.js";
-import { WholeMessages } from "./whole-messages.js";
-
-/** Eight images of the largest size are below this. */
-const largestMessage = 256 * 1024 * 1024;
+import type { Http2SessionManager } from "@connectrpc/connect-node";
+import { channelTo } from "./channel.js";
 
 /**
  * Calls given up on one connection after which new ones go to another, and how many are
@@ -18,38 +14,8 @@ const largestMessage = 256 * 1024 * 1024;
 const most = 500;
 const forgotten = 20;
 
-/**
- * How much a node may send ahead of our reading, in one answer and on a connection, bytes. HTTP/2
- * begins with 64 KiB for each, of which one round trip carries no more: a picture of 2 MB took 30.
- */
-const ahead = 1024 * 1024;
-const aheadOfAll = 16 * ahead;
-
 /** Calls at once on one connection: servers should take so many (RFC 9113, 5.1.2), and Lintel takes 250. */
 const mostAtOnce = 100;
-
-/**
- * Connections whose answers come by whole messages.
- *
- * The manager stops listening to a connection as soon as a call finds it broken. Its error may
- * come only then, and would end the process.
- */
-class Sessions extends Http2SessionManager {
-  override async request(...asked: Parameters<Http2SessionManager["request"]>) {
-    const stream = await super.request(...asked);
-    const { session } = stream;
-    if (session && !session.listeners("error").includes(unheard)) {
-      session.on("error", unheard);
-      session.setLocalWindowSize(aheadOfAll);
-    }
-    const pieces = stream[Symbol.asyncIterator].bind(stream);
-    stream[Symbol.asyncIterator] = () => new WholeMessages(pieces(), largestMessage) as never;
-    return stream;
-  }
-}
-
-/** Its streams have told their calls. */
-const unheard = () => {};
 
 /** What a call runs on. */
 export class Link {
@@ -60,14 +26,11 @@ export class Link {
   #level = 0;
   #then = performance.now();
 
-  constructor(session: Http2SessionManager, baseUrl: string) {
+  /** @param pingIntervalMs as of `Links` */
+  constructor(address: string, pingIntervalMs: number) {
+    const { session, transport } = channelTo(address, { pingIntervalMs });
     this.session = session;
-    this.transport = createGrpcTransport({
-      baseUrl,
-      sessionManager: session,
-      readMaxBytes: largestMessage,
-      acceptCompression: [],
-    });
+    this.transport = transport;
   }
 
   get worn(): boolean {
@@ -114,9 +77,7 @@ export class Links {
 
   /** @param pingIntervalMs silence after which a connection is probed, milliseconds */
   constructor(address: string, pingIntervalMs: number) {
-    const { baseUrl, nodeOptions } = connectionTo(address);
-    const options = { settings: { initialWindowSize: ahead }, ...nodeOptions };
-    this.#connect = () => new Link(new Sessions(baseUrl, { pingIntervalMs }, options), baseUrl);
+    this.#connect = () => new Link(address, pingIntervalMs);
   }
 
   /** For one call, which says when it ends. The first that has room: those after it become idle, and close. */
