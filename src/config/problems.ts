@@ -165,10 +165,9 @@ function keyHint(key: string, known: readonly string[]): string {
 function outOfBounds(issue: RawIssue, small: boolean): string {
   const bound = small ? issue.minimum : issue.maximum;
   const edge = small ? "at least" : "at most";
-  if (issue.origin === "string") {
-    return small && bound === 1 ? "must not be empty" : `must have ${edge} ${bound} characters`;
-  }
-  if (issue.origin === "array") return `must have ${edge} ${bound} items`;
+  const counted = { string: "characters", array: "items" }[String(issue.origin)];
+  if (counted)
+    return small && bound === 1 ? "must not be empty" : `must have ${edge} ${bound} ${counted}`;
   if (issue.inclusive === false) return `must be ${small ? "more" : "less"} than ${bound}`;
   return `must be ${edge} ${bound}`;
 }

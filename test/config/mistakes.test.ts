@@ -89,6 +89,11 @@ describe("mistakes", () => {
       ["lintel.yaml:1:33: models[0].max_tokens: must be at least 1"],
     ],
     [
+      "an empty list",
+      "safety: { checker: { type: classifier, path: a, labels: [] } }",
+      ["lintel.yaml:1:57: safety.checker.labels: must not be empty"],
+    ],
+    [
       "empty text",
       'models: [{ name: "" }]',
       ["lintel.yaml:1:18: models[0].name: must not be empty"],
