@@ -5,7 +5,7 @@ import type { RunningGateway, Surroundings } from "../gateway.js";
 import { version } from "../version.js";
 import { banner, type ServedModel } from "./banner.js";
 import { listenError } from "./listen-error.js";
-import { listed, warnOfModelsNowhere } from "./models-nowhere.js";
+import { listed, warnOfModels } from "./model-warnings.js";
 import { say } from "./output.js";
 
 /** Starts a gateway. Where that fails it says why, and ends the process. */
@@ -27,7 +27,7 @@ export async function startGateway(
 /** Warns of models that lead nowhere, once it is known what there is. */
 export async function remark(running: RunningGateway, log: Logger): Promise<void> {
   await listed(running);
-  warnOfModelsNowhere(running, log);
+  warnOfModels(running, log);
 }
 
 /**

@@ -4,25 +4,25 @@ import type { Config } from "./schema.js";
 
 type Entry = Config["models"][number];
 
+/** What limits and prices are of, with the place of each. */
+export const namesIn = ({ limits, prices }: Config): { field: string; model: string }[] => [
+  ...limits.models.map(({ model }, i) => ({ field: `limits.models[${i}].model`, model })),
+  ...prices.map(({ model }, i) => ({ field: `prices[${i}].model`, model })),
+];
+
 /** A line for each: nothing would be limited by it, and nothing be charged. */
-export function nameWarnings({ models, limits, prices }: Config): string[] {
-  const priced = new Set(prices.map(({ model }) => model));
-  const found = (field: string, i: number, pattern: string): string[] => {
-    const [entry, what] = meant(pattern, models) ?? [];
+export function nameWarnings(config: Config): string[] {
+  const priced = new Set(config.prices.map(({ model }) => model));
+  return namesIn(config).flatMap(({ field, model }) => {
+    const [entry, what] = meant(model, config.models) ?? [];
     if (!entry) return [];
+    // One table may be for several gateways, and have all names.
+    if (field.startsWith("prices") && priced.has(entry.name)) return [];
     const name = JSON.stringify(entry.name);
     return [
-      `${field}[${i}].model ${JSON.stringify(pattern)} is ${what} ${name}: say ${name}, by which its calls count`,
+      `${field} ${JSON.stringify(model)} is ${what} ${name}: say ${name}, by which its calls count`,
     ];
-  };
-  return [
-    ...limits.models.flatMap(({ model }, i) => found("limits.models", i, model)),
-    ...prices.flatMap(({ model }, i) => {
-      // One table may be for several gateways, and have all names.
-      const other = meant(model, models)?.[0];
-      return other && priced.has(other.name) ? [] : found("prices", i, model);
-    }),
-  ];
+  });
 }
 
 /** The entry that a name belongs to without being its own, and what the name is there. */

@@ -1,6 +1,7 @@
 import type { Http2Session } from "node:http2";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
+import type { Backend } from "../../src/core/backend.js";
 import { never } from "../support/calls.js";
 import { slowLink } from "../support/slow-link.js";
 import { chatRequest, start } from "./llama-subject.js";
@@ -19,6 +20,20 @@ async function counting(...[chat]: Parameters<typeof chatting>) {
     session.on("close", () => open.delete(session));
   });
   return { backend: connectTo(peer.address), made, open };
+}
+
+/** So many callers leave after the first message, 50 at a time. */
+async function leave(backend: Backend, count: number): Promise<void> {
+  for (let left = count; left > 0; left -= 50) {
+    const leaving = Array.from({ length: Math.min(left, 50) }, async () => {
+      const caller = new AbortController();
+      const stream = start(backend, chatRequest("hello"), caller.signal);
+      await stream.next();
+      caller.abort();
+      await expect(stream.next()).rejects.toThrow();
+    });
+    await Promise.all(leaving);
+  }
 }
 
 it("a node may send much ahead of its client's word, whose way back may be long", async () => {
@@ -64,16 +79,7 @@ it("callers who leave don't break what others read from the same node", async ()
   });
   const patient = start(backend, chatRequest("patient"));
   await patient.next();
-  for (let i = 0; i < 40; i++) {
-    const leaving = Array.from({ length: 50 }, async () => {
-      const caller = new AbortController();
-      const stream = start(backend, chatRequest("hello"), caller.signal);
-      await stream.next();
-      caller.abort();
-      await expect(stream.next()).rejects.toThrow();
-    });
-    await Promise.all(leaving);
-  }
+  await leave(backend, 2000);
   go();
   const { value } = await patient.next();
   expect(value?.[0]?.choices[0]?.delta?.content).toBe("two");
@@ -100,26 +106,14 @@ it("calls that were given up are forgotten in time, 20 a second", async () => {
     yield piece("one");
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
   });
-  const leave = async (count: number) => {
-    for (let left = count; left > 0; left -= 50) {
-      const leaving = Array.from({ length: Math.min(left, 50) }, async () => {
-        const caller = new AbortController();
-        const stream = start(backend, chatRequest("hello"), caller.signal);
-        await stream.next();
-        caller.abort();
-        await expect(stream.next()).rejects.toThrow();
-      });
-      await Promise.all(leaving);
-    }
-  };
-  await leave(501);
+  await leave(backend, 501);
   expect(made.size).toBe(1);
-  await leave(500);
+  await leave(backend, 500);
   expect(made.size).toBe(2);
   now += 10_000;
-  await leave(201);
+  await leave(backend, 201);
   expect(made.size).toBe(2);
-  await leave(1);
+  await leave(backend, 1);
   expect(made.size).toBe(3);
 });
 

@@ -9,6 +9,7 @@ import { relay } from "../../src/workers/relay.js";
 import { Rollout } from "../../src/workers/rollout.js";
 import { newSlot, type Slot } from "../../src/workers/slot.js";
 import { valid } from "../config/text.js";
+import { gate } from "../support/calls.js";
 
 const reloaded: Reloaded = { changed: ["models"], restart: [], added: [], removed: [] };
 const first = valid("{}");
@@ -101,15 +102,15 @@ describe("a configuration for all workers", () => {
 
   test("is handed over behind the one before, whatever became of that", async () => {
     const { rollout, ask } = workers(reloaded);
-    const answers: (() => void)[] = [];
+    const answer = gate();
     ask.mockImplementationOnce(async () => {
-      await new Promise<void>((resolve) => answers.push(resolve));
+      await answer.opened;
       return { lintel: "reloaded", id: 0, config: first, refused: "no such file" };
     });
     const [one, other] = [rollout.reload(second), rollout.reload(second)];
     await setImmediate();
     expect(ask).toHaveBeenCalledTimes(1);
-    for (const answer of answers) answer();
+    answer.open();
     await expect(one).rejects.toThrow("no such file");
     expect(await other).toEqual(reloaded);
   });

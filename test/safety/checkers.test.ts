@@ -10,7 +10,7 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Logger, silent } from "../../src/core/log.js";
 import { type OwnedChecker, openChecker } from "../../src/safety/open.js";
 import { ThreadChecker } from "../../src/safety/thread.js";
-import { never } from "../support/calls.js";
+import { gate, never } from "../support/calls.js";
 
 function picture(red: number, green: number, blue: number, width = 40, height = 24): Buffer {
   const image = new PNG({ width, height });
@@ -459,22 +459,27 @@ describe("a moderation endpoint", () => {
     results: [{ flagged, categories: { sexual: flagged }, category_scores: { sexual: 0.9 } }],
   });
 
+  /** The address of a server that answers so. */
+  async function listening(answer: RequestListener): Promise<string> {
+    const http = createServer(answer).listen(0, "127.0.0.1");
+    await once(http, "listening");
+    onTestFinished(() => {
+      http.close();
+      http.closeAllConnections();
+    });
+    return `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  }
+
   async function server(answer: (body: unknown) => { status?: number; body: unknown }) {
     const seen: { path: string | undefined; key: string | undefined; body: unknown }[] = [];
-    const http = createServer(async (request, response) => {
+    const url = await listening(async (request, response) => {
       let text = "";
       for await (const part of request) text += part;
       const body = JSON.parse(text);
       seen.push({ path: request.url, key: request.headers.authorization, body });
       const { status = 200, body: said } = answer(body);
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(said));
-    }).listen(0, "127.0.0.1");
-    await once(http, "listening");
-    onTestFinished(() => {
-      http.close();
-      http.closeAllConnections();
     });
-    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
     const checker = await opened({
       type: "moderation",
       url,
@@ -507,31 +512,22 @@ describe("a moderation endpoint", () => {
   });
 
   test("has its time for all of its answer, however it comes", async () => {
-    let left = () => {};
-    const gone = new Promise<void>((resolve) => {
-      left = resolve;
-    });
-    const http = createServer((_, response) => {
+    const left = gate();
+    const url = await listening((_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       // Blanks before a value of JSON, one after the other, as long as somebody takes them.
       const drips = setInterval(() => response.write(" "), 5);
       response.on("close", () => {
         clearInterval(drips);
-        left();
+        left.open();
       });
-    }).listen(0, "127.0.0.1");
-    await once(http, "listening");
-    onTestFinished(() => {
-      http.close();
-      http.closeAllConnections();
     });
-    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
     const checker = await opened({ type: "moderation", url, model: "m", timeout: 200 });
     await expect(checker.isHarmful(red, never)).rejects.toMatchObject({
       code: "timeout",
       message: "the moderation server took too long",
     });
-    await gone;
+    await left.opened;
   });
 
   test.each([

@@ -45,11 +45,10 @@ export class Catalogue {
 
   /**
    * Finds a model.
-   * @param name as the caller gave it; empty means the default for the task
+   * @param wanted as the caller named it, else the default for the task
    * @throws LintelError `model_not_found`
    */
-  find(name: string, task: Task): Found {
-    const wanted = name || this.defaultFor(task);
+  find(wanted: string, task: Task): Found {
     this.#refresh();
     const found = this.#lookup.find(wanted);
     const [first] = found.targets;

@@ -1,5 +1,6 @@
 /** Says what in the configuration does nothing for the models that there are, once these are known. */
 import { Task } from "../../gen/lintel/v1/models_pb.js";
+import { namesIn } from "../config/name-warnings.js";
 import { modelsMustCheck, unchecked } from "../config/safety-warnings.js";
 import type { Config } from "../config/schema.js";
 import { toLintelError } from "../core/errors.js";
@@ -22,7 +23,7 @@ export async function listed({ backends }: Pick<RunningGateway, "backends">): Pr
  * that leave out what a server's names have (Ollama's tag); and of images that pass unchecked.
  * Backends that have not answered yet may have the models: of what may be theirs nothing is said.
  */
-export function warnOfModelsNowhere(
+export function warnOfModels(
   { core, backends, config }: Pick<RunningGateway, "core" | "backends" | "config">,
   log: Logger,
 ): void {
@@ -64,13 +65,9 @@ function warnOfUnchecked(
 }
 
 /** Names of limits and prices, but for those that the configuration alone says enough of. */
-function shortNames({ limits, prices, models }: Config): { field: string; model: string }[] {
-  const named = [
-    ...limits.models.map(({ model }, i) => ({ field: `limits.models[${i}].model`, model })),
-    ...prices.map(({ model }, i) => ({ field: `prices[${i}].model`, model })),
-  ];
-  const aliases = models.flatMap((entry) => entry.aliases ?? []);
-  return named.filter(
+function shortNames(config: Config): { field: string; model: string }[] {
+  const aliases = config.models.flatMap((entry) => entry.aliases ?? []);
+  return namesIn(config).filter(
     ({ model }) => !(model.includes("*") || aliases.some((alias) => fits(alias, model))),
   );
 }
