@@ -11,8 +11,11 @@ export const otherCore = Math.min(1, cpus().length - 1);
 
 const ticksPerSecond = Number(spawnSync("getconf", ["CLK_TCK"], { encoding: "utf8" }).stdout);
 
-/** Arguments of `nice` for a command on one core; `BENCH_NICE` says how the busy machine ranks it. */
-const onCore = (core: number, command: string, args: readonly string[]) => [
+/** A core, or several as `taskset` lists them: `0-3`. */
+export type Cores = number | string;
+
+/** Arguments of `nice` for a command on its cores; `BENCH_NICE` says how the busy machine ranks it. */
+const onCore = (core: Cores, command: string, args: readonly string[]) => [
   ...["-n", process.env.BENCH_NICE ?? "0", "taskset", "-c", String(core), command, ...args],
 ];
 
@@ -27,9 +30,9 @@ export interface Pinned {
   stop(): Promise<void>;
 }
 
-/** Starts a process on one core. What it says goes nowhere, as a log file would cost the same. */
+/** Starts a process on its cores. What it says goes nowhere, as a log file would cost the same. */
 export function pinned(
-  core: number,
+  core: Cores,
   command: string,
   args: readonly string[],
   env: Record<string, string> = {},
@@ -113,7 +116,7 @@ export function residentBytes(pid: number): number {
 
 /** What a command printed. @throws Error with its stderr if it failed */
 export async function output(
-  core: number,
+  core: Cores,
   command: string,
   args: readonly string[],
   input = "",

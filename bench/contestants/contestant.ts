@@ -1,5 +1,5 @@
 /** One of those who are measured. */
-import type { Pinned } from "../cores.js";
+import type { Cores, Pinned } from "../cores.js";
 
 /** What scenarios know of a contestant. */
 export interface Contestant {
@@ -26,6 +26,10 @@ export interface Build {
   readonly main?: string | undefined;
   /** Options of Node, before those of `BENCH_NODE_OPTIONS`. */
   readonly options?: readonly string[];
+  /** Default: the gateway's. */
+  readonly core?: Cores;
+  /** More of its configuration, in the place of what it has under the same names. */
+  readonly config?: object;
 }
 
 /** Resolves once a chat is answered. @throws Error if that takes longer than a minute */

@@ -22,7 +22,12 @@ function lintel({ name, about, config }: Extra): Contestant {
     token,
     headers: {},
     images: true,
-    start(port, upstream, folder, { main = ownMain, options = [] } = {}) {
+    start(
+      port,
+      upstream,
+      folder,
+      { main = ownMain, options = [], core = gatewayCore, config: more = {} } = {},
+    ) {
       const file = join(folder, `${name}.yaml`);
       // JSON is YAML.
       writeFileSync(
@@ -43,10 +48,11 @@ function lintel({ name, about, config }: Extra): Contestant {
           routing: { max_in_flight: 4096 },
           media: { delivery: "data", directory: join(folder, `${name}-media`) },
           ...config(join(folder, name)),
+          ...more,
         }),
       );
       const node = [...options, ...nodeOptions()];
-      return pinned(gatewayCore, "node", [...node, main, "serve", "--config", file]);
+      return pinned(core, "node", [...node, main, "serve", "--config", file]);
     },
   };
 }

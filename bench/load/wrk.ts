@@ -1,7 +1,7 @@
 /** Load by wrk. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { output } from "../cores.js";
+import { type Cores, output } from "../cores.js";
 
 export interface WrkResult {
   readonly requests: number;
@@ -20,7 +20,9 @@ let runs = 0;
 /** Sends the same request again and again. */
 export async function wrk(options: {
   readonly folder: string;
-  readonly core: number;
+  readonly core: Cores;
+  /** Default: 1. */
+  readonly threads?: number;
   readonly url: string;
   readonly connections: number;
   readonly seconds: number;
@@ -48,7 +50,14 @@ end
 `,
   );
   const text = await output(options.core, "wrk", [
-    ...["-t", "1", "-c", String(options.connections), "-d", `${options.seconds}s`],
+    ...[
+      "-t",
+      String(options.threads ?? 1),
+      "-c",
+      String(options.connections),
+      "-d",
+      `${options.seconds}s`,
+    ],
     ...["--timeout", "20s", "-s", script, options.url],
   ]);
   const [, requests, micros, failures] = /RESULT (\d+) (\d+) (\d+)/.exec(text) ?? [];

@@ -2,7 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 import { listens } from "../../src/listens.js";
 import { compile } from "../compile.js";
-import { otherCore, type Pinned, pinned } from "../cores.js";
+import { type Cores, otherCore, type Pinned, pinned } from "../cores.js";
 import { writeImage } from "./image.js";
 
 /** How long it may take to listen, milliseconds. */
@@ -12,9 +12,13 @@ const startMs = 10_000;
  * Compiles and starts it; resolves once it listens.
  * @param folder for its program and its image
  */
-export async function startUpstream(folder: string, port: number): Promise<Pinned> {
+export async function startUpstream(
+  folder: string,
+  port: number,
+  core: Cores = otherCore,
+): Promise<Pinned> {
   const program = compile("bench/upstream/upstream.c", folder);
-  const started = pinned(otherCore, program, [String(port)], { BENCH_IMAGE: writeImage(folder) });
+  const started = pinned(core, program, [String(port)], { BENCH_IMAGE: writeImage(folder) });
   const until = Date.now() + startMs;
   while ((await listens(new URL(`http://127.0.0.1:${port}`))) !== "yes") {
     if (Date.now() > until) {

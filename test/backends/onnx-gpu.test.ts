@@ -140,12 +140,13 @@ describe("the layout of a graph on WebGPU", () => {
   const fileOf = (dims: readonly number[], of = "w"): OnnxFile => {
     const conv: Node = {
       ...{ name: "", op: "Conv", inputs: ["x", of], outputs: ["y"] },
-      ...{ transB: false, external: false, field: none },
+      ...{ attributes: new Map(), field: none },
     };
     const weight: Initializer = { name: "w", type: 1, dims, field: none, data: undefined };
     const graph = { number: 7, tag: 0, isBytes: true, value: 0, ...none };
     const sizes = { size: 0, bytes: 0, singleBytes: 0 };
-    return { path: "", name: "", graph, ...sizes, nodes: [conv], initializers: [weight] };
+    const names = { path: "", name: "", outputs: ["y"], domains: [] };
+    return { ...names, graph, ...sizes, nodes: [conv], initializers: [weight] };
   };
   const layoutOf = async (file: OnnxFile) => {
     const runtime = {

@@ -129,8 +129,8 @@ describe("a rewritten model", () => {
     const bytes = numbersOf(file, module.weight);
     const numbers = new Float32Array(Uint8Array.from(bytes).buffer).map((x) => 2 * x);
     const replaced = new Map([[module.weight.name, new Uint8Array(numbers.buffer)]]);
-    const inside = rewriteOnnx(file, replaced);
-    const beside = rewriteOnnx(file, replaced, 0);
+    const inside = rewriteOnnx(file, { weights: replaced });
+    const beside = rewriteOnnx(file, { weights: replaced }, 0);
     expect(inside.files).toBeUndefined();
     expect(beside.files?.length).toBeGreaterThan(100);
     const feeds = {

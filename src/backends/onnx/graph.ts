@@ -5,7 +5,7 @@ import type { Device } from "./device.js";
 import type { OnnxFile } from "./file/onnx.js";
 import type { Rewritten } from "./file/rewrite.js";
 import { fromHalf, toHalf } from "./float16.js";
-import { ModelProblem, wordsOf } from "./problem.js";
+import { ModelProblem, RuntimeProblem, wordsOf } from "./problem.js";
 import type { Runtime } from "./runtime.js";
 
 /** What graphs are run with. */
@@ -89,8 +89,9 @@ export class Graph {
           }),
     );
     const session = await opening.catch((error: unknown) => {
-      const why = isMemory(error) ? "there is too little memory for it" : "can't be loaded";
-      throw new ModelProblem(`${file.name}: ${why}: ${wordsOf(error)}`, { cause: error });
+      throw isMemory(error)
+        ? problem(ModelProblem, file, "there is too little memory for it", error)
+        : problem(RuntimeProblem, file, "can't be loaded", error);
     });
     const graph = new Graph(execution, session, file);
     try {
@@ -161,8 +162,9 @@ export class Graph {
       });
     } catch (error) {
       if (error instanceof ModelProblem) throw error;
-      const why = isMemory(error) ? "ran out of memory" : "failed";
-      throw new ModelProblem(`${this.file.name}: ${why}: ${wordsOf(error)}`, { cause: error });
+      throw isMemory(error)
+        ? problem(ModelProblem, this.file, "ran out of memory", error)
+        : problem(RuntimeProblem, this.file, "failed", error);
     }
   }
 
@@ -197,6 +199,10 @@ export class Graph {
 
 /** ONNX Runtime's option for where files lie that a model in memory refers to. */
 const folderOption = "model_external_initializers_file_folder_path";
+
+/** Of a file, with what ONNX Runtime said. */
+const problem = (Kind: typeof ModelProblem, { name }: OnnxFile, what: string, cause: unknown) =>
+  new Kind(`${name}: ${what}: ${wordsOf(cause)}`, { cause });
 
 const isMemory = (error: unknown) => /\balloc|bad_alloc|out of memory/i.test(String(error));
 

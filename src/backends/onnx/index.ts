@@ -161,9 +161,10 @@ class OnnxBackend implements ResidentBackend {
     const { log } = this.#context;
     const fields = { backend: this.name, model: this.#models[0].id };
     if (next.name === "ready") {
-      const { provider, refusal } = next.where;
+      const { provider, refusal, unfused } = next.where;
       log.info({ ...fields, runs: provider }, "image model is ready");
       if (refusal) log.warn({ ...fields, why: refusal }, "no GPU can be used: it runs on the CPU");
+      if (unfused) log.warn({ ...fields, why: unfused }, "attention runs as the files have it");
     }
     if (next.name === "failed") {
       log.error({ ...fields, err: next.error }, "image model can't be loaded");

@@ -8,7 +8,7 @@ import { Variants } from "./lora/variants.js";
 import { type Noise, noiseOf } from "./noise.js";
 import { encodePng } from "./png.js";
 import { type Projection, preview, projectionOf } from "./previews.js";
-import { JobProblem, NotFinite } from "./problem.js";
+import { JobProblem, NotFinite, RuntimeProblem } from "./problem.js";
 import { encodePrompts } from "./prompts.js";
 import type { ImageEvent, ImageJob } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
@@ -58,6 +58,8 @@ const never: RunHooks = { checkpoint() {} };
 export class Pipeline {
   /** Where it runs. */
   readonly device: Device;
+  /** Why attention runs as the files have it; absent: it runs as one node. */
+  readonly unfused: string | undefined;
   readonly #folder: ModelFolder;
   readonly #parts: Parts;
   readonly #variants: Variants;
@@ -72,6 +74,7 @@ export class Pipeline {
     admit: Admit,
   ) {
     this.device = loading.device;
+    this.unfused = loading.unfused;
     this.#folder = loading.folder;
     this.#parts = parts;
     const free = () => settings.freeMemory ?? freeMemory();
@@ -96,7 +99,23 @@ export class Pipeline {
     const start = schedulerOf(folder.scheduler, files.scheduler);
     const { threads, gpu = false, turns = processTurns } = settings;
     const device = await Device.open(runtime, gpu, turns);
-    const loading = { runtime, device, folder, threads };
+    const open = (unfused?: string) =>
+      Pipeline.#open({ runtime, device, folder, threads, unfused }, start, settings, admit);
+    try {
+      return await open();
+    } catch (error) {
+      // What the files have may still do where the operator that stands for it does not.
+      if (!(error instanceof RuntimeProblem || error instanceof NotFinite)) throw error;
+      return await open(error.message);
+    }
+  }
+
+  static async #open(
+    loading: Loading,
+    start: StartRun,
+    settings: PipelineSettings,
+    admit: Admit,
+  ): Promise<Pipeline> {
     const parts = await loadParts(loading, settings.freeMemory ?? freeMemory());
     const pipeline = new Pipeline(loading, parts, start, settings, admit);
     try {

@@ -11,6 +11,9 @@ export class ModelProblem extends Error {
   override readonly name = "ModelProblem";
 }
 
+/** ONNX Runtime does not load or run a part of a model; not for want of memory. */
+export class RuntimeProblem extends ModelProblem {}
+
 /** A part of a model gives numbers of which no picture can be made. */
 export class NotFinite extends ModelProblem {
   /** @param file the part's */

@@ -2,7 +2,7 @@
 
 import type { Device } from "./device.js";
 import type { LoraUse } from "./lora/fuse.js";
-import type { PipelineSettings } from "./pipeline.js";
+import type { Pipeline, PipelineSettings } from "./pipeline.js";
 
 /** What a thread starts with, as `workerData`. */
 export interface ThreadSettings extends PipelineSettings {
@@ -22,8 +22,8 @@ export const enginePackages: Packages = {
   tokenizers: "@huggingface/tokenizers",
 };
 
-/** Where a model runs. */
-export type Where = Pick<Device, "provider" | "refusal">;
+/** Where a model runs, and why not better. */
+export type Where = Pick<Device, "provider" | "refusal"> & Pick<Pipeline, "unfused">;
 
 /** Images to make of one prompt, every default filled in. */
 export interface ImageJob {

@@ -1,5 +1,7 @@
 /** The graphs of a model that its prompts and its latents go through. */
+import { fuseAttention } from "./attention.js";
 import { type OnnxFile, readOnnx } from "./file/onnx.js";
+import { type Changes, rewriteOnnx } from "./file/rewrite.js";
 import { files, type ModelFolder } from "./folder.js";
 import { type Execution, Graph, type Signature } from "./graph.js";
 import { checkMemory, memoryOf } from "./memory.js";
@@ -19,7 +21,13 @@ export interface Weights {
 /** How graphs are loaded. */
 export interface Loading extends Execution {
   readonly folder: ModelFolder;
+  /** Why attention runs as the files have it; absent: it runs as one node. */
+  readonly unfused: string | undefined;
 }
+
+/** What comes in the place of a file's nodes. */
+export const newNodes = ({ unfused }: Loading, file: OnnxFile): NonNullable<Changes["nodes"]> =>
+  unfused === undefined ? fuseAttention(file) : new Map();
 
 /** What the parts of a model must have. */
 export const signatures = {
@@ -60,7 +68,9 @@ export async function loadParts(loading: Loading, free: number): Promise<Parts> 
 
   const loaded: Graph[] = [];
   const open = async (file: OnnxFile, signature: Signature) => {
-    const graph = await Graph.open(loading, file, file.path, signature);
+    const nodes = newNodes(loading, file);
+    const source = nodes.size > 0 ? rewriteOnnx(file, { nodes }) : file.path;
+    const graph = await Graph.open(loading, file, source, signature);
     loaded.push(graph);
     return graph;
   };

@@ -41,8 +41,9 @@ async function serve(port: NonNullable<typeof parentPort>, settings: ThreadSetti
     report({ type: "unloadable", failure: failureOf(error, "the model could not be loaded") });
     return;
   }
+  const { unfused } = pipeline;
   const { provider, refusal } = pipeline.device;
-  report({ type: "loaded", memory: pipeline.memory, where: { provider, refusal } });
+  report({ type: "loaded", memory: pipeline.memory, where: { provider, refusal, unfused } });
 
   for await (const [order] of orders) {
     // Answers are taken where they are asked for.

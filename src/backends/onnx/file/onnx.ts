@@ -16,16 +16,25 @@ export interface Initializer {
   readonly data: { readonly file: string | undefined; readonly at: Span } | undefined;
 }
 
+/** What a node is told besides its inputs. */
+export interface Attribute {
+  /** A whole number; 0 where it is none. */
+  readonly value: number;
+  /** Several. */
+  readonly values: readonly number[];
+  /** A constant. */
+  readonly tensor: Omit<Initializer, "field"> | undefined;
+  /** Whether it is a graph, which may use whatever is around it. */
+  readonly isGraph: boolean;
+}
+
 /** A node of the graph, as far as it matters here. */
 export interface Node {
   readonly name: string;
   readonly op: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  /** Whether a `Gemm` has its second input transposed. */
-  readonly transB: boolean;
-  /** Whether a constant inside of it lies in another file. */
-  readonly external: boolean;
+  readonly attributes: ReadonlyMap<string, Attribute>;
   /** The whole field in the file. */
   readonly field: Span;
 }
@@ -39,6 +48,10 @@ export interface OnnxFile {
   readonly graph: Field;
   readonly size: number;
   readonly nodes: readonly Node[];
+  /** Names of what it gives. */
+  readonly outputs: readonly string[];
+  /** Names of the sets of operators that it uses besides ONNX's own. */
+  readonly domains: readonly string[];
   readonly initializers: readonly Initializer[];
   /** Bytes of the weights. */
   readonly bytes: number;
@@ -108,49 +121,59 @@ export function withOnnx<T>({ path, size }: OnnxFile, use: (file: ProtobufFile) 
   }
 }
 
-function contentOf(file: ProtobufFile): Pick<OnnxFile, "graph" | "nodes" | "initializers"> {
+type Content = Pick<OnnxFile, "graph" | "nodes" | "outputs" | "domains" | "initializers">;
+
+function contentOf(file: ProtobufFile): Content {
   const nodes: Node[] = [];
+  const outputs: string[] = [];
+  const domains: string[] = [];
   const initializers: Initializer[] = [];
   let graph: Field | undefined;
   for (const field of file.fields(file.span)) {
+    if (field.number === 8) domains.push(nameIn(file, field));
     if (field.number !== 7 || !field.isBytes) continue;
     graph = field;
     for (const part of file.fields(field)) {
       if (part.number === 1) nodes.push(nodeOf(file, part));
       if (part.number === 5) initializers.push(initializerOf(file, part));
+      if (part.number === 12) outputs.push(nameIn(file, part));
     }
   }
   if (!graph) throw new NotProtobuf();
-  return { graph, nodes, initializers };
+  return { graph, nodes, outputs, domains: domains.filter(Boolean), initializers };
+}
+
+/** The name of something that begins with it. */
+function nameIn(file: ProtobufFile, span: Span): string {
+  for (const field of file.fields(span)) if (field.number === 1) return file.text(field);
+  return "";
 }
 
 function nodeOf(file: ProtobufFile, span: Field): Node {
   const node = { name: "", op: "", inputs: [] as string[], outputs: [] as string[] };
-  let transB = false;
-  let external = false;
+  const attributes = new Map<string, Attribute>();
   for (const field of file.fields(span)) {
     if (field.number === 1) node.inputs.push(file.text(field));
     if (field.number === 2) node.outputs.push(file.text(field));
     if (field.number === 3) node.name = file.text(field);
     if (field.number === 4) node.op = file.text(field);
-    if (field.number !== 5) continue;
-    const attribute = attributeOf(file, field);
-    transB ||= attribute.name === "transB" && attribute.value === 1;
-    external ||= attribute.external;
+    if (field.number === 5) attributes.set(nameIn(file, field), attributeOf(file, field));
   }
-  return { ...node, transB, external, field: { start: span.tag, end: span.end } };
+  return { ...node, attributes, field: { start: span.tag, end: span.end } };
 }
 
-function attributeOf(file: ProtobufFile, span: Span) {
-  let name = "";
+function attributeOf(file: ProtobufFile, span: Span): Attribute {
   let value = 0;
-  let external = false;
+  const values: number[] = [];
+  let tensor: Attribute["tensor"];
+  let isGraph = false;
   for (const field of file.fields(span)) {
-    if (field.number === 1) name = file.text(field);
     if (field.number === 3) value = field.value;
-    if (field.number === 5) external = tensorOf(file, field).data?.file !== undefined;
+    if (field.number === 5) tensor = tensorOf(file, field);
+    if (field.number === 6 || field.number === 11) isGraph = true;
+    if (field.number === 8) values.push(...file.numbers(field));
   }
-  return { name, value, external };
+  return { value, values, tensor, isGraph };
 }
 
 function initializerOf(file: ProtobufFile, span: Field): Initializer {

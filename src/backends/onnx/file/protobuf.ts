@@ -145,13 +145,16 @@ export class ProtobufFile {
     this.#to = at + readSync(this.#fd, this.#window, 0, windowSize, at);
   }
 
-  /** @returns the value and the position behind it; values above 2^53 lose their last bits */
+  /** @returns the value and the position behind it; values above 2^53 and below -2^53 lose their last bits */
   #varint(from: number): [value: number, after: number] {
     let value = 0;
+    /** What is missing to the power of two above: what counts of a negative number, which has all ten bytes. */
+    let missing = 1;
     for (let i = 0; i < 10; i++) {
       const byte = this.#byte(from + i);
       value += (byte & 0x7f) * 2 ** (7 * i);
-      if (byte < 0x80) return [value, from + i + 1];
+      if (i < 9) missing += (0x7f - (byte & 0x7f)) * 2 ** (7 * i);
+      if (byte < 0x80) return [i === 9 && byte === 1 ? -missing : value, from + i + 1];
     }
     throw new NotProtobuf();
   }
@@ -175,6 +178,13 @@ export const bytesHeader = (field: number, length: number): Buffer =>
 /** A field that holds a number. */
 export const numberField = (field: number, value: number): Buffer =>
   Buffer.concat([varint(field * 8), varint(value)]);
+
+/** A field that holds a number in single precision. */
+export function floatField(field: number, value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeFloatLE(value);
+  return Buffer.concat([varint(field * 8 + 5), bytes]);
+}
 
 /** A field that holds bytes, a text, or the fields of a message. */
 export function bytesField(field: number, ...content: readonly (Uint8Array | string)[]): Buffer {

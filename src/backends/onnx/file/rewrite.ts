@@ -1,7 +1,14 @@
-/** An ONNX file with other numbers in some of its weights, made in memory. */
+/** An ONNX file with other numbers in some of its weights, or other nodes, made in memory. */
 import { closeSync, openSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { type Initializer, type Node, type OnnxFile, tensorOf, withOnnx } from "./onnx.js";
+import { basename, dirname, join } from "node:path";
+import {
+  type Attribute,
+  type Initializer,
+  type Node,
+  type OnnxFile,
+  tensorOf,
+  withOnnx,
+} from "./onnx.js";
 import {
   bytesField,
   bytesHeader,
@@ -38,32 +45,56 @@ export function numbersOf(file: OnnxFile, { data }: Pick<Initializer, "data">): 
   }
 }
 
+/** What changes in a file. */
+export interface Changes {
+  /** Bytes by the weights' names, as many as there were. */
+  readonly weights?: ReadonlyMap<string, Uint8Array>;
+  /** What comes in the place of nodes: fields of other nodes, or none. */
+  readonly nodes?: ReadonlyMap<Node, Uint8Array> | undefined;
+}
+
+/** Operators that are ONNX Runtime's own: new nodes may be of them. */
+export const ownOperators = "com.microsoft";
+
+/** Weights of fewer bytes stay in a model whose weights it refers to: shapes have to. */
+const small = 1024;
+
 /**
- * Puts other numbers into weights.
- * @param replaced bytes by the weights' names, as many as there were
- * @param most bytes that the model itself may have; with more, every weight that
+ * Changes a file. Weights that stay as they are stay in the files where they are, as far as possible.
+ * @param most bytes that the model itself may have where weights change; with more, every weight that
  *   is not inside of the file comes from memory, which takes as much of it
  */
 export function rewriteOnnx(
   file: OnnxFile,
-  replaced: ReadonlyMap<string, Uint8Array>,
+  { weights = new Map(), nodes = new Map() }: Changes,
   most = largest,
 ): Rewritten {
+  const newNode = (node: Node) => nodes.get(node);
+  if (weights.size === 0) {
+    const own = basename(file.path);
+    const field = (weight: Initializer) => {
+      const { data } = weight;
+      if (!data || data.file !== undefined || data.at.end - data.at.start < small) return undefined;
+      const where = reference(own, data.at.end - data.at.start, data.at.start);
+      return bytesField(5, ...header(weight), ...where);
+    };
+    return { model: withFields(file, field, newNode) };
+  }
   let size = file.size;
   for (const { name, data } of file.initializers) {
-    const bytes = replaced.get(name);
+    const bytes = weights.get(name);
     if (bytes && data?.file !== undefined) size += bytes.length;
   }
   if (size <= most) {
     const field = (weight: Initializer) => {
-      const bytes = replaced.get(weight.name);
+      const bytes = weights.get(weight.name);
       return bytes && bytesField(5, ...header(weight), bytesField(9, bytes));
     };
-    return { model: withFields(file, field) };
+    return { model: withFields(file, field, newNode) };
   }
   const files: ExternalFile[] = [];
   const field = (weight: Initializer) => {
-    const data = replaced.get(weight.name);
+    const data = weights.get(weight.name);
     if (!data && weight.data?.file === undefined) return undefined;
     const path = `weight-${files.length}`;
     const bytes = data ?? numbersOf(file, weight);
@@ -71,15 +102,22 @@ export function rewriteOnnx(
     return bytesField(5, ...header(weight), ...reference(path, bytes.length));
   };
   // ONNX Runtime wants either all of them in memory or none, constants in nodes too.
-  const model = withFields(file, field, (node, open) => withConstants(file, node, open));
+  const model = withFields(
+    file,
+    field,
+    (node, open) => newNode(node) ?? withConstants(file, node, open),
+  );
   return files.length > 0 ? { model, files } : { model };
 }
+
+/** Says that a model uses them, in their first and only version. */
+const operators = bytesField(8, bytesField(1, ownOperators), numberField(2, 1));
 
 /** Copies a file, with new fields for some of its weights and nodes. */
 function withFields(
   file: OnnxFile,
   weightField: (weight: Initializer) => Uint8Array | undefined,
-  nodeField: (node: Node, open: ProtobufFile) => Uint8Array | undefined = () => undefined,
+  nodeField: (node: Node, open: ProtobufFile) => Uint8Array | undefined,
 ): Uint8Array {
   return withOnnx(file, (open) => {
     const fields = [
@@ -102,13 +140,15 @@ function withFields(
       bytesHeader(7, length),
       ...parts,
       open.bytes({ start: graph.end, end: file.size }),
+      ...(file.domains.includes(ownOperators) ? [] : [operators]),
     ]);
   });
 }
 
 /** A node with the constants inside of it that lay in another file. */
 function withConstants(file: OnnxFile, node: Node, open: ProtobufFile): Uint8Array | undefined {
-  if (!node.external) return undefined;
+  const isBeside = ({ tensor }: Attribute) => tensor?.data?.file !== undefined;
+  if (![...node.attributes.values()].some(isBeside)) return undefined;
   const [whole] = open.fields(node.field);
   const attribute = (field: Field) =>
     rebuilt(open, field, (part) => part.number === 5 && constant(part));
@@ -143,9 +183,9 @@ const header = ({ name, type, dims }: Pick<Initializer, "name" | "type" | "dims"
 const entry = (key: string, value: string) =>
   bytesField(13, bytesField(1, key), bytesField(2, value));
 
-const reference = (path: string, length: number) => [
+const reference = (path: string, length: number, start = 0) => [
   entry("location", path),
-  entry("offset", "0"),
+  entry("offset", String(start)),
   entry("length", String(length)),
   numberField(14, 1),
 ];

@@ -3,6 +3,7 @@
  * threads: a graph of our own, `weight + up * down`, of three inputs.
  */
 import type { InferenceSession, Tensor } from "onnxruntime-node";
+import { intAttribute, nodeField } from "../file/nodes.js";
 import { bytesField, numberField } from "../file/protobuf.js";
 import type { Runtime } from "../runtime.js";
 
@@ -77,23 +78,9 @@ export function turned({ data, rows, columns }: Matrix): Matrix {
   return { data: out, rows: columns, columns: rows };
 }
 
-const node = (op: string, inputs: readonly string[], output: string, ...more: Uint8Array[]) =>
-  bytesField(
-    1,
-    ...inputs.map((name) => bytesField(1, name)),
-    bytesField(2, output),
-    bytesField(4, op),
-    ...more,
-  );
-
-/** A cast; its attribute `to` is a number. */
+/** A cast to a type of ONNX's number. */
 const cast = (from: string, output: string, to: number) =>
-  node(
-    "Cast",
-    [from],
-    output,
-    bytesField(5, bytesField(1, "to"), numberField(3, to), numberField(20, 2)),
-  );
+  nodeField("Cast", [from], output, intAttribute("to", to));
 
 /** An input or output: a matrix of any size. */
 function matrix(field: 11 | 12, name: string, type: number): Buffer {
@@ -109,13 +96,13 @@ export function productModel(type: AddableType): Uint8Array {
     type === half
       ? [
           cast("weight", "single", float),
-          node("Add", ["single", "product"], "single_sum"),
+          nodeField("Add", ["single", "product"], "single_sum"),
           cast("single_sum", "sum", half),
         ]
-      : [node("Add", ["weight", "product"], "sum")];
+      : [nodeField("Add", ["weight", "product"], "sum")];
   const graph = bytesField(
     7,
-    node("MatMul", ["up", "down"], "product"),
+    nodeField("MatMul", ["up", "down"], "product"),
     ...inside,
     bytesField(2, "add"),
     matrix(11, "weight", type),

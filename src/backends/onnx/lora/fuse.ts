@@ -1,6 +1,6 @@
 /** Fuses LoRAs into the weights of a model, as diffusers' `fuse_lora` does. */
 import type { OnnxFile } from "../file/onnx.js";
-import { numbersOf, type Rewritten, rewriteOnnx } from "../file/rewrite.js";
+import { type Changes, numbersOf, type Rewritten, rewriteOnnx } from "../file/rewrite.js";
 import { JobProblem } from "../problem.js";
 import type { Runtime } from "../runtime.js";
 import { type AddableType, Adder, isAddable, type Matrix, turned } from "./adder.js";
@@ -34,6 +34,7 @@ interface Addition {
  * Fuses.
  * @param files the parts of the model that LoRAs can change
  * @param layers resnets of each block of the UNet
+ * @param nodesOf what comes in the place of a part's nodes
  * @param makeRoom called with the parts that are going to be changed, once nothing but
  *   memory stands in the way; throws to stop
  * @throws ModelProblem if a LoRA is broken, JobProblem if it does not fit the model
@@ -43,6 +44,7 @@ export async function fuse(
   files: ReadonlyMap<Part, OnnxFile>,
   layers: number,
   loras: readonly LoraUse[],
+  nodesOf: (file: OnnxFile) => Changes["nodes"],
   makeRoom: (changed: readonly OnnxFile[]) => Promise<void>,
 ): Promise<Fused> {
   const modules = new Map([...files].map(([part, file]) => [part, modulesOf(file)]));
@@ -87,7 +89,7 @@ export async function fuse(
         const module = modules.get(part)?.get(name) as Module;
         replaced.set(module.weight.name, await sum(file, module, list, adders));
       }
-      parts.set(part, rewriteOnnx(file, replaced));
+      parts.set(part, rewriteOnnx(file, { weights: replaced, nodes: nodesOf(file) }));
     }
   } finally {
     await adders.release();

@@ -32,7 +32,8 @@ export function modulesOf(file: OnnxFile): ReadonlyMap<string, Module> {
     if (!source) continue;
     users.set(source.weight.name, (users.get(source.weight.name) ?? 0) + 1);
     const name = nameByWeight(source.names) ?? nameByNode(node) ?? nameByBias(node, adds);
-    const columns = node.op === "MatMul" || (node.op === "Gemm" && !node.transB);
+    const columns =
+      node.op === "MatMul" || (node.op === "Gemm" && node.attributes.get("transB")?.value !== 1);
     if (name) found.set(name, { weight: source.weight, transposed: columns !== source.turned });
   }
   return new Map(

@@ -5,7 +5,7 @@ import { Graph } from "../graph.js";
 import { checkMemory, memoryOf } from "../memory.js";
 import { JobProblem, ModelProblem } from "../problem.js";
 import { promptEncoder } from "../text.js";
-import { type Loading, signatures, type Weights } from "../weights.js";
+import { type Loading, newNodes, signatures, type Weights } from "../weights.js";
 import { fuse, type LoraUse } from "./fuse.js";
 import type { Part } from "./names.js";
 
@@ -71,8 +71,13 @@ export class Variants {
       files.set(folder.encoders[i]?.name as Part, graph.file);
     }
     const layers = [folder.unet.layers_per_block ?? 2].flat()[0] ?? 2;
-    const { parts, warnings } = await fuse(runtime, files, layers, loras, (changed) =>
-      this.#makeRoom(changed),
+    const { parts, warnings } = await fuse(
+      runtime,
+      files,
+      layers,
+      loras,
+      (file) => newNodes(this.#loading, file),
+      (changed) => this.#makeRoom(changed),
     ).catch((error) => {
       if (!(error instanceof ModelProblem)) throw error;
       // The model does without: that it can't have this one is no fault of its own.

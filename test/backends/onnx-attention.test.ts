@@ -1,0 +1,270 @@
+/** Attention of image models as one node of ONNX Runtime's own. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { State } from "../../gen/lintel/v1/models_pb.js";
+import { fuseAttention } from "../../src/backends/onnx/attention.js";
+import { intAttribute, integersNode, nodeField } from "../../src/backends/onnx/file/nodes.js";
+import { type OnnxFile, readOnnx } from "../../src/backends/onnx/file/onnx.js";
+import { bytesField, numberField } from "../../src/backends/onnx/file/protobuf.js";
+import { ownOperators, type Rewritten, rewriteOnnx } from "../../src/backends/onnx/file/rewrite.js";
+import { type Feeds, Graph } from "../../src/backends/onnx/graph.js";
+import { createOnnxBackend } from "../../src/backends/onnx/index.js";
+import { noiseOf } from "../../src/backends/onnx/noise.js";
+import { Pipeline } from "../../src/backends/onnx/pipeline.js";
+import { enginePackages } from "../../src/backends/onnx/protocol.js";
+import { loadRuntime, type Runtime } from "../../src/backends/onnx/runtime.js";
+import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
+import { apart, type Layout, ParityModels } from "./onnx/parity.js";
+import { jobOf, onCpu } from "./onnx/support.js";
+
+const embedded = fileURLToPath(new URL("../../models/image/lintel-image", import.meta.url));
+
+let models: ParityModels;
+let runtime: Runtime;
+let directory: string;
+beforeAll(async () => {
+  models = await ParityModels.unpack("sd15", "sdxl", "turbo", "lcm");
+  runtime = await loadRuntime();
+  directory = await mkdtemp(join(tmpdir(), "lintel-attention-"));
+});
+afterAll(async () => {
+  await models.remove();
+  await rm(directory, { recursive: true });
+});
+
+const count = (file: OnnxFile, op: string) => file.nodes.filter((node) => node.op === op).length;
+
+/** A file as it is once it is rewritten. */
+async function reread({ model }: Rewritten, like: OnnxFile): Promise<OnnxFile> {
+  // Beside the one that it refers to.
+  const name = `fused-${basename(like.path)}`;
+  await writeFile(join(dirname(like.path), name), model);
+  return readOnnx(dirname(like.path), name);
+}
+
+/** What a UNet says to numbers of no meaning. */
+async function resultOf(file: OnnxFile, source: string | Rewritten): Promise<Float32Array> {
+  const optional = ["text_embeds", "time_ids", "timestep_cond"];
+  const inputs = ["sample", "timestep", "encoder_hidden_states"];
+  const signature = { inputs, optional, outputs: ["out_sample"] };
+  const graph = await Graph.open(await onCpu(runtime), file, source, signature);
+  const feeds = [...inputs, ...optional.filter((name) => graph.has(name))].map((name) => {
+    const dims = graph.input(name).shape.map((size, axis) => {
+      if (typeof size === "number") return size;
+      if (axis === 0) return 2;
+      return name === "sample" ? 16 : 5;
+    });
+    const length = dims.reduce((all, size) => all * size, 1);
+    return [name, [Float32Array.from({ length }, (_, i) => Math.sin(i)), dims]] as const;
+  });
+  try {
+    return (await graph.run(Object.fromEntries(feeds), "out_sample")).data;
+  } finally {
+    await graph.release();
+  }
+}
+
+describe("attention as exporters write it", () => {
+  it.each<[Layout, string, number]>([
+    ["sd15", "unet", 8],
+    ["sdxl", "unet", 16],
+    ["turbo", "unet", 8],
+    ["lcm", "unet", 8],
+    ["sd15", "vae_decoder", 1],
+  ])("becomes one node, all of it: %s, %s", async (layout, part, softmaxes) => {
+    const file = readOnnx(models.folder(layout), `${part}/model.onnx`);
+    expect(count(file, "Softmax")).toBe(softmaxes);
+    const fused = await reread(rewriteOnnx(file, { nodes: fuseAttention(file) }), file);
+    expect(count(fused, "Softmax")).toBe(0);
+    expect(count(fused, "MultiHeadAttention")).toBe(softmaxes);
+    // What computed the scale is gone as well.
+    expect(count(file, "Sqrt")).toBeGreaterThan(0);
+    expect(count(fused, "Sqrt")).toBe(count(file, "Sqrt") - 3 * softmaxes);
+    expect(fused.domains).toContain(ownOperators);
+  });
+
+  it("becomes one node in the model that comes with this", () => {
+    const file = readOnnx(embedded, "unet/model.onnx");
+    const edits = [...fuseAttention(file).values()].map((bytes) => bytes.toString());
+    const added = edits.filter((bytes) => bytes.includes("MultiHeadAttention"));
+    expect(added.length).toBe(count(file, "Softmax"));
+    expect(added.length).toBeGreaterThan(0);
+  });
+
+  it("gives what it gave", async () => {
+    for (const folder of [models.folder("sdxl"), models.folder("lcm"), embedded]) {
+      const file = readOnnx(folder, "unet/model.onnx");
+      const plain = await resultOf(file, file.path);
+      const fused = await resultOf(file, rewriteOnnx(file, { nodes: fuseAttention(file) }));
+      expect(new Set(plain).size).toBeGreaterThan(plain.length / 2);
+      expect(apart(fused, plain)).toBeLessThan(1e-5);
+    }
+  });
+
+  it("leaves weights in the file where they are, and finds them there", async () => {
+    const file = readOnnx(models.folder("sd15"), "unet/model.onnx");
+    const large = file.initializers.filter(
+      ({ data }) => data && data.at.end - data.at.start > 1024,
+    );
+    expect(large.length).toBeGreaterThan(0);
+    expect(large.every(({ data }) => data?.file === undefined)).toBe(true);
+    const fused = await reread(rewriteOnnx(file, { nodes: fuseAttention(file) }), file);
+    for (const { name, data } of large) {
+      const found = fused.initializers.find((weight) => weight.name === name);
+      expect(found?.data).toEqual({ file: "model.onnx", at: data?.at });
+    }
+  });
+
+  it("takes no memory for every pair of places", async () => {
+    const pipeline = await Pipeline.load(runtime, { folder: models.folder("sd15"), threads: 2 });
+    const before = process.resourceUsage().maxRSS;
+    // 16,384 places, since its latents are half as wide as the picture: 1 GB of scores for each of its heads.
+    await pipeline.denoise(jobOf({ width: 256, height: 256, steps: 1 }), noiseOf(1));
+    await pipeline.close();
+    expect((process.resourceUsage().maxRSS - before) / 1024).toBeLessThan(1024);
+  });
+});
+
+describe("attention of another form", () => {
+  /** A graph of attention, with something in it changed. */
+  interface Form {
+    readonly axis?: number;
+    readonly keyOrder?: readonly number[];
+    readonly queryShape?: readonly number[];
+    readonly masked?: boolean;
+    readonly scoresToo?: boolean;
+    readonly branch?: boolean;
+  }
+
+  const ints = (name: string, values: readonly number[]) =>
+    bytesField(
+      5,
+      bytesField(1, name),
+      ...values.map((value) => numberField(8, value)),
+      numberField(20, 7),
+    );
+  const transposed = (from: string, to: string, order: readonly number[]) =>
+    nodeField("Transpose", [from], to, ints("perm", order));
+  const value = (field: 11 | 12, name: string, dims: readonly number[]) => {
+    const shape = bytesField(2, ...dims.map((size) => bytesField(1, numberField(1, size))));
+    return bytesField(
+      field,
+      bytesField(1, name),
+      bytesField(2, bytesField(1, numberField(1, 1), shape)),
+    );
+  };
+
+  async function fileOf(name: string, form: Form): Promise<OnnxFile> {
+    const { axis = 3, keyOrder = [0, 2, 3, 1], queryShape = [0, 0, 2, 4] } = form;
+    const heads = (of: string, shape: readonly number[], order: readonly number[]) => [
+      integersNode(`${of}_shape`, shape),
+      nodeField("Reshape", [of, `${of}_shape`], `${of}_heads`),
+      transposed(`${of}_heads`, `${of}_t`, order),
+    ];
+    const graph = bytesField(
+      7,
+      ...heads("q", queryShape, [0, 2, 1, 3]),
+      ...heads("k", [0, 0, 2, 4], keyOrder),
+      ...heads("v", [0, 0, 2, 4], [0, 2, 1, 3]),
+      nodeField("MatMul", ["q_t", "k_t"], "product"),
+      ...(form.masked ? [nodeField("Add", ["product", "mask"], "scores")] : []),
+      nodeField(
+        "Softmax",
+        [form.masked ? "scores" : "product"],
+        "weights",
+        intAttribute("axis", axis),
+      ),
+      nodeField("MatMul", ["weights", "v_t"], "sum"),
+      transposed("sum", "out", [0, 2, 1, 3]),
+      ...(form.branch
+        ? [
+            nodeField(
+              "If",
+              ["q"],
+              "more",
+              bytesField(5, bytesField(1, "then_branch"), bytesField(6, "")),
+            ),
+          ]
+        : []),
+      bytesField(2, "attention"),
+      ...["q", "k", "v"].map((input) => value(11, input, [1, 3, 8])),
+      ...(form.masked ? [value(11, "mask", [3, 3])] : []),
+      value(12, "out", [1, 3, 2, 4]),
+      ...(form.scoresToo ? [value(12, "weights", [1, 2, 3, 3])] : []),
+    );
+    await writeFile(
+      join(directory, name),
+      Buffer.concat([numberField(1, 8), graph, bytesField(8, numberField(2, 17))]),
+    );
+    return readOnnx(directory, name);
+  }
+
+  it.each<[string, Form]>([
+    ["another axis", { axis: 2 }],
+    ["the key's axes in another order", { keyOrder: [0, 2, 1, 3] }],
+    ["a mask", { masked: true }],
+    ["as many heads as remain", { queryShape: [0, 0, -1, 4] }],
+    ["another number of heads", { queryShape: [0, 0, 4, 2] }],
+    ["a graph inside of a node", { branch: true }],
+  ])("stays as it is: %s", async (name, form) => {
+    expect(fuseAttention(await fileOf(`${name}.onnx`, form)).size).toBe(0);
+  });
+
+  it("is fused without a scale where it has none, and keeps what others want of it", async () => {
+    const inputs = ["q", "k", "v"];
+    const numbers = (seed: number) =>
+      Float32Array.from({ length: 24 }, (_, i) => Math.sin(i * seed));
+    const feeds: Feeds = {
+      q: [numbers(1), [1, 3, 8]],
+      k: [numbers(2), [1, 3, 8]],
+      v: [numbers(3), [1, 3, 8]],
+    };
+    const file = await fileOf("known.onnx", { scoresToo: true });
+    const nodes = fuseAttention(file);
+    expect(nodes.size).toBeGreaterThan(0);
+    const signature = { inputs, outputs: ["out", "weights"] };
+    const results: (readonly number[])[] = [];
+    for (const source of [file.path, rewriteOnnx(file, { nodes })]) {
+      const graph = await Graph.open(await onCpu(runtime), file, source, signature);
+      const [out, weights] = await graph.runAll(feeds, ["out", "weights"]);
+      results.push([...(out?.data ?? []), ...(weights?.data ?? [])]);
+      await graph.release();
+    }
+    expect(results[0]?.length).toBe(24 + 18);
+    expect(apart(results[1] as number[], results[0] as number[])).toBeLessThan(1e-6);
+  });
+});
+
+describe("where ONNX Runtime can't do with its own operator", () => {
+  it.each(["", "?later"])(
+    "attention runs as the files have it, and the log says so%s",
+    async (when) => {
+      const packages = {
+        ...enginePackages,
+        runtime: new URL(`onnx/no-attention-runtime.js${when}`, import.meta.url).href,
+      };
+      const log = { ...silent, warn: vi.fn() };
+      const config = {
+        type: "onnx",
+        name: "images",
+        path: models.folder("sd15"),
+        threads: 1,
+      } as const;
+      const backend = createOnnxBackend(config, { log }, packages);
+      await backend.ready?.("sd15", never);
+      expect(backend.models()[0]?.state).toBe(State.READY);
+      expect(log.warn).toHaveBeenCalledExactlyOnceWith(
+        expect.objectContaining({
+          model: "sd15",
+          why: expect.stringContaining("MultiHeadAttention"),
+        }),
+        "attention runs as the files have it",
+      );
+      await backend.close();
+    },
+  );
+});
