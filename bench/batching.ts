@@ -1,11 +1,12 @@
 /**
  * What continuous batching gains: tokens per second of 8 streams at once against
  * one, of a model with random weights. Target: 3 times as many. Run by
- * `npm run bench:batching`; options of the model as `width=512 type=q8_0 threads=1`.
+ * `npm run bench:batching`; options of the model as `width=512 type=q8_0 threads=1 gpu=cuda`.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { gpuKinds } from "../src/backends/gpu.js";
 import { answer, backendFor, chatRequest } from "../test/backends/llama-subject.js";
 import { parametersOf, weightTypes, writeRandomModel } from "./random-gguf.js";
 import { median } from "./targets.js";
@@ -29,7 +30,8 @@ const rounds = option("rounds", 5);
 const folder = await mkdtemp(join(tmpdir(), "lintel-bench-"));
 const path = join(folder, "random.gguf");
 await writeRandomModel(path, shape);
-const backend = backendFor(path, { sequences: streams, threads });
+const gpu = gpuKinds.find((kind) => kind === given.gpu) ?? false;
+const backend = backendFor(path, { sequences: streams, threads, gpu });
 
 /** Tokens per second of so many streams, all that the caller waits for included. */
 async function measure(count: number): Promise<number> {
@@ -54,7 +56,7 @@ for (let i = 0; i < rounds; i++) {
 }
 const parameters = `${(parametersOf(shape) / 1e6).toFixed(1)}M parameters, ${shape.type}`;
 console.log(
-  `${parameters}, ${threads} threads, ${tokens} tokens a stream, Node ${process.version}`,
+  `${parameters}, ${gpu || `${threads} threads`}, ${tokens} tokens a stream, Node ${process.version}`,
 );
 console.log(`tokens per second, median of ${rounds}`);
 console.log(`one stream    ${median(alone).toFixed(1).padStart(8)}`);

@@ -34,6 +34,7 @@ describe.each(layouts)("the layout %s", (layout) => {
     const drawn = await drawCase(wanted, models, runtime);
     expect(drawn.apart).toBeLessThan(1e-3);
     expect(drawn.farColours).toEqual([]);
+    expect(drawn.unfused).toBeUndefined();
   });
 });
 

@@ -1,4 +1,5 @@
 /** The tiny models that diffusers made, and what it made with them. */
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -100,6 +101,8 @@ export interface Difference {
   readonly apart: number;
   /** Colours that are more than 2 of 255 off. */
   readonly farColours: readonly number[];
+  /** Why attention ran as the files have it; absent: it ran as one node. */
+  readonly unfused: string | undefined;
 }
 
 /** Draws a case's picture, and compares. */
@@ -130,7 +133,8 @@ export async function drawCase(
       throw new Error("the picture has another size");
     }
     const farColours = rgb.filter((value, i) => Math.abs(value - (wanted.rgb[i] ?? 0)) > 2);
-    return { apart: apart(latents, wanted.latents), farColours: [...farColours] };
+    const { unfused } = pipeline;
+    return { apart: apart(latents, wanted.latents), farColours: [...farColours], unfused };
   } finally {
     await pipeline.close();
   }
@@ -197,17 +201,21 @@ async function unpackFolder(from: string, to: string): Promise<void> {
   }
 }
 
-/** The runtime, but a file that was loaded stays so: another pipeline of the same model is quick. */
+/** The runtime, but what was loaded stays so: another pipeline of the same model is quick. */
 export function keepingSessions(runtime: Runtime): Runtime & { release(): Promise<void> } {
   const sessions = new Map<string, Promise<InferenceSession>>();
-  const create = (path: string | Uint8Array, options: InferenceSession.SessionOptions) => {
-    if (typeof path !== "string") return runtime.InferenceSession.create(path, options);
+  const open = (model: string | Uint8Array, options: InferenceSession.SessionOptions) =>
+    typeof model === "string"
+      ? runtime.InferenceSession.create(model, options)
+      : runtime.InferenceSession.create(model, options);
+  const create = (model: string | Uint8Array, options: InferenceSession.SessionOptions) => {
+    const key = createHash("sha256").update(model).digest("hex");
     const kept =
-      sessions.get(path) ??
-      runtime.InferenceSession.create(path, options).then((session) =>
+      sessions.get(key) ??
+      open(model, options).then((session) =>
         Object.assign(Object.create(session), { release: async () => {} }),
       );
-    sessions.set(path, kept);
+    sessions.set(key, kept);
     return kept;
   };
   return {
