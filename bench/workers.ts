@@ -9,7 +9,7 @@ import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { freePort } from "../test/support/port.js";
-import { answering, chatBody, headersOf } from "./contestants/contestant.js";
+import { answering, type Contestant, chatBody, headersOf } from "./contestants/contestant.js";
 import { lintelFull, lintelPlain } from "./contestants/lintel.js";
 import { cpuMicros, pinned } from "./cores.js";
 import { idle } from "./load/warm.js";
@@ -50,8 +50,14 @@ const redis = pinned(core(most + 1), "redis-server", [
   ...["--port", String(redisPort), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
 ]);
 
-/** Requests per second, and CPU µs of one. */
-async function measure(contestant: typeof lintelFull, workers: number): Promise<[number, number]> {
+interface Measured {
+  readonly perSecond: number;
+  /** CPU time of a request, microseconds: the gateway's, and that of Redis. */
+  readonly micros: number;
+  readonly redis: number;
+}
+
+async function measure(contestant: Contestant, workers: number): Promise<Measured> {
   const port = await freePort();
   const state = {
     directory: join(folder, `${contestant.name}-${workers}`),
@@ -77,11 +83,11 @@ async function measure(contestant: typeof lintelFull, workers: number): Promise<
     // By time: how much a single worker has done can't be told from outside.
     for (let run = 0; run < 8; run++) await load(1);
     await idle(gateway.pid);
-    const before = cpuMicros(gateway.pid);
+    const before = [cpuMicros(gateway.pid), cpuMicros(redis.pid)] as const;
     const { requests, perSecond, failures } = await load(seconds);
-    const micros = (cpuMicros(gateway.pid) - before) / requests;
+    const micros = (cpuMicros(gateway.pid) - before[0]) / requests;
     if (failures > 0) console.log(`${failures} of ${requests} requests failed`);
-    return [perSecond, micros];
+    return { perSecond, micros, redis: (cpuMicros(redis.pid) - before[1]) / requests };
   } finally {
     await gateway.stop();
   }
@@ -90,22 +96,21 @@ async function measure(contestant: typeof lintelFull, workers: number): Promise<
 try {
   for (const contestant of [lintelPlain, lintelFull]) {
     console.log(`\n${contestant.name}: ${contestant.about}`);
-    console.log("workers   requests/s   times one   CPU µs per request");
-    const all = counts.map((count) => ({ count, rates: [] as number[], micros: [] as number[] }));
+    console.log("workers   requests/s   times the first   CPU µs of a request   and of Redis");
+    const all = counts.map((count) => ({ count, rounds: [] as Measured[] }));
     for (let round = 0; round < Number(values.rounds); round++) {
-      for (const { count, rates, micros } of all) {
-        const [rate, cpu] = await measure(contestant, count);
-        rates.push(rate);
-        micros.push(cpu);
-      }
+      for (const { count, rounds } of all) rounds.push(await measure(contestant, count));
     }
-    const one = median(all[0]?.rates ?? []);
-    for (const { count, rates, micros } of all) {
+    const of = (rounds: readonly Measured[], what: keyof Measured) =>
+      median(rounds.map((round) => round[what]));
+    const first = of(all[0]?.rounds ?? [], "perSecond");
+    for (const { count, rounds } of all) {
       const fields = [
         String(count).padStart(7),
-        Math.round(median(rates)).toString().padStart(13),
-        (median(rates) / one).toFixed(2).padStart(12),
-        median(micros).toFixed(0).padStart(21),
+        of(rounds, "perSecond").toFixed(0).padStart(13),
+        (of(rounds, "perSecond") / first).toFixed(2).padStart(18),
+        of(rounds, "micros").toFixed(0).padStart(22),
+        of(rounds, "redis").toFixed(0).padStart(15),
       ];
       console.log(fields.join(""));
     }
