@@ -78,13 +78,17 @@ describe("without a GPU", () => {
     await backend.close();
   });
 
-  it("says where the CUDA provider comes from, which npm does not bring", async () => {
-    const { backend } = backendOf("cuda");
-    await expect(backend.ready?.("tiny", never)).rejects.toThrow(
-      "gpu: cuda can't be used: cuda: onnxruntime-node has no CUDA provider here; docs/node.md says how it gets one",
-    );
-    await backend.close();
-  });
+  // Where CUDA is tried it is there.
+  it.skipIf(ways.includes("cuda"))(
+    "says where the CUDA provider comes from, which npm does not bring",
+    async () => {
+      const { backend } = backendOf("cuda");
+      await expect(backend.ready?.("tiny", never)).rejects.toThrow(
+        "gpu: cuda can't be used: cuda: onnxruntime-node has no CUDA provider here; docs/node.md says how it gets one",
+      );
+      await backend.close();
+    },
+  );
 
   it("runs on the CPU where any would have done, and says so", async () => {
     const { backend, log } = backendOf("auto");

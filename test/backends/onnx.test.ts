@@ -22,6 +22,7 @@ import {
   die,
   endless,
   fail,
+  failOnGpu,
   faulty,
   folderOf,
   jobOf,
@@ -236,6 +237,12 @@ describe("the onnx backend", () => {
     expect(error.message).toMatch(/^unet\/model.onnx: ran out of memory: /);
     expect(error.message).not.toMatch(/onnxruntime_src|\.cc/);
     expect(String((error.cause as Error).cause)).toMatch(/bfc_arena.cc/);
+  });
+
+  it("says that a GPU's memory is full where WebGPU speaks of a buffer that is not valid", async () => {
+    backend = backendOf(folderOf("tiny"), faulty);
+    await expect(generate(backend, failOnGpu)).rejects.toThrow(/: ran out of memory: WebGPU/);
+    expect((await generate(backend)).at(-1)?.case).toBe("done");
   });
 
   it("loads again after its thread ended, for those who wait too", async () => {

@@ -204,7 +204,9 @@ const folderOption = "model_external_initializers_file_folder_path";
 const problem = (Kind: typeof ModelProblem, { name }: OnnxFile, what: string, cause: unknown) =>
   new Kind(`${name}: ${what}: ${wordsOf(cause)}`, { cause });
 
-const isMemory = (error: unknown) => /\balloc|bad_alloc|out of memory/i.test(String(error));
+/** WebGPU tells of the allocation that failed in the log alone; what gets here is the first use of what is not there. */
+const isMemory = (error: unknown) =>
+  /\balloc|bad_alloc|out of memory|\[Invalid Buffer\b/i.test(String(error));
 
 function floatsOf(tensor: Tensor): Float32Array {
   const { data, type } = tensor;

@@ -1,6 +1,7 @@
 /**
  * ONNX Runtime with faults to order: latents 11 wide make a run fail as it does
- * when memory is short, latents 12 wide end the thread.
+ * when memory is short, 13 wide as it does when a GPU's is (seen with 1.30, on an
+ * H200 that was full); latents 12 wide end the thread.
  */
 import ort from "onnxruntime-node";
 
@@ -17,6 +18,12 @@ export const InferenceSession = {
           "Non-zero status code returned while running Conv node. Status Message: " +
             "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:376 void* " +
             "Failed to allocate memory for requested buffer of size 150994944",
+        );
+      }
+      if (width === 13) {
+        throw new Error(
+          "WebGPU validation failed. [Invalid Buffer (unlabeled)] is invalid due to a previous error.\n" +
+            " - While validating entries[2] against { binding: 2, visibility: ShaderStage::Compute }.",
         );
       }
       if (width === 12) process.exit(1);
