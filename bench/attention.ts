@@ -10,7 +10,7 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { gpuKinds } from "../src/backends/gpu.js";
-import { fuseAttention } from "../src/backends/onnx/attention.js";
+import { fuseAttention } from "../src/backends/onnx/attention/fuse.js";
 import { Device } from "../src/backends/onnx/device.js";
 import { readOnnx } from "../src/backends/onnx/file/onnx.js";
 import { rewriteOnnx } from "../src/backends/onnx/file/rewrite.js";

@@ -1,5 +1,5 @@
 /** The graphs of a model that its prompts and its latents go through. */
-import { fuseAttention } from "./attention.js";
+import { fuseAttention } from "./attention/fuse.js";
 import { type OnnxFile, readOnnx } from "./file/onnx.js";
 import { type Changes, rewriteOnnx } from "./file/rewrite.js";
 import { files, type ModelFolder } from "./folder.js";

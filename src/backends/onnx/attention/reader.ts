@@ -1,21 +1,17 @@
-/**
- * Attention as one node. Exporters write it as eight: the scores of every pair of places are
- * then in memory at once, 1 GB for a picture of 512 x 512 and sixteen times that for one of
- * twice the size, where ONNX Runtime's own operator takes them in pieces, and less time.
- */
-
-import { floatAttribute, intAttribute, integersNode, nodeField, ofDomain } from "./file/nodes.js";
-import type { Initializer, Node, OnnxFile } from "./file/onnx.js";
-import { numbersOf, ownOperators } from "./file/rewrite.js";
-import { fromHalf } from "./float16.js";
+/** Finds attention in a graph, in the forms that PyTorch's exporter has written it in. */
+import type { Initializer, Node, OnnxFile } from "../file/onnx.js";
+import { numbersOf } from "../file/rewrite.js";
+import { fromHalf } from "../float16.js";
 
 /** Orders of the axes: heads before places, and back; turned for the product; the last two exchanged. */
 const headsFirst = [0, 2, 1, 3];
 const turned = [0, 2, 3, 1];
 const exchanged = [0, 1, 3, 2];
+/** The last two exchanged, where heads are folded into the batch. */
+const exchangedFolded = [0, 2, 1];
 
 /** What of a graph is attention: values are names, of the shape (batch, places, heads, size). */
-interface Attention {
+export interface Attention {
   readonly query: string;
   readonly key: string;
   readonly value: string;
@@ -24,75 +20,17 @@ interface Attention {
   readonly scale: number | undefined;
   /** Gives the result in the same shape. */
   readonly last: Node;
+  /** Nodes that ask for the shape of the result before it, and the name of a value that has the same. */
+  readonly shapes: readonly Node[];
+  readonly alike: string;
 }
 
-/**
- * The attention of a graph, as ONNX Runtime has it.
- * @returns fields by the nodes in whose place they come; nothing where there is none, or none of a known form
- */
-export function fuseAttention(file: OnnxFile): ReadonlyMap<Node, Uint8Array> {
-  const edits = new Map<Node, Uint8Array>();
-  const isGraph = ({ attributes }: Node) => [...attributes.values()].some((one) => one.isGraph);
-  // What a graph inside of a node uses of this one can't be told from outside.
-  if (file.nodes.some(isGraph)) return edits;
-  const reader = new AttentionReader(file);
-  const found = file.nodes.flatMap((node) => reader.around(node) ?? []);
-  for (const attention of found) edits.set(attention.last, fieldsOf(attention));
-  const kept = found.flatMap(({ query, key, value }) => [query, key, value]);
-  for (const node of unused(file, [...edits.keys()], kept)) edits.set(node, Buffer.alloc(0));
-  return edits;
-}
-
-/** Of attention, with shapes of three axes as the operator wants them. */
-function fieldsOf({ query, key, value, heads, scale, last }: Attention): Uint8Array {
-  const result = last.outputs[0] as string;
-  const own = (name: string) => `${result}/lintel/${name}`;
-  const flat = (name: string, of: string) => nodeField("Reshape", [of, own("flat")], own(name));
-  return Buffer.concat([
-    integersNode(own("flat"), [0, 0, -1]),
-    flat("query", query),
-    flat("key", key),
-    flat("value", value),
-    nodeField(
-      "MultiHeadAttention",
-      [own("query"), own("key"), own("value")],
-      own("result"),
-      ofDomain(ownOperators),
-      intAttribute("num_heads", heads),
-      ...(scale === undefined ? [] : [floatAttribute("scale", scale)]),
-    ),
-    integersNode(own("heads"), [0, 0, heads, -1]),
-    nodeField("Reshape", [own("result"), own("heads")], result),
-  ]);
-}
-
-/** Nodes whose results nobody uses once some are gone. */
-function unused(file: OnnxFile, gone: readonly Node[], kept: readonly string[]): Node[] {
-  const makers = makersIn(file);
-  const uses = new Map<string, number>();
-  const use = (name: string, more: number) => uses.set(name, (uses.get(name) ?? 0) + more);
-  for (const name of [...file.nodes.flatMap(({ inputs }) => inputs), ...file.outputs, ...kept]) {
-    use(name, 1);
-  }
-  const found: Node[] = [];
-  const leave = ({ inputs }: Node) => {
-    for (const name of inputs) {
-      use(name, -1);
-      const maker = makers.get(name);
-      if (!maker || maker.outputs.some((output) => (uses.get(output) ?? 0) > 0)) continue;
-      found.push(maker);
-      leave(maker);
-    }
-  };
-  for (const node of gone) leave(node);
-  return found;
-}
-
-const makersIn = ({ nodes }: OnnxFile): ReadonlyMap<string, Node> =>
+/** Who makes a value. */
+export const makersIn = ({ nodes }: OnnxFile): ReadonlyMap<string, Node> =>
   new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node])));
 
 /** Reads a graph backwards from what is known of it. */
-class AttentionReader {
+export class AttentionReader {
   readonly #file: OnnxFile;
   readonly #makers: ReadonlyMap<string, Node>;
   readonly #users = new Map<string, Node[]>();
@@ -114,31 +52,56 @@ class AttentionReader {
   /** What is around a node, if that is a softmax of attention whose form is known. */
   around(softmax: Node): Attention | undefined {
     if (softmax.op !== "Softmax") return undefined;
-    const axis = softmax.attributes.get("axis")?.value ?? -1;
-    const [weights = ""] = softmax.outputs;
-    const scores = this.#unscaled(softmax.inputs[0] ?? "");
+    const scores = this.#unscaled(this.#withoutNothing(softmax.inputs[0] ?? ""));
     const product = this.#maker(scores.of, "MatMul");
-    const sum = this.#user(weights, "MatMul");
-    const last = this.#user(sum?.outputs[0] ?? "", "Transpose");
-    if (!product || !sum || !last || !isOrder(last, headsFirst)) return undefined;
-    if ((axis !== -1 && axis !== 3) || sum.inputs[0] !== weights) return undefined;
-    const left = this.#unscaled(product.inputs[0] ?? "");
-    const right = this.#unscaled(product.inputs[1] ?? "");
-    const query = this.#before(left.of, headsFirst);
-    const key =
-      this.#before(right.of, turned) ??
-      this.#before(this.#before(right.of, exchanged) ?? "", headsFirst);
-    const value = this.#before(sum.inputs[1] ?? "", headsFirst);
+    const left = this.#unscaled(product?.inputs[0] ?? "");
+    const right = this.#unscaled(product?.inputs[1] ?? "");
+    const scale = scaleOf(scores.factor, left.factor, right.factor);
+    const result = this.#resultOf(softmax);
+    if (scale === "unknown" || !result) return undefined;
+    const places = result.isFolded
+      ? [left.of, this.#before(right.of, exchangedFolded) ?? "", result.value].map((name) =>
+          this.#before(this.#maker(name, "Reshape")?.inputs[0] ?? "", headsFirst),
+        )
+      : [
+          this.#before(left.of, headsFirst),
+          this.#before(right.of, turned) ??
+            this.#before(this.#before(right.of, exchanged) ?? "", headsFirst),
+          this.#before(result.value, headsFirst),
+        ];
+    const [query, key, value] = places;
     if (query === undefined || key === undefined || value === undefined) return undefined;
     const heads = this.#heads(query);
     if (!heads || this.#heads(key) !== heads || this.#heads(value) !== heads) return undefined;
-    const factors = [scores.factor, left.factor, right.factor];
-    const numbers = factors.filter((factor) => factor !== "root");
-    const scale = numbers.reduce((all, factor) => all * factor, 1);
-    if (numbers.length === factors.length) return { query, key, value, heads, scale, last };
-    // Half of the exponent is with the query, half with the key.
-    const isUsual = left.factor === "root" && right.factor === "root" && scale === 1;
-    return isUsual ? { query, key, value, heads, scale: undefined, last } : undefined;
+    const { last, shapes } = result;
+    return { query, key, value, heads, scale, last, shapes, alike: left.of };
+  }
+
+  /** What is done with the values, and what comes of it. */
+  #resultOf(softmax: Node) {
+    const axis = softmax.attributes.get("axis")?.value ?? -1;
+    const cast = this.#user(softmax.outputs[0] ?? "", "Cast");
+    const weights = (cast ?? softmax).outputs[0] ?? "";
+    const sum = this.#user(weights, "MatMul");
+    if (!sum || sum.inputs[0] !== weights) return undefined;
+    const value = sum.inputs[1] ?? "";
+    const users = this.#users.get(sum.outputs[0] ?? "") ?? [];
+    const shapes = users.filter(({ op, attributes }) => op === "Shape" && attributes.size === 0);
+    const [user, ...others] = users.filter((one) => !shapes.includes(one));
+    if (others.length > 0) return undefined;
+    const isFolded = user?.op === "Reshape" && user.inputs[0] === sum.outputs[0];
+    const last = isFolded ? this.#user(user.outputs[0] ?? "", "Transpose") : user;
+    if (last?.op !== "Transpose" || !isOrder(last, headsFirst)) return undefined;
+    // The last axis, of three or four.
+    if (axis !== -1 && axis !== (isFolded ? 2 : 3)) return undefined;
+    return shapes.length > 0 && !isFolded ? undefined : { value, last, shapes, isFolded };
+  }
+
+  /** What a value was before something times zero was added, as PyTorch's `baddbmm` is exported. */
+  #withoutNothing(name: string): string {
+    const [first = "", second = ""] = this.#maker(name, "Add")?.inputs ?? [];
+    if (this.#unscaled(second).factor === 0) return first;
+    return this.#unscaled(first).factor === 0 ? second : name;
   }
 
   #maker(name: string, op: string): Node | undefined {
@@ -228,6 +191,16 @@ class AttentionReader {
     if (type !== 7 || !bytes) return undefined;
     return Array.from({ length: bytes.length / 8 }, (_, i) => Number(bytes.readBigInt64LE(i * 8)));
   }
+}
+
+/** The whole factor of the scores; absent: the usual one. */
+function scaleOf(...factors: readonly (number | "root")[]): number | "unknown" | undefined {
+  const numbers = factors.filter((factor) => factor !== "root");
+  const scale = numbers.reduce((all, factor) => all * factor, 1);
+  // The operator takes zero for the usual one.
+  if (numbers.length === factors.length) return scale === 0 ? "unknown" : scale;
+  // Half of the exponent is with the query, half with the key.
+  return numbers.length === factors.length - 2 && scale === 1 ? undefined : "unknown";
 }
 
 const positive = (count: number | undefined) => (count && count > 0 ? count : undefined);
