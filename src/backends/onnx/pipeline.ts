@@ -1,6 +1,5 @@
 /** Text to image with a latent diffusion model, from the prompt to the PNG. */
 import { nthSeed } from "../../core/seeds.js";
-import type { Gpu } from "../gpu.js";
 import { freeMemory } from "../memory.js";
 import { Device } from "./device.js";
 import { files, type ModelFolder, readFolder } from "./folder.js";
@@ -10,7 +9,7 @@ import { encodePng } from "./png.js";
 import { type Projection, preview, projectionOf } from "./previews.js";
 import { JobProblem, NotFinite, RuntimeProblem } from "./problem.js";
 import { encodePrompts } from "./prompts.js";
-import type { ImageEvent, ImageJob } from "./protocol.js";
+import type { ImageEvent, ImageJob, PipelineSettings } from "./protocol.js";
 import type { Runtime } from "./runtime.js";
 import { type StartRun, schedulerOf } from "./schedulers/index.js";
 import { processTurns } from "./turns.js";
@@ -32,22 +31,6 @@ export interface RunHooks {
   onStep?(done: number, preview?: Uint8Array<ArrayBuffer>): void;
   /** Whether previews are wanted. */
   readonly previews?: boolean;
-}
-
-/** What to load, and how. */
-export interface PipelineSettings {
-  /** The model's folder. */
-  readonly folder: string;
-  /** Threads that one run of a graph uses. */
-  readonly threads: number;
-  /** Where it runs; default: on the CPU. */
-  readonly gpu?: Gpu | undefined;
-  /** Whose turn it is on the GPU, in this process. */
-  readonly turns?: SharedArrayBuffer | undefined;
-  /** Combinations of LoRAs that are kept fused; default 1. */
-  readonly loraVariants?: number | undefined;
-  /** Bytes of memory that it may take; default: what is free. */
-  readonly freeMemory?: number | undefined;
 }
 
 /** Called before a model that is loaded takes so many bytes in all; throws if it may not. */

@@ -1,8 +1,25 @@
 /** What the main thread and the pipeline's thread say to each other. Plain, clonable data only. */
 
+import type { Gpu } from "../gpu.js";
 import type { Device } from "./device.js";
 import type { LoraUse } from "./lora/fuse.js";
-import type { Pipeline, PipelineSettings } from "./pipeline.js";
+import type { Pipeline } from "./pipeline.js";
+
+/** What to load, and how. */
+export interface PipelineSettings {
+  /** The model's folder. */
+  readonly folder: string;
+  /** Threads that one run of a graph uses. */
+  readonly threads: number;
+  /** Where it runs; default: on the CPU. */
+  readonly gpu?: Gpu | undefined;
+  /** Whose turn it is on the GPU, in this process. */
+  readonly turns?: SharedArrayBuffer | undefined;
+  /** Combinations of LoRAs that are kept fused; default 1. */
+  readonly loraVariants?: number | undefined;
+  /** Bytes of memory that it may take; default: what is free. */
+  readonly freeMemory?: number | undefined;
+}
 
 /** What a thread starts with, as `workerData`. */
 export interface ThreadSettings extends PipelineSettings {
