@@ -73,6 +73,7 @@ export function wordsOf(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   return text
     .replace(/^.* was false\. /s, "") // A condition of its source.
+    .replace(/[\w*]+ onnxruntime::[\w:]+\([^)]*\) /g, "") // A function of it.
     .replace(/(?:[A-Za-z]:)?[\\/][^\s:,'"]*[\\/][^\s:,'"]*(?::\d+)?/g, "")
     .replace(/\s+/g, " ")
     .trim()

@@ -15,8 +15,9 @@ export const InferenceSession = {
       const width = feeds.sample?.dims.at(-1);
       if (width === 11) {
         throw new Error(
-          "Non-zero status code returned while running Conv node. Status Message: " +
-            "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:376 void* " +
+          "Non-zero status code returned while running Conv node. Name:'' Status Message: " +
+            "/onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:360 void* onnxruntime::BFCArena::" +
+            "AllocateRawInternal(size_t, bool, onnxruntime::Stream*) " +
             "Failed to allocate memory for requested buffer of size 150994944",
         );
       }
