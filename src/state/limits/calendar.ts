@@ -1,33 +1,39 @@
 /** What calendar counters do at the store, as the beginning of its scripts. */
 
 /**
- * Wants `now`, milliseconds since the epoch, and `int`. The store's clock alone says which period
+ * Wants `now`, milliseconds since the epoch, `int`, and names of `redis.call` and `math.floor`. The store's clock alone says which period
  * it is: a replica's, set wrong, would end everybody's.
  */
 export const calendar = `
 local DAY = 86400000
-local lengths = { hour = 3600000, day = DAY, week = 7 * DAY }
 
 -- The days from the epoch to the first of a month, which is told in months since the epoch.
 -- Years begin in March here, so that the odd day is their last.
 local function firstOf(month)
-  local y, m = 1970 + math.floor((month - 2) / 12), (month - 2) % 12
-  local leap = math.floor(y / 4) - math.floor(y / 100) + math.floor(y / 400)
-  return 365 * y + leap + math.floor((153 * m + 2) / 5) - 719468
+  local y, m = 1970 + floor((month - 2) / 12), (month - 2) % 12
+  local leap = floor(y / 4) - floor(y / 100) + floor(y / 400)
+  return 365 * y + leap + floor((153 * m + 2) / 5) - 719468
 end
 
 -- The period in UTC that a time lies in: its start, and the start of the next.
 local function periodAt(kind, at)
   if kind == 'month' then
-    local days = math.floor(at / DAY)
-    local month = math.floor(days / 30.436875)
-    while firstOf(month + 1) <= days do month = month + 1 end
-    while firstOf(month) > days do month = month - 1 end
-    return firstOf(month) * DAY, firstOf(month + 1) * DAY
+    local days = floor(at / DAY)
+    local month = floor(days / 30.436875)
+    local first, following = firstOf(month), firstOf(month + 1)
+    while following <= days do
+      month, first, following = month + 1, following, firstOf(month + 2)
+    end
+    while first > days do
+      month, first, following = month - 1, firstOf(month - 1), first
+    end
+    return first * DAY, following * DAY
   end
   -- The epoch was a Thursday; weeks begin on Mondays.
-  local length, offset = lengths[kind], kind == 'week' and 4 * DAY or 0
-  local start = math.floor((at - offset) / length) * length + offset
+  local length, offset = DAY, 0
+  if kind == 'hour' then length = 3600000
+  elseif kind == 'week' then length, offset = 7 * DAY, 4 * DAY end
+  local start = floor((at - offset) / length) * length + offset
   return start, start + length
 end
 
@@ -36,19 +42,26 @@ end
 -- Further back: what was used counts in the one that the clock says.
 local function period(key, kind)
   local start, stop = periodAt(kind, now)
-  local known = redis.call('HMGET', key, 's', 'u')
+  local known = call('HMGET', key, 's', 'u')
   local since, used = tonumber(known[1] or nil), tonumber(known[2] or nil)
   if not since or since < start then
     return { start = start, stop = stop, used = 0, fresh = true }
   end
-  local from, to = periodAt(kind, since)
-  if now >= from - (to - from) then start, stop = from, to end
-  return { start = start, stop = stop, used = used }
+  if since > start then
+    local from, to = periodAt(kind, since)
+    if now >= from - (to - from) then start, stop = from, to end
+  end
+  return { start = start, stop = stop, used = used, fresh = false, known = since == start }
 end
 
+-- The key's life ends at a time that depends on the period alone: it is said once.
 local function keep(key, state, used, claims)
-  if state.fresh and claims then redis.call('DEL', claims) end
-  redis.call('HSET', key, 's', int(state.start), 'u', int(used))
-  redis.call('PEXPIRE', key, int(math.max(state.stop - now, 0) + DAY))
+  if state.known then
+    call('HSET', key, 'u', int(used))
+    return
+  end
+  if state.fresh and claims then call('DEL', claims) end
+  call('HSET', key, 's', int(state.start), 'u', int(used))
+  call('PEXPIRE', key, int(math.max(state.stop - now, 0) + DAY))
 end
 `;

@@ -16,51 +16,76 @@ import { calendar } from "./calendar.js";
 import { claimedWaitMs, runningWaitMs, stepsPerWindow } from "./counts.js";
 
 const common = `
+local call, floor, format = redis.call, math.floor, string.format
 local STEPS = ${stepsPerWindow}
 local now = tonumber(ARGV[1])
 if now == 0 then
-  local time = redis.call('TIME')
-  now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+  local time = call('TIME')
+  now = tonumber(time[1]) * 1000 + floor(tonumber(time[2]) / 1000)
 end
-local function int(n) return string.format('%.0f', n) end
 
--- Total of a window and its current step, after dropping what has left it.
-local function slide(key, stepMs)
-  local step = math.floor(now / stepMs)
-  local known = redis.call('HMGET', key, 't', 'f')
-  local total, first = tonumber(known[1]), tonumber(known[2])
-  if not total then return 0, step, nil end
+-- A whole number as text. Lua's own has 14 digits, and numbers that are left to Redis take it longer
+-- than the command. So does '%.0f', but '%d' ends at 2^31 where the machine has 32 bits.
+local function int(n)
+  if n < 2147483648 then return format('%d', n) end
+  return format('%.0f', n)
+end
+
+-- The field of a step. Most counters of a call are in the same.
+local named, name
+local function fieldOf(step)
+  if step ~= named then named, name = step, int(step) end
+  return name
+end
+
+-- Total of a window, its current step, the first that is kept (nil: nothing was counted), and
+-- what was counted in the current step or in the one that is asked for (nil: nothing); after
+-- dropping what has left it.
+local function slide(key, stepMs, asked)
+  local step = floor(now / stepMs)
+  local known = call('HMGET', key, 't', 'f', fieldOf(asked or step))
+  local total, first, counted = tonumber(known[1]), tonumber(known[2]), tonumber(known[3])
+  if not total then return 0, step end
   local keep = step - STEPS
-  if first >= keep then return total, math.max(step, first), first end
+  if first >= keep then
+    if asked or first <= step then return total, step, first, counted end
+    -- The clock was set back.
+    return total, first, first, tonumber(call('HGET', key, fieldOf(first)))
+  end
   if first + STEPS < keep then
-    redis.call('DEL', key)
-    return 0, step, nil
+    call('DEL', key)
+    return 0, step
   end
   local old = {}
   for i = first, keep - 1 do old[#old + 1] = int(i) end
-  for _, amount in ipairs(redis.call('HMGET', key, unpack(old))) do
+  for _, amount in ipairs(call('HMGET', key, unpack(old))) do
     total = total - (tonumber(amount) or 0)
   end
-  redis.call('HDEL', key, unpack(old))
-  redis.call('HSET', key, 't', int(total), 'f', int(keep))
-  return total, step, keep
+  call('HDEL', key, unpack(old))
+  call('HSET', key, 't', int(total), 'f', int(keep))
+  if asked and asked < keep then counted = nil end
+  return total, step, keep, counted
 end
 
-local function count(key, stepMs, step, first, amount)
-  if not first then redis.call('HSET', key, 'f', int(step)) end
-  redis.call('HINCRBY', key, 't', int(amount))
-  redis.call('HINCRBY', key, int(step), int(amount))
-  redis.call('PEXPIRE', key, int(stepMs * (STEPS + 2)))
-end
-
--- Takes back, at most what is there, from the step of a time. The window has been slid.
-local function take(key, stepMs, at, amount)
-  local field = int(math.floor(at / stepMs))
-  local less = math.min(amount, tonumber(redis.call('HGET', key, field) or 0))
-  if less > 0 then
-    redis.call('HINCRBY', key, field, int(-less))
-    redis.call('HINCRBY', key, 't', int(-less))
+-- Adds to a window that has been slid. The key's life begins anew with each step, and not with each
+-- call: it has a window more than what is counted, for a clock that is set back and comes to steps again
+-- in which it has begun already.
+local function count(key, stepMs, amount, total, step, first, counted)
+  local field = fieldOf(step)
+  local there = int((counted or 0) + amount)
+  if first then call('HSET', key, 't', int(total + amount), field, there)
+  else call('HSET', key, 't', there, 'f', field, field, there) end
+  if not counted or step * stepMs > now then
+    call('PEXPIRE', key, int(stepMs * (2 * STEPS + 2)))
   end
+end
+
+-- Takes back, at most what is there, from the step of a time.
+local function take(key, stepMs, at, amount)
+  local asked = floor(at / stepMs)
+  local total, _, _, counted = slide(key, stepMs, asked)
+  local less = math.min(amount, counted or 0)
+  if less > 0 then call('HSET', key, 't', int(total - less), fieldOf(asked), int(counted - less)) end
 end
 ${calendar}`;
 
@@ -74,8 +99,6 @@ ${calendar}`;
  * and for each counter what remains and when it is reset.
  */
 export const reserveScript = script(`${common}
--- The question comes late, its call has ended without the answer.
-if ARGV[2] ~= '0' and redis.call('EXISTS', KEYS[1]) == 1 then return { 0, 0 } end
 local refused, wait = 0, 0
 local function refuse(i, ms)
   if wait >= 0 and (ms < 0 or ms > wait) then refused, wait = i, ms end
@@ -92,20 +115,27 @@ local function refuseFor(i, state, ms)
 end
 -- What was counted in each step of a window that has counted something; false: nothing.
 local function stepsOf(state)
-  local steps = {}
-  for step = state.first, state.step do steps[#steps + 1] = int(step) end
-  return redis.call('HMGET', state.key, unpack(steps))
+  if not state.steps then
+    local steps = {}
+    for step = state.first, state.step do steps[#steps + 1] = int(step) end
+    state.steps = call('HMGET', state.key, unpack(steps))
+  end
+  return state.steps
 end
 local states = {}
 for i = 1, (#KEYS - 1) / 2 do
-  local key, claims, at = KEYS[2 * i], KEYS[2 * i + 1], 5 + (i - 1) * 5
+  local key, at = KEYS[2 * i], 5 + (i - 1) * 5
   local kind, limit, amount = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-  local state = { key = key, kind = kind, limit = limit, amount = amount, reset = 0 }
-  state.claims, state.claimStep = claims, tonumber(ARGV[at + 4])
+  -- With all of its fields at once: a table that grows is made anew each time.
+  local state = {
+    key = key, kind = kind, limit = limit, amount = amount, total = 0, reset = 0,
+    claims = KEYS[2 * i + 1], claimStep = tonumber(ARGV[at + 4]),
+    p = false, step = false, first = false, counted = false,
+  }
   states[i] = state
   if kind == 's' then
     local p = tonumber(ARGV[at + 3])
-    state.p, state.total, state.step, state.first = p, slide(key, p)
+    state.p, state.total, state.step, state.first, state.counted = p, slide(key, p)
     if amount > limit then refuse(i, -1)
     elseif state.total + amount > limit then
       local excess, leaves = state.total + amount - limit, nil
@@ -116,47 +146,48 @@ for i = 1, (#KEYS - 1) / 2 do
       refuseFor(i, state, ((leaves or state.step) + STEPS + 1) * p - now)
     end
   elseif kind == 'c' then
-    state.period = period(key, ARGV[at + 3])
-    state.total, state.reset = state.period.used, state.period.stop - now
+    state.p = period(key, ARGV[at + 3])
+    state.total, state.reset = state.p.used, state.p.stop - now
     if amount > limit then refuse(i, -1)
     elseif state.total + amount > limit then refuseFor(i, state, state.reset) end
   else
-    redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
-    state.total = redis.call('ZCARD', key)
+    call('ZREMRANGEBYSCORE', key, '-inf', int(now))
+    state.total = call('ZCARD', key)
     if amount > limit then refuse(i, -1)
     elseif state.total + amount > limit then refuse(i, ${runningWaitMs}) end
   end
 end
+-- The question comes late where there is one already: its call has ended without the answer.
+if refused == 0 and ARGV[2] ~= '0'
+  and not call('SET', KEYS[1], int(now), 'PX', ARGV[2], 'NX') then return { 0, 0 } end
 local answer = { refused, math.ceil(wait) }
 for i, state in ipairs(states) do
+  local key, kind, total, reset = state.key, state.kind, state.total, state.reset
+  local last
   if refused == 0 then
-    state.total = state.total + state.amount
-    if state.kind == 's' then
-      count(state.key, state.p, state.step, state.first, state.amount)
-      state.last = state.step
-    elseif state.kind == 'c' then
-      keep(state.key, state.period, state.total, state.claims)
+    local amount, claims, claimStep = state.amount, state.claims, state.claimStep
+    if kind == 's' then
+      count(key, state.p, amount, total, state.step, state.first, state.counted)
+      last = state.step
+    elseif kind == 'c' then
+      keep(key, state.p, total + amount, claims)
     else
       local lease = tonumber(ARGV[4])
-      redis.call('ZADD', state.key, int(now + lease), ARGV[3])
-      redis.call('PEXPIRE', state.key, int(2 * lease))
+      call('ZADD', key, int(now + lease), ARGV[3])
+      call('PEXPIRE', key, int(2 * lease))
     end
-    if state.claimStep > 0 then
-      local _, step, first = slide(state.claims, state.claimStep)
-      count(state.claims, state.claimStep, step, first, state.amount)
-    end
-  elseif state.kind == 's' and state.total > 0 then
+    total = total + amount
+    if claimStep > 0 then count(claims, claimStep, amount, slide(claims, claimStep)) end
+  elseif kind == 's' and total > 0 then
     for n, counted in ipairs(stepsOf(state)) do
-      if counted then state.last = state.first + n - 1 end
+      if counted then last = state.first + n - 1 end
     end
   end
-  if state.kind == 's' and state.last then
-    state.reset = (state.last + STEPS + 1) * state.p - now
-  elseif state.total == 0 then state.reset = 0 end
-  answer[#answer + 1] = math.max(state.limit - state.total, 0)
-  answer[#answer + 1] = math.ceil(state.reset)
+  if last then reset = (last + STEPS + 1) * state.p - now
+  elseif total == 0 then reset = 0 end
+  answer[2 * i + 1] = math.max(state.limit - total, 0)
+  answer[2 * i + 2] = math.ceil(reset)
 end
-if refused == 0 and ARGV[2] ~= '0' then redis.call('SET', KEYS[1], int(now), 'PX', ARGV[2]) end
 return answer
 `);
 
@@ -170,11 +201,11 @@ return answer
  * step of its claims (0: it has none).
  */
 export const settleScript = script(`${common}
-local known = redis.call('GET', KEYS[1])
+local known = call('GET', KEYS[1])
 local at = tonumber(known or nil)
 local unsure = ARGV[3] ~= '0'
-if unsure then redis.call('SET', KEYS[1], 'done', 'PX', ARGV[3])
-else redis.call('DEL', KEYS[1]) end
+if unsure then call('SET', KEYS[1], 'done', 'PX', ARGV[3])
+else call('DEL', KEYS[1]) end
 for i = 1, (#KEYS - 1) / 2 do
   local key, claims, a = KEYS[2 * i], KEYS[2 * i + 1], 4 + (i - 1) * 5
   local kind, more, took = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
@@ -183,25 +214,18 @@ for i = 1, (#KEYS - 1) / 2 do
     local state = period(key, p)
     keep(key, state, state.used + took, claims)
   elseif kind == 'r' then
-    redis.call('ZREM', key, ARGV[2])
+    call('ZREM', key, ARGV[2])
   elseif at and kind == 's' then
     local stepMs = tonumber(p)
-    local total, step, first = slide(key, stepMs)
-    if more > 0 then
-      count(key, stepMs, step, first, more)
-    else
-      take(key, stepMs, at, -more)
-    end
+    if more > 0 then count(key, stepMs, more, slide(key, stepMs))
+    elseif more < 0 then take(key, stepMs, at, -more) end
   elseif at and kind == 'c' then
     local state = period(key, p)
     if more > 0 or at >= state.start then
       keep(key, state, math.max(0, state.used + more), claims)
     end
   end
-  if at and claimStep > 0 then
-    slide(claims, claimStep)
-    take(claims, claimStep, at, took - more)
-  end
+  if at and claimStep > 0 then take(claims, claimStep, at, took - more) end
 end
 return at and 1 or 0
 `);
@@ -212,7 +236,7 @@ return at and 1 or 0
  * counter its amount, the name of its period, and how long ago that was.
  */
 export const chargeScript = script(`${common}
-if not redis.call('SET', KEYS[1], '1', 'PX', 3600000, 'NX') then return 0 end
+if not call('SET', KEYS[1], '1', 'PX', 3600000, 'NX') then return 0 end
 for i = 1, #KEYS - 1 do
   local key, a = KEYS[i + 1], 2 + (i - 1) * 3
   local state = period(key, ARGV[a + 1])
@@ -230,8 +254,8 @@ return 1
 export const renewScript = script(`${common}
 local lease = tonumber(ARGV[2])
 for i, key in ipairs(KEYS) do
-  redis.call('ZADD', key, int(now + lease), ARGV[i + 2])
-  redis.call('PEXPIRE', key, int(2 * lease))
+  call('ZADD', key, int(now + lease), ARGV[i + 2])
+  call('PEXPIRE', key, int(2 * lease))
 end
 return 1
 `);
