@@ -218,7 +218,7 @@ for i = 1, (#KEYS - 1) / 2 do
   elseif at and kind == 's' then
     local stepMs = tonumber(p)
     if more > 0 then count(key, stepMs, more, slide(key, stepMs))
-    elseif more < 0 then take(key, stepMs, at, -more) end
+    else take(key, stepMs, at, -more) end
   elseif at and kind == 'c' then
     local state = period(key, p)
     if more > 0 or at >= state.start then

@@ -105,6 +105,85 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     expect(await expiring()).toEqual(counters);
   });
 
+  it("keeps what is counted for as long as it counts, whenever in its step that was", async () => {
+    const start = 60_000_000;
+    const clock = { now: start };
+    const { client, store } = await opened("lasting:", () => clock.now);
+    const tokens: Claim = {
+      counter: { key: "tokens", span: { type: "sliding", ms: 60_000 }, limit: 10, estimated: true },
+      amount: 1,
+    };
+    const key = "lasting:{limits}:tokens";
+    const call = () => store.reserve([tokens, budget("hour")]);
+    /** The life of a key, said again with the next call or not. */
+    const life = async (key: string) => {
+      await client.pexpire(key, 500);
+      await call();
+      return client.pttl(key);
+    };
+    await call();
+    // A second of the store's time may have passed since the call, and not more.
+    expect(await client.pttl(key)).toBeGreaterThan(61_000);
+    expect(await client.pttl("lasting:{limits}:claims:tokens")).toBeGreaterThan(61_000);
+    const day = 86_400_000;
+    const ofHour = "lasting:{limits}:spend-hour";
+    expect(await client.pttl(ofHour)).toBeGreaterThan(day + 1_000_000);
+    expect(await life(key)).toBeLessThanOrEqual(500);
+    expect(await life(ofHour)).toBeLessThanOrEqual(500);
+    // A new step, one that another call of a clock that goes behind ours began, and a new hour.
+    clock.now = start + 1000;
+    expect(await life(key)).toBeGreaterThan(61_000);
+    clock.now = start - 5000;
+    expect(await life(key)).toBeGreaterThan(61_000 + 6000);
+    expect(await life(key)).toBeGreaterThan(61_000 + 6000);
+    clock.now = start + 2 * 3_600_000;
+    expect(await life(ofHour)).toBeGreaterThan(day);
+  });
+
+  it("counts on with what gateways before it have counted, and they with what it has", async () => {
+    const now = 60_000_000;
+    const { client, store } = await opened("form:", () => now);
+    const large = 2 ** 52;
+    const counter = (key: string, span: Claim["counter"]["span"]): Claim => ({
+      counter: { key, span, limit: 2 ** 53 - 1, estimated: true },
+      amount: large,
+    });
+    const claims = [
+      counter("tokens", { type: "sliding", ms: 60_000 }),
+      counter("spend", { type: "calendar", period: "hour" }),
+    ];
+    const there = async () => {
+      const names = ["tokens", "claims:tokens", "spend", "claims:spend"];
+      const all = await Promise.all(names.map((name) => client.hgetall(`form:{limits}:${name}`)));
+      return Object.fromEntries(all.map((fields, i) => [names[i], fields]));
+    };
+    const of = (amount: number, step = "60000") => ({
+      t: String(amount),
+      f: step,
+      [step]: String(amount),
+    });
+    const hour = String(16 * 3_600_000);
+    await client.hset("form:{limits}:tokens", { t: "4", f: "59990", "59990": "3", "60000": "1" });
+    await client.hset("form:{limits}:spend", { s: hour, u: "5" });
+    const verdict = await store.reserve(claims);
+    if (!verdict.granted) throw new Error("refused");
+    expect(verdict.standings.map(({ remaining }) => remaining)).toEqual([large - 5, large - 6]);
+    expect(await there()).toEqual({
+      tokens: { t: String(large + 4), f: "59990", "59990": "3", "60000": String(large + 1) },
+      "claims:tokens": of(large),
+      spend: { s: hour, u: String(large + 5) },
+      "claims:spend": of(large, "1000"),
+    });
+    store.settle(verdict.reservation, [large - 1, 7]);
+    await client.ping();
+    expect(await there()).toEqual({
+      tokens: { t: String(large + 3), f: "59990", "59990": "3", "60000": String(large) },
+      "claims:tokens": of(0),
+      spend: { s: hour, u: "12" },
+      "claims:spend": of(0, "1000"),
+    });
+  });
+
   it("knows the calendar as the gateway does", async () => {
     const clock = { now: 0 };
     const { store } = await opened("calendar:", () => clock.now);
