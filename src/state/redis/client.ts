@@ -3,6 +3,7 @@ import { Redis, type RedisOptions } from "ioredis";
 import { connectToCluster, type NodesCluster } from "./cluster.js";
 import { carriedMs } from "./patience.js";
 import { connectBySentinels } from "./sentinel.js";
+import { gatherWrites } from "./writes.js";
 
 /** Where the store is, and how long anybody waits for it. */
 export interface RedisSettings {
@@ -61,9 +62,14 @@ export function connect(settings: RedisSettings): RedisClient {
     reconnectOnError: ({ message }) => noPrimary.test(message),
     ...(tls && { tls }),
   };
-  if (settings.sentinels) return endingWaits(connectBySentinels(settings, options));
-  if (typeof url === "string") return endingWaits(new Redis(url, options));
+  if (settings.sentinels) return single(connectBySentinels(settings, options));
+  if (typeof url === "string") return single(new Redis(url, options));
   return connectToCluster(url, timeoutMs, options);
+}
+
+function single(redis: Redis): Redis {
+  gatherWrites(redis);
+  return endingWaits(redis);
 }
 
 /**

@@ -2,6 +2,7 @@
 import { performance } from "node:perf_hooks";
 import { Cluster, type ClusterOptions, type Redis, type RedisOptions } from "ioredis";
 import { hostOf, optionsOf } from "./address.js";
+import { gatherWrites } from "./writes.js";
 
 /**
  * How often a question is sent on: to whom a slot went, or again where its keys are on their way. The
@@ -78,6 +79,7 @@ export class NodesCluster extends Cluster {
     );
     // Of the connections that it makes to learn of the slots, the library keeps errors to itself.
     this.on("+node", (node: Redis) => {
+      gatherWrites(node);
       const duplicate = node.duplicate.bind(node);
       node.duplicate = (more) => {
         const copy = duplicate(more);
