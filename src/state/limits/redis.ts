@@ -155,6 +155,8 @@ export class RedisLimits implements LimitStore {
       const what = [took - amount, took, spanArgument(span), claimStep(counter)];
       args.push(letters[span.type], ...what);
     }
+    // Of such a call there is no reservation either.
+    if (keys.length === 1 && !unsure) return;
     await this.#connection.ask((client) => runScript(client, settleScript, keys, args));
   }
 

@@ -184,6 +184,21 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     });
   });
 
+  it("asks nothing at the end of a call of which there is nothing to put right", async () => {
+    const { client, store } = await opened("once:");
+    const counter = { key: "requests", limit: 10, estimated: false } as const;
+    const claim: Claim = {
+      counter: { ...counter, span: { type: "sliding", ms: 60_000 } },
+      amount: 1,
+    };
+    const verdict = await store.reserve([claim]);
+    if (!verdict.granted) throw new Error("refused");
+    const asked = vi.spyOn(client, "call");
+    store.settle(verdict.reservation, [1]);
+    expect(asked).not.toHaveBeenCalled();
+    expect(await client.keys("once:{limits}*")).toEqual(["once:{limits}:requests"]);
+  });
+
   it("knows the calendar as the gateway does", async () => {
     const clock = { now: 0 };
     const { store } = await opened("calendar:", () => clock.now);
