@@ -10,6 +10,8 @@ export interface Form {
   readonly queryShape?: readonly number[];
   /** Scores are divided by it. */
   readonly divisor?: number;
+  /** Queries and keys are divided by the fourth root of what stands there in the queries' shape; -1: the last. */
+  readonly root?: number;
   /** Something is added to the scores. */
   readonly masked?: boolean;
   /** The softmax is a result, too. */
@@ -60,6 +62,18 @@ const split = (of: string, dims: readonly number[], order: readonly number[]) =>
   transposed(`${of}_heads`, `${of}_t`, order),
 ];
 
+/** The fourth root of a part of a value's shape, inverted. */
+const rootOf = (of: string, at: number) => [
+  nodeField("Shape", [of], "shape"),
+  integersNode("start", [at]),
+  integersNode("end", [at === -1 ? Number.MAX_SAFE_INTEGER : at + 1]),
+  nodeField("Slice", ["shape", "start", "end"], "part"),
+  nodeField("Cast", ["part"], "number", intAttribute("to", 1)),
+  nodeField("Sqrt", ["number"], "square_root"),
+  nodeField("Div", ["one", "square_root"], "inverse"),
+  nodeField("Sqrt", ["inverse"], "root"),
+];
+
 function usual(form: Form) {
   const { axis = 3, keyOrder = [0, 2, 3, 1], queryShape = [0, 0, heads, size], divisor } = form;
   const last = [divisor === undefined ? "product" : "divided"];
@@ -67,7 +81,14 @@ function usual(form: Form) {
     ...split("q", queryShape, [0, 2, 1, 3]),
     ...split("k", [0, 0, heads, size], keyOrder),
     ...split("v", [0, 0, heads, size], [0, 2, 1, 3]),
-    nodeField("MatMul", ["q_t", "k_t"], "product"),
+    ...(form.root === undefined ? [] : rootOf("q_t", form.root)),
+    ...(form.root === undefined
+      ? [nodeField("MatMul", ["q_t", "k_t"], "product")]
+      : [
+          nodeField("Mul", ["q_t", "root"], "q_rooted"),
+          nodeField("Mul", ["k_t", "root"], "k_rooted"),
+          nodeField("MatMul", ["q_rooted", "k_rooted"], "product"),
+        ]),
     ...(divisor === undefined ? [] : [nodeField("Div", ["product", "divisor"], "divided")]),
     ...(form.masked ? [nodeField("Add", [...last, "mask"], "scores")] : []),
     nodeField("Softmax", form.masked ? ["scores"] : last, "weights", intAttribute("axis", axis)),
@@ -106,6 +127,7 @@ export function writeAttention(path: string, form: Form): Promise<void> {
     ...(form.folded ? folded(form) : usual(form)),
     ...(form.branch ? [nodeField("If", ["q"], "more", branch)] : []),
     bytesField(2, "attention"),
+    scalar("one", 1),
     scalar("half", 0.5),
     scalar("zero", 0),
     scalar("noise", 7),

@@ -7,7 +7,7 @@
 import { floatAttribute, intAttribute, integersNode, nodeField, ofDomain } from "../file/nodes.js";
 import type { Node, OnnxFile } from "../file/onnx.js";
 import { ownOperators } from "../file/rewrite.js";
-import { type Attention, AttentionReader, makersIn } from "./reader.js";
+import { type Attention, AttentionReader, makersIn, type Root } from "./reader.js";
 
 /**
  * The attention of a graph, as ONNX Runtime has it.
@@ -22,12 +22,18 @@ export function fuseAttention(file: OnnxFile): ReadonlyMap<Node, Uint8Array> {
   const found = file.nodes.flatMap((node) => reader.around(node) ?? []);
   const kept: string[] = [];
   for (const attention of found) {
-    const { query, key, value, last, shapes, alike } = attention;
+    const { query, key, value, roots, last, shapes, alike } = attention;
     edits.set(last, fieldsOf(attention));
     kept.push(query, key, value);
-    for (const shape of shapes) {
-      edits.set(shape, nodeField("Shape", [alike], shape.outputs[0] as string));
-      kept.push(alike);
+    const ask = (shape: Node, of: string) => {
+      edits.set(shape, nodeField("Shape", [of], shape.outputs[0] as string));
+      kept.push(of);
+    };
+    for (const shape of shapes) ask(shape, alike);
+    for (const { value, shape } of roots ?? []) {
+      kept.push(value);
+      // The last axis stays the last: nobody has to exchange the others to know its size.
+      if (reader.isOnlyLast(shape)) ask(shape, query);
     }
   }
   for (const node of unused(file, [...edits.keys()], kept)) edits.set(node, Buffer.alloc(0));
@@ -35,22 +41,27 @@ export function fuseAttention(file: OnnxFile): ReadonlyMap<Node, Uint8Array> {
 }
 
 /** Of attention, with shapes of three axes as the operator wants them. */
-function fieldsOf({ query, key, value, heads, scale, last }: Attention): Uint8Array {
+function fieldsOf({ query, key, value, heads, scale, roots, last }: Attention): Uint8Array {
   const result = last.outputs[0] as string;
   const own = (name: string) => `${result}/lintel/${name}`;
   const flat = (name: string, of: string) => nodeField("Reshape", [of, own("flat")], own(name));
+  // Before the product, as exported: what is in half precision might have no end in it otherwise.
+  const rooted = (name: string, root: Root) =>
+    nodeField("Mul", [own(name), root.value], own(`${name}_rooted`));
+  const names = roots ? ["query_rooted", "key_rooted"] : ["query", "key"];
   return Buffer.concat([
     integersNode(own("flat"), [0, 0, -1]),
     flat("query", query),
     flat("key", key),
     flat("value", value),
+    ...(roots ? [rooted("query", roots[0]), rooted("key", roots[1])] : []),
     nodeField(
       "MultiHeadAttention",
-      [own("query"), own("key"), own("value")],
+      [...names, "value"].map(own),
       own("result"),
       ofDomain(ownOperators),
       intAttribute("num_heads", heads),
-      ...(scale === undefined ? [] : [floatAttribute("scale", scale)]),
+      floatAttribute("scale", scale),
     ),
     integersNode(own("heads"), [0, 0, heads, -1]),
     nodeField("Reshape", [own("result"), own("heads")], result),

@@ -16,13 +16,23 @@ export interface Attention {
   readonly key: string;
   readonly value: string;
   readonly heads: number;
-  /** Of the scores; absent: one through the root of a head's size. */
-  readonly scale: number | undefined;
+  /** Of the scores. */
+  readonly scale: number;
+  /** What the query and the key are multiplied by before, each; absent: by nothing. */
+  readonly roots: readonly [query: Root, key: Root] | undefined;
   /** Gives the result in the same shape. */
   readonly last: Node;
   /** Nodes that ask for the shape of the result before it, and the name of a value that has the same. */
   readonly shapes: readonly Node[];
   readonly alike: string;
+}
+
+/** The fourth root of a head's size, inverted: half of the usual scale's exponent. */
+export interface Root {
+  /** The value's name. */
+  readonly value: string;
+  /** What asks for the size, as the last of a shape. */
+  readonly shape: Node;
 }
 
 /** Who makes a value. */
@@ -56,9 +66,9 @@ export class AttentionReader {
     const product = this.#maker(scores.of, "MatMul");
     const left = this.#unscaled(product?.inputs[0] ?? "");
     const right = this.#unscaled(product?.inputs[1] ?? "");
-    const scale = scaleOf(scores.factor, left.factor, right.factor);
+    const scaling = scalingOf(scores.factor, left.factor, right.factor);
     const result = this.#resultOf(softmax);
-    if (scale === "unknown" || !result) return undefined;
+    if (!scaling || !result) return undefined;
     const places = result.isFolded
       ? [left.of, this.#before(right.of, exchangedFolded) ?? "", result.value].map((name) =>
           this.#before(this.#maker(name, "Reshape")?.inputs[0] ?? "", headsFirst),
@@ -74,7 +84,7 @@ export class AttentionReader {
     const heads = this.#heads(query);
     if (!heads || this.#heads(key) !== heads || this.#heads(value) !== heads) return undefined;
     const { last, shapes } = result;
-    return { query, key, value, heads, scale, last, shapes, alike: left.of };
+    return { query, key, value, heads, ...scaling, last, shapes, alike: left.of };
   }
 
   /** What is done with the values, and what comes of it. */
@@ -104,6 +114,11 @@ export class AttentionReader {
     return this.#unscaled(first).factor === 0 ? second : name;
   }
 
+  /** Whether of a shape nothing but the last is used, by one node. */
+  isOnlyLast(shape: Node): boolean {
+    return this.#user(shape.outputs[0] ?? "", "Slice") !== undefined;
+  }
+
   #maker(name: string, op: string): Node | undefined {
     const maker = this.#makers.get(name);
     return maker?.op === op ? maker : undefined;
@@ -121,8 +136,8 @@ export class AttentionReader {
     return maker && isOrder(maker, order) ? maker.inputs[0] : undefined;
   }
 
-  /** What a value was before it was multiplied, and by what; `root` is the fourth root of a head's size, inverted. */
-  #unscaled(name: string): { readonly of: string; readonly factor: number | "root" } {
+  /** What a value was before it was multiplied, and by what. */
+  #unscaled(name: string): { readonly of: string; readonly factor: number | Root } {
     const maker = this.#makers.get(name);
     const [first = "", second = ""] = maker?.inputs ?? [];
     if (maker?.op === "Div") {
@@ -134,22 +149,23 @@ export class AttentionReader {
         [first, second],
         [second, first],
       ] as const) {
-        const factor = this.#number(by) ?? (this.#isRoot(by) ? "root" : undefined);
+        const factor = this.#number(by) ?? this.#root(by);
         if (factor !== undefined) return { of, factor };
       }
     }
     return { of: name, factor: 1 };
   }
 
-  /** Whether a value is computed as PyTorch's exporter has it: sqrt(1 / sqrt(last of the shape)). */
-  #isRoot(name: string): boolean {
-    const outer = this.#maker(this.#uncast(name), "Sqrt");
+  /** A value that is computed as PyTorch's exporter has it: sqrt(1 / sqrt(last of the shape)). */
+  #root(value: string): Root | undefined {
+    const outer = this.#maker(this.#uncast(value), "Sqrt");
     const inverse = this.#maker(this.#uncast(outer?.inputs[0] ?? ""), "Div");
     const inner = this.#maker(this.#uncast(inverse?.inputs[1] ?? ""), "Sqrt");
     const size = this.#maker(this.#uncast(inner?.inputs[0] ?? ""), "Slice");
     const isLast = this.#integers(size?.inputs[1] ?? "")?.[0] === -1;
-    const isShape = this.#maker(size?.inputs[0] ?? "", "Shape") !== undefined;
-    return isLast && isShape && this.#number(inverse?.inputs[0] ?? "") === 1;
+    const shape = this.#maker(size?.inputs[0] ?? "", "Shape");
+    const isInverse = this.#number(inverse?.inputs[0] ?? "") === 1;
+    return shape && isLast && isInverse ? { value, shape } : undefined;
   }
 
   /** The value behind casts. */
@@ -193,14 +209,20 @@ export class AttentionReader {
   }
 }
 
-/** The whole factor of the scores; absent: the usual one. */
-function scaleOf(...factors: readonly (number | "root")[]): number | "unknown" | undefined {
-  const numbers = factors.filter((factor) => factor !== "root");
-  const scale = numbers.reduce((all, factor) => all * factor, 1);
-  // The operator takes zero for the usual one.
-  if (numbers.length === factors.length) return scale === 0 ? "unknown" : scale;
-  // Half of the exponent is with the query, half with the key.
-  return numbers.length === factors.length - 2 && scale === 1 ? undefined : "unknown";
+/** How scores are scaled; nothing where that is of no known form. */
+function scalingOf(
+  scores: number | Root,
+  query: number | Root,
+  key: number | Root,
+): Pick<Attention, "scale" | "roots"> | undefined {
+  // The operator takes zero for a scale of its own.
+  if (typeof scores !== "number" || scores === 0) return undefined;
+  if (typeof query === "object" && typeof key === "object") {
+    return { scale: scores, roots: [query, key] };
+  }
+  if (typeof query === "object" || typeof key === "object") return undefined;
+  const scale = scores * query * key;
+  return scale === 0 ? undefined : { scale, roots: undefined };
 }
 
 const positive = (count: number | undefined) => (count && count > 0 ? count : undefined);
