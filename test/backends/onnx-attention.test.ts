@@ -1,7 +1,7 @@
 /** Attention of image models as one node of ONNX Runtime's own. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
@@ -67,6 +67,23 @@ async function resultOf(file: OnnxFile, source: string | Rewritten): Promise<Flo
   }
 }
 
+/** A folder of links to files of another one that have no names of their own. */
+async function linksTo(folder: string, hub: string): Promise<string> {
+  const [blobs, snapshot] = [join(hub, "blobs"), join(hub, "snapshots/main")];
+  await mkdir(blobs, { recursive: true });
+  for (const [i, entry] of (
+    await readdir(folder, { recursive: true, withFileTypes: true })
+  ).entries()) {
+    if (!entry.isFile()) continue;
+    const blob = join(blobs, `${i}`);
+    await copyFile(join(entry.parentPath, entry.name), blob);
+    const link = join(snapshot, relative(folder, entry.parentPath), entry.name);
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(blob, link);
+  }
+  return snapshot;
+}
+
 describe("attention as exporters write it", () => {
   it.each<[Layout, string, number]>([
     ["sd15", "unet", 8],
@@ -116,6 +133,29 @@ describe("attention as exporters write it", () => {
       expect(found?.data).toEqual({ file: "model.onnx", at: data?.at });
     }
   });
+
+  it.each<Layout>(["sd15", "sdxl"])(
+    "finds weights behind links, as in Hugging Face's cache: %s",
+    async (layout) => {
+      const linked = await linksTo(models.folder(layout), join(directory, `hub-${layout}`));
+      const pipelines = [models.folder(layout), linked].map((folder) =>
+        Pipeline.load(runtime, { folder, threads: 1 }),
+      );
+      const drawn: Float32Array[] = [];
+      for (const loading of pipelines) {
+        const pipeline = await loading;
+        expect(pipeline.unfused).toBeUndefined();
+        const path = join(models.folder(layout), "loras/plain.safetensors");
+        for (const loras of [[], [{ id: "plain", path, weight: 1 }]]) {
+          drawn.push(await pipeline.denoise(jobOf({ steps: 2, loras }), noiseOf(1)));
+        }
+        await pipeline.close();
+      }
+      expect(drawn[2]).toEqual(drawn[0]);
+      expect(drawn[3]).toEqual(drawn[1]);
+      expect(drawn[1]).not.toEqual(drawn[0]);
+    },
+  );
 
   it("takes no memory for every pair of places", async () => {
     const pipeline = await Pipeline.load(runtime, { folder: models.folder("sd15"), threads: 2 });

@@ -1,5 +1,4 @@
 /** One ONNX file, ready to run. */
-import { dirname } from "node:path";
 import type { InferenceSession, Tensor } from "onnxruntime-node";
 import type { Device } from "./device.js";
 import type { OnnxFile } from "./file/onnx.js";
@@ -85,7 +84,7 @@ export class Graph {
             ...options,
             ...(source.files
               ? { externalData: source.files }
-              : { extra: { session: { [folderOption]: dirname(file.path) } } }),
+              : { extra: { session: { [folderOption]: source.folder } } }),
           }),
     );
     const session = await opening.catch((error: unknown) => {

@@ -1,14 +1,7 @@
 /** An ONNX file with other numbers in some of its weights, or other nodes, made in memory. */
-import { closeSync, openSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import {
-  type Attribute,
-  type Initializer,
-  type Node,
-  type OnnxFile,
-  tensorOf,
-  withOnnx,
-} from "./onnx.js";
+import { closeSync, openSync, realpathSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { type Initializer, type Node, type OnnxFile, tensorOf, withOnnx } from "./onnx.js";
 import {
   bytesField,
   bytesHeader,
@@ -28,6 +21,8 @@ export interface ExternalFile {
 export interface Rewritten {
   readonly model: Uint8Array;
   readonly files?: readonly ExternalFile[];
+  /** The folder of the others. */
+  readonly folder: string;
 }
 
 /** A protobuf message can't have more bytes than this. */
@@ -69,16 +64,22 @@ export function rewriteOnnx(
   { weights = new Map(), nodes = new Map() }: Changes,
   most = largest,
 ): Rewritten {
-  const newNode = (node: Node) => nodes.get(node);
+  const { folder, locate } = placesOf(file);
+  const newNode = (node: Node, open: ProtobufFile) => {
+    const isMoved = externalsOf(node).some((name) => locate(name) !== name);
+    return nodes.get(node) ?? (isMoved ? withConstants(file, node, open) : undefined);
+  };
+  /** A weight that stays, if it has to be referred to in other words. */
+  const kept = (weight: Initializer, least: number) => {
+    const { data } = weight;
+    if (!data) return undefined;
+    const length = data.at.end - data.at.start;
+    const isMoved = data.file === undefined ? length >= least : locate(data.file) !== data.file;
+    if (!isMoved) return undefined;
+    return bytesField(5, ...header(weight), ...reference(locate(data.file), length, data.at.start));
+  };
   if (weights.size === 0) {
-    const own = basename(file.path);
-    const field = (weight: Initializer) => {
-      const { data } = weight;
-      if (!data || data.file !== undefined || data.at.end - data.at.start < small) return undefined;
-      const where = reference(own, data.at.end - data.at.start, data.at.start);
-      return bytesField(5, ...header(weight), ...where);
-    };
-    return { model: withFields(file, field, newNode) };
+    return { folder, model: withFields(file, (weight) => kept(weight, small), newNode) };
   }
   let size = file.size;
   for (const { name, data } of file.initializers) {
@@ -88,9 +89,10 @@ export function rewriteOnnx(
   if (size <= most) {
     const field = (weight: Initializer) => {
       const bytes = weights.get(weight.name);
-      return bytes && bytesField(5, ...header(weight), bytesField(9, bytes));
+      if (!bytes) return kept(weight, Number.POSITIVE_INFINITY);
+      return bytesField(5, ...header(weight), bytesField(9, bytes));
     };
-    return { model: withFields(file, field, newNode) };
+    return { folder, model: withFields(file, field, newNode) };
   }
   const files: ExternalFile[] = [];
   const field = (weight: Initializer) => {
@@ -105,10 +107,34 @@ export function rewriteOnnx(
   const model = withFields(
     file,
     field,
-    (node, open) => newNode(node) ?? withConstants(file, node, open),
+    (node, open) => nodes.get(node) ?? withConstants(file, node, open),
   );
-  return files.length > 0 ? { model, files } : { model };
+  return files.length > 0 ? { folder, model, files } : { folder, model };
 }
+
+/**
+ * Where a model's files really are: they may be links, as in Hugging Face's cache, and ONNX Runtime
+ * takes none that leads out of the folder which it is told.
+ */
+function placesOf({ path }: OnnxFile) {
+  const own = realpathSync(path);
+  const folder = dirname(own);
+  const known = new Map<string | undefined, string>();
+  /** @param name of a file of weights as the model has it; absent: the model's own */
+  const locate = (name: string | undefined): string => {
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    const real = name === undefined ? own : realpathSync(join(dirname(path), name));
+    const location = relative(folder, real);
+    known.set(name, location);
+    return location;
+  };
+  return { folder, locate };
+}
+
+/** The files in which constants inside of a node lie. */
+const externalsOf = ({ attributes }: Node): string[] =>
+  [...attributes.values()].flatMap(({ tensor }) => tensor?.data?.file ?? []);
 
 /** Says that a model uses them, in their first and only version. */
 const operators = bytesField(8, bytesField(1, ownOperators), numberField(2, 1));
@@ -147,8 +173,7 @@ function withFields(
 
 /** A node with the constants inside of it that lay in another file. */
 function withConstants(file: OnnxFile, node: Node, open: ProtobufFile): Uint8Array | undefined {
-  const isBeside = ({ tensor }: Attribute) => tensor?.data?.file !== undefined;
-  if (![...node.attributes.values()].some(isBeside)) return undefined;
+  if (externalsOf(node).length === 0) return undefined;
   const [whole] = open.fields(node.field);
   const attribute = (field: Field) =>
     rebuilt(open, field, (part) => part.number === 5 && constant(part));
