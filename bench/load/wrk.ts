@@ -50,15 +50,8 @@ end
 `,
   );
   const text = await output(options.core, "wrk", [
-    ...[
-      "-t",
-      String(options.threads ?? 1),
-      "-c",
-      String(options.connections),
-      "-d",
-      `${options.seconds}s`,
-    ],
-    ...["--timeout", "20s", "-s", script, options.url],
+    ...["-t", String(options.threads ?? 1), "-c", String(options.connections)],
+    ...["-d", `${options.seconds}s`, "--timeout", "20s", "-s", script, options.url],
   ]);
   const [, requests, micros, failures] = /RESULT (\d+) (\d+) (\d+)/.exec(text) ?? [];
   if (!requests || !micros) throw new Error(`wrk said: ${text}`);

@@ -1,8 +1,8 @@
 /** What calendar counters do at the store, as the beginning of its scripts. */
 
 /**
- * Wants `now`, milliseconds since the epoch, `int`, and names of `redis.call` and `math.floor`. The store's clock alone says which period
- * it is: a replica's, set wrong, would end everybody's.
+ * Wants `now`, milliseconds since the epoch, `int`, and the names `call` and `floor` for `redis.call` and
+ * `math.floor`. The store's clock alone says which period it is: a replica's, set wrong, would end everybody's.
  */
 export const calendar = `
 local DAY = 86400000

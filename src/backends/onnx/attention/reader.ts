@@ -1,5 +1,5 @@
 /** Finds attention in a graph, in the forms that PyTorch's exporter has written it in. */
-import type { Initializer, Node, OnnxFile } from "../file/onnx.js";
+import { type Initializer, makersIn, type Node, type OnnxFile } from "../file/onnx.js";
 import { numbersOf } from "../file/rewrite.js";
 import { fromHalf } from "../float16.js";
 
@@ -34,10 +34,6 @@ export interface Root {
   /** What asks for the size, as the last of a shape. */
   readonly shape: Node;
 }
-
-/** Who makes a value. */
-export const makersIn = ({ nodes }: OnnxFile): ReadonlyMap<string, Node> =>
-  new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node])));
 
 /** Reads a graph backwards from what is known of it. */
 export class AttentionReader {

@@ -111,6 +111,10 @@ export function readOnnx(folder: string, name: string): OnnxFile {
   }
 }
 
+/** Which node makes a value, by the values' names. */
+export const makersIn = ({ nodes }: OnnxFile): ReadonlyMap<string, Node> =>
+  new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node])));
+
 /** Does something with the open file. */
 export function withOnnx<T>({ path, size }: OnnxFile, use: (file: ProtobufFile) => T): T {
   const fd = openSync(path, "r");

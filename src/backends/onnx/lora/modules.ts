@@ -1,5 +1,5 @@
 /** Which weight of an ONNX file belongs to which module of the model that was exported. */
-import type { Initializer, Node, OnnxFile } from "../file/onnx.js";
+import { type Initializer, makersIn, type Node, type OnnxFile } from "../file/onnx.js";
 
 /** The weight of a linear layer or a convolution. */
 export interface Module {
@@ -18,7 +18,7 @@ export interface Module {
  */
 export function modulesOf(file: OnnxFile): ReadonlyMap<string, Module> {
   const weights = new Map(file.initializers.map((weight) => [weight.name, weight]));
-  const makers = new Map(file.nodes.flatMap((node) => node.outputs.map((name) => [name, node])));
+  const makers = makersIn(file);
   const adds = new Map(
     file.nodes
       .filter(({ op }) => op === "Add")
