@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { checkFile } from "../../src/backends/llama/file.js";
-import { loadModel } from "../../src/backends/llama/model.js";
+import { loadModel } from "../../src/backends/llama/load.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";

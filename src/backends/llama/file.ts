@@ -1,6 +1,8 @@
 /** What is wrong with a model file, in words. */
 import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
+import type { Llama } from "node-llama-cpp";
+import { inGb } from "../memory.js";
 import { checkHeader } from "./header.js";
 
 /**
@@ -32,9 +34,18 @@ const lastLine = /^llama_model_load_from_file/;
  * Why llama.cpp could not load a file.
  * @param said the errors that it logged, in order; may still grow
  * @param thrown what came of it
+ * @param llama knows the memory of a GPU
  */
-export async function whyNotLoaded(said: readonly string[], thrown: unknown): Promise<string> {
+export async function whyNotLoaded(
+  said: readonly string[],
+  thrown: unknown,
+  llama: Llama,
+): Promise<string> {
   if (!(thrown instanceof Error)) return "can't be loaded";
+  if (thrown.message.includes("VRAM")) {
+    const { free, total } = await llama.getVramState();
+    return `${thrown.message}: ${inGb(free)} of ${inGb(total)} GB are free`;
+  }
   if (thrown.message !== "Failed to load model") return thrown.message;
   // The log comes from another thread, and may come after the failure.
   for (let turn = 0; turn < 100 && !said.some((line) => lastLine.test(line)); turn++) {

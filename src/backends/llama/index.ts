@@ -20,8 +20,9 @@ import {
 } from "../resident.js";
 import { Running } from "../running.js";
 import { generate } from "./generate.js";
+import { loadModel } from "./load.js";
 import { bytesOf } from "./memory.js";
-import { type LoadedModel, loadModel } from "./model.js";
+import type { LoadedModel } from "./model.js";
 import { Residency, unloading } from "./residency.js";
 import type { LlamaConfig } from "./schema.js";
 
@@ -148,15 +149,16 @@ class LlamaBackend implements ResidentBackend {
         watch: watch && ((path, load) => watch.load(id, path, load)),
       },
     );
-    this.#update({ maxTokens: loaded.contextSize });
+    const maxTokens = loaded.contextSize;
+    this.#update({ maxTokens });
+    log.info({ model: id, maxTokens, ...loaded.where }, "model loaded");
     return loaded;
   }
 
   #become(state: ResidentState, failure: unknown): void {
-    const { id = "", source, maxTokens } = this.#models[0] ?? {};
+    const { id = "", source } = this.#models[0] ?? {};
     if (state !== "failed") {
       this.#update({ state: residentStates[state], stateDetail: "" });
-      if (state === "ready") this.#context.log.info({ model: id, maxTokens }, "model loaded");
       return;
     }
     const error = toLintelError(failure);
