@@ -22,6 +22,7 @@ import {
   die,
   endless,
   fail,
+  failOnCuda,
   failOnGpu,
   faulty,
   folderOf,
@@ -245,6 +246,12 @@ describe("the onnx backend", () => {
     backend = backendOf(folderOf("tiny"), faulty);
     await expect(generate(backend, failOnGpu)).rejects.toThrow(/: ran out of memory: WebGPU/);
     expect((await generate(backend)).at(-1)?.case).toBe("done");
+  });
+
+  it("says what CUDA says, and not which machine it is on", async () => {
+    backend = backendOf(folderOf("tiny"), faulty);
+    const error = (await errorOf(generate(backend, failOnCuda))) as LintelError;
+    expect(error.message).toBe("unet/model.onnx: ran out of memory: CUDA failure 2: out of memory");
   });
 
   it("loads again after its thread ended, for those who wait too", async () => {

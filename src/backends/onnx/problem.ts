@@ -73,7 +73,9 @@ export function wordsOf(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   return text
     .replace(/^.* was false\. /s, "") // A condition of its source.
-    .replace(/[\w*]+ onnxruntime::[\w:]+\([^)]*\) /g, "") // A function of it.
+    // A function of it, as one that checks what CUDA says, and where that was called.
+    .replace(/(?:[\w*]+|\S+<[^>]*>) onnxruntime::[\w:]+\([^)]*\)(?: \[with [^\]]*\])? /g, "")
+    .replace(/ ; GPU=-?\d+ ; hostname=.*/s, "")
     .replace(/(?:[A-Za-z]:)?[\\/][^\s:,'"]*[\\/][^\s:,'"]*(?::\d+)?/g, "")
     .replace(/\s+/g, " ")
     .trim()

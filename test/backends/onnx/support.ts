@@ -41,6 +41,7 @@ export const faulty: Packages = {
 /** Changes of a request that have the faulty runtime fail, or its thread end. */
 export const fail = { width: 88 } as const;
 export const failOnGpu = { width: 104 } as const;
+export const failOnCuda = { width: 112 } as const;
 export const die = { width: 96 } as const;
 
 /** Graphs run on one thread of the CPU. */
