@@ -21,8 +21,10 @@ FROM node:22-slim AS dependencies
 ARG ENGINES=
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+# ONNX Runtime's package has the binaries of every system, 290 MB.
 RUN npm ci --omit=dev $([ -n "$ENGINES" ] || echo --omit=optional) --ignore-scripts \
-  && npm cache clean --force
+  && npm cache clean --force \
+  && rm -rf node_modules/onnxruntime-node/bin/napi-v6/darwin node_modules/onnxruntime-node/bin/napi-v6/win32
 
 FROM node:22-slim
 ENV NODE_ENV=production \
