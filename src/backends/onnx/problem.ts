@@ -65,6 +65,9 @@ export function failureOf(thrown: unknown, otherwise: string): Failure {
   return { message: otherwise, cause: cause + inner };
 }
 
+/** A function of ONNX Runtime, with its types. */
+const aFunction = /(?:[\w*]+|\S+<[^>]*>) onnxruntime::[\w:]+\([^)]*\)(?: \[with [^\]]*\])? /g;
+
 /**
  * One line of what ONNX Runtime said, without the paths of this machine and of
  * the one where it was compiled.
@@ -73,9 +76,8 @@ export function wordsOf(thrown: unknown): string {
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   return text
     .replace(/^.* was false\. /s, "") // A condition of its source.
-    // A function of it, as one that checks what CUDA says, and where that was called.
-    .replace(/(?:[\w*]+|\S+<[^>]*>) onnxruntime::[\w:]+\([^)]*\)(?: \[with [^\]]*\])? /g, "")
-    .replace(/ ; GPU=-?\d+ ; hostname=.*/s, "")
+    .replace(aFunction, "")
+    .replace(/ ; GPU=-?\d+ ; hostname=.*/s, "") // Where it asked CUDA.
     .replace(/(?:[A-Za-z]:)?[\\/][^\s:,'"]*[\\/][^\s:,'"]*(?::\d+)?/g, "")
     .replace(/\s+/g, " ")
     .trim()
