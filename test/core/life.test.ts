@@ -2,6 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { messageChoice } from "../../src/core/chat-messages.js";
 import { silent } from "../../src/core/log.js";
 import { coreOf, run } from "../support/core.js";
 import { hello } from "../support/routing.js";
@@ -62,6 +63,22 @@ describe("the life of a call", () => {
     expect(lines).toMatchObject([{ code: "ok", completionTokens: 1 }]);
     await released;
     expect(await iterator.next()).toEqual({ done: true, value: undefined });
+  });
+  it("a backend that answers whole lets go of what it holds once it has", async () => {
+    let freed = () => {};
+    const released = new Promise<void>((resolve) => {
+      freed = resolve;
+    });
+    const complete = async function* () {
+      try {
+        yield [{ ...piece(""), choices: [messageChoice("a", "stop")] }];
+      } finally {
+        freed();
+      }
+    };
+    const core = coreOf([scripted({ complete }, models)]);
+    expect(await run(core, "complete", hello)).toHaveLength(1);
+    await released;
   });
   it("a backend that does not notice holds nobody up", async () => {
     const core = coreOf([

@@ -111,6 +111,19 @@ describe("health", () => {
     expect(retryAfter).toBeLessThanOrEqual(17);
     expect(all.map((it) => it.asked.length)).toEqual([1, 1]);
   });
+  it.each(["chat", "complete"] as const)("counts failures in a row: %s", async (method) => {
+    const broken = fails("upstream_failed");
+    const { core } = bench([backend("a", inTurn(broken, says("a"), broken, broken))], {
+      health: { failures: 2 },
+      retry: { attempts: 1 },
+    });
+    const states: string[] = [];
+    for (let i = 0; i < 4; i++) {
+      await run(core, method, hello).catch(() => {});
+      states.push(stateOf(core, "a").state);
+    }
+    expect(states).toEqual(["in", "in", "in", "out"]);
+  });
   it("counts failures after the first message too", async () => {
     const a = backend("a", breaksAfter(new LintelError("upstream_failed", "gone"), "half"));
     const { core } = bench([a, backend("b")]);

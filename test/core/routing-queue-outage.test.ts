@@ -4,7 +4,7 @@ import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { settled } from "../support/clock.js";
 import { run } from "../support/core.js";
-import { imageModel } from "../support/models.js";
+import { chatModel, imageModel } from "../support/models.js";
 import { backend, bench, failure, gate, hello, stateOf, textOf } from "../support/routing.js";
 import { paints, scripted } from "../support/scripted.js";
 
@@ -84,6 +84,23 @@ describe("while a target is out", () => {
     await clock.advance(1);
     expect(await waits.answer).toEqual(failure("unavailable"));
   });
+  it("who was answered with a failure has all the time to wait for another one", async () => {
+    const { core, clock, ask, outOfA, a, b } = shared(3);
+    await ask("x");
+    await ask("y");
+    const waits = await ask("x", "y");
+    await clock.advance(20_000);
+    a.open();
+    await settled();
+    await outOfA();
+    await clock.advance(29_999);
+    expect(stateOf(core, "b").waiting).toBe(1);
+    for (let i = 0; i < 2; i++) {
+      b.open();
+      await settled();
+    }
+    expect(await waits.answer).toBe("b");
+  });
   it("who loses his place at the only one that takes calls is told so at once", async () => {
     const { core, ask, outOfA } = shared(3);
     await ask("x", "first");
@@ -95,6 +112,24 @@ describe("while a target is out", () => {
     await ask("y", "modest");
     expect(await last.answer).toEqual(failure("rate_limited"));
   });
+});
+
+it("who waited for a target that can't do it waits for another one for what remains of the time", async () => {
+  const [a, b] = [gate("a"), gate("b")];
+  const small = scripted({ chat: a.handle }, [chatModel("m", { maxTokens: 10 })], "a");
+  const queue = { timeoutMs: 30_000 };
+  const { core, clock } = bench([small, backend("b", b.handle)], { maxInFlight: 1, queue });
+  const busy = [run(core, "chat", hello), run(core, "chat", hello)];
+  await settled();
+  const waits = run(core, "chat", { ...hello, maxTokens: 20 }).catch((error: unknown) => error);
+  await clock.advance(20_000);
+  a.open();
+  await clock.advance(9_999);
+  expect([a.begun, stateOf(core, "b").waiting]).toEqual([1, 1]);
+  await clock.advance(1);
+  expect(await waits).toEqual(failure("unavailable"));
+  b.open();
+  await Promise.all(busy);
 });
 
 describe("while a call tries whether a target is back", () => {

@@ -85,9 +85,15 @@ describe("calls that wait for room", () => {
   });
   it("a place that came just as the caller left goes to the next one", async () => {
     // The abort falls into each of the turns that the handing over takes.
-    for (let turns = 0; turns < 12; turns++) {
+    const begun: number[] = [];
+    for (let turns = 0; turns < 50; turns++) {
       const door = gate();
-      const { core } = bench([backend("only", door.handle)], { maxInFlight: 1 });
+      const late: boolean[] = [];
+      const only = backend("only", (call) => {
+        late.push(call.signal.aborted);
+        return door.handle(call);
+      });
+      const { core } = bench([only], { maxInFlight: 1 });
       const first = run(core, "chat", hello);
       await settled();
       const controller = new AbortController();
@@ -103,8 +109,11 @@ describe("calls that wait for room", () => {
       await settled();
       door.open();
       await next;
+      expect(late).not.toContain(true);
+      begun.push(late.length);
       expect(stateOf(core, "only")).toMatchObject({ inFlight: 0, waiting: 0 });
     }
+    expect([begun[0], begun.at(-1)]).toEqual([2, 3]);
   });
   it("frees the place however a call ends", async () => {
     const ends = [
@@ -181,6 +190,8 @@ describe("calls that wait for room", () => {
     );
     expect(places).toEqual([[], [0], [1, 0]]);
     expect(calls[2]?.events.map((event) => event.case).slice(-2)).toEqual(["image", "done"]);
+    // However often it was told.
+    expect(core.routing.snapshot().retries.requests).toBe(3);
   });
   it("calls that wait hear at once that nothing is left to wait for", async () => {
     const door = gate();

@@ -106,6 +106,28 @@ describe("time-outs", () => {
     expect(stateOf(core, "a")).toMatchObject({ failures: 1, lastFailure: "timeout", inFlight: 0 });
     expect(all[1]?.asked.length).toBe(0);
   });
+  it("between tokens: nothing runs for a message that came just as the caller left", async () => {
+    for (let turns = 0; turns < 20; turns++) {
+      let come = () => {};
+      const deaf = async function* () {
+        await new Promise<void>((resolve) => {
+          come = resolve;
+        });
+        yield [piece("late")];
+        await new Promise(() => {});
+      };
+      const { core, clock } = bench([backend("a", deaf)], { timeouts: { betweenTokens: 1000 } });
+      const controller = new AbortController();
+      const left = run(core, "chat", hello, { signal: controller.signal });
+      await settled();
+      come();
+      for (let i = 0; i < turns; i++) await Promise.resolve();
+      controller.abort();
+      await expect(left).rejects.toEqual(failure("cancelled"));
+      await settled();
+      expect(clock.timers).toBe(0);
+    }
+  });
   it("between tokens: begins anew with each, and a slow reader does not count", async () => {
     const clock = new FakeClock();
     const chat = async function* () {

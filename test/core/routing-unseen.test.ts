@@ -1,11 +1,12 @@
 /** An image of which the caller sees nothing before it is there may be begun anew at another target. */
 import { describe, expect, it, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import type { CallSignal } from "../../src/core/cancellation.js";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { LintelError } from "../../src/core/errors.js";
 import { progressEvent } from "../../src/core/image-events.js";
 import type { ModelSettings } from "../../src/core/settings.js";
-import { outcome } from "../support/calls.js";
+import { gate, outcome } from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { memoryStore } from "../support/media.js";
 import { imageModel } from "../support/models.js";
@@ -184,11 +185,24 @@ describe("an image that was begun when its target fails", () => {
 
 describe("an image that was begun when its target falls silent", () => {
   it("is made by another one, if the caller has not seen it", async () => {
-    const { core, clock } = bench(targets(hangs, paints(1)), {}, silentAfter(500));
+    const signals: CallSignal[] = [];
+    const silent: Paint = (call) => {
+      signals.push(call.signal);
+      return hangs(call);
+    };
+    const drawn = gate();
+    const later: Paint = async function* (call) {
+      await drawn.opened;
+      yield* paints(1)(call);
+    };
+    const { core, clock } = bench(targets(silent, later), {}, silentAfter(500));
     const answer = outcome(core, "textToImage", ask);
     await clock.advance(499);
     expect(stateOf(core, "a", "i")).toMatchObject({ inFlight: 1 });
     await clock.advance(1);
+    // It stops there while another one draws.
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    drawn.open();
     expect((await answer).code).toBe("ok");
     expect(stateOf(core, "a", "i")).toMatchObject({ lastFailure: "timeout", inFlight: 0 });
     expect(clock.timers).toBe(0);
