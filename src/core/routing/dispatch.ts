@@ -4,7 +4,7 @@
  * may see: what fails after it is the caller's to see.
  */
 import type { Call, CallEnd } from "../call.js";
-import { callerLeft, type LintelError, toLintelError } from "../errors.js";
+import { type LintelError, toLintelError } from "../errors.js";
 import { Steps, tell, type Waiter } from "../steps.js";
 import type { Attempt, Batch } from "./attempt.js";
 import { Attempts } from "./attempts.js";
@@ -41,7 +41,6 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
   #settled = false;
   /** Nobody asks for more of the answer. */
   #refused = false;
-  #over = false;
 
   constructor(call: Call, tools: RoutingTools) {
     super();
@@ -74,19 +73,16 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     // A unary answer is complete with its first message: nobody asks for more.
     if (this.#attempts.winner && this.#call.method === "complete") this.ended("ok");
     // Why nobody asks any more is told with the call's end: the answer may have been broken.
-    else if (this.#call.life) this.#refused = true;
-    else this.ended("cancelled");
+    else this.#refused = true;
     return { done: true, value: undefined };
   }
 
   /** The call is over, whoever ended it. */
   ended(code: End, error?: LintelError): void {
-    if (this.#over) return;
-    this.#over = true;
     this.#waiting?.leave();
     const ours = this.#refused && code !== "upstream_failed";
     const own = ours || this.#call.signal.aborted || isDeadline(this.#call, code);
-    this.#attempts.end(error?.code === code ? error : code, own);
+    this.#attempts.end(error ?? code, own);
   }
 
   async #open(): Promise<Step> {
@@ -98,7 +94,6 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     }
     for (;;) {
       signal.throwIfAborted();
-      if (this.#over) throw callerLeft();
       if (this.#unbegun) {
         const answer = await this.#ask(this.#unbegun);
         if (answer) return answer;
@@ -113,7 +108,7 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
         const place = await this.#waiting.next();
         if (place && "event" in place) return { done: false, value: [place] };
         // Whoever ended the call meanwhile has given the place back.
-        if (this.#over) throw callerLeft();
+        signal.throwIfAborted();
         this.#waiting = undefined;
         start = place && this.#attempts.begin(this.#targetOf(place), place.probe, clock.now());
       } else {
@@ -183,7 +178,7 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
         if (kept) return kept;
       }
     } catch (thrown) {
-      if (!this.#settled && !this.#over) {
+      if (!this.#settled) {
         this.#unseen?.forget();
         await this.#failed(winner, this.#lost(winner, thrown));
         return this.#open();
@@ -217,7 +212,7 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
   /** A second target, if there is a healthy one with room, and attempts and the budget allow it. */
   #second(): Started | undefined {
     // Its time may come after the caller left, and before the first one noticed.
-    if (this.#over) return undefined;
+    if (this.#call.signal.aborted) return undefined;
     const { clock, budget, settings } = this.#tools;
     if (this.#attempts.asked >= settings.retry.attempts) return undefined;
     const now = clock.now();
