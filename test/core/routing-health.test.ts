@@ -4,6 +4,7 @@ import { State } from "../../gen/lintel/v1/models_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { never } from "../support/calls.js";
 import { FakeClock, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
@@ -76,6 +77,30 @@ describe("health", () => {
     expect(codes).toEqual(Array(10).fill("upstream_failed"));
     expect(stateOf(core, "a")).toMatchObject({ state: "in", failures: 10 });
   });
+  it("learns nothing of the next try from the end of a call that brought it back before", async () => {
+    const [back, tries] = [hangsAfter("back"), gate()];
+    const broken = fails("upstream_failed");
+    const a = backend("a", inTurn(broken, back.handle, broken, tries.handle));
+    const { core, clock } = bench([a], { health: { failures: 1 }, retry: { attempts: 1 } });
+    const ask = (signal = never) => run(core, "chat", hello, { signal }).catch(() => {});
+    await ask();
+    await clock.advance(1000);
+    const caller = new AbortController();
+    const brought = ask(caller.signal);
+    await settled();
+    expect(stateOf(core, "a").state).toBe("in");
+    await ask();
+    expect(stateOf(core, "a").state).toBe("out");
+    await clock.advance(2000);
+    const trying = ask();
+    await settled();
+    caller.abort();
+    await brought;
+    expect(stateOf(core, "a").state).toBe("probing");
+    tries.open();
+    await trying;
+    expect(stateOf(core, "a").state).toBe("in");
+  });
   it("is back also where the call that tries it is told what is wrong about the request", async () => {
     const a = backend("a", inTurn(fails("upstream_failed"), fails("invalid_value"), says("a")));
     const { core, clock } = bench([a], { health: { failures: 1 } });
@@ -123,12 +148,15 @@ describe("health", () => {
       states.push(stateOf(core, "a").state);
     }
     expect(states).toEqual(["in", "in", "in", "out"]);
+    // The time to the first token is that of streams.
+    expect(stateOf(core, "a").firstMs === undefined).toBe(method === "complete");
   });
   it("counts failures after the first message too", async () => {
     const a = backend("a", breaksAfter(new LintelError("upstream_failed", "gone"), "half"));
     const { core } = bench([a, backend("b")]);
     for (let i = 0; i < 5; i++) await run(core, "chat", hello).catch(() => {});
     expect(stateOf(core, "a").state).toBe("out");
+    expect(stateOf(core, "a").totalMs).toBeUndefined();
   });
   it("counts time-outs of a model server, also in mid-stream, and none of the caller's own", async () => {
     const late = new LintelError("timeout", "the model server took too long");

@@ -19,7 +19,7 @@ import {
   stateOf,
   textOf,
 } from "../support/routing.js";
-import { hangsAfter, says } from "../support/scripted.js";
+import { hangsAfter, piece, says } from "../support/scripted.js";
 
 /** Two targets of which the first has long enough taken 100 ms to begin; then it does as it is told. */
 async function warm(chat: Handle<"chat">, more: Some = {}, log: Logger = silent) {
@@ -102,6 +102,32 @@ describe("hedging", () => {
     await settled();
     expect(second.signals[0]?.aborted).toBe(true);
     expect(stateOf(core, "b").inFlight).toBe(0);
+  });
+  it("the slower one lets go of what it holds, though it was answered as well", async () => {
+    let [come, freed] = [() => {}, () => {}];
+    const released = new Promise<void>((resolve) => {
+      freed = resolve;
+    });
+    const deaf = async function* () {
+      try {
+        await new Promise<void>((resolve) => {
+          come = resolve;
+        });
+        yield [piece("late")];
+      } finally {
+        freed();
+        // Nobody hears of what goes wrong there.
+        await Promise.reject(new Error("broken"));
+      }
+    };
+    const { core, clock, second } = await warm(deaf);
+    const answer = textOf(run(core, "chat", hello));
+    await clock.advance(100);
+    second.open();
+    expect(await answer).toBe("second");
+    come();
+    await released;
+    await settled();
   });
   it("one that fails leaves the call to the other", async () => {
     for (const loser of ["first", "second"]) {

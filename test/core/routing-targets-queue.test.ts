@@ -87,7 +87,11 @@ describe("a place in a target's queue", () => {
     const models = [
       { name: "i", backends: ["a", "b"], timeouts: { firstToken: 2000, betweenTokens: 500 } },
     ];
-    const all = targets(forever, paints(1));
+    const deaf: Paint = async function* () {
+      yield [place(0)];
+      await new Promise(() => {});
+    };
+    const all = targets(deaf, paints(1));
     const { core, clock } = bench(all, {}, models);
     const answer = outcome(core, "streamTextToImage", ask);
     await clock.advance(1999);

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../src/core/call.js";
 import type { LintelError } from "../../src/core/errors.js";
+import { start } from "../support/calls.js";
 import { FakeClock, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel, imageModel } from "../support/models.js";
@@ -56,11 +57,27 @@ describe("time-outs", () => {
     const { cause } = (await answer) as LintelError;
     expect(cause).toMatchObject({ message: "no message for 2000 ms (timeouts.first_token)" });
     const door = gate("whole");
-    const whole = bench([backend("a", door.handle)], { timeouts });
+    const hedge = { percentile: 90, leastMs: 50 };
+    const all = [backend("a", door.handle), backend("b")];
+    const whole = bench(all, { hedge }, [{ name: "m", backends: ["a", "b"], timeouts }]);
     const complete = run(whole.core, "complete", hello);
     await whole.clock.advance(60_000);
     door.open();
     expect((await complete)[0]?.choices[0]?.message?.content).toBe("whole");
+  });
+  it("first token: counts no more once it came", async () => {
+    const clock = new FakeClock();
+    const slow = async function* ({ signal }: Call<"chat">) {
+      yield [piece("a")];
+      await new Promise<void>((resolve) => clock.after(60_000, resolve));
+      signal.throwIfAborted();
+      yield [piece("b", "stop")];
+    };
+    const timeouts = { firstToken: 2000 };
+    const core = coreOf([backend("a", slow)], { routing: routing({ timeouts }) }, { clock });
+    const answer = textOf(run(core, "chat", hello));
+    await clock.advance(60_000);
+    expect(await answer).toBe("ab");
   });
   it("first token: a target that does not notice holds nobody up", async () => {
     const deaf = () => ({
@@ -159,6 +176,19 @@ describe("time-outs", () => {
     expect(await iterator.next()).toMatchObject({ done: true });
     expect(clock.timers).toBe(0);
   });
+  it("between tokens: counts again for a reader who was slow", async () => {
+    const { handle } = hangsAfter("a");
+    const { core, clock } = bench([backend("a", handle)], { timeouts: { betweenTokens: 1000 } });
+    const { messages } = start(core, "chat", hello);
+    const iterator = messages[Symbol.asyncIterator]();
+    await iterator.next();
+    await clock.advance(60_000);
+    const next = iterator.next().catch((error: unknown) => error);
+    await clock.advance(999);
+    expect(core.readiness.running).toBe(1);
+    await clock.advance(1);
+    expect(await next).toEqual(failure("timeout"));
+  });
   it("a model has its own; what it does not set is everybody's, and for images only its own count", async () => {
     const slow = () => hangsAfter().handle;
     const names = ["m", "n"].map((id) => chatModel(id));
@@ -208,15 +238,15 @@ describe("time-outs", () => {
     core.abort();
     expect(await longer).toEqual(failure("shutting_down"));
   });
-  it("to connect is handed to the backend", async () => {
+  it("to connect is handed to the backend, with its name for the log", async () => {
     const seen: unknown[] = [];
     const a = backend("a", async function* (call) {
-      seen.push(call.connectMs);
+      seen.push(call.connectMs, call.backend);
       yield* says("x")(call);
     });
     const { core } = bench([a], { timeouts: { connect: 300 } });
     await run(core, "chat", hello);
-    expect(seen).toEqual([300]);
+    expect(seen).toEqual([300, "a"]);
   });
   it("without any, a call sets no timer", async () => {
     const { core, clock } = bench([backend("a", hangsAfter("a").handle)]);

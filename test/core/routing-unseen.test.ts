@@ -186,21 +186,22 @@ describe("an image that was begun when its target fails", () => {
 describe("an image that was begun when its target falls silent", () => {
   it("is made by another one, if the caller has not seen it", async () => {
     const signals: CallSignal[] = [];
-    const silent: Paint = (call) => {
-      signals.push(call.signal);
-      return hangs(call);
+    const deaf: Paint = async function* ({ signal }) {
+      signals.push(signal);
+      yield [step(1)];
+      await new Promise(() => {});
     };
     const drawn = gate();
     const later: Paint = async function* (call) {
       await drawn.opened;
       yield* paints(1)(call);
     };
-    const { core, clock } = bench(targets(silent, later), {}, silentAfter(500));
+    const { core, clock } = bench(targets(deaf, later), {}, silentAfter(500));
     const answer = outcome(core, "textToImage", ask);
     await clock.advance(499);
     expect(stateOf(core, "a", "i")).toMatchObject({ inFlight: 1 });
     await clock.advance(1);
-    // It stops there while another one draws.
+    // It is to stop there while another one draws.
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
     drawn.open();
     expect((await answer).code).toBe("ok");

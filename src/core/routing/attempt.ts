@@ -109,10 +109,8 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     if (this.#stream) return this.#more(this.#stream);
     this.#probe = probe;
     if (!this.#cancellation) return this.#begin();
-    const { signal } = this.#call;
     const { firstToken } = this.#timeouts;
-    if (signal.aborted) this.handleEvent();
-    else signal.addEventListener("abort", this, { once: true });
+    this.#call.signal.addEventListener("abort", this, { once: true });
     if (this.#streams && firstToken !== undefined) {
       this.#timer = this.#clock.after(firstToken, () => this.giveUp(tooLate(firstToken)));
     }
@@ -150,11 +148,6 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
 
   /** Asks for the messages after the first. */
   ask(by: Waiter<IteratorResult<Batch>>): void {
-    // It may have been given up while nobody asked.
-    if (this.#call.unseen && this.#cancellation?.aborted) {
-      by.failed(this.#cancellation.reason);
-      return;
-    }
     this.#by = by;
     this.#timer?.refresh();
     ask(this.#stream as AsyncIterator<Batch>, this);
