@@ -84,8 +84,6 @@ export class ThreadChecker implements OwnedChecker {
       return;
     }
     const gone = new Promise((resolve) => worker.once("exit", resolve));
-    // A process that has nothing else to do would end, and the thread in the middle of its run.
-    worker.ref();
     worker.postMessage({ type: "close" } satisfies Order);
     await gone;
   }
@@ -95,7 +93,6 @@ export class ThreadChecker implements OwnedChecker {
     const start = { name: "lintel-safety", data: this.#settings };
     const worker = startThread("./worker", import.meta.url, start);
     let fault = new Error("the safety checker's thread ended");
-    worker.unref();
     worker.on("message", (report: Report) => {
       if (report.type === "unloadable") fault = new Refusal(report.problem);
       else this.#take(report);

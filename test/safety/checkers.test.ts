@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import {
   cpSync,
   existsSync,
@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -137,12 +137,21 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
   const sure = { threshold: 0.9 };
   const far = { image_mean: [-9, 0, 0], image_std: [0.01, 0.01, 0.01] };
   const cut = { size: { shortest_edge: 32 }, do_center_crop: true, crop_size: 32 };
+  const wide = { ...cut, size: { height: 32, width: 128 } };
   test.each<[string, object, Buffer, object, boolean]>([
     ["scaled", {}, reddish, sure, false],
     ["not scaled", { do_rescale: false }, reddish, sure, true],
     ["normalized", far, blue, sure, true],
     ["not normalized", { ...far, do_normalize: false }, blue, sure, false],
     ["resized to a square", { size: 32 }, striped(64, 32), {}, true],
+    ["resized to what is no square", wide, striped(64, 32), {}, false],
+    [
+      "whole where nothing is cut out",
+      { crop_size: 16, do_center_crop: false },
+      striped(128, 64),
+      {},
+      true,
+    ],
     ["cut out of one that is wide", cut, striped(128, 64), {}, false],
     ["cut out of one that is high", { ...cut, resample: 3 }, striped(64, 128), {}, false],
   ])("a picture is shown %s", async (_, processor, png, more, harmful) => {
@@ -152,6 +161,17 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
     change(copy, "preprocessor_config.json", processor);
     const checker = await opened({ ...settings, ...more, path: copy });
     expect(await checker.isHarmful(png, never)).toBe(harmful);
+  });
+
+  test("what its processor does not say is as transformers has it", async () => {
+    const copy = mkdtempSync(join(tmpdir(), "lintel-classifier-"));
+    onTestFinished(() => rmSync(copy, { recursive: true }));
+    cpSync(folder, copy, { recursive: true });
+    writeFileSync(join(copy, "preprocessor_config.json"), '{ "size": 32 }');
+    const less = await opened({ ...settings, threshold: 0.64, path: copy });
+    expect(await less.isHarmful(reddish, never)).toBe(true);
+    const surer = await opened({ ...settings, threshold: 0.66, path: copy });
+    expect(await surer.isHarmful(reddish, never)).toBe(false);
   });
 
   test("labels that may hold at once are each certain by itself", async () => {
@@ -184,11 +204,14 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
 
   test("a picture that can't be decoded has no verdict, and the next one has", async () => {
     const checker = await opened(settings);
-    await expect(checker.isHarmful(red.subarray(0, 60), never)).rejects.toMatchObject({
+    const { signal } = new AbortController();
+    await expect(checker.isHarmful(red.subarray(0, 60), signal)).rejects.toMatchObject({
       code: "unavailable",
       message: "the safety check can't be done now",
     });
-    expect(await checker.isHarmful(red, never)).toBe(true);
+    expect(await checker.isHarmful(red, signal)).toBe(true);
+    // Of a call that has many images it would be one for each.
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   test.each<[string, (copy: string) => void, Partial<typeof settings>, RegExp]>([
@@ -287,7 +310,7 @@ describe("an image classifier in Hugging Face's ONNX layout", () => {
       const loader = path("../../scripts/typescript-loader.js");
       const args = ["--import", loader, path("leave.ts"), copy];
       const { stdout } = await promisify(execFile)(process.execPath, args);
-      expect(stdout).toBe("unavailable\nclosed\n");
+      expect(stdout).toBe("unavailable\nstill loading\nclosed\n");
     },
   );
 
@@ -361,7 +384,7 @@ describe("nsfwjs", () => {
   }
 
   test("is asked where it is installed, with its own labels", async () => {
-    const labels = ["Porn", "Hentai"];
+    const labels = ["Porn", "Hentai", "of another model"];
     for (const [model, ...verdicts] of [
       [undefined, true, false],
       ["strict", true, false],
@@ -433,12 +456,19 @@ describe("nsfwjs", () => {
   });
 
   test("is closed though its load hangs", async () => {
-    const folder = installed("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);");
+    const here = mkdtempSync(join(tmpdir(), "lintel-nsfwjs-"));
+    onTestFinished(() => rmSync(here, { recursive: true }));
+    // Nobody can connect to it once the thread that holds it is gone.
+    const socket = join(here, "socket");
+    const folder = installed(`require("node:net").createServer().listen(${JSON.stringify(socket)});
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`);
     const settings = { kind: "nsfwjs", labels: ["Porn"], threshold: 0.5 } as const;
     const checker = new ThreadChecker({ ...settings, folder }, silent);
     const checked = expect(checker.isHarmful(red, never)).rejects.toThrow("can't be done now");
+    await vi.waitUntil(() => existsSync(socket));
     await checker.close();
     await checked;
+    await expect(once(connect(socket), "connect")).rejects.toThrow();
   });
 
   test("says what is wrong with it where it can't be loaded", async () => {
@@ -509,6 +539,33 @@ describe("a moderation endpoint", () => {
         ],
       },
     });
+  });
+
+  test("is told no key where there is none, and of several results each counts", async () => {
+    const flags = [false, true];
+    const keys: (string | undefined)[] = [];
+    const url = await listening((request, response) => {
+      keys.push(request.headers.authorization);
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ results: flags.map((flagged) => ({ flagged })) }));
+    });
+    const checker = await opened({ type: "moderation", url, model: "m", timeout: 5000 });
+    const { signal } = new AbortController();
+    expect(await checker.isHarmful(red, signal)).toBe(true);
+    expect(keys).toEqual([undefined]);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  test("is waited for no more once the checker is closed", async () => {
+    const asked = gate();
+    const url = await listening(() => asked.open());
+    const checker = await opened({ type: "moderation", url, model: "m", timeout: 60_000 });
+    const checked = expect(checker.isHarmful(red, never)).rejects.toMatchObject({
+      code: "shutting_down",
+    });
+    await asked.opened;
+    await checker.close();
+    await checked;
   });
 
   test("has its time for all of its answer, however it comes", async () => {

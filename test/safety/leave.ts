@@ -16,9 +16,9 @@ const checker = new ThreadChecker(
   silent,
 );
 const asked = checker.isHarmful(new Uint8Array(1), new AbortController().signal);
-asked.catch(({ code }) => console.log(code));
 const pipe = await open(join(folder, "model.onnx"), "w");
-const closed = checker.close();
+const closed = checker.close().then(() => console.log("closed"));
+await asked.catch(({ code }) => console.log(code));
+console.log("still loading");
 await pipe.close();
 await closed;
-console.log("closed");
