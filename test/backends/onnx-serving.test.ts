@@ -224,6 +224,21 @@ describe("a model's memory", () => {
     expect(resident?.state).toBe("ready");
   });
 
+  it("is given back only once the call that runs has all its images", async () => {
+    const backend = open(folderOf("tiny"));
+    const [resident] = backend.residents;
+    let unloading: Promise<void> | undefined;
+    const images: number[] = [];
+    const request = { numInferenceSteps: 20, numImagesPerPrompt: 2 };
+    for await (const event of eventsOf(backend, request)) {
+      unloading ??= resident?.unload();
+      if (event.case === "image") images.push(event.value.index);
+    }
+    expect(images).toEqual([0, 1]);
+    await unloading;
+    expect(resident?.state).toBe("idle");
+  });
+
   it.each(["tiny", "half"] as const)("is asked for before it is taken: %s", async (name) => {
     const asked: [string, string, number][] = [];
     const config = { type: "onnx", name: "images", path: folderOf(name), threads: 1 } as const;
