@@ -412,6 +412,22 @@ describe("any server of the contract", () => {
     await failed;
   });
 
+  it("that says itself that it ended a call is not lost: the call may be half done", async () => {
+    const peer = await serve(
+      // biome-ignore lint/correctness/useYield: it fails before it has anything
+      chatting(async function* () {
+        throw toConnectError(new LintelError("cancelled", "the caller left"));
+      }),
+    );
+    const backend = connectTo(peer.address);
+    await listed(backend);
+    await expect(answer(backend, chatRequest("hello"))).rejects.toMatchObject({
+      code: "upstream_failed",
+      retry: "never",
+    });
+    expect(backend.models()).toMatchObject([{ id: "m", state: State.READY }]);
+  });
+
   it("that has no room for a stream is busy, not lost", async () => {
     const peer = await serve(chatting(async function* () {}));
     const backend = connectTo(peer.address);
