@@ -2,6 +2,7 @@
  * Image models on a GPU. What needs one runs where LINTEL_GPU says by what there is one: `vulkan`, with
  * a card or a Vulkan driver that computes on the CPU (`.ci/run` takes that of Chromium); `cuda,vulkan`.
  */
+import { once } from "node:events";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import type { Gpu } from "../../src/backends/gpu.js";
@@ -18,9 +19,11 @@ import { loadRuntime } from "../../src/backends/onnx/runtime.js";
 import { PipelineThread } from "../../src/backends/onnx/thread.js";
 import { giveUp, Turn } from "../../src/backends/onnx/turns.js";
 import { silent } from "../../src/core/log.js";
+import { startThread } from "../../src/thread.js";
 import { never } from "../support/calls.js";
 import { drawCase, ParityModels, parityCases } from "./onnx/parity.js";
 import { die, faulty, folderOf, jobOf } from "./onnx/support.js";
+import type { Shared } from "./onnx/turn-taker.js";
 
 const ways = (process.env.LINTEL_GPU ?? "").split(",").filter(Boolean) as ("cuda" | "vulkan")[];
 const why = ways.length > 0 ? "" : " (skipped: LINTEL_GPU=vulkan says that there is one)";
@@ -200,6 +203,32 @@ describe("turns", () => {
     };
     await Promise.all([turn.take(use("a")), turn.take(use("b"))]);
     expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends"]);
+  });
+
+  it("are one thread's at a time", async () => {
+    const data: Shared = {
+      turns: new SharedArrayBuffer(4),
+      taken: new SharedArrayBuffer(4),
+    };
+    const take = async (name: string, said: (what: string) => void) => {
+      const worker = startThread("./onnx/turn-taker", import.meta.url, { name, data });
+      worker.on("message", said);
+      await once(worker, "online");
+      return worker;
+    };
+    const first: string[] = [];
+    const second: string[] = [];
+    const one = await take("one", (what) => void first.push(what));
+    await vi.waitUntil(() => first.length === 2);
+    const other = await take("other", (what) => void second.push(what));
+    await vi.waitUntil(() => second.length > 0);
+    const gone = [one, other].map((worker) => once(worker, "exit"));
+    for (const worker of [one, other]) worker.postMessage("end");
+    await Promise.all(gone);
+    expect([first, second]).toEqual([
+      ["tries", "alone"],
+      ["tries", "alone"],
+    ]);
   });
 
   it("go on after one that failed, and after one that was given up", async () => {
