@@ -46,7 +46,7 @@ test("a backup whose name begins like a URI is a file of that name", async () =>
   await sql.close();
   const made = await run(["backup", "file:x.db", "--database", "lintel.db"], cwd);
   expect(made).toMatchObject({ code: 0, stdout: "file:x.db\n" });
-  expect(readdirSync(cwd)).not.toContain("x.db");
+  expect(readdirSync(cwd).sort()).toEqual(["file:x.db", "lintel.db", "lintel.yaml"]);
   const copy = openNamed(join(cwd, "file:x.db"));
   expect(await callsIn(copy)).toEqual([{ calls: 1 }]);
   await copy.close();
@@ -69,4 +69,7 @@ test("what can't be copied is said, and nothing is left of it", async () => {
   const nowhere = await backup(missing, "--database", join(cwd, "no.db"));
   const stderr = `lintel: ${missing} can't be written: there is no such folder\n`;
   expect(nowhere).toEqual({ code: 1, stdout: "", stderr });
+  const below = join(cwd, "no.db", "copy.db");
+  const nothing = await backup(below, "--database", join(cwd, "no.db"));
+  expect(nothing.stderr).toBe(`lintel: ${below} can't be written (ENOTDIR)\n`);
 });

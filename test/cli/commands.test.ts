@@ -103,6 +103,8 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["tokens", "create", "--name", "x".repeat(129)], "--name must have at most 128 characters"],
     [["tokens", "create", "--name", "a\nb"], "--name must have at most 128 characters, no control"],
     [["tokens", "create", "--name", "a", "--tpm", "1.5"], "--tpm must be a whole number"],
+    [["tokens", "create", "--name", "a", "--rpm", "1234567890123"], "--rpm must be a whole number"],
+    [["tokens", "create", "--name", "a", "--budget", "0.0000000001"], "--budget must be a number"],
     [["tokens", "create", "--name", "a", "--budget", "5/day/2"], "--budget must be a number, or"],
     [["tokens", "create", "--name", "a", "--budget", "/day"], "--budget must be a number, or"],
     [["tokens", "create", "--name", "a", "--expires", "90"], "--expires must be a date, a time"],

@@ -43,10 +43,18 @@ test("--yaml: a token is shown once, and its lines are a configuration that know
 });
 
 test("--yaml: a name with a variable's form is that name", async () => {
-  const { stdout } = await runHere(["tokens", "create", "--yaml", "--name", "a${X}$${Y}"]);
-  const [token] = valid(stdout.slice(stdout.indexOf("auth:"))).auth.tokens;
-  expect(token?.name).toBe("a${X}$${Y}");
+  expect(await nameOf("a${X}$${Y}")).toBe("a${X}$${Y}");
 });
+
+test("a name may be long, and is one without blanks around it", async () => {
+  expect(await nameOf(` ${"x".repeat(128)} `)).toBe("x".repeat(128));
+});
+
+/** The name that the lines for a configuration have. */
+async function nameOf(name: string): Promise<string | undefined> {
+  const { stdout } = await runHere(["tokens", "create", "--yaml", "--name", name]);
+  return valid(stdout.slice(stdout.indexOf("auth:"))).auth.tokens[0]?.name;
+}
 
 test("--yaml and --json together are refused, and nothing is stored", async () => {
   const cwd = folder();
@@ -81,6 +89,7 @@ test("create, list, rotate and revoke; the token is in nothing that is kept", as
   expect(made.stdout).toMatch(/^lt_[\w-]{43}\n$/);
   expect(made.stderr).toMatch(/^alice \(tok_[\w-]{12}\): the token is shown only now\n$/);
   const json = await tokens("create", "--name", "bob", "--expires", "90d", "--json");
+  expect(json.stderr).toBe("");
   const bob = JSON.parse(json.stdout) as { id: string; name: string; token: string };
   expect(bob).toMatchObject({ name: "bob", token: expect.stringMatching(/^lt_/) });
   expect(await tokens("create", "--name", "bob")).toMatchObject({
@@ -101,6 +110,7 @@ test("create, list, rotate and revoke; the token is in nothing that is kept", as
         images_per_day: 5,
         budget: { amount: 2.5, period: "month" },
       },
+      created: expect.stringMatching(/^\d{4}-/),
       expires: null,
     }),
     expect.objectContaining({ id: bob.id, models: null, limits: null, revoked: null }),
@@ -124,10 +134,14 @@ test("create, list, rotate and revoke; the token is in nothing that is kept", as
     stderr: 'lintel: there is no token "bob" that counts\n',
   });
   expect((await tokens("list")).stdout).not.toContain("bob");
-  expect((await tokens("list", "--all")).stdout).toMatch(/^bob +tok_\S+ +revoked /m);
+  expect((await tokens("list", "--all")).stdout).toMatch(
+    /^alice +tok_\S+ +active .*\nbob +tok_\S+ +revoked /m,
+  );
 
   // Not in the clear, not anywhere: neither the old ones nor the new one.
   const state = join(cwd, "state");
+  // Whoever leaves the database closes it: it is one file then.
+  expect(readdirSync(state)).toEqual(["lintel.db"]);
   const bytes = Buffer.concat(readdirSync(state).map((name) => readFileSync(join(state, name))));
   expect(bytes.includes(sha256(bob.token))).toBe(true);
   for (const secret of [made.stdout.trim(), bob.token, rotated.stdout.trim()]) {
@@ -174,7 +188,12 @@ test("lists what each may do and how it stands, one that expired too", async () 
     { name: "alice", state: "expired", expires: expect.stringMatching(/Z$/) },
     { name: "bob", state: "active" },
   ]);
-  for (const name of ["alice", "bob"]) await tokens("revoke", name);
+  for (const name of ["alice", "bob"]) {
+    const stderr = `${name}: revoked; every gateway refuses it\n`;
+    expect(await tokens("revoke", name)).toEqual({ code: 0, stdout: "", stderr });
+  }
+  const ended = JSON.parse((await tokens("list", "--all", "--json")).stdout) as object[];
+  expect(ended).toMatchObject([{ state: "revoked" }, { state: "revoked" }]);
   expect(await tokens("list")).toEqual({
     code: 0,
     stdout: "",
@@ -198,6 +217,8 @@ test("rotate refuses what would be dead at once, or ends a token that may be in 
     /^lintel: the token that "alice" had before still counts until \d{4}-\S+Z: .* --force .*\n$/,
   );
   expect((await tokens("rotate", "alice", "--force")).stdout).toMatch(/^lt_/);
+  // Without a grace the one before ends at once.
+  expect((await tokens("list")).stdout).toMatch(/^alice +tok_\S+ +active {2,}/m);
   const tomorrow = new Date(Math.ceil(Date.now() / 1000) * 1000 + 86_400_000).toISOString();
   await tokens("create", "--name", "bob", "--expires", tomorrow);
   await tokens("rotate", "bob", "--grace", "30d");
@@ -231,7 +252,7 @@ state: { directory: state }
   const create = (name: string) => runHere(["tokens", "create", "--name", name, ...config]);
   const alice = await create("alice");
   const corp = await create("corp:x");
-  const other = await create("bob");
+  const other = await create("corporal");
   expect(alice).toMatchObject({
     code: 1,
     stderr: 'lintel: a token in the configuration is called "alice" already\n',

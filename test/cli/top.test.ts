@@ -180,6 +180,9 @@ test("is cut to the terminal; one that says it has no size gets what is usual", 
     stripVTControlCharacters(screen(text, { rows, columns })).trimEnd().split("\n");
   expect(shown(4, 10)).toEqual(["0xxxxxxxxx", "1xxxxxxxxx", "2xxxxxxxxx"]);
   expect(shown(0, 0)).toEqual(shown(24, 80));
+  expect(shown(1, 10)).toEqual(["0xxxxxxxxx"]);
+  // What stood there before goes: behind each line, and below the last.
+  expect(screen("a\nb", { rows: 9, columns: 9 })).toBe("\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
 });
 
 /** Columns of a line. */
@@ -199,7 +202,7 @@ test("workers, calls without a model, targets that are out, and times in few dig
   const status = {
     ...{ version: "1", pid: 7, gateway: 7, workers: 2, uptime: 59.9, running: 8, away: [] },
     models: [model],
-    targets: [target, { ...target, state: "in" as const, outForMs: 0 }],
+    targets: [target, { ...target, state: "due" as const, outForMs: 0 }],
     retries: { requests: 0, retries: 0, denied: 0 },
   };
   const [head, models, targets] = topView(status).split("\n\n");
@@ -212,7 +215,7 @@ test("workers, calls without a model, targets that are out, and times in few dig
   ]);
   expect(targets?.split("\n").slice(1).map(cells)).toEqual([
     ["b", "m", "resting 3s", "1/4", "3", "20", "6", "timeout"],
-    ["b", "m", "in", "1/4", "3", "20", "6", "timeout"],
+    ["b", "m", "due", "1/4", "3", "20", "6", "timeout"],
   ]);
   const up = (uptime: number) => /up (\w+(?: \w+)?) {3}/.exec(topView({ ...status, uptime }))?.[1];
   expect([60, 3599, 3600, 86_399, 86_400].map(up)).toEqual([

@@ -141,7 +141,7 @@ test("what can't be brought in is told, and the rest is summed up", async () => 
   const journal = join(cwd, "usage");
   mkdirSync(journal);
   const [line = ""] = linesOf(record({ at: Date.now() }));
-  writeFileSync(join(journal, leftBy("abc")), `${line}\n`);
+  writeFileSync(join(journal, leftBy("abc")), `${line}\n["bad"]\n`);
   mkdirSync(join(journal, leftBy("abd")));
   const usage = ["usage", "--format", "csv", "--by", "token", "--config"];
   const { code, stdout, stderr } = await runHere([...usage, join(cwd, "lintel.yaml")]);
@@ -149,7 +149,9 @@ test("what can't be brought in is told, and the rest is summed up", async () => 
     code: 0,
     rows: [expect.stringMatching(/^alice,1,/)],
   });
-  expect(stderr).toMatch(/^warning: \S+: a file of usage can't be sent; .*: EISDIR.*\n$/);
+  expect(stderr.split("\n")).toHaveLength(3);
+  expect(stderr).toMatch(/^warning: \S+: a file of usage can't be sent; .*: EISDIR/m);
+  expect(stderr).toMatch(/^warning: the database does not take a record of usage: \w/m);
 });
 
 test("that no records are kept is told, with a database and without", async () => {
@@ -189,6 +191,7 @@ test("a time that ends before it begins is used wrongly", async () => {
     code: 2,
     stderr: expect.stringContaining(`${order}\n`),
   });
+  expect((await usage("--since", "2026-01-01", "--until", "2026-01-01")).code).toBe(2);
   expect(await usage("--until", "30d")).toMatchObject({
     code: 2,
     stderr: expect.stringContaining(`${order}, which is 7d`),
