@@ -183,7 +183,6 @@ export class Workers {
 
   #ended(slot: Slot, lived: number, how: string): void {
     slot.process = undefined;
-    slot.listens = false;
     this.#questions.ended(slot);
     if (this.#closing) {
       this.#lookForEnd();

@@ -164,19 +164,25 @@ test("running calls end in their time; what they may not, is ended", async () =>
   expect(await lintel.ended).toEqual({ code: 0, signal: null });
 });
 
-test("the same signal handed on by npm does not count; a later one leaves at once", async () => {
-  const { lintel, base, server } = await gateway();
-  const answer = chat(base).catch(() => "cut off");
-  await server.asked;
-  lintel.kill("SIGINT");
-  lintel.kill("SIGINT");
-  const again = setInterval(() => lintel.kill("SIGINT"), 50);
-  const ended = await lintel.ended;
-  clearInterval(again);
-  expect(ended).toEqual({ code: 130, signal: null });
-  expect(await answer).toBe("cut off");
-  expect(lintel.stderr).toContain("shutting down");
-});
+test.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const)(
+  "the same %s handed on by npm does not count; a later one leaves at once",
+  async (signal, code) => {
+    const { lintel, base, server } = await gateway();
+    const answer = chat(base).catch(() => "cut off");
+    await server.asked;
+    lintel.kill(signal);
+    lintel.kill(signal);
+    const again = setInterval(() => lintel.kill(signal), 50);
+    const ended = await lintel.ended;
+    clearInterval(again);
+    expect(ended).toEqual({ code, signal: null });
+    expect(await answer).toBe("cut off");
+    expect(lintel.stderr).toContain("shutting down");
+  },
+);
 
 test.skipIf(!redisBinary)(
   "a user of Redis who may do little is enough, and is not spoken of",
@@ -406,6 +412,20 @@ test("SIGHUP takes over a changed file; a bad one is named and changes nothing",
   lintel.kill("SIGHUP");
   await lintel.saying(/lintel\.yaml:3:1: nonsense: unknown key/);
   await lintel.saying(/configuration not reloaded/);
+  expect(await (await fetch(`${base}/v1/models`, { headers })).text()).toContain('"other"');
+  lintel.kill("SIGTERM");
+  expect(await lintel.ended).toEqual({ code: 0, signal: null });
+});
+
+test("a changed file is taken over by itself where it is watched", async () => {
+  const { lintel, base, cwd } = await gateway("reload: watch\n");
+  const file = join(cwd, "lintel.yaml");
+  writeFileSync(file, readFileSync(file, "utf8").replace("models: [tiny]", "models: [other]"));
+  await lintel.saying(/configuration reloaded/);
+  // Not because it is looked at for the first time.
+  expect(lintel.stderr.match(/"why":"lintel.yaml changed","changed":\[.*/g)).toEqual([
+    expect.stringContaining(`"changed":["backends"]`),
+  ]);
   expect(await (await fetch(`${base}/v1/models`, { headers })).text()).toContain('"other"');
   lintel.kill("SIGTERM");
   expect(await lintel.ended).toEqual({ code: 0, signal: null });

@@ -1,15 +1,21 @@
 /** What the first of several processes does with its workers, without any. */
+import type { ChildProcess } from "node:child_process";
+import { EventEmitter, once } from "node:events";
 import { PassThrough } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Config } from "../../src/config/schema.js";
 import type { Reloaded } from "../../src/reloading.js";
+import { restartPause } from "../../src/restart-pause.js";
+import { Handover } from "../../src/workers/handover.js";
+import { Heartbeat } from "../../src/workers/heartbeat.js";
 import { Questions } from "../../src/workers/questions.js";
 import { relay } from "../../src/workers/relay.js";
 import { Rollout } from "../../src/workers/rollout.js";
 import { newSlot, type Slot } from "../../src/workers/slot.js";
 import { valid } from "../config/text.js";
 import { gate } from "../support/calls.js";
+import { FakeClock } from "../support/clock.js";
 
 const reloaded: Reloaded = { changed: ["models"], restart: [], added: [], removed: [] };
 const first = valid("{}");
@@ -43,6 +49,13 @@ describe("a configuration for all workers", () => {
     expect(await rollout.reload(second)).toEqual(reloaded);
     expect(rollout.config).toBe(second);
     expect(held()).toEqual([second, second]);
+  });
+
+  test("is as the workers have it, who leave out what needs a restart", async () => {
+    const { rollout, held } = workers(reloaded);
+    await rollout.reload(valid("body_limit: 2MiB"));
+    expect(rollout.config).toBe(second);
+    expect(held()).toEqual([second]);
   });
 
   test("is handed to each once, also to one that begins to listen meanwhile, or later", async () => {
@@ -181,6 +194,47 @@ test("a question that has its time is no longer waited for after it, one that ha
   expect(await Promise.all([brief, patient])).toEqual([undefined, "late"]);
 });
 
+test("of connections that a worker took the first process keeps none", () => {
+  const worker = Object.assign(new EventEmitter(), { send: (..._words: object[]) => true });
+  const handover = new Handover(worker as unknown as ChildProcess);
+  const closed: number[] = [];
+  for (const seq of [1, 2]) {
+    const connection = { close: () => void closed.push(seq) };
+    worker.send({ cmd: "NODE_CLUSTER", act: "newconn", seq }, connection);
+  }
+  worker.emit("internalMessage", { cmd: "NODE_CLUSTER", ack: 1, accepted: true });
+  handover.end(false);
+  expect(closed).toEqual([2]);
+});
+
+test("a process that misses so many questions in a row hangs; one that is looked after no more does not", async () => {
+  const clock = new FakeClock();
+  const [ask, hangs] = [vi.fn(), vi.fn()];
+  const heartbeat = new Heartbeat(ask, hangs, { beatMs: 1000, missed: 3 }, clock);
+  await clock.advance(3000);
+  heartbeat.answered();
+  await clock.advance(3000);
+  expect(ask).toHaveBeenCalledTimes(6);
+  expect(hangs).not.toHaveBeenCalled();
+  await clock.advance(1000);
+  expect(hangs).toHaveBeenCalledTimes(1);
+  expect([ask.mock.calls.length, clock.timers]).toEqual([6, 0]);
+  new Heartbeat(ask, hangs, { beatMs: 1000, missed: 3 }, clock).end();
+  expect(clock.timers).toBe(0);
+});
+
+test("pauses between restarts double up to the longest; half of each is chance", () => {
+  const times = { firstPause: 1000, longestPause: 60_000 };
+  const longest = [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000];
+  for (const [ends, most] of longest.entries()) {
+    const pauses = Array.from({ length: 100 }, () => restartPause(ends, times));
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(most / 2);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(most);
+    // As likely as not each lies in either half; all in one half never do.
+    expect(Math.max(...pauses) - Math.min(...pauses)).toBeGreaterThan(most / 8);
+  }
+});
+
 test("what a worker writes is handed on in whole lines, the last one though it has no end", async () => {
   const from = new PassThrough();
   const lines: string[] = [];
@@ -190,7 +244,14 @@ test("what a worker writes is handed on in whole lines, the last one though it h
     from.write(text);
     await vi.waitFor(() => expect(from.readableLength).toBe(0));
   }
+  // Nothing is kept back that is whole.
+  expect(lines.join("")).toBe("aéc\nd\ne\n");
   from.end();
   await vi.waitFor(() => expect(lines.join("")).toBe("aéc\nd\ne\nf\n"));
   expect(lines.every((text) => text.endsWith("\n"))).toBe(true);
+  const whole = new PassThrough();
+  relay(whole, (text) => void lines.push(text));
+  whole.end("g\n");
+  await once(whole, "end");
+  expect(lines.at(-1)).toBe("g\n");
 });
