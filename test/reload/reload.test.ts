@@ -16,6 +16,7 @@ import { openaiSchema } from "../../src/backends/openai/schema.js";
 import { reloadOnChange } from "../../src/cli/reload.js";
 import { resolveBackends } from "../../src/config/backends.js";
 import { configSchema } from "../../src/config/schema.js";
+import type { Backend } from "../../src/core/backend.js";
 import { hashToken } from "../../src/core/tokens.js";
 import { gateway } from "../support/gateway.js";
 import { backend, modelServer, statusOf } from "./model-server.js";
@@ -63,7 +64,8 @@ test("model servers that were found stay though they do not answer, and others a
 test("a stream ends under the configuration that it began under, over two reloads", async () => {
   const [a, b] = [await modelServer("a"), await modelServer("b")];
   const it = await gateway(`backends:\n${backend("a", a.url)}`);
-  const before = it.running.backends[0]?.backend;
+  const before = it.running.backends[0]?.backend as Backend;
+  const closed = vi.spyOn(before, "close");
   const answer = await it.chat("a", "wait");
   const reader = answer.body?.getReader() as ReadableStreamDefaultReader<Uint8Array>;
   const decoder = new TextDecoder();
@@ -78,6 +80,7 @@ test("a stream ends under the configuration that it began under, over two reload
   expect(await statusOf(it.chat("a"))).toBe(404);
   expect(await statusOf(it.chat("b"))).toBe(200);
   expect(it.running.core.readiness.running).toBe(1);
+  expect(closed).not.toHaveBeenCalled();
 
   a.release();
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
@@ -86,6 +89,7 @@ test("a stream ends under the configuration that it began under, over two reload
   expect(text).toContain(" two");
   expect(text).not.toContain("error");
   // Nobody needs the backend any more: it lets go of its server.
+  await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(1));
   await a.left();
   expect(it.running.core.readiness.running).toBe(0);
 });

@@ -62,6 +62,9 @@ test("who connects after a reload gets the new certificate; open connections go 
   expect(await it.served()).toBe(second);
   expect(await healthy(before)).toBe(200);
   expect((await it.said("configuration reloaded")).fields.changed).toEqual(["tls (certificate)"]);
+  it.lines.length = 0;
+  await it.reload();
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual([]);
 });
 
 test("a renewed certificate is served as soon as a watched gateway sees it", async () => {

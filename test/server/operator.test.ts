@@ -1,8 +1,11 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readdir, symlink } from "node:fs/promises";
+import { get } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { expect, it, onTestFinished } from "vitest";
 import { silent } from "../../src/core/log.js";
@@ -43,4 +46,19 @@ it("removes sockets that killed processes left, and none of which it can't know"
       [String(process.pid), at(own)],
     ]),
   );
+});
+
+it("opens a socket for each gateway of a process, and leaves none behind", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "lintel-"));
+  const open = async (name: string) =>
+    openOperator({ sockets: folder }, { status: () => ({ name }), own: () => name }, silent);
+  const gateways = [await open("first"), await open("second")];
+  const sockets = await socketsIn(folder);
+  const metrics = [...sockets.values()].map(async (socketPath) => {
+    const [answer] = (await once(get({ socketPath, path: "/metrics" }), "response")) as [Readable];
+    return answer.toArray().then((parts) => parts.join(""));
+  });
+  expect((await Promise.all(metrics)).sort()).toEqual(["first", "second"]);
+  for (const gateway of gateways) await gateway.close();
+  expect(await readdir(folder)).toEqual([]);
 });
