@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -182,6 +183,17 @@ test.each(["", "\n\n", "# begins so\n\n--- # and so\n...\n", "\ufeff # all of it
     );
   },
 );
+
+test("a file that is gone lets nobody in, either: nothing stands in its place", async () => {
+  const a = await modelServer("a");
+  const it = await gateway(`auth: { mode: token }\nbackends:\n${backend("a", a.url)}`);
+  rmSync(join(it.cwd, "lintel.yaml"));
+  await it.reload();
+  expect(await statusOf(it.chat("a"))).toBe(401);
+  expect((await it.said("mistake in the new configuration")).fields.problem).toBe(
+    "lintel.yaml: there is no such file",
+  );
+});
 
 test("what needs a restart is named, the rest applies", async () => {
   const [a, b] = [await modelServer("a"), await modelServer("b")];
