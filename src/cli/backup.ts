@@ -1,6 +1,7 @@
 /** `lintel backup`: a copy of SQLite's database, also while gateways use it. */
-import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
+import { randomId } from "../core/random-id.js";
 import { isPostgres } from "../state/database/open.js";
 import { openSqlite } from "../state/database/sqlite-library.js";
 import type { Command } from "./command.js";
@@ -31,25 +32,50 @@ PostgreSQL is copied with its own pg_dump.`,
     }
     if (isMissing(place)) return noDatabase(place);
     const file = given.operand;
-    try {
-      // SQLite takes an empty file: so nobody else reads it, and none that is there is lost.
-      closeSync(openSync(file, "wx", 0o600));
-    } catch (error) {
+    const cannot = (error: unknown) => {
       const { code = "" } = error as NodeJS.ErrnoException;
       say(`lintel: ${file} ${reasons[code] ?? `can't be written (${code})`}`);
       return 1;
+    };
+    if (existsSync(file)) return cannot({ code: "EEXIST" });
+    // What is killed in the middle leaves nothing that could be taken for a backup.
+    const part = `${file}.${randomId(6)}.part`;
+    try {
+      // SQLite takes an empty file: so nobody else reads it.
+      closeSync(openSync(part, "wx", 0o600));
+    } catch (error) {
+      return cannot(error);
     }
     try {
-      await copy(where, file);
+      await copy(where, part);
     } catch (error) {
-      rmSync(file, { force: true });
+      rmSync(part, { force: true });
       say(`lintel: ${where} can't be copied: ${(error as Error).message}`);
       return 1;
+    }
+    try {
+      give(part, file);
+    } catch (error) {
+      return cannot(error);
+    } finally {
+      rmSync(part, { force: true });
     }
     out(file);
     return 0;
   },
 };
+
+/** Gives a file its name, which another may have got meanwhile: that one stays. */
+function give(part: string, file: string): void {
+  try {
+    linkSync(part, file);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") throw error;
+    // Some file systems have no links.
+    renameSync(part, file);
+  }
+}
 
 /** As of one moment, with what is still in the log beside the database. */
 async function copy(from: string, to: string): Promise<void> {

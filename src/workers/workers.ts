@@ -183,6 +183,8 @@ export class Workers {
 
   #ended(slot: Slot, lived: number, how: string): void {
     slot.process = undefined;
+    // Its end may be heard of ahead of its channel's.
+    slot.listens = false;
     this.#questions.ended(slot);
     if (this.#closing) {
       this.#lookForEnd();

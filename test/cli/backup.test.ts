@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { openDatabase, openNamed } from "../../src/state/database/open.js";
 import { rowsOf, type Sql } from "../../src/state/database/sql.js";
+import { openSqlite } from "../../src/state/database/sqlite-library.js";
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { linesOf, record } from "../state/record.js";
 import { runHere } from "./here.js";
-import { build, folder, run } from "./lintel.js";
+import { build, folder, run, start } from "./lintel.js";
 
 beforeAll(build);
 
@@ -72,4 +73,22 @@ test("what can't be copied is said, and nothing is left of it", async () => {
   const below = join(cwd, "no.db", "copy.db");
   const nothing = await backup(below, "--database", join(cwd, "no.db"));
   expect(nothing.stderr).toBe(`lintel: ${below} can't be written (ENOTDIR)\n`);
+});
+
+test("a backup that is killed in the middle leaves nothing of its name", async () => {
+  const { cwd, config, sql } = await running();
+  await sql.close();
+  const database = await openSqlite(join(cwd, "lintel.db"));
+  onTestFinished(() => database.close());
+  // Whoever holds it alone keeps others from reading it.
+  database.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
+  const file = join(cwd, "copy.db");
+  const child = start(["backup", file, "--config", config], cwd);
+  const made = () => readdirSync(cwd).filter((name) => name.startsWith("copy.db"));
+  await expect.poll(made).toEqual([expect.stringMatching(/^copy\.db\..+\.part$/)]);
+  child.kill("SIGKILL");
+  await child.ended;
+  expect(made()).not.toContain("copy.db");
+  database.exec("ROLLBACK");
+  expect(await runHere(["backup", file, "--config", config])).toMatchObject({ code: 0 });
 });
