@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { BackendContext } from "./backends/kind.js";
 import { admitWithin } from "./backends/residents.js";
+import { certificateEnds } from "./config/certificates.js";
 import { countingSettings } from "./config/limits.js";
 import type { Config } from "./config/schema.js";
 import { appSettings, listenOptions } from "./config/settings.js";
@@ -15,7 +16,7 @@ import { metrics as metricsAt } from "./doors/watch.js";
 import { Blurring } from "./media/blurring.js";
 import { openMedia } from "./media/open.js";
 import { type Operator, openOperator } from "./operator.js";
-import { type Reloaded, Reloading } from "./reloading.js";
+import { type LastReload, noReload, type Reloaded, Reloading } from "./reloading.js";
 import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve } from "./serving.js";
 import { type Closable, type SetUpBackend, type Stores, setUp } from "./setup.js";
@@ -41,6 +42,11 @@ export interface RunningGateway {
    * @throws Error if it can't be used: the one before stays as it was
    */
   reload(config: Config): Promise<Reloaded>;
+  /**
+   * Says how a reload went, for metrics: also one of which nothing came here, for the
+   * configuration had mistakes.
+   */
+  reloaded(how: Partial<LastReload>): void;
   /**
    * Shuts down: refuses new calls, lets running ones end in their own time, then
    * closes everything. Always resolves.
@@ -73,12 +79,15 @@ export async function start(
   const { telemetry, counting, media, state } = stores;
   const metrics = telemetry?.prometheus;
   const read = metrics && (around?.metrics ?? metrics);
+  const redis = countingSettings(config).redis?.tls?.cert;
+  let lastReload = noReload;
   let current: Reloading | undefined;
   let operator: Operator | undefined;
   let serving: Serving;
   try {
     current = new Reloading(await setUp(config, stores), stores, listen[0]?.tls);
     const { core } = current;
+    const now = current;
     telemetry?.observe({
       running: () => core.readiness.running,
       routing: () => core.routing.snapshot(),
@@ -87,6 +96,10 @@ export async function start(
       images: media.state,
       tokens: state.tokens,
       usage: state.usage,
+      issuers: () => now.setup.issuers?.states() ?? [],
+      lastReload: () => lastReload,
+      certificates: () =>
+        certificateEnds({ "tls.cert": now.tls?.cert, "state.redis.tls.cert": redis }),
     });
     const ways = { own: metrics, all: read, status: telemetry?.status };
     operator = await openOperator(operatorSettings(config), ways, log);
@@ -120,6 +133,9 @@ export async function start(
     listeners,
     metrics,
     reload: (wanted) => reloading.reload(wanted),
+    reloaded(how) {
+      lastReload = { ...lastReload, ...how };
+    },
     close(graceMs) {
       closed ??= (async () => {
         reloading.stop();

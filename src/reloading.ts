@@ -22,6 +22,17 @@ export interface Reloaded {
   readonly removed: readonly string[];
 }
 
+/** How the last reload went. */
+export interface LastReload {
+  /** Whether the configuration was taken over. */
+  readonly successful: boolean;
+  /** How many of its sections differ and apply after a restart, as of the last that was. */
+  readonly restart: number;
+}
+
+/** Before any reload. */
+export const noReload: LastReload = { successful: true, restart: 0 };
+
 /** The setup of the moment, and those before it that still answer calls. */
 export class Reloading {
   /** Hands calls to the setup of the moment. */
@@ -49,6 +60,11 @@ export class Reloading {
     this.#tls = tls;
     this.core = new CurrentCore(setup.core);
     this.doorSettings = { ...doorSettings(setup.config) };
+  }
+
+  /** The certificate that is served with; absent: cleartext. */
+  get tls(): TlsSettings | undefined {
+    return this.#tls;
   }
 
   /** The setup of the moment. */

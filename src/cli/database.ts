@@ -1,7 +1,7 @@
 /** The database that a command works on. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig } from "../config/load.js";
+import { loadFields } from "../config/load.js";
 import type { Config } from "../config/schema.js";
 import { reasonOf } from "../core/log.js";
 import { isPostgres, openNamed, whereIs } from "../state/database/open.js";
@@ -20,11 +20,22 @@ export const databaseOptions = {
   },
 } as const satisfies Record<string, Option>;
 
+/** What commands about it go by. */
+const fields = [
+  "auth.mode",
+  "auth.oidc",
+  "auth.tokens",
+  "state.database",
+  "state.directory",
+  "state.refresh",
+  "usage.enabled",
+] as const;
+
 /** A database that is open. */
 export interface OpenDatabase {
   readonly sql: Sql;
   /** Absent where `--database` says which. */
-  readonly config?: Config | undefined;
+  readonly config?: Pick<Config, "auth" | "state" | "usage"> | undefined;
   /** Folder of usage that is on its way there; absent where that is not known. */
   readonly journal?: string | undefined;
 }
@@ -100,7 +111,7 @@ export function noDatabase({ where, by }: Place): number {
 export async function chooseDatabase(given: Given): Promise<Place> {
   const wanted = wantedDatabase(given);
   if (wanted !== undefined) return { where: wanted };
-  const { config, file } = await loadConfig({ file: given.text("config") });
+  const { config, file } = await loadFields(fields, { file: given.text("config") });
   const directory = config.state.directory ?? defaultStateDirectory();
   return {
     where: whereIs(config.state.database, directory),

@@ -7,7 +7,7 @@ import { ConfigError, formatProblem } from "../config/problems.js";
 import type { Config } from "../config/schema.js";
 import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
-import type { Reloaded } from "../reloading.js";
+import type { LastReload, Reloaded } from "../reloading.js";
 import { foldersOf } from "./links.js";
 import { logWarnings } from "./logger.js";
 
@@ -17,6 +17,8 @@ export interface Reloadable {
   readonly config: Config;
   /** @throws Error if the configuration can't be used: the one before stays as it was */
   reload(config: Config): Promise<Reloaded>;
+  /** Hears how a reload went. */
+  reloaded(how: Partial<LastReload>): void;
   /** Says what a start says as well, once it is known. */
   remark?(): Promise<void>;
 }
@@ -50,6 +52,7 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
     }
     logWarnings(log, warnings);
     const { restart, ...reloaded } = await running.reload(config);
+    running.reloaded({ successful: true, restart: restart.length });
     log.level = config.log.level;
     log.info({ why, ...reloaded }, "configuration reloaded");
     if (restart.length > 0) {
@@ -61,6 +64,7 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
       log.info({ why }, "configuration not reloaded: this gateway is shutting down");
       return;
     }
+    running.reloaded({ successful: false });
     const problems =
       error instanceof ConfigError ? error.problems.map(formatProblem) : [messageOf(error)];
     for (const problem of problems) log.error({ problem }, "mistake in the new configuration");

@@ -76,6 +76,7 @@ async function byThisProcess({ config, file }: LoadedConfig, log: Logger): Promi
       return running.config;
     },
     reload: running.reload,
+    reloaded: running.reloaded,
     remark: () => remark(running, log),
     async banner() {
       await remark(running, log);
@@ -105,6 +106,7 @@ async function bySeveral(
       return workers.config;
     },
     reload: (wanted) => workers.reload(wanted),
+    reloaded: (how) => workers.reloaded(how),
     banner: async () => banner,
     close: (graceMs) => workers.close(graceMs),
   };

@@ -7,10 +7,14 @@ import { table } from "./table.js";
 
 /** All of it, as lines of text. */
 export function topView(status: Status): string {
-  const { models, targets, away } = status;
+  const { models, targets, away, lastReload } = status;
   const parts = [
     headline(status),
-    ...(away.length > 0 ? [`Stores away: ${away.join(", ")}`] : []),
+    ...(away.length > 0 ? [`Away: ${away.join(", ")}`] : []),
+    ...(lastReload?.successful === false
+      ? ["The last reload failed: the configuration before stays."]
+      : []),
+    ...(lastReload?.restart ? [`Changes that wait for a restart: ${lastReload.restart}`] : []),
     models.length > 0 ? table(modelHeading, models.map(modelRow)) : "No calls yet.",
     targets.length > 0 ? table(targetHeading, targets.map(targetRow)) : "No targets.",
   ];

@@ -2,7 +2,7 @@
 import { request } from "node:http";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { loadConfig } from "../config/load.js";
+import { loadFields } from "../config/load.js";
 import { socketsFolder } from "../config/telemetry.js";
 import { parseJson } from "../core/json.js";
 import { socketsIn } from "../operator.js";
@@ -64,7 +64,9 @@ async function placeOf(given: Given): Promise<Place | undefined> {
     if (!isSocketPath(path)) throw new UsageError(`--socket ${socketMessage}`);
     return placeAt(path);
   }
-  const { config } = await loadConfig({ file: given.text("config") });
+  const { config } = await loadFields(["state.directory", "telemetry.top"], {
+    file: given.text("config"),
+  });
   const folder = socketsFolder(config.state.directory);
   if (!isSocketPath(join(folder, `${process.pid}.sock`))) {
     say(`lintel: no gateway can have a socket in ${folder}: the path is too long`);

@@ -1,12 +1,12 @@
 /** Certificates that are served, and that clients refuse for their dates. */
-import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { certificatesIn } from "./certificates.js";
 import type { Config } from "./schema.js";
 
 /** A line for each certificate of the file, an authority's too, whose time is over or has not come. */
 export function certificateWarnings({ tls }: Config): string[] {
   if (!tls) return [];
-  return certificatesIn(tls.cert).flatMap(({ subject, validFrom, validTo }) => {
+  return certificatesIn(textOf(tls.cert)).flatMap(({ subject, validFrom, validTo }) => {
     const now = Date.now();
     const wrong =
       Date.parse(validTo) < now
@@ -17,14 +17,12 @@ export function certificateWarnings({ tls }: Config): string[] {
   });
 }
 
-/** Those that can be read: that the file can be served with is looked at elsewhere. */
-function certificatesIn(file: string): X509Certificate[] {
+/** Nothing where it can't be read: that the file can be served with is looked at elsewhere. */
+function textOf(file: string): string {
   try {
-    const text = readFileSync(file, "latin1");
-    const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
-    return (blocks ?? []).map((block) => new X509Certificate(block));
+    return readFileSync(file, "latin1");
   } catch {
-    return [];
+    return "";
   }
 }
 

@@ -66,6 +66,36 @@ export function usableCertificates(at: string, files: CertificateFiles): Certifi
   return read;
 }
 
+/** Certificates in PEM; none where one of them can't be read. */
+export function certificatesIn(pem: string | Buffer): X509Certificate[] {
+  const blocks = pem
+    .toString("latin1")
+    .match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
+  try {
+    return (blocks ?? []).map((block) => new X509Certificate(block));
+  } catch {
+    return [];
+  }
+}
+
+/** When certificates end. */
+export interface CertificateEnd {
+  /** The field of the configuration that names their file. */
+  readonly field: string;
+  /** Of the first of them to end, seconds since the epoch. */
+  readonly notAfter: number;
+}
+
+/** @param used certificates in PEM, by the fields that name their files; absent: none is used */
+export function certificateEnds(
+  used: Readonly<Record<string, string | Buffer | undefined>>,
+): CertificateEnd[] {
+  return Object.entries(used).flatMap(([field, pem = ""]) => {
+    const ends = certificatesIn(pem).map(({ validTo }) => Date.parse(validTo) / 1000);
+    return ends.length === 0 ? [] : [{ field, notAfter: Math.min(...ends) }];
+  });
+}
+
 /** @throws Error of OpenSSL, which says nothing to people */
 function tryPart(part: Part, content: Buffer): void {
   // As authorities, Node takes anything.

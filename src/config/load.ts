@@ -1,12 +1,10 @@
 /** Finds and loads the configuration. */
-import { existsSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
-import { dirname, resolve } from "node:path";
 import { proxyProblems } from "../backends/http/proxy.js";
 import { withoutBrackets } from "../hostname.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
+import { type FileSources, readFile } from "./file.js";
 import { otlpProblems, otlpWarnings } from "./otlp-environment.js";
-import type { Parsed } from "./parse.js";
 import { ConfigError, type Problem } from "./problems.js";
 import {
   absoluteAddress,
@@ -16,24 +14,15 @@ import {
   listenMessage,
   parseListen,
 } from "./quantities.js";
-import { type Config, configSchema, defaultListen } from "./schema.js";
+import { type Config, defaultListen } from "./schema.js";
 import { keepSecretsOf } from "./secrets.js";
 import { otlpSettings } from "./telemetry.js";
 import { warningsOf } from "./warnings.js";
 
-/** Name of the file that is looked for in the working directory. */
-const defaultFile = "lintel.yaml";
-
-/** Where the configuration comes from. */
-export interface ConfigSources {
-  /** The file (`--config`). Default: `LINTEL_CONFIG`, then `lintel.yaml` if there is one. */
-  readonly file?: string | undefined;
+/** Where the configuration comes from. `HOST` and `PORT` make one address, in place of all of `listen`. */
+export interface ConfigSources extends FileSources {
   /** Addresses that replace `listen` (`--listen`). */
   readonly listen?: readonly string[] | undefined;
-  /** Default: the process's. */
-  readonly cwd?: string;
-  /** Default: the process's. `HOST` and `PORT` make one address, in place of all of `listen`. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 /** A configuration that can be used. */
@@ -53,15 +42,7 @@ export interface LoadedConfig {
  */
 export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedConfig> {
   const { cwd = process.cwd(), env = process.env } = sources;
-  const file =
-    sources.file ??
-    (env.LINTEL_CONFIG || undefined) ??
-    (existsSync(resolve(cwd, defaultFile)) ? defaultFile : undefined);
-  const found: Parsed & { readonly text?: string } =
-    file === undefined
-      ? { config: configSchema.parse({}, { jitless: true }), problems: [], warnings: misnamed(cwd) }
-      : await parseFile(file, cwd, env, file !== sources.file && Boolean(env.LINTEL_CONFIG));
-  const { config, problems, text, warnings: written = [] } = found;
+  const { file, config, problems, text, warnings: written = [] } = await readFile(sources);
   const overrides: Problem[] = [];
   const listen =
     sources.listen && sources.listen.length > 0
@@ -85,12 +66,26 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
   return { config: effective, file, text, warnings };
 }
 
-/** A warning where the file is there that would be read by another name. */
-function misnamed(cwd: string): string[] {
-  const other = defaultFile.replace(/yaml$/, "yml");
-  return existsSync(resolve(cwd, other))
-    ? [`${other} is not read: rename it to ${defaultFile}, or name it with --config`]
-    : [];
+/** Sections of the configuration to which these fields belong. */
+type Sections<Field extends string> = Pick<
+  Config,
+  (Field extends `${infer Section}.${string}` ? Section : Field) & keyof Config
+>;
+
+/**
+ * Loads some fields of the configuration, for commands that need no others: whatever is wrong
+ * elsewhere, such as a variable that only the gateway's environment has, does not matter to them.
+ * @param fields such as `state.directory`; others of the same sections have their defaults
+ * @throws ConfigError with every mistake in these fields
+ */
+export async function loadFields<const Field extends string>(
+  fields: readonly Field[],
+  sources: FileSources,
+): Promise<{ readonly config: Sections<Field>; readonly file: string | undefined }> {
+  const { config, file, problems } = await readFile(sources, fields);
+  if (config === undefined || problems.length > 0) throw new ConfigError(problems);
+  keepSecretsOf(config, sources.env ?? process.env);
+  return { config, file };
 }
 
 /** The addresses of `--listen`; what is wrong with them goes to the problems. */
@@ -126,45 +121,6 @@ function addressOfMetrics({ listen, telemetry }: Config): Omit<Problem, "source"
   return undefined;
 }
 
-async function parseFile(
-  file: string,
-  cwd: string,
-  env: NonNullable<ConfigSources["env"]>,
-  byVariable: boolean,
-): Promise<Parsed & { readonly text?: string }> {
-  const path = resolve(cwd, file);
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const wrong = code === "ENOENT" ? "there is no such file" : `can't be read (${code})`;
-    const message = byVariable ? `${wrong}; LINTEL_CONFIG names it` : wrong;
-    return { problems: [{ source: file, field: "", message }] };
-  }
-  // Loaded here: without a file nobody needs the YAML parser.
-  const { parseConfig } = await import("./parse.js");
-  const directory = dirname(path);
-  const parsed = parseConfig(text, { source: file, directory, env });
-  return parsed.config ? { ...parsed, config: absolute(parsed.config, directory), text } : parsed;
-}
-
-/** The same with the paths of sockets absolute. */
-function absolute(config: Config, directory: string): Config {
-  const { prometheus } = config.telemetry;
-  return {
-    ...config,
-    listen: config.listen.map((address) => absoluteAddress(address, directory)),
-    telemetry: {
-      ...config.telemetry,
-      prometheus:
-        typeof prometheus === "object"
-          ? { listen: absoluteAddress(prometheus.listen, directory) }
-          : prometheus,
-    },
-  };
-}
-
 function listenOption(text: string, cwd: string, problems: Problem[]): ListenAddress | undefined {
   const parsed = parseListen(text);
   const address = parsed && absoluteAddress(parsed, cwd);
@@ -178,7 +134,7 @@ function listenOption(text: string, cwd: string, problems: Problem[]): ListenAdd
 /** `HOST` and `PORT`, as many platforms set them, stand for one address in place of all. */
 function listenFromEnvironment(
   configured: readonly ListenAddress[],
-  env: NonNullable<ConfigSources["env"]>,
+  env: NonNullable<FileSources["env"]>,
   problems: Problem[],
 ): readonly (ListenAddress | undefined)[] {
   if (!env.HOST && !env.PORT) return configured;

@@ -1,7 +1,14 @@
 /** Reads the text of a configuration file, and finds everything that is wrong with it. */
 import { crossCheck } from "./checks.js";
 import { mapFields, resolvePaths } from "./paths.js";
-import { type Finding, formatPath, formatProblem, messageOf, type Problem } from "./problems.js";
+import {
+  type Finding,
+  formatPath,
+  formatProblem,
+  messageOf,
+  type Path,
+  type Problem,
+} from "./problems.js";
 import { fewMilliseconds } from "./quantities.js";
 import { type Config, configSchema } from "./schema.js";
 import { type Environment, pathKey, readYaml, type YamlFile } from "./yaml.js";
@@ -13,6 +20,8 @@ export interface TextOrigin {
   /** Relative paths count from here. */
   readonly directory: string;
   readonly env: Environment;
+  /** Fields that are wanted, such as `state.directory`: others are as if they were not there. Default: all. */
+  readonly fields?: readonly string[] | undefined;
 }
 
 /** A text that was read: the configuration, or else at least one problem. */
@@ -24,8 +33,10 @@ export interface Parsed {
 }
 
 /** Parses a configuration file. */
-export function parseConfig(text: string, { source, directory, env }: TextOrigin): Parsed {
-  const yaml = readYaml(text, env);
+export function parseConfig(text: string, origin: TextOrigin): Parsed {
+  const { source, directory, env, fields } = origin;
+  const whole = readYaml(text, env);
+  const yaml = fields ? partOf(whole, fields) : whole;
   if (yaml.syntax.length > 0) {
     return { problems: yaml.syntax.map((mistake) => ({ source, field: "", ...mistake })) };
   }
@@ -44,6 +55,30 @@ export function parseConfig(text: string, { source, directory, env }: TextOrigin
     problems: placed(findings),
     warnings: config ? placed(shortTimes(yaml.value)).map(formatProblem) : [],
   };
+}
+
+/** A file with nothing in it but these fields. */
+function partOf(file: YamlFile, fields: readonly string[]): YamlFile {
+  const wanted = fields.map((field) => field.split("."));
+  const within = (path: Path) =>
+    wanted.some((steps) => steps.every((step, i) => i >= path.length || step === path[i]));
+  return {
+    ...file,
+    value: pick(file.value, wanted),
+    references: file.references.filter(({ path }) => within(path)),
+  };
+}
+
+/** The values at some paths of a mapping, as they are nested there; what is none is left as it is. */
+function pick(value: unknown, paths: readonly (readonly string[])[]): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const picked: Record<string, unknown> = {};
+  for (const [name, part] of Object.entries(value)) {
+    const rests = paths.flatMap(([first, ...rest]) => (first === name ? [rest] : []));
+    if (rests.length === 0) continue;
+    picked[name] = rests.some((rest) => rest.length === 0) ? part : pick(part, rests);
+  }
+  return picked;
 }
 
 /** Durations without a unit that are a part of a second. */

@@ -22,6 +22,13 @@ interface Issuer {
   readonly keys: IssuerKeys;
 }
 
+/** How an issuer is. */
+export interface IssuerState {
+  readonly name: string;
+  /** Whether its keys could not be read when they were last asked for. */
+  readonly away: boolean;
+}
+
 interface Verified extends KnownToken {
   readonly issuer: Issuer;
   readonly generation: number;
@@ -55,6 +62,14 @@ export class OidcCallers implements CallerSource {
 
   close(): void {
     for (const { keys } of this.#issuers.values()) keys.close();
+  }
+
+  /** How the issuers are. */
+  states(): IssuerState[] {
+    return [...this.#issuers.values()].map(({ settings: { name }, keys: { away } }) => ({
+      name,
+      away,
+    }));
   }
 
   find(token: string): Caller | undefined | Promise<Caller> {

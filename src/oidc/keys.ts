@@ -65,6 +65,11 @@ export class IssuerKeys {
     this.#proxies = proxies;
   }
 
+  /** Whether the keys could not be read when they were last asked for. */
+  get away(): boolean {
+    return this.#away;
+  }
+
   /** Changes when the keys do: what was verified before has to be verified again. */
   get generation(): number {
     return this.#generation;

@@ -4,25 +4,15 @@
  * connection to a model server, its record a file. So the last are not for clients: how many are
  * taken is seen by a connection's own number, for the lowest free one is taken.
  */
-import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import type { Logger } from "../core/log.js";
+import { descriptorLimit } from "../descriptors.js";
 
 /** Which part of the limit clients may take, with what is there besides. */
 const most = 0.9;
 
 /** How often, milliseconds. */
 const tellingInterval = 60_000;
-
-/** How many the process may have; `Infinity` where the system does not say. */
-function descriptorLimit(): number {
-  try {
-    const limits = readFileSync("/proc/self/limits", "utf8");
-    return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
-}
 
 /**
  * Looks at connections that were accepted.

@@ -1,8 +1,12 @@
-/** What is looked up when somebody asks: targets, stores, and the process itself. */
-import { performance } from "node:perf_hooks";
+/** What is looked up when somebody asks: targets, stores, the configuration, and the process itself. */
+import type { CertificateEnd } from "../config/certificates.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
-import type { Attributes, Metric, Point } from "./instruments.js";
+import type { IssuerState } from "../oidc/callers.js";
+import type { LastReload } from "../reloading.js";
+import type { Metric } from "./instruments.js";
+import { counter, gauge, one } from "./looked-up.js";
+import { ofProcess } from "./process.js";
 
 /** Where the numbers come from. */
 export interface Sources {
@@ -20,6 +24,11 @@ export interface Sources {
   readonly usage?:
     | (Outages & { readonly unwritten: number; readonly lostTotal: number })
     | undefined;
+  /** Those whose JWTs let callers in. */
+  issuers?(): readonly IssuerState[];
+  lastReload?(): LastReload;
+  /** Of the gateway's own certificates. */
+  certificates?(): readonly CertificateEnd[];
 }
 
 /** How a store is. */
@@ -28,20 +37,6 @@ interface Outages {
   /** How often it went away. */
   readonly outages: number;
 }
-
-const one = (value: number, attributes: Attributes = {}): Point[] => [{ attributes, value }];
-
-const metric =
-  (type: "gauge" | "counter") =>
-  (name: string, unit: string, description: string, points: Point[]): Metric => ({
-    type,
-    name,
-    unit,
-    description,
-    points,
-  });
-const gauge = metric("gauge");
-const counter = metric("counter");
 
 /** Everything that the sources tell now. */
 export function gauges(sources: Sources): Metric[] {
@@ -119,30 +114,43 @@ export function gauges(sources: Sources): Metric[] {
       "Records of calls that neither the disk nor the database took.",
       usage ? one(usage.lostTotal) : [],
     ),
+    gauge(
+      "lintel.issuer.available",
+      "{issuer}",
+      "1 while an issuer's keys can be read, 0 while they can't.",
+      (sources.issuers?.() ?? []).map(({ name, away }) => ({
+        attributes: { "lintel.issuer": name },
+        value: Number(!away),
+      })),
+    ),
+    ...ofConfiguration(sources),
     ...ofProcess(),
   ];
 }
 
-function ofProcess(): Metric[] {
-  const { user, system } = process.cpuUsage();
-  const { loopStart, idleTime: idle } = performance.nodeTiming;
-  const active = Math.max(0, performance.now() - loopStart - idle);
+function ofConfiguration(sources: Sources): Metric[] {
+  const reload = sources.lastReload?.();
   return [
-    counter("process.cpu.time", "s", "CPU time of the process.", [
-      ...one(user / 1e6, { "cpu.mode": "user" }),
-      ...one(system / 1e6, { "cpu.mode": "system" }),
-    ]),
-    gauge("process.memory.usage", "By", "Memory of the process.", one(process.memoryUsage.rss())),
-    gauge("process.uptime", "s", "How long the process runs.", one(process.uptime())),
     gauge(
-      "v8js.memory.heap.used",
-      "By",
-      "Heap that is in use.",
-      one(process.memoryUsage().heapUsed),
+      "lintel.config.last_reload_successful",
+      "{reload}",
+      "1 if the configuration was taken over when it was last reloaded, 0 if the one before stays.",
+      reload ? one(Number(reload.successful)) : [],
     ),
-    counter("nodejs.eventloop.time", "s", "Time that the event loop was idle or at work.", [
-      ...one(idle / 1000, { "nodejs.eventloop.state": "idle" }),
-      ...one(active / 1000, { "nodejs.eventloop.state": "active" }),
-    ]),
+    gauge(
+      "lintel.config.restart_pending",
+      "{section}",
+      "Sections of the configuration that were changed and apply after a restart.",
+      reload ? one(reload.restart) : [],
+    ),
+    gauge(
+      "lintel.certificate.not_after",
+      "s",
+      "When the first certificate of a file ends, in seconds since 1970.",
+      (sources.certificates?.() ?? []).map(({ field, notAfter }) => ({
+        attributes: { "lintel.certificate": field },
+        value: notAfter,
+      })),
+    ),
   ];
 }

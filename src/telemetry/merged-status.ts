@@ -38,6 +38,8 @@ export function mergedStatus(all: readonly [Status, ...Status[]]): Status {
       denied: sum(all, ({ retries }) => retries.denied),
     },
     away: [...new Set(all.flatMap(({ away }) => away))],
+    // It is told to all of them.
+    lastReload: first.lastReload,
   };
 }
 

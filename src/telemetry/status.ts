@@ -1,6 +1,7 @@
 /** A running gateway at a glance, for `lintel top`. */
 import cluster from "node:cluster";
 import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
+import type { LastReload } from "../reloading.js";
 import type { Sources } from "./gauges.js";
 import type { ModelTally, Tally } from "./tally.js";
 
@@ -19,20 +20,23 @@ export interface Status {
   readonly models: readonly ModelTally[];
   readonly targets: readonly EndpointSnapshot[];
   readonly retries: RoutingSnapshot["retries"];
-  /** Names of the stores that don't answer: `limits`, `answers`, `images`, `tokens`, `usage`. */
+  /** What does not answer: the stores `limits`, `answers`, `images`, `tokens`, `usage`, and issuers (`issuer NAME`). */
   readonly away: readonly string[];
+  /** Absent: nothing can be reloaded. */
+  readonly lastReload?: LastReload | undefined;
 }
 
 /** How it stands now. */
 export function statusOf(version: string, tally: Tally, sources: Sources): Status {
   const { endpoints, retries } = sources.routing();
-  const { limits, answers, images, tokens, usage } = sources;
+  const { limits, answers, images, tokens, usage, issuers } = sources;
   const away = [
     limits && !limits.state.available && "limits",
     answers?.away && "answers",
     images?.away && "images",
     tokens?.away && "tokens",
     usage?.away && "usage",
+    ...(issuers?.() ?? []).map((issuer) => issuer.away && `issuer ${issuer.name}`),
   ];
   return {
     version,
@@ -44,5 +48,6 @@ export function statusOf(version: string, tally: Tally, sources: Sources): Statu
     targets: endpoints,
     retries,
     away: away.filter((name) => typeof name === "string"),
+    lastReload: sources.lastReload?.(),
   };
 }

@@ -1,5 +1,6 @@
 /** A worker's end of the channel to the first process. */
 import type { Config } from "../config/schema.js";
+import type { LastReload } from "../reloading.js";
 import { mergedText } from "../telemetry/merged.js";
 import type { Texts, ToPrimary, ToWorker } from "./messages.js";
 
@@ -11,6 +12,8 @@ export interface Duties {
   reload(
     config: Config,
   ): Promise<Omit<Extract<ToPrimary, { lintel: "reloaded" }>, "lintel" | "id">>;
+  /** Hears how the last reload of all workers went. */
+  reloaded(how: LastReload): void;
   /** The metrics of this worker alone; absent: they are off. */
   readonly metrics?: (() => string) | undefined;
 }
@@ -43,6 +46,8 @@ export class Channel {
           return tell({ lintel: "beat" });
         case "reload":
           return void this.#reload(message.id, message.config);
+        case "reloaded":
+          return this.#duties?.reloaded(message.how);
         case "metrics":
           return tell({ lintel: "metrics", id: message.id, text: this.#duties?.metrics?.() ?? "" });
         case "all metrics":

@@ -1,6 +1,6 @@
 /** What the first process and its workers tell each other, over Node's channel between them. */
 import type { Config } from "../config/schema.js";
-import type { Reloaded } from "../reloading.js";
+import type { LastReload, Reloaded } from "../reloading.js";
 
 /** Stands in the environment of a worker, which others' clusters have as well (pm2's). */
 export const workerVariable = "LINTEL_WORKER";
@@ -16,6 +16,8 @@ export type ToWorker =
       readonly file: string | undefined;
     }
   | { readonly lintel: "reload"; readonly id: number; readonly config: Config }
+  /** How the last reload of all workers went, or did not come to them. */
+  | { readonly lintel: "reloaded"; readonly how: LastReload }
   | { readonly lintel: "metrics"; readonly id: number }
   | { readonly lintel: "all metrics"; readonly id: number; readonly texts: Texts }
   /** Running calls may take so long, milliseconds. */

@@ -3,7 +3,7 @@ import cluster from "node:cluster";
 import { fileURLToPath } from "node:url";
 import type { Config } from "../config/schema.js";
 import { type Logger, reasonOf } from "../core/log.js";
-import type { Reloaded } from "../reloading.js";
+import { type LastReload, noReload, type Reloaded } from "../reloading.js";
 import { type RestartTimes, restartPause, restartTimes } from "../restart-pause.js";
 import { type HeartbeatTimes, heartbeatTimes } from "./heartbeat.js";
 import type { Texts, ToPrimary, ToWorker } from "./messages.js";
@@ -46,6 +46,7 @@ export class Workers {
   readonly #questions = new Questions<Slot, Reply>();
   /** Whether the gateway's start succeeded. */
   #up = false;
+  #lastReload = noReload;
   #closing: Promise<void> | undefined;
   #allGone = () => {};
 
@@ -100,6 +101,12 @@ export class Workers {
     return this.#rollout.reload(config);
   }
 
+  /** Tells all of them how a reload went. */
+  reloaded(how: Partial<LastReload>): void {
+    this.#lastReload = { ...this.#lastReload, ...how };
+    for (const slot of this.#slots) if (slot.listens) this.#tellOfReload(slot);
+  }
+
   /**
    * Ends all of them. Always resolves.
    * @param graceMs after which running calls are aborted, milliseconds
@@ -137,6 +144,7 @@ export class Workers {
             log.info({ worker, pid: slot.process?.pid }, "a worker listens");
             resolve(message.banner);
             for (const waiting of this.#slots) this.#replace(waiting);
+            this.#tellOfReload(slot);
             // There was a reload while it started.
             return void this.#rollout.catchUp(slot);
           case "terminated": {
@@ -252,6 +260,10 @@ export class Workers {
   async #ask(slot: Slot, question: (id: number) => ToWorker, mostMs?: number) {
     if (!slot.listens) return undefined;
     return this.#questions.ask(slot, (id) => this.#tell(slot, question(id)), mostMs);
+  }
+
+  #tellOfReload(slot: Slot): void {
+    this.#tell(slot, { lintel: "reloaded", how: this.#lastReload });
   }
 
   #tell({ process }: Slot, message: ToWorker): void {

@@ -305,3 +305,25 @@ test("a database that can't be used is one line and 1", async () => {
   const broken = await list(file);
   expect(broken).toMatchObject({ code: 1, stderr: `lintel: ${file}: file is not a database\n` });
 });
+
+test("commands about the database need nothing of the configuration but where it is", async () => {
+  const cwd = folder({
+    "lintel.yaml": `state: { directory: kept }
+backends: [{ type: openai, name: a, url: "http://127.0.0.1:1", api_key: "\${ONLY_THE_GATEWAY_HAS_IT}" }]
+modles: []
+auth: { tokens: [{ name: bob, hash: "${sha256("bob")}" }] }
+`,
+  });
+  const here = (...args: string[]) => runHere([...args, "--config", join(cwd, "lintel.yaml")]);
+  expect(await here("tokens", "create", "--name", "alice")).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(
+      /\nauth\.mode is public: tokens are looked at where it is token\n$/,
+    ),
+  });
+  expect(await here("tokens", "create", "--name", "bob")).toMatchObject({ code: 1 });
+  expect((await here("tokens", "list")).stdout).toContain("alice");
+  expect(await here("usage")).toMatchObject({ code: 0, stderr: "nothing was used\n" });
+  expect(await here("backup", join(cwd, "copy.db"))).toMatchObject({ code: 0 });
+  expect(readdirSync(join(cwd, "kept"))).toContain("lintel.db");
+});

@@ -297,13 +297,25 @@ test("a model's name can't steer the terminal", () => {
     targets: [],
     retries,
   };
-  const text = topView({ ...status, models: [model], away: ["limits"] });
+  const lastReload = { successful: false, restart: 2 };
+  const text = topView({
+    ...status,
+    models: [model],
+    away: ["limits", "issuer corp"],
+    lastReload,
+  });
   expect(text).not.toContain("\x1b");
   expect(text).toMatch(/^x +0\.1/m);
   expect(text).toContain("up 1d 1h");
   expect(text).toContain("250 tokens/s");
   expect(text).toContain("2 retries denied");
-  expect(text).toContain("Stores away: limits");
+  expect(text).toContain("\n\nAway: limits, issuer corp\n\n");
+  expect(text).toContain("\n\nThe last reload failed: the configuration before stays.\n\n");
+  expect(text).toContain("\n\nChanges that wait for a restart: 2\n\n");
+  const well = topView({
+    ...{ ...status, models: [model], away: [], lastReload: { successful: true, restart: 0 } },
+  });
+  expect(well).not.toMatch(/Away|reload|restart/);
 });
 
 test("where the state folder's path is too long for sockets, gateway and command say so", async () => {

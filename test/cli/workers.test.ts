@@ -105,6 +105,31 @@ describe.runIf(redisBinary)("workers", () => {
     for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
   });
 
+  test("know how the last reload of all went, also those that are started later", async () => {
+    const { lintel, base, cwd, write } = await gateway();
+    const told = async () => {
+      const text = await (await fetch(`${base}/metrics`)).text();
+      return [...text.matchAll(/^lintel_config_(\w+\{worker="\d"} \d)$/gm)].map(([, it]) => it);
+    };
+    const well = [1, 2].map((worker) => `last_reload_successful{worker="${worker}"} 1`);
+    const failed = well.map((line) => line.replace(/1$/, "0"));
+    const pending = (count: number) =>
+      [1, 2].map((worker) => `restart_pending{worker="${worker}"} ${count}`);
+    expect(await told()).toEqual([...well, ...pending(0)]);
+    write("body_limit: 2MiB\n");
+    lintel.kill("SIGHUP");
+    await expect.poll(told).toEqual([...well, ...pending(1)]);
+    write("modles: []\n");
+    lintel.kill("SIGHUP");
+    await expect.poll(told).toEqual([...failed, ...pending(1)]);
+    const [{ pid = 0 } = {}] = listening(lintel);
+    process.kill(pid, "SIGKILL");
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
+    await expect.poll(told).toEqual([...failed, ...pending(1)]);
+    const seen = await run(["top", "--json"], cwd);
+    expect(JSON.parse(seen.stdout).lastReload).toEqual({ successful: false, restart: 1 });
+  });
+
   test("all of which begin anew take over what is loaded meanwhile, once one listens", async () => {
     const { lintel, base, write } = await gateway();
     for (const { pid = 0 } of listening(lintel)) process.kill(pid, "SIGKILL");

@@ -56,6 +56,7 @@ export async function gateway(text: string, files: Readonly<Record<string, strin
       return running.config;
     },
     reload: running.reload,
+    reloaded: running.reloaded,
     remark: () => remark(running, log),
   };
   const options = { sources, running: reloadable, log, file, text: loaded };

@@ -1,6 +1,7 @@
 /** docs/observability.md says what there is to see, and nothing else. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Agent, fetch } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { drawing } from "../backends/openai-images-subject.js";
 import { echo } from "../backends/openai-subject.js";
@@ -10,6 +11,9 @@ import { samples } from "./support.js";
 
 const root = join(import.meta.dirname, "../..");
 const page = readFileSync(join(root, "docs/observability.md"), "utf8");
+
+const pem = (name: string) => readFileSync(join(root, `test/fixtures/tls/${name}.pem`), "utf8");
+const cert = pem("cert");
 
 /** The first table under a heading, a row each; of each cell what stands in code. */
 function rows(heading: string): string[][][] {
@@ -58,23 +62,35 @@ async function everything() {
   onTestFinished(() => upstream.close());
   const at = (name: string) =>
     `  - { type: openai, name: ${name}, url: "${upstream.url}", models: [m, narrow, scarce], image_models: [draw] }`;
-  const it = await gateway(`
+  const configuration = `
 telemetry: { prometheus: true }
 log: { content: true }
-auth: { mode: token, tokens: [{ name: me, hash: "sha256:2744ccd10c7533bd736ad890f9dd5cab2adb27b07d500b9493f29cdc420cb2e0" }] }
+tls: { cert: cert.pem, key: key.pem }
+auth:
+  mode: token
+  tokens: [{ name: me, hash: "sha256:2744ccd10c7533bd736ad890f9dd5cab2adb27b07d500b9493f29cdc420cb2e0" }]
+  oidc: [{ name: corp, issuer: "http://127.0.0.1:1", audience: lintel }]
 limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
 models: [{ name: m, backends: [a, b] }, { name: narrow, backends: [a], max_in_flight: 1 }]
 backends:
 ${at("a")}
 ${at("b")}
-`);
+`;
+  const it = await gateway(configuration, { "cert.pem": cert, "key.pem": pem("key") });
+  const dispatcher = new Agent({ connect: { ca: cert } });
+  onTestFinished(() => dispatcher.close());
   const headers = {
     "content-type": "application/json",
     authorization: "Bearer me",
     traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
   };
   const post = async (path: string, body: object, more = {}) => {
-    const init = { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) };
+    const init = {
+      method: "POST",
+      headers: { ...headers, ...more },
+      body: JSON.stringify(body),
+      dispatcher,
+    };
     await (await fetch(it.url + path, init)).text();
   };
   const chat = (content: string, more: object = {}, header = {}) =>
@@ -93,8 +109,8 @@ ${at("b")}
   await Promise.all(both);
   const size = { width: 64, height: 64 };
   await post("/text-to-image", { model_id: "draw", prompt: "a", negative_prompt: "b", ...size });
-  await (await fetch(`${it.url}/v1/models`, { headers })).text();
-  const metrics = await (await fetch(`${it.url}/metrics`)).text();
+  await (await fetch(`${it.url}/v1/models`, { headers, dispatcher })).text();
+  const metrics = await (await fetch(`${it.url}/metrics`, { dispatcher })).text();
   const calls = it.lines.filter(({ message }) => message === "call");
   return { metrics, fields: new Set(calls.flatMap(({ fields }) => definedKeys(fields))) };
 }

@@ -1,0 +1,96 @@
+/** Finds the configuration's file, and reads it. */
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Parsed } from "./parse.js";
+import { absoluteAddress } from "./quantities.js";
+import { type Config, configSchema } from "./schema.js";
+
+/** Name of the file that is looked for in the working directory. */
+const defaultFile = "lintel.yaml";
+
+/** Where the file may be. */
+export interface FileSources {
+  /** The file (`--config`). Default: `LINTEL_CONFIG`, then `lintel.yaml` if there is one. */
+  readonly file?: string | undefined;
+  /** Default: the process's. */
+  readonly cwd?: string;
+  /** Default: the process's. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** What was found. */
+export interface ReadFile extends Parsed {
+  /** The file as it was named; `undefined`: there is none, and defaults hold. */
+  readonly file: string | undefined;
+  /** What stands in it. */
+  readonly text?: string;
+}
+
+/**
+ * Finds the file and reads it.
+ * @param fields those that are wanted, such as `state.directory`; default: all
+ */
+export async function readFile(
+  sources: FileSources,
+  fields?: readonly string[],
+): Promise<ReadFile> {
+  const { cwd = process.cwd(), env = process.env } = sources;
+  const file =
+    sources.file ??
+    (env.LINTEL_CONFIG || undefined) ??
+    (existsSync(resolve(cwd, defaultFile)) ? defaultFile : undefined);
+  if (file === undefined) {
+    const config = configSchema.parse({}, { jitless: true });
+    return { file, config, problems: [], warnings: misnamed(cwd) };
+  }
+  const byVariable = file !== sources.file && Boolean(env.LINTEL_CONFIG);
+  return { file, ...(await parseFile(file, cwd, env, byVariable, fields)) };
+}
+
+/** A warning where the file is there that would be read by another name. */
+function misnamed(cwd: string): string[] {
+  const other = defaultFile.replace(/yaml$/, "yml");
+  return existsSync(resolve(cwd, other))
+    ? [`${other} is not read: rename it to ${defaultFile}, or name it with --config`]
+    : [];
+}
+
+async function parseFile(
+  file: string,
+  cwd: string,
+  env: NonNullable<FileSources["env"]>,
+  byVariable: boolean,
+  fields: readonly string[] | undefined,
+): Promise<Omit<ReadFile, "file">> {
+  const path = resolve(cwd, file);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const wrong = code === "ENOENT" ? "there is no such file" : `can't be read (${code})`;
+    const message = byVariable ? `${wrong}; LINTEL_CONFIG names it` : wrong;
+    return { problems: [{ source: file, field: "", message }] };
+  }
+  // Loaded here: without a file nobody needs the YAML parser.
+  const { parseConfig } = await import("./parse.js");
+  const directory = dirname(path);
+  const parsed = parseConfig(text, { source: file, directory, env, fields });
+  return parsed.config ? { ...parsed, config: absolute(parsed.config, directory), text } : parsed;
+}
+
+/** The same with the paths of sockets absolute. */
+function absolute(config: Config, directory: string): Config {
+  const { prometheus } = config.telemetry;
+  return {
+    ...config,
+    listen: config.listen.map((address) => absoluteAddress(address, directory)),
+    telemetry: {
+      ...config.telemetry,
+      prometheus:
+        typeof prometheus === "object"
+          ? { listen: absoluteAddress(prometheus.listen, directory) }
+          : prometheus,
+    },
+  };
+}
