@@ -21,7 +21,7 @@ import { Line } from "../../src/backends/onnx/line.js";
 import type { ResidentBackend } from "../../src/backends/resident.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
-import { never } from "../support/calls.js";
+import { gate, never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { type Layout, ParityModels } from "./onnx/parity.js";
 import { backendOf, endless, folderOf, requestOf } from "./onnx/support.js";
@@ -45,6 +45,9 @@ async function progressOf(backend: ResidentBackend, request: Request): Promise<P
   }
   return all;
 }
+
+/** How many threads of JavaScript there are besides this one: a model is in the memory of one. */
+const threads = () => (process.report?.getReport() as { workers: unknown[] }).workers.length;
 
 const opened: ResidentBackend[] = [];
 const open = (...from: Parameters<typeof backendOf>): ResidentBackend => {
@@ -121,6 +124,21 @@ describe("calls that wait", () => {
     expect(await progressOf(backend, { numInferenceSteps: 1 })).toHaveLength(1);
   });
 
+  it("are told to come again after as long as calls take", async () => {
+    const backend = open(folderOf("tiny"), undefined, { queue: 0 });
+    const now = performance.now.bind(performance);
+    let later = 0;
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now() + later);
+    onTestFinished(() => clock.mockRestore());
+    for await (const _ of eventsOf(backend, { numInferenceSteps: 2 })) later = 60_000;
+    const free = await occupied(backend);
+    const refused = await progressOf(backend, {}).catch((error: unknown) => error);
+    const { retryAfter = 0 } = refused as LintelError;
+    expect(retryAfter).toBeGreaterThanOrEqual(60);
+    expect(retryAfter).toBeLessThan(120);
+    await free();
+  });
+
   it("do not count any more once they left", async () => {
     const backend = open(folderOf("tiny"), undefined, { queue: 1 });
     const free = await occupied(backend);
@@ -133,6 +151,74 @@ describe("calls that wait", () => {
     const next = progressOf(backend, { numInferenceSteps: 1 });
     await free();
     expect(await next).toHaveLength(2);
+  });
+});
+
+it("a call that is read late misses nothing", async () => {
+  const backend = open(folderOf("tiny"));
+  const seen: (string | undefined)[] = [];
+  for await (const { case: what } of eventsOf(backend, { numInferenceSteps: 2 })) {
+    // Another is served once this one is over.
+    if (seen.length === 0) await progressOf(backend, { numInferenceSteps: 1 });
+    seen.push(what);
+  }
+  expect(seen.slice(-2)).toEqual(["image", "done"]);
+});
+
+describe("calls that are given up", () => {
+  const reason = new LintelError("cancelled", "the caller left");
+  const givenUp = (backend: ResidentBackend, request: Request) => {
+    const controller = new AbortController();
+    const events = eventsOf(backend, request, controller.signal);
+    const leave = () => controller.abort(reason);
+    return { events, leave };
+  };
+
+  it("while the model loads leave it to those behind them at once", async () => {
+    const config = { type: "onnx", name: "images", path: folderOf("tiny"), threads: 1 } as const;
+    const loading = gate();
+    const may = gate();
+    const admit = () => {
+      loading.open();
+      return may.opened;
+    };
+    const backend = createOnnxBackend({ ...config, load: "lazy" }, { log: silent, admit });
+    opened.push(backend);
+    const { events, leave } = givenUp(backend, endless);
+    const first = events.next();
+    await loading.opened;
+    const behind = progressOf(backend, { numInferenceSteps: 1 });
+    leave();
+    await expect(first).rejects.toBe(reason);
+    may.open();
+    expect((await behind).at(-1)).toMatchObject({ step: 1 });
+  });
+
+  it("behind a model that leaves do not load it again", async () => {
+    const backend = open(folderOf("tiny"));
+    const free = await occupied(backend);
+    const [resident] = backend.residents;
+    const unloading = resident?.unload();
+    const { events, leave } = givenUp(backend, {});
+    expect((await events.next()).value).toMatchObject({ value: { queuePosition: 2 } });
+    leave();
+    await expect(events.next()).rejects.toBe(reason);
+    await free();
+    await unloading;
+    expect(resident?.state).toBe("idle");
+  });
+
+  it("whose reader leaves later stop none but themselves", async () => {
+    const backend = open(folderOf("tiny"));
+    const { events, leave } = givenUp(backend, endless);
+    await events.next();
+    leave();
+    const ends: string[] = [];
+    for await (const { case: what } of eventsOf(backend, { numInferenceSteps: 50 })) {
+      if (ends.length === 0) await events.return(undefined);
+      ends.push(what ?? "");
+    }
+    expect(ends.slice(-2)).toEqual(["image", "done"]);
   });
 });
 
@@ -196,8 +282,10 @@ describe("a model's memory", () => {
     expect(resident).toMatchObject({ state: "ready", calls: 0 });
     expect(resident?.lastUsed).toBeGreaterThanOrEqual(before);
     expect(resident?.bytes).toBeGreaterThan(0);
+    expect(threads()).toBe(1);
     await resident?.unload();
     expect(resident?.state).toBe("idle");
+    expect(threads()).toBe(0);
     expect(backend.models()).toMatchObject([{ state: State.IDLE }]);
     await backend.health(never);
     await resident?.unload();

@@ -13,7 +13,6 @@ export class RunningJob {
   /** What happened since somebody read. */
   #events: EngineEvent[] = [];
   #state: "runs" | "stopped" | "over" = "runs";
-  #begun = false;
   #thread: PipelineThread | undefined;
   #failure: unknown;
   #wake: () => void = () => {};
@@ -34,7 +33,6 @@ export class RunningJob {
     try {
       await this.#place.turn;
       if (this.#isStopped()) return;
-      this.#begun = true;
       const thread = await load();
       if (this.#isStopped()) return;
       this.#thread = thread;
@@ -77,13 +75,13 @@ export class RunningJob {
     if (this.#failure !== undefined) throw asLintelError(this.#failure);
   }
 
-  /** Ends the job: while it waits at once, while it runs at the next step. */
+  /** Ends the job: while it waits, also for the model, at once, while it runs at the next step. */
   stop(): void {
     if (this.#state === "over") return;
     this.#state = "stopped";
     // The thread is free after the step that runs now, and not before.
     if (this.#thread) this.#thread.abort();
-    else if (!this.#begun) this.#place.leave();
+    else this.#place.leave();
     this.#wake();
   }
 
