@@ -47,7 +47,10 @@ async function progressOf(backend: ResidentBackend, request: Request): Promise<P
 }
 
 /** How many threads of JavaScript there are besides this one: a model is in the memory of one. */
-const threads = () => (process.report?.getReport() as { workers: unknown[] }).workers.length;
+function threads(): number {
+  const report = process.report?.getReport() as { workers: unknown[] } | undefined;
+  return report?.workers.length ?? 0;
+}
 
 const opened: ResidentBackend[] = [];
 const open = (...from: Parameters<typeof backendOf>): ResidentBackend => {
@@ -213,12 +216,20 @@ describe("calls that are given up", () => {
     const { events, leave } = givenUp(backend, endless);
     await events.next();
     leave();
-    const ends: string[] = [];
-    for await (const { case: what } of eventsOf(backend, { numInferenceSteps: 50 })) {
-      if (ends.length === 0) await events.return(undefined);
-      ends.push(what ?? "");
+    const seen: (string | undefined)[] = [];
+    for await (const event of eventsOf(backend, { numInferenceSteps: 50 })) {
+      if (event.case === "progress" && event.value.step === 1) await events.return(undefined);
+      seen.push(event.case);
     }
-    expect(ends.slice(-2)).toEqual(["image", "done"]);
+    expect(seen.slice(-2)).toEqual(["image", "done"]);
+  });
+
+  it("without a word, by not being read any more, are stopped as well", async () => {
+    const backend = open(folderOf("tiny"));
+    for await (const event of eventsOf(backend, { ...endless, numImagesPerPrompt: 10_000 })) {
+      if (event.case === "progress") break;
+    }
+    expect((await progressOf(backend, { numInferenceSteps: 1 })).at(-1)).toMatchObject({ step: 1 });
   });
 });
 
@@ -352,6 +363,34 @@ describe("a model's memory", () => {
     expect(resident?.bytes).toBeGreaterThan(before);
     await models.remove();
   });
+
+  it.each([
+    ["now", "overloaded", 503, "no room now"],
+    ["ever", "model_not_loaded", 400, "with them fused: no room ever"],
+  ] as const)(
+    "has no room for a call's LoRAs %s, and the next call goes on",
+    async (when, code, http, words) => {
+      const models = await ParityModels.unpack("sd15");
+      onTestFinished(() => models.remove());
+      let full = false;
+      const config = { type: "onnx", name: "images", path: models.folder("sd15") } as const;
+      const backend = createOnnxBackend(config, {
+        log: silent,
+        admit: async () => {
+          if (full) throw new LintelError(code, `no room ${when}`);
+        },
+      });
+      opened.push(backend);
+      await progressOf(backend, { numInferenceSteps: 1 });
+      full = true;
+      const refused = progressOf(backend, { numInferenceSteps: 1, loras: '{"plain": 1}' });
+      await expect(refused).rejects.toMatchObject({
+        http,
+        message: expect.stringContaining(words),
+      });
+      expect(await progressOf(backend, { numInferenceSteps: 1 })).toHaveLength(1);
+    },
+  );
 
   it("may be tried for again after what was wrong is mended", async () => {
     const models = await ParityModels.unpack("turbo");

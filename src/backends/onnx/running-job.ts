@@ -32,7 +32,6 @@ export class RunningJob {
   async work(load: () => Promise<PipelineThread>, done: (ms: number) => void): Promise<void> {
     try {
       await this.#place.turn;
-      if (this.#isStopped()) return;
       const thread = await load();
       if (this.#isStopped()) return;
       this.#thread = thread;
@@ -77,7 +76,6 @@ export class RunningJob {
 
   /** Ends the job: while it waits, also for the model, at once, while it runs at the next step. */
   stop(): void {
-    if (this.#state === "over") return;
     this.#state = "stopped";
     // The thread is free after the step that runs now, and not before.
     if (this.#thread) this.#thread.abort();
