@@ -7,30 +7,11 @@ import { drawing } from "../backends/openai-images-subject.js";
 import { echo } from "../backends/openai-subject.js";
 import { type Script, Upstream } from "../backends/upstream.js";
 import { gateway } from "../support/gateway.js";
+import { names, page, root, rows } from "./observability-page.js";
 import { samples } from "./support.js";
-
-const root = join(import.meta.dirname, "../..");
-const page = readFileSync(join(root, "docs/observability.md"), "utf8");
 
 const pem = (name: string) => readFileSync(join(root, `test/fixtures/tls/${name}.pem`), "utf8");
 const cert = pem("cert");
-
-/** The first table under a heading, a row each; of each cell what stands in code. */
-function rows(heading: string): string[][][] {
-  const section = page.split(`\n${heading}\n`)[1] ?? "";
-  const table = /(?:^\|.*\n)+/m.exec(section)?.[0] ?? "";
-  return table
-    .trim()
-    .split("\n")
-    .slice(2)
-    .map((row) =>
-      row
-        .slice(1)
-        .split(" | ")
-        .map((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code as string)),
-    );
-}
-const names = (heading: string) => rows(heading).flatMap(([first]) => first ?? []);
 
 /** Does what the last message says; without usage where that says so. */
 function server() {
