@@ -92,9 +92,10 @@ describe("docs/grafana-dashboard.json", () => {
     ]);
     const [first, ...others] = variables;
     expect(first?.query).toBe("prometheus");
-    for (const { name, query, datasource } of others) {
+    for (const { name, query, definition, datasource } of others) {
       expect(datasource).toEqual(source);
       const asked = typeof query === "string" ? query : query.query;
+      expect(definition).toBe(asked);
       const [, expr = "", label = ""] = /^label_values\((.*), (\w+)\)$/.exec(asked) ?? [];
       expect(mistakesIn(filled(expr), names)).toEqual([]);
       const { selectors } = spokenOf(filled(expr));

@@ -32,6 +32,8 @@ export interface Variable {
   readonly type: string;
   /** Of a data source its type. */
   readonly query: string | { readonly query: string };
+  /** The same again, which lists of variables show. */
+  readonly definition?: string;
   readonly datasource?: unknown;
 }
 
