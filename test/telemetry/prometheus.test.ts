@@ -11,7 +11,7 @@ import { noPrometheus, why } from "./prometheus-programs.js";
 import { startPrometheus } from "./prometheus-server.js";
 
 /** Panels of what does not happen here. */
-const empty = ["Time in the queue"];
+const empty = ["Time in the queue", "Issuers' keys", "Certificates end in"];
 
 /** Answers, draws, and fails whoever says so. */
 const script: Script = async (exchange) => {
