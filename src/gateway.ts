@@ -96,6 +96,7 @@ export async function start(
       images: media.state,
       tokens: state.tokens,
       usage: state.usage,
+      workers: config.workers,
       issuers: () => now.setup.issuers?.states() ?? [],
       lastReload: () => lastReload,
       certificates: () =>

@@ -28,9 +28,15 @@ const own: MemoryFigures = {
  */
 export function freeMemory(figures: MemoryFigures = own): number {
   const free = figures.available();
-  const limit = figures.limit();
   // Without a limit, what the system says has them in it already.
-  return limit === 0 || limit >= figures.total() ? free : free + keptOfFiles(figures);
+  return memoryLimit(figures) === figures.total() ? free : free + keptOfFiles(figures);
+}
+
+/** Bytes of memory that this process may have: the limit of its container or control group, or else the machine's. */
+export function memoryLimit(figures: MemoryFigures = own): number {
+  const limit = figures.limit();
+  const total = figures.total();
+  return limit === 0 ? total : Math.min(limit, total);
 }
 
 /** Bytes in gigabytes, as errors tell them. */

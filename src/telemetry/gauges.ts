@@ -24,6 +24,8 @@ export interface Sources {
   readonly usage?:
     | (Outages & { readonly unwritten: number; readonly lostTotal: number })
     | undefined;
+  /** Processes that are to serve at the same addresses. */
+  readonly workers?: number | undefined;
   /** Those whose JWTs let callers in. */
   issuers?(): readonly IssuerState[];
   lastReload?(): LastReload;
@@ -122,6 +124,12 @@ export function gauges(sources: Sources): Metric[] {
         attributes: { "lintel.issuer": name },
         value: Number(!away),
       })),
+    ),
+    gauge(
+      "lintel.workers",
+      "{process}",
+      "Processes that are to serve at the same addresses, this one included.",
+      sources.workers === undefined ? [] : one(sources.workers),
     ),
     ...ofConfiguration(sources),
     ...ofProcess(),

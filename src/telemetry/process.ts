@@ -1,5 +1,7 @@
 /** What the process tells of itself. */
 import { performance } from "node:perf_hooks";
+import v8 from "node:v8";
+import { memoryLimit } from "../backends/memory.js";
 import { descriptorCount, descriptorLimit } from "../descriptors.js";
 import type { Metric } from "./instruments.js";
 import { counter, gauge, one } from "./looked-up.js";
@@ -17,6 +19,7 @@ export function ofProcess(): Metric[] {
       ...one(system / 1e6, { "cpu.mode": "system" }),
     ]),
     gauge("process.memory.usage", "By", "Memory of the process.", one(process.memoryUsage.rss())),
+    gauge("process.memory.limit", "By", "How much it may have.", one(memoryLimit())),
     gauge(
       "process.unix.file_descriptor.count",
       "{file_descriptor}",
@@ -35,6 +38,12 @@ export function ofProcess(): Metric[] {
       "By",
       "Heap that is in use.",
       one(process.memoryUsage().heapUsed),
+    ),
+    gauge(
+      "v8js.memory.heap.max",
+      "By",
+      "How large the heap may become.",
+      one(v8.getHeapStatistics().heap_size_limit),
     ),
     counter("nodejs.eventloop.time", "s", "Time that the event loop was idle or at work.", [
       ...one(idle / 1000, { "nodejs.eventloop.state": "idle" }),

@@ -1,6 +1,6 @@
 /** The memory that local models find free, by what different systems say. */
 import { describe, expect, it } from "vitest";
-import { freeMemory } from "../../src/backends/memory.js";
+import { freeMemory, memoryLimit } from "../../src/backends/memory.js";
 
 const GB = 1e9;
 
@@ -85,5 +85,15 @@ describe("the memory that is free", () => {
 
   it("is some on this machine", () => {
     expect(freeMemory()).toBeGreaterThan(0);
+  });
+});
+
+describe("what the process may have", () => {
+  it.each([
+    ["its container's limit", 8 * GB, 8 * GB],
+    ["the machine's memory without one", 0, 64 * GB],
+    ["the machine's memory where version 1 says that there is none", 2 ** 63, 64 * GB],
+  ])("is %s", (_, limit, most) => {
+    expect(memoryLimit(machine(limit, GB, {}))).toBe(most);
   });
 });

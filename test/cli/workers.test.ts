@@ -34,6 +34,7 @@ describe.runIf(redisBinary)("workers", () => {
       models: [{ model: "tiny", requests: 8, failed: 3 }],
       targets: [{ backend: "tiny", state: "in", attempts: 5 }],
     });
+    for (const worker of [1, 2]) expect(text).toContain(`\nlintel_workers{worker="${worker}"} 2\n`);
     const types = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
     expect(types).toEqual([...new Set(types)]);
     lintel.kill("SIGTERM");

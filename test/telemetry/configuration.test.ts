@@ -3,7 +3,9 @@ import { execFileSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { getHeapStatistics } from "node:v8";
 import { expect, onTestFinished, test } from "vitest";
+import { memoryLimit } from "../../src/backends/memory.js";
 import { Issuer } from "../oidc/issuer.js";
 import { gateway } from "../support/gateway.js";
 import { samples } from "./support.js";
@@ -87,6 +89,13 @@ test("issuers whose keys can't be read, until they can, those of a reload includ
   expect([available("corp"), available("other")]).toEqual([undefined, 1]);
   issuer.status = 503;
   await expect.poll(() => available("other")).toBe(0);
+});
+
+test("how much the process may have, and how many processes there are to be", async () => {
+  const { of } = await watched();
+  expect(of("lintel_workers")).toBe(1);
+  expect(of("process_memory_limit_bytes")).toBe(memoryLimit());
+  expect(of("v8js_memory_heap_max_bytes")).toBe(getHeapStatistics().heap_size_limit);
 });
 
 test("file descriptors, and how many there may be", async ({ skip }) => {

@@ -16,7 +16,7 @@ export function rows(heading: string): string[][][] {
     .map((row) =>
       row
         .slice(1)
-        .split(" | ")
+        .split("|")
         .map((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code as string)),
     );
 }
