@@ -9,6 +9,7 @@ const exposedHeaders = [
   "x-lintel-warnings",
   "x-lintel-attempts",
   "retry-after",
+  "retry-after-ms",
   "allow",
   "www-authenticate",
   "x-should-retry",

@@ -162,6 +162,7 @@ describe("images per day", () => {
     expect(error?.retryAfter).toBe(43_200);
     // A wait that no client's own retry is for.
     expect(metadata.get("x-should-retry")).toBe("false");
+    expect(metadata.has("retry-after-ms")).toBe(false);
     expect((await outcome(core, "textToImage", draw)).code).toBe("ok");
     const none = await outcome(core, "textToImage", draw);
     expect(none.error?.message).toContain("for this caller; try again in 43200 s");
@@ -267,11 +268,20 @@ describe("what callers are told", () => {
   });
 
   it("is also told with a refusal", async () => {
-    const { core } = limited({ caller: { requestsPerMinute: 1 } });
+    const { core, clock } = limited({ caller: { requestsPerMinute: 1 } });
     await outcome(core, "chat", chat);
-    const { metadata } = await outcome(core, "chat", chat);
-    expect(metadata.get("x-ratelimit-remaining-requests")).toBe("0");
-    expect(metadata.has("x-should-retry")).toBe(true);
+    const refused = async () => {
+      const { metadata, error } = await outcome(core, "chat", chat);
+      expect(metadata.get("x-ratelimit-remaining-requests")).toBe("0");
+      expect(metadata.has("x-should-retry")).toBe(false);
+      return [error?.retryAfter, metadata.get("retry-after-ms")];
+    };
+    // Clients wait for less than a minute by themselves, and may come again for the rest.
+    expect(await refused()).toEqual([61, "59999"]);
+    clock.now += 59_999;
+    expect(await refused()).toEqual([2, "1001"]);
+    clock.now += 1001;
+    expect((await outcome(core, "chat", chat)).code).toBe("ok");
   });
 
   it("is nothing where nothing is limited", async () => {

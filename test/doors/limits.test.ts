@@ -1,7 +1,7 @@
 /** What every door tells of limits, and how it hears of Idempotency-Key. */
 import { type ConnectError, createClient } from "@connectrpc/connect";
 import OpenAI, { RateLimitError } from "openai";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import type { CoreParts } from "../../src/core/core.js";
@@ -14,12 +14,12 @@ import { hello, json, serve } from "./serve.js";
 const noon = Date.UTC(2026, 0, 15, 12);
 
 /** A Lintel with limits of every caller, whose time stands still. */
-async function limited(requestsPerMinute: number, tokensPerMinute = 1_000_000) {
+async function limited(requestsPerMinute: number, tokensPerMinute = 1_000_000, clock = () => noon) {
   const parts: Partial<CoreParts> = {
     limits: {
       settings: { models: [], caller: { requestsPerMinute, tokensPerMinute } },
       prices: [],
-      store: memoryLimits({ clock: () => noon }),
+      store: memoryLimits({ clock }),
     },
     idempotency: {
       store: new MemoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1e6, maxBytes: 1e6 }),
@@ -60,7 +60,8 @@ describe.each([
     const refused = await server.post(path, hello(more));
     expect(refused.status).toBe(429);
     expect(refused.headers.get("retry-after")).toBe("61");
-    expect(refused.headers.get("x-should-retry")).toBe("false");
+    expect(refused.headers.get("retry-after-ms")).toBe("59999");
+    expect(refused.headers.has("x-should-retry")).toBe(false);
     expect(told(refused.headers)).toMatchObject({ "remaining-requests": "0" });
     expect((await json(refused)).error).toEqual({
       type: "rate_limit_error",
@@ -128,14 +129,38 @@ test("a key that came twice, or is empty, is refused", async () => {
 });
 
 test("OpenAI's SDK reads the limits, and does not come again for nothing", async () => {
-  const server = await limited(1);
+  const server = await limited(1, 8);
+  const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "me", maxRetries: 2 });
+  const asked = { model: "chat-1", messages: [{ role: "user" as const, content: "Hello" }] };
+  const refused = await client.chat.completions.create(asked).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(RateLimitError);
+  expect((refused as RateLimitError).message).toContain("more than 8 tokens per minute");
+  expect((refused as RateLimitError).headers?.get("x-ratelimit-remaining-requests")).toBe("1");
+});
+
+test("OpenAI's SDK waits until a minute's limit has room again", async () => {
+  let now = noon;
+  const server = await limited(1, undefined, () => now);
   const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "me", maxRetries: 2 });
   const asked = { model: "chat-1", messages: [{ role: "user" as const, content: "Hello" }] };
   const { response } = await client.chat.completions.create(asked).withResponse();
   expect(response.headers.get("x-ratelimit-remaining-requests")).toBe("0");
-  const refused = await client.chat.completions.create(asked).catch((error: unknown) => error);
-  expect(refused).toBeInstanceOf(RateLimitError);
-  expect((refused as RateLimitError).headers?.get("retry-after")).toBe("61");
+  // What it waits for passes at once.
+  const waits: number[] = [];
+  const { setTimeout } = globalThis;
+  const timers = vi.spyOn(globalThis, "setTimeout").mockImplementation(((
+    then: () => void,
+    ms: number,
+  ) => {
+    if (ms !== 59_999 && ms !== 1001) return setTimeout(then, ms);
+    waits.push(ms);
+    now += ms;
+    return setTimeout(then);
+  }) as typeof setTimeout);
+  onTestFinished(() => timers.mockRestore());
+  const { choices } = await client.chat.completions.create(asked);
+  expect(choices[0]?.message.content).toBe("Hi there");
+  expect(waits).toEqual([59_999, 1001]);
 });
 
 describe.each(wires)("%s", (wire) => {

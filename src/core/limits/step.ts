@@ -21,8 +21,17 @@ export interface LimitParts {
   readonly bounds: Bounds;
 }
 
-/** A wait longer than this is told to clients as not worth it, milliseconds. */
-const longestRetry = 60_000;
+/**
+ * A wait longer than this is told to clients as not worth it, milliseconds: a minute, and the second
+ * by which what was counted may leave later.
+ */
+const longestRetry = 61_000;
+
+/**
+ * Longest that clients on OpenAI's path wait by themselves, milliseconds: what is 60 seconds, to some of
+ * them, or more, they replace by a second or two. Who comes after it is told of the second that is left.
+ */
+const longestPause = 59_999;
 
 /**
  * Counts each call when it begins, by an estimate where it has to be, and puts
@@ -137,8 +146,9 @@ function refusal(
     call.attributes.refusedBy = { quantity: rule.quantity, scope };
   }
   const words = rule?.words ?? "";
-  // OpenAI's clients would come again by themselves, to no purpose.
+  // OpenAI's clients come again by themselves: to no purpose, or when it is time.
   if (waitMs > longestRetry) call.metadata.set("x-should-retry", "false");
+  else call.metadata.set("retry-after-ms", `${Math.min(Math.ceil(waitMs), longestPause)}`);
   if (waitMs === Number.POSITIVE_INFINITY) {
     // Of nothing no request can take less.
     if (!rule?.counter.limit) {
