@@ -1,6 +1,6 @@
 /**
  * A Lintel node: local models, served over gRPC. Traces and metrics go where
- * OpenTelemetry's environment variables say; without them there are none.
+ * OpenTelemetry's environment variables say, and metrics are read where they are asked for.
  */
 import type { Gpu } from "./backends/gpu.js";
 import { createBackend } from "./backends/index.js";
@@ -18,6 +18,7 @@ import { doorDefaults, largestBody } from "./doors/door.js";
 import { operations } from "./doors/operations.js";
 import { rpc } from "./doors/rpc/rpc.js";
 import { nodeBounds } from "./node-bounds.js";
+import { type Operator, openOperator } from "./operator.js";
 import type { OwnedChecker } from "./safety/open.js";
 import { ThreadChecker } from "./safety/thread.js";
 import type { Address } from "./server/settings.js";
@@ -59,6 +60,8 @@ export interface NodeSettings {
    * takes; else 1 MiB, as gateways do.
    */
   readonly bodyLimit?: number | undefined;
+  /** Where Prometheus reads metrics, apart from calls. Default: nowhere. */
+  readonly prometheus?: Address | undefined;
   /** Has an eye on loads; default: nobody has. */
   readonly watch?: LoadWatch | undefined;
   readonly log: Logger;
@@ -90,7 +93,7 @@ export interface RunningNode {
 /**
  * Starts a node. It listens at once; the models load in the background, and
  * calls wait for theirs.
- * @throws as `listen` does if the address can't be used
+ * @throws as `listen` does if an address can't be used
  */
 export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   const { log, listen } = settings;
@@ -98,17 +101,25 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   const backends = await backendsOf(settings, found);
   let checker: OwnedChecker | undefined;
   let telemetry: OpenTelemetry | undefined;
+  let operator: Operator | undefined;
   let serving: Serving;
   const free = async () => {
+    await operator?.close();
     await Promise.all(backends.map((backend) => backend.close()));
     await checker?.close();
     await telemetry?.close();
   };
   try {
     checker = checkerOf(settings);
-    telemetry = await openTelemetry(telemetrySettings(), log);
+    telemetry = await openTelemetry(telemetrySettings(settings), log);
+    const core = coreOf(settings, { backends, checker, telemetry });
+    telemetry?.observe({
+      running: () => core.readiness.running,
+      routing: () => core.routing.snapshot(),
+    });
+    operator = await openOperator(settings, { all: telemetry?.prometheus }, log);
     serving = await serve({
-      core: coreOf(settings, { backends, checker, telemetry }),
+      core,
       doors: [operations, rpc],
       doorSettings: { ...doorDefaults, bodyLimit: bodyLimitOf(settings) },
       appSettings: { corsOrigins: false },
@@ -163,8 +174,8 @@ function checkerOf({ classifier, log }: NodeSettings): OwnedChecker | undefined 
   return new ThreadChecker({ kind: "classifier", folder, labels, threshold }, log);
 }
 
-const telemetrySettings = (): TelemetrySettings => ({
-  prometheus: false,
+const telemetrySettings = ({ prometheus }: NodeSettings): TelemetrySettings => ({
+  prometheus: prometheus !== undefined,
   otlp: otlpSettings(),
   status: false,
   providers: new Map(),

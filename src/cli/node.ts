@@ -4,7 +4,7 @@ import { isEmbedded, ordersOf } from "../backends/embedded/mark.js";
 import { gpuKinds } from "../backends/gpu.js";
 import { otlpProblems, otlpWarnings } from "../config/otlp-environment.js";
 import { ConfigError } from "../config/problems.js";
-import { listenMessage, parseListen, size } from "../config/quantities.js";
+import { type ListenAddress, listenMessage, parseListen, size } from "../config/quantities.js";
 import { otlpSettings } from "../config/telemetry.js";
 import { type Logger, logLevels } from "../core/log.js";
 import { largestBody } from "../doors/door.js";
@@ -76,20 +76,20 @@ port callers need a bearer token, and any will do.`,
       value: "SIZE",
       help: "largest request, as body_limit of the gateway (default: 1MiB; on a Unix socket the gateway's is enough)",
     },
+    prometheus: {
+      value: "ADDRESS",
+      help: "where Prometheus reads metrics at /metrics, such as :9464 (default: nowhere)",
+    },
     "expose-sources": { help: "name the models' files in the list of models, also on a port" },
     "log-level": { value: "LEVEL", help: `${logLevels.join(", ")} (default: info)` },
   },
   async run(given) {
     const models = given.texts("model");
     if (models.length === 0) throw new UsageError("node needs at least one --model PATH");
-    const listen = parseListen(given.text("listen") ?? "127.0.0.1:8081");
-    if (!listen) throw new UsageError(`--listen ${listenMessage}`);
-    if ("path" in listen && !isSocketPath(listen.path)) {
-      throw new UsageError(`--listen ${socketMessage}`);
-    }
     const settings = {
       models,
-      listen,
+      listen: addressOf(given, "listen") ?? { host: "127.0.0.1", port: 8081 },
+      prometheus: addressOf(given, "prometheus"),
       gpu: oneOf(given, "gpu", gpuKinds),
       sequences: count(given, "sequences"),
       contextSize: count(given, "context-size"),
@@ -136,6 +136,17 @@ function checkTelemetry(log: Logger): void {
 async function reportedLoads() {
   const { ReportedLoads, sendToParent } = await import("../backends/embedded/loads.js");
   return new ReportedLoads(ordersOf(process.env), sendToParent);
+}
+
+function addressOf(given: Given, name: string): ListenAddress | undefined {
+  const text = given.text(name);
+  if (text === undefined) return undefined;
+  const address = parseListen(text);
+  if (!address) throw new UsageError(`--${name} ${listenMessage}`);
+  if ("path" in address && !isSocketPath(address.path)) {
+    throw new UsageError(`--${name} ${socketMessage}`);
+  }
+  return address;
 }
 
 function count(given: Given, name: string): number | undefined {
