@@ -79,7 +79,6 @@ export async function start(
   const { telemetry, counting, media, state } = stores;
   const metrics = telemetry?.prometheus;
   const read = metrics && (around?.metrics ?? metrics);
-  const redis = countingSettings(config).redis?.tls?.cert;
   let lastReload = noReload;
   let current: Reloading | undefined;
   let operator: Operator | undefined;
@@ -88,6 +87,8 @@ export async function start(
     current = new Reloading(await setUp(config, stores), stores, listen[0]?.tls);
     const { core } = current;
     const now = current;
+    // Of its connection, which lasts until the end.
+    const redis = countingSettings(config).redis?.tls?.cert;
     telemetry?.observe({
       running: () => core.readiness.running,
       routing: () => core.routing.snapshot(),

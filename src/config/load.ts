@@ -1,4 +1,4 @@
-/** Finds and loads the configuration. */
+/** Loads the configuration, or a part of it. */
 import { isIPv6 } from "node:net";
 import { proxyProblems } from "../backends/http/proxy.js";
 import { withoutBrackets } from "../hostname.js";
