@@ -7,6 +7,7 @@
  * That an abort arrives within 100 ms is measured in the tests of the whole
  * gateway; here it must arrive at all.
  */
+import { getEventListeners } from "node:events";
 import { inspect } from "node:util";
 import { type DescMessage, equals, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -129,6 +130,12 @@ function methodContract<M extends BackendMethod>(
     });
   }
 
+  it("listens for its caller's leaving no longer than its call lasts", async () => {
+    const { signal } = new AbortController();
+    await bench.run(undefined, signal);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
   it("does nothing for a call that was aborted before it began", async () => {
     const reason = new LintelError("cancelled", "the caller left");
     expect(await outcome(subject(), method, undefined, AbortSignal.abort(reason))).toBe(reason);
@@ -138,9 +145,11 @@ function methodContract<M extends BackendMethod>(
     if (![failing].flat().includes(method)) continue;
     it(`reports ${failure} as ${code}, and works on`, async () => {
       await subject().provoke?.(failure);
-      const error = await outcome(subject(), method);
+      const { signal } = new AbortController();
+      const error = await outcome(subject(), method, undefined, signal);
       expect(error).toBeInstanceOf(LintelError);
       expect(error).toMatchObject({ code });
+      expect(getEventListeners(signal, "abort")).toEqual([]);
       expect((error as LintelError).message).not.toMatch(/127\.0\.0\.1|localhost|:\d{4,5}|\.sock/);
       expect((await bench.run()).flat().length).toBeGreaterThan(0);
     });
