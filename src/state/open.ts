@@ -40,6 +40,10 @@ export interface State {
       readonly away: boolean;
       /** How often one of them began to be away. */
       readonly outages: number;
+      /** Bytes of records that wait on the disk for the database, as of the last attempt. */
+      readonly waitingBytes: number;
+      /** Most bytes that may. */
+      readonly mostWaitingBytes: number;
       /** Records that are only in memory: the disk does not take them. */
       readonly unwritten: number;
       /** Records that neither took, since the start. */
@@ -131,6 +135,10 @@ function openUsage(
     get outages() {
       return shipper.outages + journal.outages;
     },
+    get waitingBytes() {
+      return shipper.waitingBytes;
+    },
+    mostWaitingBytes: shipper.mostWaitingBytes,
     get unwritten() {
       return journal.held.size;
     },

@@ -22,7 +22,12 @@ export interface Sources {
   readonly tokens?: Outages | undefined;
   /** The database, as far as usage is concerned. */
   readonly usage?:
-    | (Outages & { readonly unwritten: number; readonly lostTotal: number })
+    | (Outages & {
+        readonly waitingBytes: number;
+        readonly mostWaitingBytes: number;
+        readonly unwritten: number;
+        readonly lostTotal: number;
+      })
     | undefined;
   /** Processes that are to serve at the same addresses. */
   readonly workers?: number | undefined;
@@ -103,6 +108,18 @@ export function gauges(sources: Sources): Metric[] {
       "{decision}",
       "Decisions about limits that were made while the store was away.",
       limits ? one(limits.state.decidedWithout) : [],
+    ),
+    gauge(
+      "lintel.usage.waiting",
+      "By",
+      "Records of calls that wait on the disk: the database does not take them.",
+      usage ? one(usage.waitingBytes) : [],
+    ),
+    gauge(
+      "lintel.usage.waiting.max",
+      "By",
+      "How much of them may wait there.",
+      usage ? one(usage.mostWaitingBytes) : [],
     ),
     gauge(
       "lintel.usage.unwritten",

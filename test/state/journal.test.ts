@@ -5,6 +5,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -217,10 +218,14 @@ describe("the database is away", () => {
     await shipper.ship();
     await journal.keep(record());
     expect([journal.failing, journal.held.size]).toEqual([true, 1]);
+    const waiting = files().reduce((sum, name) => sum + statSync(join(directory, name)).size, 0);
+    expect(waiting).toBeGreaterThan(1000);
+    expect([shipper.waitingBytes, shipper.mostWaitingBytes]).toEqual([waiting, 1000]);
     expect(log.error).toHaveBeenCalledTimes(1);
     sql.state = "there";
     await shipper.ship();
     expect([await counted(), journal.held.size]).toEqual([11, 0]);
+    expect(shipper.waitingBytes).toBe(0);
     journal.retry();
     expect(journal.failing).toBe(false);
   });

@@ -219,7 +219,10 @@ describe("as Prometheus reads them", () => {
       answers: { away: true, outages: 4 },
       images: { away: true, outages: 6 },
       tokens: { away: true, outages: 3 },
-      usage: { away: false, outages: 1, unwritten: 5, lostTotal: 7 },
+      usage: {
+        ...{ away: false, outages: 1, unwritten: 5, lostTotal: 7 },
+        ...{ waitingBytes: 11, mostWaitingBytes: 13 },
+      },
     });
     const text = open.prometheus?.() ?? "";
     expect(of(text, "lintel_store_available", '"limits"')).toEqual([0]);
@@ -234,6 +237,8 @@ describe("as Prometheus reads them", () => {
     expect(of(text, "lintel_store_outages_total", '"usage"')).toEqual([1]);
     expect(of(text, "lintel_store_decided_without_total")).toEqual([31]);
     expect(of(text, "lintel_retries_denied_total")).toEqual([4]);
+    expect(of(text, "lintel_usage_waiting_bytes")).toEqual([11]);
+    expect(of(text, "lintel_usage_waiting_max_bytes")).toEqual([13]);
     expect(of(text, "lintel_usage_unwritten")).toEqual([5]);
     expect(of(text, "lintel_usage_lost_total")).toEqual([7]);
   });

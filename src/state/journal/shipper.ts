@@ -62,6 +62,7 @@ export class Shipper {
   #running: Promise<void> | undefined;
   #pauseMs = 0;
   #outages = 0;
+  #waitingBytes = 0;
   /** What was away first, while something is. */
   #missing: keyof typeof words = "database";
   readonly #reasons = new OutageReasons();
@@ -88,6 +89,16 @@ export class Shipper {
   /** How often that came to be. */
   get outages(): number {
     return this.#outages;
+  }
+
+  /** Bytes that waited on the disk when they could not be sent the last time; 0 while they can. */
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  /** Most bytes that may. */
+  get mostWaitingBytes(): number {
+    return this.#settings.maxBytes;
   }
 
   /**
@@ -178,12 +189,9 @@ export class Shipper {
     }
     if (!journal) return;
     const all = !this.away && !this.#files.stuck;
-    const overfull = () =>
-      this.#files.bytes().then(
-        (bytes) => bytes > maxBytes,
-        () => journal.full,
-      );
-    journal.full = !all && (await overfull());
+    // A folder that can't be read is as full as it was.
+    this.#waitingBytes = all ? 0 : await this.#files.bytes().catch(() => this.#waitingBytes);
+    journal.full = this.#waitingBytes > maxBytes;
   }
 
   /**
