@@ -174,6 +174,13 @@ it("a connection that does not come about in its time is given up, and the next 
   }
 });
 
+it("a call's own time to connect counts where it is shorter", async () => {
+  const { backend } = await mute("1h");
+  const call = { ...callOf("chat", chatRequest("hello")), connectMs: 50 };
+  const next = backend.handlers.chat?.(call)[Symbol.asyncIterator]().next();
+  await expect(next).rejects.toMatchObject({ code: "timeout", retry: "anywhere" });
+});
+
 it("a call that comes while a silent connection is given up does not end the process", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
