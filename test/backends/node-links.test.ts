@@ -50,13 +50,20 @@ it("a node may send much ahead of its client's word, whose way back may be long"
   await backend.close();
 });
 
-it("whole answers don't wear a connection out", async () => {
+it.each([
+  ["whole answers", false],
+  ["callers who leave once they have their answer", true],
+])("%s don't wear a connection out", async (_, leaves) => {
   const { backend, made } = await counting(async function* () {});
   for (let i = 0; i < 12; i++) {
     const asked = Array.from({ length: 50 }, async () => {
-      const answer = backend.handlers.complete?.(callOf("complete", chatRequest("hello")));
+      const caller = new AbortController();
+      const call = callOf("complete", chatRequest("hello"), caller.signal);
       // As the core does: it asks for no more than the one message.
-      for await (const _ of answer ?? []) break;
+      for await (const _ of backend.handlers.complete?.(call) ?? []) {
+        if (leaves) caller.abort();
+        break;
+      }
     });
     await Promise.all(asked);
   }
@@ -172,6 +179,28 @@ it("a connection that does not come about in its time is given up, and the next 
     await expect(call).rejects.toMatchObject({ code: "timeout", retry: "anywhere" });
     expect(asked.size).toBeGreaterThanOrEqual(least);
   }
+});
+
+it("a connection that came about in its time is kept beyond it", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { server, address } = await serve(
+    chatting(async function* () {
+      yield piece("one", "stop");
+    }),
+  );
+  const sessions = vi.fn();
+  server.on("session", sessions);
+  const backend = connectTo(address);
+  const ask = async () => {
+    const call = start(backend, chatRequest("hello"));
+    for await (const _ of { [Symbol.asyncIterator]: () => call });
+  };
+  await ask();
+  // Five seconds to connect, after which nobody asks whether it is still there.
+  await vi.advanceTimersByTimeAsync(6000);
+  await ask();
+  expect(sessions).toHaveBeenCalledOnce();
 });
 
 it("a call's own time to connect counts where it is shorter", async () => {

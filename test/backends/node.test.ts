@@ -2,12 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { constants, createServer, type ServerHttp2Stream } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { HandlerContext } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import { type TextToImageRequest, TextToImageService } from "../../gen/lintel/v1/image_pb.js";
 import { ModelsService, State, Task } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../src/core/backend.js";
+import type { Handle } from "../../src/core/call.js";
 import { toConnectError } from "../../src/core/connect-error.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
@@ -264,27 +266,38 @@ describe("any server of the contract", () => {
     );
   });
 
-  it("gets the token, the request id and the deadline", async () => {
-    let seen: { header: Headers; timeout: number | undefined } | undefined;
-    const peer = await serve((router) => {
-      router.service(ChatService, {
-        complete(_request, context) {
-          seen = { header: context.requestHeader, timeout: context.timeoutMs() };
-          return {};
-        },
+  it.each(["complete", "chat"] as const)(
+    "gets the token, the request id and the deadline: %s",
+    async (method) => {
+      let seen: { header: Headers; timeout: number | undefined } | undefined;
+      const note = ({ requestHeader, timeoutMs }: HandlerContext) => {
+        seen = { header: requestHeader, timeout: timeoutMs() };
+      };
+      const peer = await serve((router) => {
+        router.service(ChatService, {
+          complete(_request, context) {
+            note(context);
+            return {};
+          },
+          async *chat(_request, context) {
+            note(context);
+            yield piece("one", "stop");
+          },
+        });
       });
-    });
-    const backend = connectTo(peer.address, { token: "secret" });
-    const call = {
-      ...callOf("complete", chatRequest("hello")),
-      deadline: performance.now() + 60_000,
-    };
-    for await (const _ of backend.handlers.complete?.(call) ?? []);
-    expect(seen?.header.get("authorization")).toBe("Bearer secret");
-    expect(seen?.header.get("x-request-id")).toBe(call.id);
-    expect(seen?.timeout).toBeGreaterThan(50_000);
-    expect(seen?.timeout).toBeLessThanOrEqual(60_000);
-  });
+      const backend = connectTo(peer.address, { token: "secret" });
+      const call = {
+        ...callOf(method, chatRequest("hello")),
+        deadline: performance.now() + 60_000,
+      };
+      const handle = backend.handlers[method] as Handle<"complete" | "chat"> | undefined;
+      for await (const _ of handle?.(call) ?? []);
+      expect(seen?.header.get("authorization")).toBe("Bearer secret");
+      expect(seen?.header.get("x-request-id")).toBe(call.id);
+      expect(seen?.timeout).toBeGreaterThan(50_000);
+      expect(seen?.timeout).toBeLessThanOrEqual(60_000);
+    },
+  );
 
   it("hears an abort, before the first message and in the middle", async () => {
     for (const at of ["before", "middle"]) {

@@ -32,7 +32,7 @@ export interface PeerSettings {
   /** Longest time to connect, milliseconds; a call may have less. */
   readonly connectMs: number;
   /** Whether the node checks a model's images itself; if not, it is not asked to. */
-  readonly checksSafety?: (model: string) => boolean;
+  readonly checksSafety: (model: string) => boolean;
 }
 
 /** A node, as a client sees it. */
@@ -164,7 +164,7 @@ export class Peer {
     return {
       ...request,
       includeData: true,
-      safetyCheck: safetyCheck !== false && (this.#checksSafety?.(modelId) ?? true),
+      safetyCheck: safetyCheck !== false && this.#checksSafety(modelId),
     } as Message;
   }
 
