@@ -11,7 +11,7 @@ export async function serve(script: Script): Promise<Upstream> {
 }
 
 /** The backend, which is closed after the test. */
-export function opened(backend: Backend): Backend {
+export function opened<B extends Backend>(backend: B): B {
   onTestFinished(() => backend.close());
   return backend;
 }
