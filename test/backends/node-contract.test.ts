@@ -3,7 +3,6 @@ import type { Call } from "../../src/core/call.js";
 import { messageChoice } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
-import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
 import { gate, never } from "../support/calls.js";
 import { startLintel } from "../support/lintel.js";
@@ -11,8 +10,7 @@ import { chatModel, imageModel } from "../support/models.js";
 import { piece, png, says, scripted } from "../support/scripted.js";
 import { backendContract } from "./contract.js";
 import { connectTo } from "./node-peer.js";
-import { chatRequest } from "./openai-subject.js";
-import { imageRequest } from "./picture.js";
+import { requestsOf } from "./openai-subject.js";
 import type { Held, Subject } from "./subject.js";
 
 const methods = ["chat", "complete", "streamTextToImage", "textToImage"] as const;
@@ -71,16 +69,7 @@ async function subject(): Promise<Subject> {
   await backend.ready?.("m", never);
   return {
     backend,
-    request<M extends BackendMethod>(method: M, text = "hello"): Input<M> {
-      if (method === "textToImage" || method === "streamTextToImage") {
-        const size = { width: 64, height: 72, seed: 5n };
-        return imageRequest({ modelId: "draw", prompt: text, ...size }) as Input<M>;
-      }
-      const messages = [
-        { $typeName: "lintel.v1.LLMMessage", role: "user", content: text } as const,
-      ];
-      return chatRequest({ messages }) as Input<M>;
-    },
+    request: requestsOf({ modelId: "draw", width: 64, height: 72, seed: 5n }),
     hold(method, at): Held {
       const [reached, left, stopped] = [gate(), gate(), gate()];
       next = async function* ({ signal }) {

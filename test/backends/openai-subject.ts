@@ -1,5 +1,6 @@
 /** An `openai` backend before a scripted server that echoes. */
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import { createOpenaiBackend } from "../../src/backends/openai/index.js";
 import { type OpenaiConfig, openaiSchema } from "../../src/backends/openai/schema.js";
 import type { Backend } from "../../src/core/backend.js";
@@ -36,6 +37,20 @@ export function chatRequest(more: Partial<LLMRequest> = {}): LLMRequest {
     ...more,
   };
 }
+
+/**
+ * Small requests of a subject: what is said, or drawn, is the text, `hello` by default.
+ * @param image the model of images, and how they are asked for
+ */
+export const requestsOf =
+  (image: Partial<TextToImageRequest>): Subject["request"] =>
+  <M extends BackendMethod>(method: M, text = "hello"): Input<M> => {
+    if (method === "textToImage" || method === "streamTextToImage") {
+      return imageRequest({ prompt: text, ...image }) as Input<M>;
+    }
+    const messages = [{ $typeName: "lintel.v1.LLMMessage", role: "user", content: text } as const];
+    return chatRequest({ messages }) as Input<M>;
+  };
 
 /** A chunk of a streamed completion. */
 export function chunk(delta: object, finish_reason: string | null = null): object {
@@ -117,16 +132,7 @@ export async function echoSubject(image: string, dialect = "auto"): Promise<Subj
   upstream.route("/v1/images/generations", answering(artists[image] ?? gptImage));
   return {
     backend: backendFor(upstream.url, { image_models: [image], dialect }),
-    request<M extends BackendMethod>(method: M, text = "hello"): Input<M> {
-      if (method === "streamTextToImage") {
-        const size = { width: 64, height: 48 };
-        return imageRequest({ modelId: image, prompt: text, ...size }) as Input<M>;
-      }
-      const messages = [
-        { $typeName: "lintel.v1.LLMMessage", role: "user", content: text } as const,
-      ];
-      return chatRequest({ messages }) as Input<M>;
-    },
+    request: requestsOf({ modelId: image, width: 64, height: 48 }),
     hold(method, at): Held {
       const held = new Promise<Exchange>((resolve) => {
         next = async (exchange) => {

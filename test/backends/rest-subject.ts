@@ -3,11 +3,10 @@ import { createRestBackend } from "../../src/backends/rest/index.js";
 import { restSchema } from "../../src/backends/rest/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { ErrorCode } from "../../src/core/errors.js";
-import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { fixture } from "./fixture.js";
 import { filled } from "./openai-images-subject.js";
-import { chatRequest, chunk } from "./openai-subject.js";
-import { imageRequest, picture } from "./picture.js";
+import { chunk, requestsOf } from "./openai-subject.js";
+import { picture } from "./picture.js";
 import type { Held, Subject } from "./subject.js";
 import { type Exchange, type Script, Upstream } from "./upstream.js";
 
@@ -119,16 +118,7 @@ export async function gatewaySubject(): Promise<Subject> {
   const upstream = await gateway();
   return {
     backend: restAt(upstream.url),
-    request<M extends BackendMethod>(method: M, text = "hello"): Input<M> {
-      if (method === "streamTextToImage") {
-        const size = { width: 64, height: 48, seed: 5n };
-        return imageRequest({ modelId: "draw", prompt: text, ...size }) as Input<M>;
-      }
-      const messages = [
-        { $typeName: "lintel.v1.LLMMessage", role: "user", content: text } as const,
-      ];
-      return chatRequest({ messages }) as Input<M>;
-    },
+    request: requestsOf({ modelId: "draw", width: 64, height: 48, seed: 5n }),
     hold(method, at): Held {
       const held = new Promise<Exchange>((resolve) => {
         upstream.next = async (exchange) => {
