@@ -11,6 +11,7 @@ export function ofProcess(): Metric[] {
   const { user, system } = process.cpuUsage();
   const { loopStart, idleTime: idle } = performance.nodeTiming;
   const active = Math.max(0, performance.now() - loopStart - idle);
+  const heap = v8.getHeapStatistics();
   const limit = descriptorLimit();
   const count = descriptorCount();
   return [
@@ -33,17 +34,12 @@ export function ofProcess(): Metric[] {
       Number.isFinite(limit) ? one(limit) : [],
     ),
     gauge("process.uptime", "s", "How long the process runs.", one(process.uptime())),
-    gauge(
-      "v8js.memory.heap.used",
-      "By",
-      "Heap that is in use.",
-      one(process.memoryUsage().heapUsed),
-    ),
+    gauge("v8js.memory.heap.used", "By", "Heap that is in use.", one(heap.used_heap_size)),
     gauge(
       "v8js.memory.heap.max",
       "By",
       "How large the heap may become.",
-      one(v8.getHeapStatistics().heap_size_limit),
+      one(heap.heap_size_limit),
     ),
     counter("nodejs.eventloop.time", "s", "Time that the event loop was idle or at work.", [
       ...one(idle / 1000, { "nodejs.eventloop.state": "idle" }),
