@@ -13,6 +13,7 @@ import { createToken, hashToken } from "../src/core/tokens.js";
 import type { UsageSink } from "../src/core/usage/record.js";
 import { Journal } from "../src/state/journal/journal.js";
 import { coreOf } from "../test/support/core.js";
+import { say } from "../test/support/messages.js";
 import { says, scripted } from "../test/support/scripted.js";
 
 const rounds = 15;
@@ -59,7 +60,8 @@ const request = {
   $typeName: "lintel.v1.LLMRequest",
   model: "",
   stop: [],
-  messages: [{ $typeName: "lintel.v1.LLMMessage", role: "user", content: "Hello" }],
+  tools: [],
+  messages: [say("user", "Hello")],
 } as unknown as Input<"complete">;
 
 async function measure(subject: ReturnType<typeof core>): Promise<number> {

@@ -28,7 +28,10 @@ const message = (content: string): LLMResponse => ({
       $typeName: "lintel.v1.LLMChoice",
       index: 0,
       finishReason: "",
-      delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+      delta: {
+        ...{ $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+        ...{ toolCalls: [], toolCallId: "" },
+      },
     },
   ],
   usageEstimated: false,

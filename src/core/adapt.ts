@@ -1,5 +1,5 @@
 /** Makes the form of an operation that a backend lacks out of the one that it has. */
-import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import type {
   StreamTextToImageResponse,
   TextToImageResponse,
@@ -10,6 +10,7 @@ import { messageChoice } from "./chat-messages.js";
 import { LintelError } from "./errors.js";
 import { doneEvent, imageEvent } from "./image-events.js";
 import type { BackendMethod } from "./methods.js";
+import { joinCalls } from "./tool-calls.js";
 
 /**
  * The handle of a backend for a method.
@@ -47,16 +48,18 @@ async function* gather(
   let whole: LLMResponse | undefined;
   let content = "";
   let finishReason = "";
+  const calls: ToolCall[] = [];
   for await (const batch of stream) {
     for (const message of batch) {
       whole = { ...message, usage: message.usage ?? whole?.usage };
       const choice = message.choices[0];
       content += choice?.delta?.content ?? "";
+      calls.push(...(choice?.delta?.toolCalls ?? []));
       if (choice?.finishReason) finishReason = choice.finishReason;
     }
   }
   if (!whole || finishReason === "") throw cutShort();
-  whole.choices = [messageChoice(content, finishReason)];
+  whole.choices = [messageChoice(content, finishReason, joinCalls(calls))];
   yield [whole];
 }
 

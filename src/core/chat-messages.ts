@@ -2,25 +2,46 @@
  * Parts of completions, as backends give them and as the core hands them on.
  * Written out: `create` would cost more than all the rest of a piece.
  */
-import type { LLMChoice, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
+import type {
+  LLMChoice,
+  LLMMessage,
+  LLMTokenUsage,
+  ToolCall,
+} from "../../gen/lintel/v1/chat_pb.js";
+
+/** Shared by all messages that call no tool; never added to. */
+const noCalls: ToolCall[] = [];
+
+/** What a model says. */
+const said = (content: string, toolCalls: ToolCall[]): LLMMessage => ({
+  $typeName: "lintel.v1.LLMMessage",
+  role: "assistant",
+  content,
+  toolCalls,
+  toolCallId: "",
+});
 
 /** A piece of a streamed completion. @param finishReason empty while it goes on */
-export function deltaChoice(content: string, finishReason: string): LLMChoice {
+export function deltaChoice(content: string, finishReason: string, toolCalls = noCalls): LLMChoice {
   return {
     $typeName: "lintel.v1.LLMChoice",
     index: 0,
     finishReason,
-    delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+    delta: said(content, toolCalls),
   };
 }
 
 /** A whole completion. */
-export function messageChoice(content: string, finishReason: string): LLMChoice {
+export function messageChoice(
+  content: string,
+  finishReason: string,
+  toolCalls = noCalls,
+): LLMChoice {
   return {
     $typeName: "lintel.v1.LLMChoice",
     index: 0,
     finishReason,
-    message: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+    message: said(content, toolCalls),
   };
 }
 

@@ -7,6 +7,7 @@ import type {
   LLMRequest,
   LLMResponse,
   LLMTokenUsage,
+  ToolCall,
 } from "../../gen/lintel/v1/chat_pb.js";
 import { cutShort } from "./adapt.js";
 import type { Call, Middleware } from "./call.js";
@@ -16,6 +17,7 @@ import { iterable } from "./iterate.js";
 import { isChat } from "./methods.js";
 import { randomId } from "./random-id.js";
 import { ask, Steps, type Waiter } from "./steps.js";
+import { ToolCalls } from "./tool-calls.js";
 import { wellFormed } from "./well-formed.js";
 
 type Batch = readonly LLMResponse[];
@@ -91,9 +93,11 @@ class Whole extends Shaped {
     // Nobody asks for more: the answer is complete.
     this.source.return?.().catch(() => {});
     const content = wellFormed(choice.message?.content ?? "");
-    const bytes = Buffer.byteLength(content);
+    const called = new ToolCalls();
+    const calls = choice.message?.toolCalls.map((call) => called.take(call));
+    const bytes = Buffer.byteLength(content) + called.bytes;
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
-    const answer = messageChoice(content, finishReasonOf(choice.finishReason));
+    const answer = messageChoice(content, finishReasonOf(choice.finishReason), calls);
     const whole = response(newStamp(this.call), settled(this.call), answer);
     whole.usageEstimated = estimated;
     whole.warnings = merged(this.call.warnings, message.warnings);
@@ -111,6 +115,7 @@ class Stream extends Shaped {
   #warnings: readonly string[] = [];
   /** Half of a character, whose other half comes with the next piece. */
   #half = "";
+  #calls: ToolCalls | undefined;
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
     super(call, source);
@@ -128,7 +133,7 @@ class Stream extends Shaped {
     for (const message of step.value) this.#take(message, out);
     if (out.length === 0) return undefined;
     // What was delivered counts, also if the caller leaves or upstream fails from here on.
-    settle(this.call, undefined, this.#bytes);
+    settle(this.call, undefined, this.#said);
     return { done: false, value: out };
   }
 
@@ -141,7 +146,21 @@ class Stream extends Shaped {
     if (!choice) return;
     const text = this.#whole(choice.delta?.content ?? "");
     if (text !== "") this.#say(text, out);
+    const { toolCalls = [] } = choice.delta ?? {};
+    if (toolCalls.length > 0) this.#callTools(toolCalls, out);
     if (choice.finishReason) this.#finishReason = choice.finishReason;
+  }
+
+  #callTools(calls: readonly ToolCall[], out: LLMResponse[]): void {
+    this.#calls ??= new ToolCalls();
+    const called = this.#calls;
+    const pieces = calls.map((call) => called.take(call));
+    out.push(response(this.#stamp, noUsage, deltaChoice("", "", pieces)));
+  }
+
+  /** Bytes of what was delivered. */
+  get #said(): number {
+    return this.#bytes + (this.#calls?.bytes ?? 0);
   }
 
   #say(said: string, out: LLMResponse[]): void {
@@ -165,7 +184,7 @@ class Stream extends Shaped {
     if (this.#finishReason === "") throw cutShort();
     const out: LLMResponse[] = [];
     if (this.#half !== "") this.#say(this.#half, out);
-    const estimated = settle(this.call, this.#usage, this.#bytes, this.#usageEstimated);
+    const estimated = settle(this.call, this.#usage, this.#said, this.#usageEstimated);
     const choice = deltaChoice("", finishReasonOf(this.#finishReason));
     const last = response(this.#stamp, settled(this.call), choice);
     last.usageEstimated = estimated;
@@ -220,7 +239,7 @@ const merged = (own: Iterable<string>, other: readonly string[]) => [
 /**
  * Notes the counts down; estimates them where the model server gave none. A prompt has some tokens,
  * and so has a text: 0 of them is no count.
- * @param bytes of the text so far, UTF-8
+ * @param bytes of the answer so far, UTF-8
  * @param theirs whether what is reported is an estimate itself
  * @returns whether one of them is an estimate
  */

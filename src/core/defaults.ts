@@ -52,5 +52,5 @@ export function impliedBy(field: DescField): unknown {
   const fallback = defaultOf(field);
   if (fallback !== undefined) return fallback;
   if (field.name === "seed") return -1n;
-  return field.scalar === ScalarType.BOOL ? false : undefined;
+  return field.scalar === ScalarType.BOOL && !field.proto.proto3Optional ? false : undefined;
 }

@@ -17,6 +17,17 @@ export function estimateTokens(bytes: number): number {
  */
 export function estimatePrompt(request: LLMRequest): number {
   let sum = 0;
-  for (const { content } of request.messages) sum += estimateTokens(Buffer.byteLength(content)) + 4;
-  return sum;
+  for (const { content, toolCalls } of request.messages) {
+    sum += estimateTokens(Buffer.byteLength(content)) + 4;
+    for (const { function: called } of toolCalls) {
+      sum += tokensOf(called?.name, called?.arguments) + 4;
+    }
+  }
+  for (const { function: tool } of request.tools) {
+    sum += tokensOf(tool?.name, tool?.description, tool?.parameters) + 4;
+  }
+  return sum + tokensOf(request.responseFormat?.jsonSchema?.schema);
 }
+
+const tokensOf = (...texts: readonly (string | undefined)[]): number =>
+  texts.reduce((sum, text = "") => sum + estimateTokens(Buffer.byteLength(text)), 0);

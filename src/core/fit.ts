@@ -2,7 +2,7 @@
  * Makes a request fit one model: what the model does not support is dropped or
  * refused, and every default is filled in.
  */
-import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import { asksForSize, chatDefaults, imageDefaults } from "./defaults.js";
@@ -34,6 +34,10 @@ const copyChat = (request: LLMRequest, model: string): Every<LLMRequest> => ({
   topK: request.topK === 0 ? undefined : request.topK,
   seed: request.seed,
   stop: request.stop,
+  tools: request.tools,
+  toolChoice: request.toolChoice,
+  parallelToolCalls: request.parallelToolCalls,
+  responseFormat: request.responseFormat,
 });
 
 const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToImageRequest> => ({
@@ -77,12 +81,17 @@ export function fitRequest<R extends Request>(
     const value = fitted[key];
     if (isSet(value, sized && isSide ? undefined : fallback)) {
       if (supported) continue;
-      refuseOrWarn(parameter, settings?.unsupported ?? "default", warnings);
+      if (!isIdle(value, parameter)) {
+        refuseOrWarn(parameter, settings?.unsupported ?? "default", warnings);
+      }
     }
     const instead = unsetValue(unset[key], value);
     if (value !== instead) fitted[key] = instead;
   }
-  if (chat) checkCap(fitted, model, settings);
+  if (chat) {
+    checkCap(fitted, model, settings);
+    if (!model.supports.includes("tools")) withoutTools(fitted, warnings);
+  }
   // Also where that is the model's default, which differs from target to target.
   else if (isLittle(fitted.guidanceScale)) fitted.negativePrompt = "";
   return fitted as unknown as R;
@@ -121,6 +130,25 @@ function isSet(value: unknown, fallback: unknown): boolean {
   if (value === undefined || value === "" || value === fallback) return false;
   return !(Array.isArray(value) && value.length === 0);
 }
+
+/** Whether a message asks for what any model does. */
+const isIdle = (value: unknown, { idle }: Parameter): boolean =>
+  idle.length > 0 && idle.includes((value as { readonly type: string }).type);
+
+/** What was called and came of it is told as text alone, to a model that knows no tools. */
+function withoutTools(fitted: Values, warnings: Warnings): void {
+  const messages = fitted.messages as readonly LLMMessage[];
+  if (!messages.some(usesTools)) return;
+  if (messages.some(({ toolCalls }) => toolCalls.length > 0)) {
+    warnings.add("messages: tool_calls in them are not supported by this model, ignored");
+  }
+  fitted.messages = messages.map((message) =>
+    usesTools(message) ? { ...message, toolCalls: [], toolCallId: "" } : message,
+  );
+}
+
+const usesTools = ({ toolCalls, toolCallId }: LLMMessage): boolean =>
+  toolCalls.length > 0 || toolCallId !== "";
 
 function unsetValue(unset: unknown, value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? value : [];

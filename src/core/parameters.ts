@@ -24,9 +24,23 @@ export interface Parameter {
   readonly changes: boolean;
   /** What its values are multiples of; absent: of nothing. */
   readonly multipleOf: number | undefined;
+  /** Types of it that ask for nothing that a model without it would not do. */
+  readonly idle: readonly string[];
 }
 
-const changing = new Set(["loras", "seed", "height", "width", "stop"]);
+const changing = new Set([
+  "loras",
+  "seed",
+  "height",
+  "width",
+  "stop",
+  "tool_choice",
+  "response_format",
+]);
+const idle: Readonly<Record<string, readonly string[]>> = {
+  tool_choice: ["auto", "none"],
+  response_format: ["text"],
+};
 /** Not a model's affair: what carries the request, and what the core does itself. */
 const always = new Set([
   "messages",
@@ -50,6 +64,7 @@ function parametersOf(fields: readonly DescField[]): Parameter[] {
       changes:
         changing.has(field.name) && !(field.name === "seed" && field.parent === LLMRequestSchema),
       multipleOf: multipleOf(field),
+      idle: idle[field.name] ?? [],
     }));
 }
 

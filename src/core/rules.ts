@@ -43,6 +43,7 @@ function compileField(field: DescField, bounds: Bounds): Check | undefined {
   const rules = getOption(field, fieldRules);
   const bound = bounds[field.name];
   if (field.fieldKind === "list") return compileList(field, rules, bound, bounds);
+  if (field.fieldKind === "message") return compileNested(field, rules, bounds);
   const check = compileValue(rules, bound, field);
   const required = rules.required;
   // A default counts as not set, and one outside of the operator's bound is moved into it.
@@ -57,6 +58,20 @@ function compileField(field: DescField, bounds: Bounds): Check | undefined {
     const wrong = check?.(value);
     if (wrong && (value !== unset || isOfAskedSize(field, message)))
       into.push({ field: path + field.name, message: wrong });
+  };
+}
+
+function compileNested(
+  field: DescField & { fieldKind: "message" },
+  { required }: FieldRules,
+  bounds: Bounds,
+): Check {
+  const nested = compileRules(field.message, bounds);
+  return (message, path, into) => {
+    const value = (message as Values)[field.localName];
+    const name = path + field.name;
+    if (value !== undefined) nested(value as object, `${name}.`, into);
+    else if (required) into.push({ field: name, message: "is required" });
   };
 }
 
@@ -107,10 +122,12 @@ function compileValue(
       return bound && compileRange({ ...bound, multipleOf: undefined });
     case "string": {
       const allowed = rules.type.value.in;
+      const named = allowed.filter((value) => value !== "");
+      const choice = `must be ${named.length > 1 ? "one of " : ""}${named.join(", ")}`;
       const minLength = Number(rules.type.value.minLen ?? 0n);
       return (value) => {
         if (allowed.length > 0 && !allowed.includes(value as string)) {
-          return `must be one of ${allowed.join(", ")}`;
+          return choice;
         }
         if ((value as string).length < minLength) return "must not be empty";
         return undefined;

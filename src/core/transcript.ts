@@ -1,11 +1,14 @@
 /** What was said in a call, for the logs of operators who switched that on. */
+import type { LLMMessage, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "./call.js";
 import type { Input, MethodName, Output } from "./methods.js";
+import { joinCalls } from "./tool-calls.js";
 
 /** Collects the text of one call. */
 export class Transcript {
   readonly #call: Call;
   #completion = "";
+  readonly #calls: ToolCall[] = [];
 
   constructor(call: Call) {
     this.#call = call;
@@ -16,7 +19,9 @@ export class Transcript {
     for (const message of batch) {
       if (message.$typeName !== "lintel.v1.LLMResponse") continue;
       const choice = message.choices[0];
-      this.#completion += (choice?.delta ?? choice?.message)?.content ?? "";
+      const said = choice?.delta ?? choice?.message;
+      this.#completion += said?.content ?? "";
+      this.#calls.push(...(said?.toolCalls ?? []));
     }
   }
 
@@ -27,8 +32,11 @@ export class Transcript {
       case "chat":
       case "complete": {
         const { messages } = this.#call.request as Input<"chat">;
-        const prompt = messages.map(({ role, content }) => ({ role, content }));
-        return { prompt, completion: this.#completion };
+        const prompt = messages.map(({ role, content, toolCalls }) => ({
+          ...{ role, content },
+          ...called(toolCalls),
+        }));
+        return { prompt, completion: this.#completion, ...called(joinCalls(this.#calls)) };
       }
       case "textToImage":
       case "streamTextToImage": {
@@ -40,3 +48,9 @@ export class Transcript {
     }
   }
 }
+
+/** Calls of tools, where there are any. */
+const called = (calls: LLMMessage["toolCalls"]) =>
+  calls.length > 0 && {
+    toolCalls: calls.map(({ function: it }) => ({ name: it?.name, arguments: it?.arguments })),
+  };

@@ -4,9 +4,10 @@ import { invalidFields, type Violation } from "./errors.js";
 import { joined } from "./joined.js";
 import { parseLoras, withoutLoraTags } from "./loras.js";
 import type { MethodName } from "./methods.js";
-import { methods } from "./methods.js";
+import { isChat, methods } from "./methods.js";
 import { type Check, compileRules } from "./rules.js";
 import type { CoreSettings } from "./settings.js";
+import { checkTools } from "./tools.js";
 
 /**
  * Throws what the door found wrong while decoding together with what the rules
@@ -28,6 +29,7 @@ export function validate(settings: CoreSettings): Middleware {
     if (defect && undecoded.length === 0 && !refused) throw defect;
     const found: Violation[] = [];
     checks[call.method](call.request, "", found);
+    if (isChatCall(call)) checkTools(call.request, found);
     if (undecoded.length > 0) {
       throw invalidFields(joined(methods[call.method].input, undecoded, found));
     }
@@ -36,6 +38,8 @@ export function validate(settings: CoreSettings): Middleware {
     return next(isImage(call) ? withLoras(call, loras?.max, defuses) : call);
   };
 }
+
+const isChatCall = (call: Call): call is Call<"chat"> | Call<"complete"> => isChat(call.method);
 
 const isImage = (call: Call): call is ImageCall =>
   call.method === "textToImage" || call.method === "streamTextToImage";

@@ -3,6 +3,7 @@ import type { LanguageModelV3 } from "@ai-sdk/provider";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { chat } from "../../src/backends/ai-sdk/chat.js";
 import { gate, never } from "../support/calls.js";
+import { say } from "../support/messages.js";
 import { chatted, played, playedUpTo, thrownBy } from "./ai-sdk-calls.js";
 import { aiSdkBackend, anthropicAt, compatibleAt } from "./ai-sdk-subject.js";
 import { text } from "./contract-chat.js";
@@ -72,10 +73,10 @@ describe("Anthropic", () => {
     const server = await serve(played("anthropic/events"));
     const options = { apiKey: "k", baseURL: `${server.url}/v1`, headers: { "x-team": "a" } };
     const messages = [
-      { $typeName: "lintel.v1.LLMMessage", role: "developer", content: "be brief" },
-      { $typeName: "lintel.v1.LLMMessage", role: "user", content: "hello" },
-      { $typeName: "lintel.v1.LLMMessage", role: "assistant", content: "hi" },
-      { $typeName: "lintel.v1.LLMMessage", role: "tool", content: "42" },
+      say("developer", "be brief"),
+      say("user", "hello"),
+      say("assistant", "hi"),
+      say("tool", "42"),
     ];
     const more = { messages, temperature: 0.2, topP: 1, topK: 40, stop: ["END"], maxTokens: 9 };
     await chatted(opened(anthropicAt(server.url, { options })), more);

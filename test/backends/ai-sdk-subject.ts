@@ -5,6 +5,7 @@ import type { Backend } from "../../src/core/backend.js";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
+import { say } from "../support/messages.js";
 import { type Fixture, fixture } from "./fixture.js";
 import { backendFor, chatRequest } from "./openai-subject.js";
 import { imageRequest, picture } from "./picture.js";
@@ -167,7 +168,7 @@ export async function vendorSubject(vendor: "anthropic" | "fal"): Promise<Subjec
       if (vendor === "fal")
         return imageRequest({ prompt: text, width: 64, height: 48 }) as Input<M>;
       return chatRequest({
-        messages: [{ $typeName: "lintel.v1.LLMMessage", role: "user", content: text }],
+        messages: [say("user", text)],
       }) as Input<M>;
     },
     hold(_, at): Held {

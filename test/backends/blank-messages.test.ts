@@ -1,6 +1,7 @@
 /** Messages without words, which vendors refuse and local chat templates may need. */
 import { describe, expect, it } from "vitest";
 import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
+import { say } from "../support/messages.js";
 import { chatted, thrownBy } from "./ai-sdk-calls.js";
 import { echo as anthropic, anthropicAt } from "./ai-sdk-subject.js";
 import { backendFor, echo } from "./openai-subject.js";
@@ -8,7 +9,7 @@ import { opened, serve } from "./serve.js";
 import type { Exchange, Script, Upstream } from "./upstream.js";
 
 const messagesOf = (...said: readonly (readonly [string, string])[]): LLMMessage[] =>
-  said.map(([role, content]) => ({ $typeName: "lintel.v1.LLMMessage", role, content }));
+  said.map(([role, content]) => say(role, content));
 
 /** What OpenAI's clients send once a tool was called. */
 const called = messagesOf(["user", "a"], ["assistant", ""], ["tool", "b"], ["user", " \n"]);

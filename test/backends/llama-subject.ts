@@ -6,6 +6,7 @@ import { llamaSchema } from "../../src/backends/llama/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { chatDefaults } from "../../src/core/defaults.js";
 import { silent } from "../../src/core/log.js";
+import { say as messageOf } from "../support/messages.js";
 import { callOf } from "./subject.js";
 
 /** Path of a file beside the repository's root. */
@@ -32,11 +33,7 @@ export function backendFor(path: string, config: object = {}): Backend {
 }
 
 /** A message. */
-export const say = (content: string, role = "user"): LLMMessage => ({
-  $typeName: "lintel.v1.LLMMessage",
-  role,
-  content,
-});
+export const say = (content: string, role = "user"): LLMMessage => messageOf(role, content);
 
 /** A request with every default filled in, but greedy and short. */
 export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LLMRequest {
@@ -48,6 +45,7 @@ export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LL
     temperature: 0,
     maxTokens: 8,
     stop: [],
+    tools: [],
     ...more,
   };
 }

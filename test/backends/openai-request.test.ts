@@ -4,6 +4,7 @@ import { addressOf } from "../../src/backends/openai/address.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
 import { version } from "../../src/version.js";
 import { never } from "../support/calls.js";
+import { say } from "../support/messages.js";
 import { against, chat, complete } from "./openai-calls.js";
 import { echo } from "./openai-subject.js";
 
@@ -89,9 +90,7 @@ describe("the body", () => {
     ["openai", "developer"],
   ])("in the dialect %s writes the role developer as %s", async (dialect, role) => {
     const server = await against(echo, { dialect });
-    const messages = [
-      { $typeName: "lintel.v1.LLMMessage", role: "developer", content: "" } as const,
-    ];
+    const messages = [say("developer", "")];
     await complete(server, { messages });
     expect(server.bodies()[0].messages[0].role).toBe(role);
   });
@@ -100,9 +99,7 @@ describe("the body", () => {
     "in the dialect %s has what a tool said as the user's",
     async (dialect) => {
       const server = await against(echo, { dialect });
-      const messages = ["user", "assistant", "tool"].map(
-        (role) => ({ $typeName: "lintel.v1.LLMMessage", role, content: "42" }) as const,
-      );
+      const messages = ["user", "assistant", "tool"].map((role) => say(role, "42"));
       await complete(server, { messages });
       const sent = ["user", "assistant", "user"].map((role) => ({ role, content: "42" }));
       expect(server.bodies()[0].messages).toEqual(sent);

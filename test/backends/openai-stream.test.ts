@@ -4,6 +4,7 @@ import { readCompletion } from "../../src/backends/completions/completion.js";
 import { EventSplitter } from "../../src/backends/completions/events.js";
 import { CompletionStream } from "../../src/backends/completions/stream.js";
 import { LintelError } from "../../src/core/errors.js";
+import { say } from "../support/messages.js";
 import { text } from "./contract-chat.js";
 import { fixture, fixtureNames } from "./fixture.js";
 import { cut } from "./upstream.js";
@@ -63,7 +64,7 @@ describe("streams of every server", () => {
         $typeName: "lintel.v1.LLMChoice",
         index: 0,
         finishReason,
-        delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content: "" },
+        delta: say("assistant", ""),
       },
     ]);
     const { promptTokens, completionTokens, totalTokens } = last?.usage ?? {};
@@ -289,7 +290,7 @@ describe("whole answers", () => {
         $typeName: "lintel.v1.LLMChoice",
         index: 0,
         finishReason,
-        message: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+        message: say("assistant", content),
       },
     ]);
     expect([usage?.promptTokens, usage?.completionTokens, usage?.totalTokens]).toEqual(counts);

@@ -8,6 +8,7 @@ import { chatDefaults } from "../../src/core/defaults.js";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
+import { say } from "../support/messages.js";
 import { fixture } from "./fixture.js";
 import { drawing, drawn, gptImage, sidesOf } from "./openai-images-subject.js";
 import { imageRequest } from "./picture.js";
@@ -30,10 +31,11 @@ export function backendFor(url: string, config: object = {}): Backend {
 export function chatRequest(more: Partial<LLMRequest> = {}): LLMRequest {
   return {
     $typeName: "lintel.v1.LLMRequest",
-    messages: [{ $typeName: "lintel.v1.LLMMessage", role: "user", content: "hello" }],
+    messages: [say("user", "hello")],
     model: "m",
     ...chatDefaults,
     stop: [],
+    tools: [],
     ...more,
   };
 }
@@ -48,7 +50,7 @@ export const requestsOf =
     if (method === "textToImage" || method === "streamTextToImage") {
       return imageRequest({ prompt: text, ...image }) as Input<M>;
     }
-    const messages = [{ $typeName: "lintel.v1.LLMMessage", role: "user", content: text } as const];
+    const messages = [say("user", text)];
     return chatRequest({ messages }) as Input<M>;
   };
 

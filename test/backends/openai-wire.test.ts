@@ -6,6 +6,7 @@ import type { Backend } from "../../src/core/backend.js";
 import type { Call } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { gate } from "../support/calls.js";
+import { say } from "../support/messages.js";
 import { text } from "./contract-chat.js";
 import { fixture, fixtureNames } from "./fixture.js";
 import { backendFor, chatRequest, chunk, echo } from "./openai-subject.js";
@@ -402,9 +403,7 @@ describe("an abort", () => {
       },
       { connections: 2 },
     );
-    const messages = [
-      { $typeName: "lintel.v1.LLMMessage", role: "user", content: "hang" } as const,
-    ];
+    const messages = [say("user", "hang")];
     for (let round = 1; round <= 10; round++) {
       const controller = new AbortController();
       const running = stream(backend, callOf("chat", chatRequest({ messages }), controller.signal));

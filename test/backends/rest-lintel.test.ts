@@ -5,6 +5,7 @@ import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import { type Lintel, startLintel } from "../support/lintel.js";
+import { say } from "../support/messages.js";
 import { chatModel, imageModel } from "../support/models.js";
 import { scripted } from "../support/scripted.js";
 import { backendFor, chatRequest } from "./openai-subject.js";
@@ -40,7 +41,7 @@ async function both(at: (url: string) => Backend = restAt): Promise<Lintel> {
                 choices: [
                   {
                     ...{ $typeName: "lintel.v1.LLMChoice", index: 0, finishReason },
-                    delta: { $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
+                    delta: say("assistant", content),
                   },
                 ],
               },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { coreOf, run } from "../support/core.js";
+import { say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { hello } from "../support/routing.js";
 import { piece, says, scripted } from "../support/scripted.js";
@@ -92,11 +93,7 @@ describe("decisions 1: completions", () => {
               index: 0,
               finishReason: "eos",
               delta: undefined,
-              message: {
-                $typeName: "lintel.v1.LLMMessage" as const,
-                role: "assistant",
-                content: "Hi",
-              },
+              message: say("assistant", "Hi"),
             },
           ],
         },

@@ -9,6 +9,7 @@ import type { UsageRecord, UsageSink } from "../../src/core/usage/record.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
+import { say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import {
   breaksAfter,
@@ -180,8 +181,9 @@ function steps<M extends MethodName>(
 const chatRequest = {
   $typeName: "lintel.v1.LLMRequest",
   model: "",
-  messages: [{ $typeName: "lintel.v1.LLMMessage", role: "user", content: "Hello" }],
+  messages: [say("user", "Hello")],
   stop: [],
+  tools: [],
 } as unknown as Input<"chat">;
 
 test("no answer is complete before its record is safe", async () => {

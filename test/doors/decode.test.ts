@@ -3,9 +3,10 @@ import { describe, expect, test } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import { compileDecoder } from "../../src/doors/json/decode.js";
+import { say } from "../support/messages.js";
 
 const chat = compileDecoder(LLMRequestSchema);
-const image = compileDecoder(TextToImageRequestSchema, ["loras"]);
+const image = compileDecoder(TextToImageRequestSchema);
 const fields = (json: string) => chat(JSON.parse(json)).violations.map((v) => v.field);
 
 describe("JSON to messages", () => {
@@ -126,7 +127,7 @@ describe("JSON to messages", () => {
     expect(violations).toEqual([]);
     expect(message).toEqual({
       ...create(LLMRequestSchema),
-      messages: [{ $typeName: "lintel.v1.LLMMessage", role: "user", content: "" }],
+      messages: [say("user", "")],
     });
     expect(Object.getPrototypeOf(message)).toBe(Object.prototype);
     expect(({} as Record<string, unknown>).model).toBeUndefined();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
+import { say } from "../support/messages.js";
 import { chatModel, imageModel } from "../support/models.js";
 import { breaksAfter, paints, png, says, scripted } from "../support/scripted.js";
 import { chunks, hello, json, serve, serveChat } from "./serve.js";
@@ -104,7 +105,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
         { role: "tool", content: "44" },
         { role: "tool", content: "" },
         { role: "assistant", content: "" },
-      ].map((m) => ({ $typeName: "lintel.v1.LLMMessage", ...m })),
+      ].map(({ role, content }) => say(role, content)),
     );
   });
 

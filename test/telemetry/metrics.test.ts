@@ -4,6 +4,7 @@ import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
+import { say } from "../support/messages.js";
 import { backend, bench, fails, hello } from "../support/routing.js";
 import { hangsAfter, paints, says, scripted } from "../support/scripted.js";
 import { Collector } from "./collector.js";
@@ -315,4 +316,4 @@ test("over OTLP they are the same, under the conventions' own names", async () =
   expect(sink.points("lintel.target.available")[0]).toMatchObject({ asDouble: 1 });
 });
 
-const message = { $typeName: "lintel.v1.LLMMessage", role: "user", content: "Hello" };
+const message = say("user", "Hello");

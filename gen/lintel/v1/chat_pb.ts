@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file lintel/v1/chat.proto.
  */
 export const file_lintel_v1_chat: GenFile = /*@__PURE__*/
-  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIlwKCkxMTU1lc3NhZ2USPQoEcm9sZRgBIAEoCUIvukgscipSBnN5c3RlbVIJZGV2ZWxvcGVyUgR1c2VyUglhc3Npc3RhbnRSBHRvb2wSDwoHY29udGVudBgCIAEoCSL7AgoKTExNUmVxdWVzdBIxCghtZXNzYWdlcxgBIAMoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlQgi6SAWSAQIIARINCgVtb2RlbBgCIAEoCRIxCgt0ZW1wZXJhdHVyZRgDIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIAIgBARIgCgptYXhfdG9rZW5zGAQgASgFQge6SAQaAigBSAGIAQESKwoFdG9wX3AYBSABKAFCF7pIFBISGQAAAAAAAPA/IQAAAAAAAAAASAKIAQESJAoFdG9wX2sYBiABKAVCELpIDRoLKP///////////wFIA4gBARIpCgRzZWVkGAcgASgDQha6SBMiERj/////Dyj///////////8BSASIAQESHAoEc3RvcBgIIAMoCUIOukgLkgEIEAQiBHICEAFCDgoMX3RlbXBlcmF0dXJlQg0KC19tYXhfdG9rZW5zQggKBl90b3BfcEIICgZfdG9wX2tCBwoFX3NlZWQitAEKC0xMTVJlc3BvbnNlEgoKAmlkGAEgASgJEg0KBW1vZGVsGAIgASgJEg8KB2NyZWF0ZWQYAyABKA0SJwoFdXNhZ2UYBCABKAsyGC5saW50ZWwudjEuTExNVG9rZW5Vc2FnZRIlCgdjaG9pY2VzGAUgAygLMhQubGludGVsLnYxLkxMTUNob2ljZRIXCg91c2FnZV9lc3RpbWF0ZWQYBiABKAgSEAoId2FybmluZ3MYByADKAkiVwoNTExNVG9rZW5Vc2FnZRIVCg1wcm9tcHRfdG9rZW5zGAEgASgNEhkKEWNvbXBsZXRpb25fdG9rZW5zGAIgASgNEhQKDHRvdGFsX3Rva2VucxgDIAEoDSJ/CglMTE1DaG9pY2USDQoFaW5kZXgYASABKA0SFQoNZmluaXNoX3JlYXNvbhgCIAEoCRIkCgVkZWx0YRgDIAEoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlEiYKB21lc3NhZ2UYBCABKAsyFS5saW50ZWwudjEuTExNTWVzc2FnZTKSAQoLQ2hhdFNlcnZpY2USNwoEQ2hhdBIVLmxpbnRlbC52MS5MTE1SZXF1ZXN0GhYubGludGVsLnYxLkxMTVJlc3BvbnNlMAESSgoIQ29tcGxldGUSFS5saW50ZWwudjEuTExNUmVxdWVzdBoWLmxpbnRlbC52MS5MTE1SZXNwb25zZSIPgtPkkwIJOgEqIgQvbGxtYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations]);
+  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIpsBCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkieQoIVG9vbENhbGwSDQoFaW5kZXgYASABKA0SCgoCaWQYAiABKAkSHwoEdHlwZRgDIAEoCUIRukgOcgxSAFIIZnVuY3Rpb24SMQoIZnVuY3Rpb24YBCABKAsyFy5saW50ZWwudjEuRnVuY3Rpb25DYWxsQga6SAPIAQEiLwoMRnVuY3Rpb25DYWxsEgwKBG5hbWUYASABKAkSEQoJYXJndW1lbnRzGAIgASgJIloKBFRvb2wSHwoEdHlwZRgBIAEoCUIRukgOcgxSAFIIZnVuY3Rpb24SMQoIZnVuY3Rpb24YAiABKAsyFy5saW50ZWwudjEuRnVuY3Rpb25Ub29sQga6SAPIAQEibgoMRnVuY3Rpb25Ub29sEhUKBG5hbWUYASABKAlCB7pIBHICEAESEwoLZGVzY3JpcHRpb24YAiABKAkSEgoKcGFyYW1ldGVycxgDIAEoCRITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0ImwKClRvb2xDaG9pY2USMwoEdHlwZRgBIAEoCUIlukgiciBSBGF1dG9SBG5vbmVSCHJlcXVpcmVkUghmdW5jdGlvbhIpCghmdW5jdGlvbhgCIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvbk5hbWUiJQoMRnVuY3Rpb25OYW1lEhUKBG5hbWUYASABKAlCB7pIBHICEAEidwoOUmVzcG9uc2VGb3JtYXQSMwoEdHlwZRgBIAEoCUIlukgiciBSBHRleHRSC2pzb25fb2JqZWN0Ugtqc29uX3NjaGVtYRIwCgtqc29uX3NjaGVtYRgCIAEoCzIbLmxpbnRlbC52MS5Kc29uU2NoZW1hRm9ybWF0Im4KEEpzb25TY2hlbWFGb3JtYXQSFQoEbmFtZRgBIAEoCUIHukgEcgIQARITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZzY2hlbWEYAyABKAkSEwoGc3RyaWN0GAQgASgISACIAQFCCQoHX3N0cmljdCLABAoKTExNUmVxdWVzdBIxCghtZXNzYWdlcxgBIAMoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlQgi6SAWSAQIIARINCgVtb2RlbBgCIAEoCRIxCgt0ZW1wZXJhdHVyZRgDIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIAIgBARIgCgptYXhfdG9rZW5zGAQgASgFQge6SAQaAigBSAGIAQESKwoFdG9wX3AYBSABKAFCF7pIFBISGQAAAAAAAPA/IQAAAAAAAAAASAKIAQESJAoFdG9wX2sYBiABKAVCELpIDRoLKP///////////wFIA4gBARIpCgRzZWVkGAcgASgDQha6SBMiERj/////Dyj///////////8BSASIAQESHAoEc3RvcBgIIAMoCUIOukgLkgEIEAQiBHICEAESKQoFdG9vbHMYCSADKAsyDy5saW50ZWwudjEuVG9vbEIJukgGkgEDEIABEioKC3Rvb2xfY2hvaWNlGAogASgLMhUubGludGVsLnYxLlRvb2xDaG9pY2USIAoTcGFyYWxsZWxfdG9vbF9jYWxscxgLIAEoCEgFiAEBEjIKD3Jlc3BvbnNlX2Zvcm1hdBgMIAEoCzIZLmxpbnRlbC52MS5SZXNwb25zZUZvcm1hdEIOCgxfdGVtcGVyYXR1cmVCDQoLX21heF90b2tlbnNCCAoGX3RvcF9wQggKBl90b3Bfa0IHCgVfc2VlZEIWChRfcGFyYWxsZWxfdG9vbF9jYWxscyK0AQoLTExNUmVzcG9uc2USCgoCaWQYASABKAkSDQoFbW9kZWwYAiABKAkSDwoHY3JlYXRlZBgDIAEoDRInCgV1c2FnZRgEIAEoCzIYLmxpbnRlbC52MS5MTE1Ub2tlblVzYWdlEiUKB2Nob2ljZXMYBSADKAsyFC5saW50ZWwudjEuTExNQ2hvaWNlEhcKD3VzYWdlX2VzdGltYXRlZBgGIAEoCBIQCgh3YXJuaW5ncxgHIAMoCSJXCg1MTE1Ub2tlblVzYWdlEhUKDXByb21wdF90b2tlbnMYASABKA0SGQoRY29tcGxldGlvbl90b2tlbnMYAiABKA0SFAoMdG90YWxfdG9rZW5zGAMgASgNIn8KCUxMTUNob2ljZRINCgVpbmRleBgBIAEoDRIVCg1maW5pc2hfcmVhc29uGAIgASgJEiQKBWRlbHRhGAMgASgLMhUubGludGVsLnYxLkxMTU1lc3NhZ2USJgoHbWVzc2FnZRgEIAEoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlMpIBCgtDaGF0U2VydmljZRI3CgRDaGF0EhUubGludGVsLnYxLkxMTVJlcXVlc3QaFi5saW50ZWwudjEuTExNUmVzcG9uc2UwARJKCghDb21wbGV0ZRIVLmxpbnRlbC52MS5MTE1SZXF1ZXN0GhYubGludGVsLnYxLkxMTVJlc3BvbnNlIg+C0+STAgk6ASoiBC9sbG1iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations]);
 
 /**
  * One message of a conversation.
@@ -33,6 +33,22 @@ export type LLMMessage = Message<"lintel.v1.LLMMessage"> & {
    * @generated from field: string content = 2;
    */
   content: string;
+
+  /**
+   * Tools that the model calls, only of the role `assistant`. In a stream they
+   * come in pieces: those with one `index` are one call.
+   *
+   * @generated from field: repeated lintel.v1.ToolCall tool_calls = 3;
+   */
+  toolCalls: ToolCall[];
+
+  /**
+   * The call that `content` is the result of, by its `id`; only of the role
+   * `tool`.
+   *
+   * @generated from field: string tool_call_id = 4;
+   */
+  toolCallId: string;
 };
 
 /**
@@ -41,6 +57,269 @@ export type LLMMessage = Message<"lintel.v1.LLMMessage"> & {
  */
 export const LLMMessageSchema: GenMessage<LLMMessage> = /*@__PURE__*/
   messageDesc(file_lintel_v1_chat, 0);
+
+/**
+ * One call of a tool, or one piece of it.
+ *
+ * @generated from message lintel.v1.ToolCall
+ */
+export type ToolCall = Message<"lintel.v1.ToolCall"> & {
+  /**
+   * Position of the call in the answer, from 0.
+   *
+   * @generated from field: uint32 index = 1;
+   */
+  index: number;
+
+  /**
+   * Identifier, which the result has in `tool_call_id`. In a stream only in the
+   * first piece.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * Kind of the tool: `function`, the only one, or empty, which means the same.
+   *
+   * @generated from field: string type = 3;
+   */
+  type: string;
+
+  /**
+   * What is called.
+   *
+   * @generated from field: lintel.v1.FunctionCall function = 4;
+   */
+  function?: FunctionCall | undefined;
+};
+
+/**
+ * Describes the message lintel.v1.ToolCall.
+ * Use `create(ToolCallSchema)` to create a new message.
+ */
+export const ToolCallSchema: GenMessage<ToolCall> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 1);
+
+/**
+ * The call of a function.
+ *
+ * @generated from message lintel.v1.FunctionCall
+ */
+export type FunctionCall = Message<"lintel.v1.FunctionCall"> & {
+  /**
+   * Name of the function. In a stream only in the first piece.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Arguments, as the model wrote them: a JSON object, as a rule. In a stream
+   * the pieces are to be joined.
+   *
+   * @generated from field: string arguments = 2;
+   */
+  arguments: string;
+};
+
+/**
+ * Describes the message lintel.v1.FunctionCall.
+ * Use `create(FunctionCallSchema)` to create a new message.
+ */
+export const FunctionCallSchema: GenMessage<FunctionCall> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 2);
+
+/**
+ * A tool that the model may call.
+ *
+ * @generated from message lintel.v1.Tool
+ */
+export type Tool = Message<"lintel.v1.Tool"> & {
+  /**
+   * Kind of the tool: `function`, the only one, or empty, which means the same.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * The function.
+   *
+   * @generated from field: lintel.v1.FunctionTool function = 2;
+   */
+  function?: FunctionTool | undefined;
+};
+
+/**
+ * Describes the message lintel.v1.Tool.
+ * Use `create(ToolSchema)` to create a new message.
+ */
+export const ToolSchema: GenMessage<Tool> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 3);
+
+/**
+ * A function that the model may call; the caller runs it.
+ *
+ * @generated from message lintel.v1.FunctionTool
+ */
+export type FunctionTool = Message<"lintel.v1.FunctionTool"> & {
+  /**
+   * Name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What it does, for the model to read.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * JSON Schema of its arguments, an object, in a string. Empty: it has none.
+   *
+   * @generated from field: string parameters = 3;
+   */
+  parameters: string;
+
+  /**
+   * Whether the model has to keep to the schema to the letter, where it can be
+   * made to.
+   *
+   * @generated from field: optional bool strict = 4;
+   */
+  strict?: boolean | undefined;
+};
+
+/**
+ * Describes the message lintel.v1.FunctionTool.
+ * Use `create(FunctionToolSchema)` to create a new message.
+ */
+export const FunctionToolSchema: GenMessage<FunctionTool> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 4);
+
+/**
+ * Whether tools are called, and which.
+ *
+ * @generated from message lintel.v1.ToolChoice
+ */
+export type ToolChoice = Message<"lintel.v1.ToolChoice"> & {
+  /**
+   * `auto`: as the model likes, the default; `none`: not at all; `required`: at
+   * least one; `function`: the one that `function` names.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * The function of the type `function`.
+   *
+   * @generated from field: lintel.v1.FunctionName function = 2;
+   */
+  function?: FunctionName | undefined;
+};
+
+/**
+ * Describes the message lintel.v1.ToolChoice.
+ * Use `create(ToolChoiceSchema)` to create a new message.
+ */
+export const ToolChoiceSchema: GenMessage<ToolChoice> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 5);
+
+/**
+ * A function, by its name.
+ *
+ * @generated from message lintel.v1.FunctionName
+ */
+export type FunctionName = Message<"lintel.v1.FunctionName"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message lintel.v1.FunctionName.
+ * Use `create(FunctionNameSchema)` to create a new message.
+ */
+export const FunctionNameSchema: GenMessage<FunctionName> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 6);
+
+/**
+ * In what form the model answers.
+ *
+ * @generated from message lintel.v1.ResponseFormat
+ */
+export type ResponseFormat = Message<"lintel.v1.ResponseFormat"> & {
+  /**
+   * `text`, the default; `json_object`: some JSON object, which the messages
+   * have to ask for, too; `json_schema`: what fits `json_schema`.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * The schema of the type `json_schema`.
+   *
+   * @generated from field: lintel.v1.JsonSchemaFormat json_schema = 2;
+   */
+  jsonSchema?: JsonSchemaFormat | undefined;
+};
+
+/**
+ * Describes the message lintel.v1.ResponseFormat.
+ * Use `create(ResponseFormatSchema)` to create a new message.
+ */
+export const ResponseFormatSchema: GenMessage<ResponseFormat> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 7);
+
+/**
+ * A schema that the answer fits.
+ *
+ * @generated from message lintel.v1.JsonSchemaFormat
+ */
+export type JsonSchemaFormat = Message<"lintel.v1.JsonSchemaFormat"> & {
+  /**
+   * Name of what is described.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What it is for, for the model to read.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * JSON Schema, an object, in a string. Empty: any object.
+   *
+   * @generated from field: string schema = 3;
+   */
+  schema: string;
+
+  /**
+   * Whether the model has to keep to the schema to the letter, where it can be
+   * made to.
+   *
+   * @generated from field: optional bool strict = 4;
+   */
+  strict?: boolean | undefined;
+};
+
+/**
+ * Describes the message lintel.v1.JsonSchemaFormat.
+ * Use `create(JsonSchemaFormatSchema)` to create a new message.
+ */
+export const JsonSchemaFormatSchema: GenMessage<JsonSchemaFormat> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 8);
 
 /**
  * A chat completion to run. A field equal to its default counts as not set.
@@ -103,6 +382,34 @@ export type LLMRequest = Message<"lintel.v1.LLMRequest"> & {
    * @generated from field: repeated string stop = 8;
    */
   stop: string[];
+
+  /**
+   * Tools that the model may call.
+   *
+   * @generated from field: repeated lintel.v1.Tool tools = 9;
+   */
+  tools: Tool[];
+
+  /**
+   * Whether tools are called, and which.
+   *
+   * @generated from field: lintel.v1.ToolChoice tool_choice = 10;
+   */
+  toolChoice?: ToolChoice | undefined;
+
+  /**
+   * Whether one answer may call several tools. Not set: as the model does.
+   *
+   * @generated from field: optional bool parallel_tool_calls = 11;
+   */
+  parallelToolCalls?: boolean | undefined;
+
+  /**
+   * In what form the model answers.
+   *
+   * @generated from field: lintel.v1.ResponseFormat response_format = 12;
+   */
+  responseFormat?: ResponseFormat | undefined;
 };
 
 /**
@@ -110,7 +417,7 @@ export type LLMRequest = Message<"lintel.v1.LLMRequest"> & {
  * Use `create(LLMRequestSchema)` to create a new message.
  */
 export const LLMRequestSchema: GenMessage<LLMRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 1);
+  messageDesc(file_lintel_v1_chat, 9);
 
 /**
  * A whole completion, or one piece of a streamed one.
@@ -173,7 +480,7 @@ export type LLMResponse = Message<"lintel.v1.LLMResponse"> & {
  * Use `create(LLMResponseSchema)` to create a new message.
  */
 export const LLMResponseSchema: GenMessage<LLMResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 2);
+  messageDesc(file_lintel_v1_chat, 10);
 
 /**
  * Token counts of one completion.
@@ -202,7 +509,7 @@ export type LLMTokenUsage = Message<"lintel.v1.LLMTokenUsage"> & {
  * Use `create(LLMTokenUsageSchema)` to create a new message.
  */
 export const LLMTokenUsageSchema: GenMessage<LLMTokenUsage> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 3);
+  messageDesc(file_lintel_v1_chat, 11);
 
 /**
  * One generated choice.
@@ -245,7 +552,7 @@ export type LLMChoice = Message<"lintel.v1.LLMChoice"> & {
  * Use `create(LLMChoiceSchema)` to create a new message.
  */
 export const LLMChoiceSchema: GenMessage<LLMChoice> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 4);
+  messageDesc(file_lintel_v1_chat, 12);
 
 /**
  * Chat completion.

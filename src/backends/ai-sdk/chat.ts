@@ -15,7 +15,7 @@ import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
 import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js";
-import { aboutStop } from "../completions/refusal.js";
+import { aboutNeeded } from "../completions/refusal.js";
 import { piece } from "../completions/stream.js";
 import { uint32 } from "../http/json.js";
 import {
@@ -147,7 +147,7 @@ function ask<T>(
         signal,
         send(optionsOf(call, known.providerOptions, refused, signal)),
       );
-      return "answer" in asked ? asked : aboutStop(asked, call.request);
+      return "answer" in asked ? asked : aboutNeeded(asked, call.request);
     },
     chosen: (field) => chosenForChat(call, field),
     learn: (field) => known.learn(field),

@@ -4,6 +4,7 @@ import { chatDefaults } from "../../core/defaults.js";
 import type { Warnings } from "../../core/warnings.js";
 import type { Refused } from "../http/refused.js";
 import { aboutValue, refusedField } from "./refusal.js";
+import { tools } from "./tools.js";
 
 /** Fields that a server may refuse and that a request can go without. */
 export const optionalFields = [
@@ -13,6 +14,7 @@ export const optionalFields = [
   "top_k",
   "max_tokens",
   "seed",
+  "parallel_tool_calls",
 ] as const;
 
 /** Fields that are sent with the contract's default where a caller chose no value. */
@@ -93,6 +95,7 @@ export function chosenForChat(
     top_p: (request.topP ?? top_p) !== top_p,
     top_k: (request.topK ?? top_k) !== top_k,
     seed: (request.seed ?? -1n) >= 0n,
+    parallel_tool_calls: request.parallelToolCalls !== undefined,
   };
-  return values[field as Optional] ?? false;
+  return values[field as Optional] ?? field === tools;
 }

@@ -1,4 +1,4 @@
-/** Messages without words, such as a call of a tool leaves behind: vendors refuse them. */
+/** Messages that say nothing, as some callers keep them: vendors refuse them. */
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 
 /** Stands among the fields that a server refused for messages without words. */
@@ -6,6 +6,9 @@ export const blankMessages = "blank messages";
 
 /** The messages that say something; all of them where none does. */
 export function withoutBlank(messages: readonly LLMMessage[]): readonly LLMMessage[] {
-  const told = messages.filter(({ content }) => content.trim() !== "");
+  const told = messages.filter(
+    ({ content, toolCalls, toolCallId }) =>
+      content.trim() !== "" || toolCalls.length > 0 || toolCallId !== "",
+  );
   return told.length === 0 ? messages : told;
 }

@@ -1,6 +1,7 @@
 /** Whole completions of servers that may have streamed them: some proxies do, whatever was asked for. */
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import { messageChoice } from "../../core/chat-messages.js";
+import { joinCalls } from "../../core/tool-calls.js";
 import { readCompletion } from "./completion.js";
 import { EventSplitter } from "./events.js";
 import { beginsAsEvents } from "./form.js";
@@ -18,7 +19,9 @@ export function collectCompletion(text: string): LLMResponse {
   const events = [...splitter.push(Buffer.from(text)), ...splitter.end()];
   for (const event of events) stream.push(event, messages);
   stream.finish(messages);
-  const content = messages.map(({ choices }) => choices[0]?.delta?.content ?? "").join("");
+  const said = messages.map(({ choices }) => choices[0]?.delta);
+  const content = said.map((it) => it?.content ?? "").join("");
+  const calls = joinCalls(said.flatMap((it) => it?.toolCalls ?? []));
   const last = messages.at(-1) as LLMResponse;
-  return { ...last, choices: [messageChoice(content, last.choices[0]?.finishReason ?? "")] };
+  return { ...last, choices: [messageChoice(content, last.choices[0]?.finishReason ?? "", calls)] };
 }

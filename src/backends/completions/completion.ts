@@ -6,6 +6,7 @@ import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { saidIn, soleObject } from "../http/error-body.js";
 import { failureIn, nonsense } from "../http/failure.js";
 import { string, uint32 } from "../http/json.js";
+import { readCalls } from "./calls.js";
 
 /** A body or event as an object; some have their errors in a list of one. @throws LintelError `upstream_failed` */
 export function readObject(text: string): JsonObject {
@@ -43,7 +44,7 @@ export function readCompletion(text: string): LLMResponse {
     warnings: [],
     usage: readUsage(answer.usage),
     // Ollama and others leave the reason null in whole answers that are complete.
-    choices: [messageChoice(readText(message), finishReason ?? "stop")],
+    choices: [messageChoice(readText(message), finishReason ?? "stop", readCalls(message))],
   };
 }
 

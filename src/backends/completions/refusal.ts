@@ -8,6 +8,7 @@ import { string } from "../http/json.js";
 import type { Refused } from "../http/refused.js";
 import { blankMessages } from "./blank.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
+import { mustCall, tools } from "./tools.js";
 
 const refuses =
   /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
@@ -37,8 +38,16 @@ const names: Readonly<Record<string, string>> = {
 const refusesBlank =
   /(?:must not|cannot) be empty|either content or tool_calls|must (?:be|have) non-empty/i;
 
+/**
+ * Tools, whatever they are, in the words of Ollama, Groq, vLLM and llama.cpp: of a schema that
+ * is not supported it says nothing.
+ */
+const refusesTools =
+  /does(?: not|n't) support (?:tools|tool (?:us|call)|function call)|tool (?:use|calling)\W* is not supported|tool choice requires --|tools param requires --/i;
+
 /** What is refused in words of its own, not by a field's name. */
 const inWords: Readonly<Record<string, RegExp>> = {
+  [tools]: refusesTools,
   [blankMessages]: refusesBlank,
   [streams]: refusesStreams,
   [wholeAnswers]: refusesWhole,
@@ -69,19 +78,32 @@ export function refusedField<F extends string>(
   );
 }
 
-/** A refusal whose error names `stop` where that was refused: another target may take it. */
-export function aboutStop(refused: Refused, { stop }: LLMRequest): Refused {
+/**
+ * A refusal whose error names what the caller can't be answered without, such as `stop`: another
+ * target may take it.
+ */
+export function aboutNeeded(refused: Refused, request: LLMRequest): Refused {
   const { status, body } = refused;
-  if (stop.length === 0 || !refusedField(status, body, ["stop"])) return refused;
+  const param = refusedField(status, body, neededBy(request));
+  if (!param) return refused;
   return {
     ...refused,
     failure() {
       const failure = refused.failure();
       return failure.code === "invalid_value"
-        ? new LintelError("unsupported_parameter", `stop: ${failure.message}`, { param: "stop" })
+        ? new LintelError("unsupported_parameter", `${param}: ${failure.message}`, { param })
         : failure;
     },
   };
+}
+
+function neededBy(request: LLMRequest): string[] {
+  const { stop, responseFormat } = request;
+  return [
+    ...(stop.length > 0 ? ["stop"] : []),
+    ...(mustCall(request) ? [tools, "tool_choice"] : []),
+    ...(responseFormat && responseFormat.type !== "text" ? ["response_format"] : []),
+  ];
 }
 
 const ofValue =

@@ -1,8 +1,9 @@
 /** Reads the events of a streamed completion. */
-import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice } from "../../core/chat-messages.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { brokenOff, failureIn } from "../http/failure.js";
+import { CallPieces } from "./calls.js";
 import {
   firstChoice,
   isEstimated,
@@ -19,8 +20,7 @@ import { ChunkTemplate } from "./template.js";
  * Makes the contract's stream out of a server's: a message for each piece of
  * text, then one last message with empty content, the finish reason, and the
  * usage wherever in the stream it came. So the finish reason is held back until
- * the stream is over. Reasoning and tool calls are not part of the contract and
- * are left out.
+ * the stream is over. Reasoning is not part of the contract and is left out.
  */
 export class CompletionStream {
   #stamp: Omit<LLMResponse, "usage" | "choices"> | undefined;
@@ -31,6 +31,7 @@ export class CompletionStream {
   #inPieces = false;
   #done = false;
   readonly #template = new ChunkTemplate();
+  readonly #calls = new CallPieces();
 
   /** Whether `[DONE]` was read: nothing that comes now counts. */
   get done(): boolean {
@@ -73,20 +74,23 @@ export class CompletionStream {
     if (!choice) return;
     // Azure's first chunk, about the prompt, has neither a choice nor a name.
     this.#stamp ??= stampOf(chunk);
-    const content = this.#textOf(choice);
+    const said = this.#saidIn(choice);
+    const content = readText(said);
+    const calls = said.tool_calls ? this.#calls.read(said) : [];
     if (content !== "") out.push(piece(this.#stamp, content));
+    if (calls.length > 0) out.push(callPiece(this.#stamp, calls));
     const finishReason = readEnd(choice);
     if (finishReason) this.#finishReason = finishReason;
-    else if (content !== "" && !usage) this.#template.learn(data, content);
+    else if (content !== "" && calls.length === 0 && !usage) this.#template.learn(data, content);
   }
 
   /** Some servers that don't stream answer with one event, or some, that has a message in it. */
-  #textOf({ delta, message }: JsonObject): string {
+  #saidIn({ delta, message }: JsonObject): JsonObject {
     if (isObject(delta)) {
       this.#inPieces = true;
-      return readText(delta);
+      return delta;
     }
-    return isObject(message) && !this.#inPieces ? readText(message) : "";
+    return isObject(message) && !this.#inPieces ? message : {};
   }
 
   /**
@@ -124,10 +128,19 @@ export function piece(
   };
 }
 
+/** A message of a stream that has calls of tools, or pieces of them. */
+export const callPiece = (
+  stamp: Omit<LLMResponse, "usage" | "choices">,
+  calls: ToolCall[],
+): LLMResponse => ({ ...stamp, choices: [deltaChoice("", "", calls)] });
+
 /** A whole completion as a stream, for servers that do not stream. */
 export function asStream(whole: LLMResponse): LLMResponse[] {
   const { usage, choices, ...stamp } = whole;
-  const content = choices[0]?.message?.content ?? "";
-  const last = piece(stamp, "", choices[0]?.finishReason, usage);
-  return content === "" ? [last] : [piece(stamp, content), last];
+  const { content = "", toolCalls = [] } = choices[0]?.message ?? {};
+  return [
+    ...(content === "" ? [] : [piece(stamp, content)]),
+    ...(toolCalls.length === 0 ? [] : [callPiece(stamp, toolCalls)]),
+    piece(stamp, "", choices[0]?.finishReason, usage),
+  ];
 }

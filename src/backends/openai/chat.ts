@@ -1,5 +1,5 @@
 /** Runs completions on one server. */
-import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
@@ -11,7 +11,8 @@ import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
-import { aboutStop } from "../completions/refusal.js";
+import { aboutNeeded } from "../completions/refusal.js";
+import { mustCall, tools } from "../completions/tools.js";
 import type { Answer } from "../http/answer.js";
 import { readRefused, refuses } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
@@ -55,16 +56,23 @@ export function complete(
   });
 }
 
+/** What a request can go without. */
+function fieldsOf(request: LLMRequest, stream: boolean): readonly string[] {
+  const fields = stream ? streamed : whole;
+  const blank = withoutBlank(request.messages).length < request.messages.length;
+  const offers = request.tools.length > 0 && !mustCall(request);
+  if (!blank && !offers) return fields;
+  return [...fields, ...(blank ? [blankMessages] : []), ...(offers ? [tools] : [])];
+}
+
 /** Sends the request, without what the server refuses. */
 function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const { address, models, cap } = server;
   const { request, signal, connectMs } = call;
   const path = address.at("/chat/completions");
   const headers = traceHeaders(call);
-  const fields = stream ? streamed : whole;
-  const blank = withoutBlank(request.messages).length < request.messages.length;
   return askWithout({
-    fields: blank ? [...fields, blankMessages] : fields,
+    fields: fieldsOf(request, stream),
     known: () => models.refusedFor(request.model),
     ask: async (refused) => {
       const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);
@@ -72,7 +80,7 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
       const body = writeRequest(request, options);
       const sent = { method: "POST", path, body, headers, signal, connect: connectMs } as const;
       const asked = await attempt(server, call, sent);
-      return "answer" in asked ? asked : aboutStop(asked, request);
+      return "answer" in asked ? asked : aboutNeeded(asked, request);
     },
     chosen: (field) => chosenForChat(call, field),
     learn: (field) => models.refuse(request.model, field),

@@ -127,6 +127,9 @@ const isSdcpp = (listed: readonly Listed[]): boolean =>
 
 /** The contract's fields that a dialect honours, by their names. */
 export function supportedBy(dialect: Dialect): string[] {
-  const supported = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
+  const supported = [
+    ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
+    ...["tools", "tool_choice", "parallel_tool_calls", "response_format"],
+  ];
   return dialect.topK ? supported : supported.filter((field) => field !== "top_k");
 }

@@ -3,6 +3,7 @@
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Optional } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
+import { callFields, toolFields, tools, writeFormat } from "../completions/tools.js";
 import type { Dialect } from "./dialect.js";
 
 /** How to write a request. */
@@ -18,17 +19,19 @@ export interface RequestOptions {
 /** The body of `POST /chat/completions`. */
 export function writeRequest(request: LLMRequest, options: RequestOptions): string {
   const { dialect, stream, refused } = options;
-  const { temperature, topP, topK = -1, seed, stop } = request;
+  const { temperature, topP, topK = -1, seed, stop, responseFormat } = request;
   const most = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
   const maxTokens = Number.isFinite(most) ? most : undefined;
   const usualName = (dialect.maxTokens === "max_tokens") !== refused.has("max_tokens");
   const takes = (field: Optional) => !refused.has(field);
+  const takesTools = !refused.has(tools);
+  const offered = takesTools ? toolFields(request) : undefined;
   // Chat templates of local models may need blank ones for roles to alternate.
   const messages = refused.has(blankMessages) ? withoutBlank(request.messages) : request.messages;
   // What is undefined is not written.
   return JSON.stringify({
     model: request.model,
-    messages: messages.map((message) => writeMessage(message, dialect)),
+    messages: messages.map((message) => writeMessage(message, dialect, takesTools)),
     temperature: takes("temperature") ? temperature : undefined,
     top_p: takes("top_p") && (topP !== 1 || dialect.wholeTopP) ? topP : undefined,
     top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,
@@ -39,6 +42,10 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
         ? Math.min(Number(seed), dialect.lastSeed)
         : undefined,
     stop: stop.length > 0 ? stop : undefined,
+    tools: offered?.tools,
+    tool_choice: offered?.tool_choice,
+    parallel_tool_calls: takes("parallel_tool_calls") ? offered?.parallel_tool_calls : undefined,
+    response_format: responseFormat && writeFormat(responseFormat),
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
   });
@@ -46,13 +53,15 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
 
 const includeUsage = { include_usage: true };
 
-const writeMessage = ({ role, content }: LLMMessage, dialect: Dialect) => ({
-  role: writeRole(role, dialect),
-  content,
-});
+function writeMessage(message: LLMMessage, dialect: Dialect, takesTools: boolean): object {
+  const { role, content } = message;
+  const called = takesTools ? callFields(message) : undefined;
+  if (called) return { role, content, ...called };
+  return { role: writeRole(role, dialect), content };
+}
 
 function writeRole(role: string, { developer }: Dialect): string {
   if (role === "developer" && !developer) return "system";
-  // The contract's messages carry text only, and `tool` without the id of a call is refused.
+  // What came of a call that nobody names is refused.
   return role === "tool" ? "user" : role;
 }

@@ -7,6 +7,7 @@ import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
 import type { ServerEvent } from "../completions/events.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
+import { callFields, toolFields, writeFormat } from "../completions/tools.js";
 import { failureIn } from "./failure.js";
 import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 
@@ -64,16 +65,24 @@ function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResp
 }
 
 function bodyOf(request: LLMRequest, stream: boolean): object {
-  const { messages, model, temperature, maxTokens, topP, topK, seed, stop } = request;
+  const { messages, model, temperature, maxTokens, topP, topK, seed, stop, responseFormat } =
+    request;
   return {
     model,
-    messages: messages.map(({ role, content }) => ({ role, content })),
+    messages: messages.map((message) => ({
+      role: message.role,
+      ...callFields(message),
+      // The contract's is a string always.
+      content: message.content,
+    })),
     temperature,
     max_tokens: maxTokens,
     top_p: topP,
     top_k: topK,
     ...(seed !== undefined && seed >= 0n && { seed: Number(seed) }),
     ...(stop.length > 0 && { stop }),
+    ...toolFields(request),
+    ...(responseFormat && { response_format: writeFormat(responseFormat) }),
     stream,
   };
 }

@@ -1,5 +1,5 @@
 /** Chat completions as JSON: whole, and in chunks. */
-import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import type { TokenCounts } from "../../core/call.js";
 import { tokenUsage } from "../../core/chat-messages.js";
 import { newCompletionId } from "../../core/completion.js";
@@ -17,7 +17,7 @@ export function wholeChat(response: LLMResponse, warnings = response.warnings): 
   // Only texts are left to JSON.stringify, which takes twice as long for the whole object.
   const text = choices.map(
     ({ index, message, finishReason }) =>
-      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}},"finish_reason":${JSON.stringify(finishReason)}}`,
+      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}}`,
   );
   return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
 }
@@ -79,13 +79,14 @@ class ChunkEncoder implements EventEncoder<"chat"> {
       for (const warning of message.warnings) this.#warnings.add(warning);
       const choice = message.choices[0];
       if (!choice) continue;
-      const content = choice.delta?.content ?? "";
-      if (choice.finishReason === "") {
-        this.#text(content, to);
-        continue;
+      const { content = "", toolCalls = [] } = choice.delta ?? {};
+      const { finishReason } = choice;
+      const saysMore = finishReason !== "" || toolCalls.length > 0;
+      if (content !== "" || !saysMore) this.#text(content, to);
+      if (toolCalls.length > 0) to.add(event(this.#open + this.#calls(toolCalls)));
+      if (finishReason !== "") {
+        to.add(event(this.#open + this.#last(finishReason, this.#ending())));
       }
-      if (content !== "") this.#text(content, to);
-      to.add(event(this.#open + this.#last(choice.finishReason, this.#ending())));
     }
   }
 
@@ -118,6 +119,13 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     // Of another form than the contract's, the first one alone says the role.
     if (!this.#started && !fullDelta) this.#ahead = undefined;
     this.#started = true;
+  }
+
+  #calls(calls: readonly ToolCall[]): string {
+    const said = this.#full ? '"role":"assistant","content":"",' : "";
+    this.#started = true;
+    const delta = said + callsText(calls, true).slice(1);
+    return `{"index":0,"delta":{${delta}},"finish_reason":null}]${middleUsage[this.#form.usage]}}`;
   }
 
   /** Whether a delta says everything: each of the contract's does, and the first of any stream. */
@@ -181,6 +189,21 @@ function usageText(usage: LLMTokenUsage | undefined): string {
 /** `usage` of an answer that broke off, as it follows other members. */
 function delivered({ promptTokens = 0, completionTokens = 0, estimated = false }: TokenCounts) {
   return `,"usage":${usageText(tokenUsage(promptTokens, completionTokens))}${extras(estimated, [])}`;
+}
+
+/** `tool_calls`, where there are any, as they follow other members. @param inPieces as they stand in a stream */
+function callsText(calls: readonly ToolCall[] = [], inPieces: boolean): string {
+  if (calls.length === 0) return "";
+  const written = calls.map(({ index, id, type, function: called }) => {
+    const { name = "", arguments: args = "" } = called ?? {};
+    const first = type !== "";
+    return {
+      ...(inPieces && { index }),
+      ...(first && { id, type }),
+      function: { ...((first || name !== "") && { name }), arguments: args },
+    };
+  });
+  return `,"tool_calls":${toJsonLine(written)}`;
 }
 
 /** Members that only stand where there is something to say, as they follow others. */

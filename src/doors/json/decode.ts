@@ -18,6 +18,16 @@ import { isHopeless } from "../../core/violations.js";
 import { wellFormed } from "../../core/well-formed.js";
 import { tooManyItems } from "../items.js";
 
+/** String fields that may also come as JSON, and then are written out as text. */
+const embedded: ReadonlySet<string> = new Set([
+  "lintel.v1.TextToImageRequest.loras",
+  "lintel.v1.FunctionTool.parameters",
+  "lintel.v1.JsonSchemaFormat.schema",
+]);
+
+/** Messages for which a string may stand: OpenAI's clients write `"auto"` for `{"type": "auto"}`. */
+const abbreviated: Readonly<Record<string, string>> = { "lintel.v1.ToolChoice": "type" };
+
 /** What became of a JSON object. */
 export interface Decoded<T> {
   /** The message; a field that could not be decoded is as if not set. */
@@ -46,23 +56,20 @@ interface Field {
  * Compiles the decoder of a message type. `null` counts as not set, unknown
  * fields are ignored, and a string stands for a list of it alone. What is
  * missing is not looked for: that is a rule, and rules are the core's.
- * @param embedded string fields that may also come as JSON and then are
- *   written out as text
  */
-export function compileDecoder<D extends DescMessage>(
-  desc: D,
-  embedded: readonly string[] = [],
-): Decode<D> {
-  const read = compileMessage(desc, embedded);
+export function compileDecoder<D extends DescMessage>(desc: D): Decode<D> {
+  const read = compileMessage(desc);
   return (json) => {
     const violations: Violation[] = [];
     return { message: read(json, "", violations) as MessageShape<D>, violations };
   };
 }
 
-function compileMessage(desc: DescMessage, embedded: readonly string[] = []): Read {
+function compileMessage(desc: DescMessage): Read {
   const fields = desc.fields.map((field): Field => {
-    const read = embedded.includes(field.name) ? readEmbedded : compileField(field);
+    const read = embedded.has(`${desc.typeName}.${field.name}`)
+      ? readEmbedded
+      : compileField(field);
     return { name: field.name, local: field.localName, read, unset: unsetValue(field) };
   });
   // Fields are there from the begin: objects that grow are slow to make, and to collect.
@@ -92,6 +99,14 @@ function compileField(field: DescField): Read {
   switch (field.fieldKind) {
     case "scalar":
       return readerOf(field.scalar, field);
+    case "message": {
+      const nested = compileMessage(field.message);
+      const short = abbreviated[field.message.typeName];
+      return (value, path, into) =>
+        short !== undefined && typeof value === "string"
+          ? nested({ [short]: value }, `${path}.`, into)
+          : nested(value, `${path}.`, into);
+    }
     case "list": {
       if (field.listKind === "enum") break;
       const nested = field.listKind === "message" ? compileMessage(field.message) : undefined;
@@ -140,6 +155,8 @@ function readerOf(type: ScalarType, field: DescField): Read {
       );
     case ScalarType.INT32:
       return integer(field, -(2 ** 31), 2 ** 31 - 1, (v) => v + 0);
+    case ScalarType.UINT32:
+      return integer(field, 0, 2 ** 32 - 1, (v) => v + 0);
     case ScalarType.INT64:
       // Further integers are not exact in JSON.
       return integer(field, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, BigInt);

@@ -1,5 +1,9 @@
 /** OpenAI's chat request to the contract's. */
-import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
+import {
+  type LLMRequest,
+  LLMRequestSchema,
+  ToolCallSchema,
+} from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
@@ -26,7 +30,8 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   ...fieldsOfRules(chatParameters),
   max_completion_tokens: true,
   messages: fields({
-    ...{ role: true, refusal: true, tool_calls: true, function_call: true },
+    ...{ role: true, refusal: true, tool_call_id: true, function_call: true },
+    tool_calls: fieldsOf(ToolCallSchema),
     content: fields({ type: true, text: true, refusal: true }),
   }),
 });
@@ -46,8 +51,8 @@ export function readChat(json: JsonObject): ChatRequest {
     );
     asked = { ...asked, messages: readable };
   }
-  if (Array.isArray(messages) && messages.some(callsTools)) {
-    warnings.push("messages: tool_calls in them are not supported, ignored");
+  if (Array.isArray(messages) && messages.some(callsFunctions)) {
+    warnings.push("messages: function_call in them is not supported, ignored");
   }
   if (limit != null) asked = { ...asked, max_tokens: limit };
   const { message, violations } = decode(asked);
@@ -77,11 +82,8 @@ const olderTool = "function";
 const isRefusal = ({ content, refusal }: JsonObject) =>
   content == null && typeof refusal === "string" && refusal !== "";
 
-/** Whether a message is a model's call of tools, today's way or the older one. */
-const callsTools = (message: unknown) =>
-  isObject(message) &&
-  ((Array.isArray(message.tool_calls) && message.tool_calls.length > 0) ||
-    isObject(message.function_call));
+/** Whether a message is a model's call of a tool, the older way. */
+const callsFunctions = (message: unknown) => isObject(message) && isObject(message.function_call);
 
 /** Types of parts that are text, which stands under the type's own name. */
 const textTypes = ["text", "refusal"];
@@ -93,8 +95,8 @@ const textTypes = ["text", "refusal"];
 function rewritten(item: unknown, refuse: (type: string) => void): unknown {
   if (!isObject(item)) return item;
   const message = item.role === olderTool ? { ...item, role: "tool" } : item;
-  const { role, content } = message;
-  if (isRefusal(message)) return { role, content: message.refusal };
+  const { content } = message;
+  if (isRefusal(message)) return { ...message, content: message.refusal };
   if (!Array.isArray(content)) return message;
   let text = "";
   for (const part of content as unknown[]) {
@@ -106,5 +108,5 @@ function rewritten(item: unknown, refuse: (type: string) => void): unknown {
     else if (typeof said === "string") text += said;
     else return message;
   }
-  return { role, content: text };
+  return { ...message, content: text };
 }

@@ -30,7 +30,7 @@ const openaiNames: Names = {
   height: "size",
 };
 
-const decode = compileDecoder(TextToImageRequestSchema, ["loras"]);
+const decode = compileDecoder(TextToImageRequestSchema);
 
 /** What is read of a request. */
 export const imageFields = fieldsOf(TextToImageRequestSchema, {

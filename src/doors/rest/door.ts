@@ -16,7 +16,7 @@ import { imageEncoder, wholeImages } from "./images.js";
 const decodeChat = compileDecoder(LLMRequestSchema);
 const chatFields = fieldsOf(LLMRequestSchema, formFields);
 const imageFields = fieldsOf(TextToImageRequestSchema, { stream: true });
-const decodeImage = compileDecoder(TextToImageRequestSchema, ["loras"]);
+const decodeImage = compileDecoder(TextToImageRequestSchema);
 
 /** `POST /llm` and `POST /text-to-image`. */
 export const rest: Door = async (app, options) => {

@@ -37,7 +37,7 @@ export interface JsonReader {
  * in camel case. All others are read, and refused, as over REST.
  */
 export function jsonReader(input: DescMessage): JsonReader {
-  const decode = compileDecoder(input, ["loras"]);
+  const decode = compileDecoder(input);
   const fields = new Map(
     input.fields.flatMap((field) => [
       [field.name, field],

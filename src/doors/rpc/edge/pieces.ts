@@ -38,7 +38,7 @@ export class PieceTemplate {
     const choice = message.choices[0];
     if (!choice || message.choices.length > 1 || !isPlain(message, choice)) return undefined;
     const { delta } = choice;
-    if (!delta || delta.content === "") return undefined;
+    if (!delta || delta.content === "" || delta.toolCalls.length > 0) return undefined;
     if (!this.#first) this.#learn(message, delta);
     else if (!isLike(message, this.#first)) return undefined;
     const text = delta.content;

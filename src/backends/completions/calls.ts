@@ -1,0 +1,53 @@
+/** Reads calls of tools as OpenAI-compatible servers write them. */
+import type { ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import { isObject, type JsonObject } from "../../core/json.js";
+import { toolCall } from "../../core/tool-calls.js";
+import { string } from "../http/json.js";
+
+/** The calls of a whole answer, in their order. */
+export const readCalls = ({ tool_calls }: JsonObject): ToolCall[] =>
+  functionsIn(tool_calls).map((call, index) => callOf(call, index));
+
+/** Reads the pieces of calls in a stream, and tells which call each belongs to. */
+export class CallPieces {
+  /** Ids of the calls so far. */
+  readonly #ids: string[] = [];
+  /** Calls by the index that the server gave last. */
+  readonly #places = new Map<unknown, number>();
+
+  /** The pieces in a `delta`. */
+  read({ tool_calls }: JsonObject): ToolCall[] {
+    return functionsIn(tool_calls).map((call) => callOf(call, this.#placeOf(call)));
+  }
+
+  /** Google's servers leave `index` out, or have 0 for all, and send each call whole. */
+  #placeOf({ index, id, function: called }: Call): number {
+    const known = index === undefined ? this.#ids.length - 1 : this.#places.get(index);
+    const begins = string(called.name) !== "";
+    const same =
+      known !== undefined &&
+      known >= 0 &&
+      (!begins || (index !== undefined && isSame(this.#ids[known], string(id))));
+    if (same) return known;
+    const place = this.#ids.push(string(id)) - 1;
+    this.#places.set(index, place);
+    return place;
+  }
+}
+
+/** Some servers repeat the id in each piece, and most send it once. */
+const isSame = (known: string | undefined, id: string) => id === "" || id === known;
+
+/** A call of a function; those of other tools are none that anybody asked for. */
+type Call = JsonObject & { readonly function: JsonObject };
+
+function functionsIn(calls: unknown): Call[] {
+  if (!Array.isArray(calls)) return [];
+  return calls.filter((call): call is Call => isObject(call) && isObject(call.function));
+}
+
+function callOf({ id, function: { name, arguments: args } }: Call, index: number): ToolCall {
+  // Some servers write them out as an object.
+  const text = isObject(args) ? JSON.stringify(args) : string(args);
+  return toolCall(index, string(id), string(name), text);
+}

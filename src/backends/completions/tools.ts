@@ -1,0 +1,64 @@
+/** Tools, and the answer's form, as OpenAI-compatible servers read them. */
+import type {
+  LLMMessage,
+  LLMRequest,
+  ResponseFormat,
+  ToolChoice,
+} from "../../../gen/lintel/v1/chat_pb.js";
+import { parseJson } from "../../core/json.js";
+
+/** Stands for a request's tools, its choice among them and what was called, where a server takes none of it. */
+export const tools = "tools";
+
+/** Whether an answer without a call of a tool is none that the caller asked for. */
+export const mustCall = ({ toolChoice }: LLMRequest): boolean =>
+  toolChoice?.type === "required" || toolChoice?.type === "function";
+
+/** What a request says of tools; nothing where it has none: servers refuse a choice among none. */
+export function toolFields(request: LLMRequest) {
+  if (request.tools.length === 0) return undefined;
+  return {
+    tools: request.tools.map(({ function: tool }) => ({
+      type: "function",
+      function: {
+        name: tool?.name,
+        description: tool?.description || undefined,
+        parameters: tool?.parameters ? parseJson(tool.parameters) : undefined,
+        strict: tool?.strict,
+      },
+    })),
+    tool_choice: request.toolChoice && writeChoice(request.toolChoice),
+    parallel_tool_calls: request.parallelToolCalls,
+  };
+}
+
+const writeChoice = ({ type, function: chosen }: ToolChoice) =>
+  type === "function" ? { type, function: { name: chosen?.name } } : type;
+
+/** The form of the answer, as a server reads it. */
+export function writeFormat({ type, jsonSchema }: ResponseFormat) {
+  if (type !== "json_schema" || !jsonSchema) return { type };
+  const { name, description, schema, strict } = jsonSchema;
+  const json_schema = {
+    name,
+    description: description || undefined,
+    schema: schema === "" ? undefined : parseJson(schema),
+    strict,
+  };
+  return { type, json_schema };
+}
+
+/** What a message says besides its role and content; `undefined` where that is nothing. */
+export function callFields({ role, content, toolCalls, toolCallId }: LLMMessage) {
+  if (role === "tool" && toolCallId !== "") return { tool_call_id: toolCallId };
+  if (toolCalls.length === 0) return undefined;
+  return {
+    content: content === "" ? null : content,
+    tool_calls: toolCalls.map(({ id, function: called }) => ({
+      id,
+      type: "function",
+      // Chat templates read it as JSON.
+      function: { name: called?.name, arguments: called?.arguments || "{}" },
+    })),
+  };
+}

@@ -1,0 +1,59 @@
+/** Calls of tools: whole, and in the pieces of a stream, which have one index where they are of one call. */
+import type { ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import { randomId } from "./random-id.js";
+import { wellFormed } from "./well-formed.js";
+
+/** A call of a function, or a piece of one. */
+export function toolCall(index: number, id: string, name: string, args: string): ToolCall {
+  return {
+    $typeName: "lintel.v1.ToolCall",
+    index,
+    id,
+    type: "function",
+    function: { $typeName: "lintel.v1.FunctionCall", name, arguments: args },
+  };
+}
+
+/**
+ * Gives the calls of one answer the contract's form, in the order in which their pieces come:
+ * the first piece of each has an id, a type and the name, and the others none of these, since
+ * clients join what repeats.
+ */
+export class ToolCalls {
+  /** Names, by index. */
+  readonly #names = new Map<number, string>();
+  #bytes = 0;
+
+  /** Bytes of names and arguments so far, UTF-8. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The piece as callers get it. */
+  take({ index, id, function: called }: ToolCall): ToolCall {
+    const known = this.#names.get(index);
+    const name = wellFormed(called?.name ?? "");
+    const args = wellFormed(called?.arguments ?? "");
+    this.#names.set(index, known || name);
+    const news = name === known ? "" : name;
+    this.#bytes += Buffer.byteLength(news) + Buffer.byteLength(args);
+    if (known === undefined) return toolCall(index, wellFormed(id) || newCallId(), news, args);
+    return { ...toolCall(index, "", news, args), type: "" };
+  }
+}
+
+/** An id for a call of a server that gives none: what the call results in refers to it. */
+const newCallId = () => `call_${randomId(18)}`;
+
+/** Whole calls out of the pieces of a stream, by index. */
+export function joinCalls(pieces: Iterable<ToolCall>): ToolCall[] {
+  const calls = new Map<number, ToolCall>();
+  for (const { index, id, function: called } of pieces) {
+    const { id: known = "", function: before } = calls.get(index) ?? {};
+    const name = called?.name ?? "";
+    const named = before?.name || name;
+    const args = (before?.arguments ?? "") + (called?.arguments ?? "");
+    calls.set(index, toolCall(index, known || id, named, args));
+  }
+  return [...calls.values()].sort((one, other) => one.index - other.index);
+}
