@@ -35,7 +35,12 @@ export const completion: Middleware = (next) => (call) => {
 
 /** Reasons that callers may see; whatever else a model server says becomes `stop`. */
 const finishReasons = new Set(["stop", "length", "content_filter", "tool_calls"]);
-const finishReasonOf = (said: string) => (finishReasons.has(said) ? said : "stop");
+
+/** Google's servers say `stop` of a stream that calls tools, and clients go by the reason. */
+function finishReasonOf(said: string, calls: boolean): string {
+  const reason = finishReasons.has(said) ? said : "stop";
+  return calls && reason === "stop" ? "tool_calls" : reason;
+}
 
 /** Shapes each step of a source. */
 abstract class Shaped extends Steps<Batch> implements Waiter<Step> {
@@ -97,7 +102,8 @@ class Whole extends Shaped {
     const calls = choice.message?.toolCalls.map((call) => called.take(call));
     const bytes = Buffer.byteLength(content) + called.bytes;
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
-    const answer = messageChoice(content, finishReasonOf(choice.finishReason), calls);
+    const reason = finishReasonOf(choice.finishReason, called.any);
+    const answer = messageChoice(content, reason, calls);
     const whole = response(newStamp(this.call), settled(this.call), answer);
     whole.usageEstimated = estimated;
     whole.warnings = merged(this.call.warnings, message.warnings);
@@ -185,7 +191,8 @@ class Stream extends Shaped {
     const out: LLMResponse[] = [];
     if (this.#half !== "") this.#say(this.#half, out);
     const estimated = settle(this.call, this.#usage, this.#said, this.#usageEstimated);
-    const choice = deltaChoice("", finishReasonOf(this.#finishReason));
+    const reason = finishReasonOf(this.#finishReason, this.#calls !== undefined);
+    const choice = deltaChoice("", reason);
     const last = response(this.#stamp, settled(this.call), choice);
     last.usageEstimated = estimated;
     last.warnings = merged(this.call.warnings, this.#warnings);

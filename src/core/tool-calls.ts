@@ -3,14 +3,24 @@ import type { ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { randomId } from "./random-id.js";
 import { wellFormed } from "./well-formed.js";
 
-/** A call of a function, or a piece of one. */
-export function toolCall(index: number, id: string, name: string, args: string): ToolCall {
+/**
+ * A call of a function, or a piece of one.
+ * @param extraContent what the server wants to see again, a JSON object as text
+ */
+export function toolCall(
+  index: number,
+  id: string,
+  name: string,
+  args: string,
+  extraContent = "",
+): ToolCall {
   return {
     $typeName: "lintel.v1.ToolCall",
     index,
     id,
     type: "function",
     function: { $typeName: "lintel.v1.FunctionCall", name, arguments: args },
+    extraContent,
   };
 }
 
@@ -24,21 +34,28 @@ export class ToolCalls {
   readonly #names = new Map<number, string>();
   #bytes = 0;
 
+  /** Whether there were any. */
+  get any(): boolean {
+    return this.#names.size > 0;
+  }
+
   /** Bytes of names and arguments so far, UTF-8. */
   get bytes(): number {
     return this.#bytes;
   }
 
   /** The piece as callers get it. */
-  take({ index, id, function: called }: ToolCall): ToolCall {
+  take({ index, id, function: called, extraContent }: ToolCall): ToolCall {
     const known = this.#names.get(index);
     const name = wellFormed(called?.name ?? "");
     const args = wellFormed(called?.arguments ?? "");
     this.#names.set(index, known || name);
     const news = name === known ? "" : name;
     this.#bytes += Buffer.byteLength(news) + Buffer.byteLength(args);
-    if (known === undefined) return toolCall(index, wellFormed(id) || newCallId(), news, args);
-    return { ...toolCall(index, "", news, args), type: "" };
+    const first = known === undefined;
+    const shown = first ? wellFormed(id) || newCallId() : "";
+    const piece = toolCall(index, shown, news, args, wellFormed(extraContent));
+    return first ? piece : { ...piece, type: "" };
   }
 }
 
@@ -48,12 +65,12 @@ const newCallId = () => `call_${randomId(18)}`;
 /** Whole calls out of the pieces of a stream, by index. */
 export function joinCalls(pieces: Iterable<ToolCall>): ToolCall[] {
   const calls = new Map<number, ToolCall>();
-  for (const { index, id, function: called } of pieces) {
-    const { id: known = "", function: before } = calls.get(index) ?? {};
+  for (const { index, id, function: called, extraContent } of pieces) {
+    const { id: known = "", function: before, extraContent: extra = "" } = calls.get(index) ?? {};
     const name = called?.name ?? "";
     const named = before?.name || name;
     const args = (before?.arguments ?? "") + (called?.arguments ?? "");
-    calls.set(index, toolCall(index, known || id, named, args));
+    calls.set(index, toolCall(index, known || id, named, args, extraContent || extra));
   }
   return [...calls.values()].sort((one, other) => one.index - other.index);
 }

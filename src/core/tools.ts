@@ -10,6 +10,9 @@ import { isObject, parseJson } from "./json.js";
 export function checkTools(request: LLMRequest, into: Violation[]): void {
   const { messages, tools, toolChoice, responseFormat } = request;
   for (const [i, { role, toolCalls, toolCallId }] of messages.entries()) {
+    for (const [j, { extraContent }] of toolCalls.entries()) {
+      checkObject(`messages[${i}].tool_calls[${j}].extra_content`, extraContent, "", into);
+    }
     if (toolCalls.length > 0 && role !== "assistant") {
       into.push(onlyOf(`messages[${i}].tool_calls`, "assistant"));
     }
@@ -33,8 +36,17 @@ const onlyOf = (field: string, role: string): Violation => ({
 });
 
 function checkSchema(field: string, schema: string | undefined, into: Violation[]): void {
-  if (!schema || isObject(parseJson(schema))) return;
-  into.push({ field, message: "must be a JSON object: a JSON Schema" });
+  checkObject(field, schema, ": a JSON Schema", into);
+}
+
+function checkObject(
+  field: string,
+  text: string | undefined,
+  what: string,
+  into: Violation[],
+): void {
+  if (!text || isObject(parseJson(text))) return;
+  into.push({ field, message: `must be a JSON object${what}` });
 }
 
 function checkChoice(

@@ -49,7 +49,10 @@ describe("the body", () => {
     await complete(server, everything);
     const common = { temperature: 0.1, top_p: 0.5, seed: 7, stop: ["."], stream: false };
     expect(server.bodies()).toEqual([{ model: "m", messages: [message], ...common, ...own }]);
-    const supports = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
+    const supports = [
+      ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
+      ...["tools", "tool_choice", "parallel_tool_calls", "response_format"],
+    ];
     expect(server.backend.models()[0]?.supports).toEqual(
       supports.filter((field) => field !== "top_k" || "top_k" in own),
     );
@@ -96,7 +99,7 @@ describe("the body", () => {
   });
 
   it.each(["vllm", "openai"])(
-    "in the dialect %s has what a tool said as the user's",
+    "in the dialect %s has what a tool said without a call as the user's",
     async (dialect) => {
       const server = await against(echo, { dialect });
       const messages = ["user", "assistant", "tool"].map((role) => say(role, "42"));

@@ -177,7 +177,11 @@ describe("odd chunks", () => {
     ["role only", chunk({ role: "assistant" })],
     ["null content", chunk({ role: "assistant", content: null })],
     ["reasoning", chunk({ reasoning_content: "hm", content: null })],
-    ["tool calls", chunk({ tool_calls: [{ index: 0, function: { name: "f", arguments: "" } }] })],
+    ["no tool calls", chunk({ tool_calls: [] })],
+    [
+      "calls of tools of another kind",
+      chunk({ tool_calls: [{ index: 0, custom: { name: "f" } }] }),
+    ],
     ["no delta", { choices: [{ index: 0, finish_reason: null }] }],
     ["null choices", { choices: null, usage: null }],
     ["another choice", { choices: [{ index: 1, delta: { content: "x" }, finish_reason: "stop" }] }],

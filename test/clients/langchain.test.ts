@@ -1,17 +1,22 @@
 /** LangChain.js, unmodified. */
+import { type AIMessageChunk, HumanMessage } from "@langchain/core/messages";
+import type { ToolCall } from "@langchain/core/messages/tool";
+import { tool } from "@langchain/core/tools";
 import { ChatOpenAI } from "@langchain/openai";
 import { describe, expect, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
+import { toolCall } from "../../src/core/tool-calls.js";
 import { type Setting, serve } from "../doors/serve.js";
-import { breaksAfter, says, scripted } from "../support/scripted.js";
+import { chatModel } from "../support/models.js";
+import { breaksAfter, callsTools, type Scripted, says, scripted } from "../support/scripted.js";
 
 async function model(
-  chat: Handle<"chat"> = says("Hi", " there"),
+  chat: Handle<"chat"> | Scripted = says("Hi", " there"),
   setting?: Setting,
   temperature?: number,
 ) {
-  const { url } = await serve(scripted({ chat }), setting);
+  const { url } = await serve(typeof chat === "function" ? scripted({ chat }) : chat, setting);
   return new ChatOpenAI({
     model: "chat-1",
     apiKey: "me",
@@ -49,15 +54,72 @@ describe("LangChain.js", () => {
     await expect(read()).rejects.toThrow("it broke");
   });
 
-  test("structured output is refused in words that its users see", async () => {
-    const schema = { title: "answer", type: "object", properties: { text: { type: "string" } } };
+  const schema = { title: "answer", type: "object", properties: { text: { type: "string" } } };
+
+  test.each(["jsonSchema", "jsonMode"] as const)("structured output by %s", async (method) => {
+    const backend = scripted({ chat: says('{"text":', '"Hi"}') });
+    const asking = (await model(backend)).withStructuredOutput(schema, { method });
+    expect(await asking.invoke("Hello")).toEqual({ text: "Hi" });
+    const type = method === "jsonMode" ? "json_object" : "json_schema";
+    expect(backend.asked[0]).toMatchObject({ responseFormat: { type } });
+  });
+
+  test("structured output by a forced tool", async () => {
+    const backend = scripted({ chat: callsTools([toolCall(0, "1", "answer", '{"text":"Hi"}')]) });
+    const asking = (await model(backend)).withStructuredOutput(schema, {
+      method: "functionCalling",
+    });
+    expect(await asking.invoke("Hello")).toEqual({ text: "Hi" });
+    expect(backend.asked[0]).toMatchObject({
+      toolChoice: { type: "function", function: { name: "answer" } },
+    });
+  });
+
+  test("structured output is refused in words that its users see, where a model has none", async () => {
+    const plain = scripted({ chat: says("Hi") }, [chatModel("chat-1", { supports: [] })]);
     for (const [method, field] of [
       ["jsonSchema", "response_format"],
       ["functionCalling", "tool_choice"],
     ] as const) {
-      const asking = (await model()).withStructuredOutput(schema, { method }).invoke("Hello");
-      await expect(asking).rejects.toThrow(new RegExp(`${field}: this gateway supports only`));
+      const asking = (await model(plain)).withStructuredOutput(schema, { method }).invoke("Hello");
+      await expect(asking).rejects.toThrow(`${field}: this model does not support it`);
     }
+  });
+
+  test("tools are called, in a stream and whole, and what they say comes back", async () => {
+    const weather = tool(async () => "sunny", {
+      name: "weather",
+      description: "The weather in a city.",
+      schema: { type: "object", properties: { city: { type: "string" } } },
+    });
+    const backend = scripted({
+      async *chat(call) {
+        const last = call.request.messages.at(-1);
+        const called = [toolCall(0, "c1", "weather", '{"city":'), toolCall(0, "", "", '"Rome"}')];
+        const answer =
+          last?.role === "tool" ? says(last.content) : callsTools(...called.map((it) => [it]));
+        yield* answer(call);
+      },
+    });
+    const bound = (await model(backend)).bindTools([weather]);
+    const calls = [{ name: "weather", args: { city: "Rome" }, id: "c1", type: "tool_call" }];
+    const whole = await bound.invoke("Hello");
+    expect(whole.tool_calls).toEqual(calls);
+    let streamed: AIMessageChunk | undefined;
+    for await (const chunk of await bound.stream("Hello")) {
+      streamed = streamed?.concat(chunk) ?? chunk;
+    }
+    expect(streamed?.tool_calls).toEqual(calls);
+    const said = await weather.invoke(whole.tool_calls?.[0] as ToolCall);
+    const answer = await bound.invoke([new HumanMessage("Hello"), whole, said]);
+    expect(answer.content).toBe("sunny");
+    expect(backend.asked.at(-1)).toMatchObject({
+      messages: [
+        { role: "user" },
+        { role: "assistant", toolCalls: [{ id: "c1", function: { name: "weather" } }] },
+        { role: "tool", toolCallId: "c1", content: "sunny" },
+      ],
+    });
   });
 
   test("a validation error and a wrong token", async () => {

@@ -24,15 +24,15 @@ afterAll(() => lintel.close());
 const chat = { model: "m", messages: [{ role: "user", content: "hello" }], top_k: 5 };
 const image = { model_id: "draw", prompt: "a circle", guidance_scale: 3 };
 const openaiImage = { model: "draw", prompt: "a circle", guidance_scale: 3 };
-const tools = { tools: [{ type: "function", function: { name: "f" } }] };
+const bias = { logit_bias: { "1": 1 } };
 
 describe.each<[string, object, RegExp]>([
   ["/llm", chat, /^top_k:/],
   ["/llm", { ...chat, stream: true }, /^top_k:/],
   ["/text-to-image", image, /^guidance_scale:/],
   ["/text-to-image", { ...image, stream: true }, /^guidance_scale:/],
-  ["/v1/chat/completions", { ...chat, ...tools }, /^tools: .*; top_k:/],
-  ["/v1/chat/completions", { ...chat, ...tools, stream: true }, /^tools: .*; top_k:/],
+  ["/v1/chat/completions", { ...chat, ...bias }, /^logit_bias: .*; top_k:/],
+  ["/v1/chat/completions", { ...chat, ...bias, stream: true }, /^logit_bias: .*; top_k:/],
   ["/v1/images/generations", { ...openaiImage, complexity: 1 }, /^complexity: .*; guidance_scale:/],
   ["/lintel.v1.ChatService/Complete", chat, /^top_k:/],
   ["/lintel.v1.TextToImageService/TextToImage", image, /^guidance_scale:/],

@@ -100,12 +100,12 @@ describe("decisions 6: POST /v1/chat/completions", () => {
         { role: "assistant", content: "" },
         { role: "assistant", content: "I can't tell" },
         { role: "assistant", content: "No." },
-        { role: "tool", content: "42" },
+        { role: "tool", content: "42", toolCallId: "1" },
         { role: "tool", content: "43" },
         { role: "tool", content: "44" },
         { role: "tool", content: "" },
         { role: "assistant", content: "" },
-      ].map(({ role, content }) => say(role, content)),
+      ].map(({ role, content, ...more }) => say(role, content, more)),
     );
   });
 
@@ -119,7 +119,6 @@ describe("decisions 6: POST /v1/chat/completions", () => {
   test("parameters that can't be honoured are dropped, and said", async () => {
     const server = await serveChat(says("Hi"));
     const more = {
-      tools: [{ type: "function", function: { name: "f" } }],
       functions: [{ name: "f" }],
       logprobs: true,
       presence_penalty: 1,
@@ -129,34 +128,25 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     const whole = await server.post(completions, hello(more));
     const warned = whole.headers.get("x-lintel-warnings");
     for (const name of Object.keys(more)) expect(warned).toContain(`${name}: `);
-    expect((await json(whole)).warnings).toHaveLength(5);
+    expect((await json(whole)).warnings).toHaveLength(4);
     const stream = await server.post(completions, hello({ ...more, stream: true }));
     expect(stream.headers.get("x-lintel-warnings")).toBe(warned);
     await stream.text();
   });
 
-  test("calls of tools in a history are dropped, and said", async () => {
+  test("calls of functions in a history, of the older form, are dropped, and said", async () => {
     const server = await serveChat(says("Hi"));
-    const call = { id: "1", type: "function", function: { name: "f", arguments: "{}" } };
-    for (const more of [{ tool_calls: [call] }, { function_call: call.function }]) {
-      const turn = { role: "assistant", content: null, ...more };
-      const { messages } = hello();
-      const response = await server.post(completions, hello({ messages: [...messages, turn] }));
-      expect((await json(response)).warnings).toEqual([
-        "messages: tool_calls in them are not supported, ignored",
-      ]);
-    }
+    const function_call = { name: "f", arguments: "{}" };
+    const turn = { role: "assistant", content: null, function_call };
+    const { messages } = hello();
+    const response = await server.post(completions, hello({ messages: [...messages, turn] }));
+    expect((await json(response)).warnings).toEqual([
+      "messages: function_call in them is not supported, ignored",
+    ]);
   });
 
   test.each([
     ["n", hello({ n: 2 })],
-    ["response_format", hello({ response_format: { type: "json_object" } })],
-    [
-      "response_format",
-      hello({ response_format: { type: "json_schema", json_schema: { name: "a", schema: {} } } }),
-    ],
-    ["tool_choice", hello({ tool_choice: "required" })],
-    ["tool_choice", hello({ tool_choice: { type: "function", function: { name: "auto" } } })],
     ["function_call", hello({ function_call: { name: "auto" } })],
     ["modalities", hello({ modalities: ["text", "audio"] })],
     ["moderation", hello({ moderation: { model: "omni-moderation-latest" } })],
@@ -175,12 +165,12 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     "what is refused is told once every field is well formed: %j",
     async (wrong) => {
       const { post } = await serveChat(says("Hi"));
-      const refused = { ...hello(), response_format: { type: "json_object" } };
+      const refused = { ...hello(), modalities: ["audio"] };
       const field = await post("/v1/chat/completions", { ...refused, ...wrong });
       expect(field.status).toBe(422);
       expect((await json(field)).error).toMatchObject({ param: "temperature" });
       const format = await post("/v1/chat/completions", refused);
-      expect((await json(format)).error).toMatchObject({ param: "response_format" });
+      expect((await json(format)).error).toMatchObject({ param: "modalities" });
     },
   );
 

@@ -8,7 +8,10 @@ const created = 1_700_000_000;
 export function chatModel(id: string, different: Partial<Model> = {}): Model {
   return modelOf(id, Task.CHAT, {
     created,
-    supports: ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
+    supports: [
+      ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
+      ...["tools", "tool_choice", "parallel_tool_calls", "response_format"],
+    ],
     ...different,
   });
 }

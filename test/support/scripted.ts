@@ -1,6 +1,6 @@
 /** Backends in this process that do what a test says, and remember what they were asked. */
 import { PNG } from "pngjs";
-import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMRequest, LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../src/core/backend.js";
@@ -63,6 +63,14 @@ export function says(...pieces: string[]): Handle<"chat"> {
   return async function* () {
     for (const text of pieces) yield [piece(text)];
     yield [piece("", "stop", [7, pieces.length])];
+  };
+}
+
+/** Streams pieces of calls of tools, one step each, then the end with usage. */
+export function callsTools(...pieces: ToolCall[][]): Handle<"chat"> {
+  return async function* () {
+    for (const calls of pieces) yield [{ ...piece(""), choices: [deltaChoice("", "", calls)] }];
+    yield [piece("", "tool_calls", [7, pieces.length])];
   };
 }
 

@@ -187,7 +187,13 @@ describe("as Prometheus reads them", () => {
     const leave = new AbortController();
     const { messages } = core.call(
       "chat",
-      { $typeName: "lintel.v1.LLMRequest", model: "", stop: [], messages: [message] } as never,
+      {
+        $typeName: "lintel.v1.LLMRequest",
+        model: "",
+        stop: [],
+        tools: [],
+        messages: [message],
+      } as never,
       { door: "test", credential: "me", signal: leave.signal },
     );
     const iterator = messages[Symbol.asyncIterator]();

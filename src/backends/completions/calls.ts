@@ -43,11 +43,18 @@ type Call = JsonObject & { readonly function: JsonObject };
 
 function functionsIn(calls: unknown): Call[] {
   if (!Array.isArray(calls)) return [];
-  return calls.filter((call): call is Call => isObject(call) && isObject(call.function));
+  // A signature may come alone, behind its call.
+  return calls
+    .filter(isObject)
+    .filter((call) => isObject(call.function) || isObject(call.extra_content))
+    .map((call) => ({ ...call, function: isObject(call.function) ? call.function : {} }));
 }
 
-function callOf({ id, function: { name, arguments: args } }: Call, index: number): ToolCall {
+function callOf(call: Call, index: number): ToolCall {
+  const { id, extra_content: extra } = call;
+  const { name, arguments: args } = call.function;
   // Some servers write them out as an object.
   const text = isObject(args) ? JSON.stringify(args) : string(args);
-  return toolCall(index, string(id), string(name), text);
+  const again = isObject(extra) ? JSON.stringify(extra) : "";
+  return toolCall(index, string(id), string(name), text, again);
 }

@@ -39,11 +39,11 @@ const refusesBlank =
   /(?:must not|cannot) be empty|either content or tool_calls|must (?:be|have) non-empty/i;
 
 /**
- * Tools, whatever they are, in the words of Ollama, Groq, vLLM and llama.cpp: of a schema that
- * is not supported it says nothing.
+ * Tools, whatever they are, in the words of Ollama, Groq, vLLM, llama.cpp and OpenRouter: of a
+ * schema that is not supported it says nothing.
  */
 const refusesTools =
-  /does(?: not|n't) support (?:tools|tool (?:us|call)|function call)|tool (?:use|calling)\W* is not supported|tool choice requires --|tools param requires --/i;
+  /does(?: not|n't) support (?:tools|tool (?:us|call)|function call)|no endpoints found that support tool use|tool (?:use|calling)\W* is not supported|tool choice requires --|tools param requires --/i;
 
 /** What is refused in words of its own, not by a field's name. */
 const inWords: Readonly<Record<string, RegExp>> = {
@@ -65,8 +65,11 @@ export function refusedField<F extends string>(
   fields: readonly F[],
   ours: readonly F[] = [],
 ): F | undefined {
-  if (status !== 400 && status !== 422) return undefined;
+  // OpenRouter has no such model then, and llama.cpp thinks it failed.
+  const odd = status === 404 || status === 500;
+  if (status !== 400 && status !== 422 && !odd) return undefined;
   const text = wordsOf(body);
+  if (odd) return fields.find((field) => field === tools && refusesTools.test(text));
   const isNamed = (field: string) => !inWords[field] && named(field).test(text);
   if (eitherOr.test(text) && isNamed("temperature")) {
     return fields.find((field) => field === "top_p" && isNamed(field));

@@ -32,8 +32,11 @@ export function toolFields(request: LLMRequest) {
   };
 }
 
-const writeChoice = ({ type, function: chosen }: ToolChoice) =>
-  type === "function" ? { type, function: { name: chosen?.name } } : type;
+/** `auto` is what servers do anyway, and some refuse to be told. */
+function writeChoice({ type, function: chosen }: ToolChoice) {
+  if (type === "function") return { type, function: { name: chosen?.name } };
+  return type === "auto" ? undefined : type;
+}
 
 /** The form of the answer, as a server reads it. */
 export function writeFormat({ type, jsonSchema }: ResponseFormat) {
@@ -48,17 +51,24 @@ export function writeFormat({ type, jsonSchema }: ResponseFormat) {
   return { type, json_schema };
 }
 
-/** What a message says besides its role and content; `undefined` where that is nothing. */
-export function callFields({ role, content, toolCalls, toolCallId }: LLMMessage) {
+/**
+ * What a message says besides its role and content; `undefined` where that is nothing.
+ * @param unsigned stands with the first call where nothing does
+ */
+export function callFields(
+  { role, content, toolCalls, toolCallId }: LLMMessage,
+  unsigned?: object,
+) {
   if (role === "tool" && toolCallId !== "") return { tool_call_id: toolCallId };
   if (toolCalls.length === 0) return undefined;
   return {
     content: content === "" ? null : content,
-    tool_calls: toolCalls.map(({ id, function: called }) => ({
+    tool_calls: toolCalls.map(({ id, function: called, extraContent }, i) => ({
       id,
       type: "function",
       // Chat templates read it as JSON.
       function: { name: called?.name, arguments: called?.arguments || "{}" },
+      extra_content: extraContent ? parseJson(extraContent) : i === 0 ? unsigned : undefined,
     })),
   };
 }

@@ -20,7 +20,18 @@ export interface Dialect {
   readonly tag?: string;
   /** What its list of models has to be asked for, to have those that draw, too. */
   readonly listed?: string;
+  /** What has to stand with a call of a tool that lost what the server gave with it. */
+  readonly unsigned?: (model: string) => object | undefined;
 }
+
+/**
+ * Since Gemini 3 calls without a signature are refused. Google's own word for those that have
+ * none: most clients don't keep what they don't know, and calls may be another model's.
+ */
+const skipSignature = (model: string): object | undefined =>
+  /gemini-[12]\D/.test(model)
+    ? undefined
+    : { google: { thought_signature: "skip_thought_signature_validator" } };
 
 const openSource: Dialect = {
   maxTokens: "max_tokens",
@@ -58,7 +69,7 @@ const dialects = {
   siliconflow: { ...openSource, images: "siliconflow" },
   recraft: { ...openSource, images: "recraft" },
   deepinfra: { ...openSource, images: "deepinfra" },
-  google: { ...openSource, images: "google" },
+  google: { ...openSource, images: "google", unsigned: skipSignature },
   xai: { ...openSource, images: "xai" },
   zai: { ...openSource, images: "zai" },
   // Else it lists only what answers with text.

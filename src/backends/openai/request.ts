@@ -25,13 +25,14 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
   const usualName = (dialect.maxTokens === "max_tokens") !== refused.has("max_tokens");
   const takes = (field: Optional) => !refused.has(field);
   const takesTools = !refused.has(tools);
+  const unsigned = dialect.unsigned?.(request.model);
   const offered = takesTools ? toolFields(request) : undefined;
   // Chat templates of local models may need blank ones for roles to alternate.
   const messages = refused.has(blankMessages) ? withoutBlank(request.messages) : request.messages;
   // What is undefined is not written.
   return JSON.stringify({
     model: request.model,
-    messages: messages.map((message) => writeMessage(message, dialect, takesTools)),
+    messages: messages.map((message) => writeMessage(message, dialect, takesTools, unsigned)),
     temperature: takes("temperature") ? temperature : undefined,
     top_p: takes("top_p") && (topP !== 1 || dialect.wholeTopP) ? topP : undefined,
     top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,
@@ -53,9 +54,14 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
 
 const includeUsage = { include_usage: true };
 
-function writeMessage(message: LLMMessage, dialect: Dialect, takesTools: boolean): object {
+function writeMessage(
+  message: LLMMessage,
+  dialect: Dialect,
+  takesTools: boolean,
+  unsigned: object | undefined,
+): object {
   const { role, content } = message;
-  const called = takesTools ? callFields(message) : undefined;
+  const called = takesTools ? callFields(message, unsigned) : undefined;
   if (called) return { role, content, ...called };
   return { role: writeRole(role, dialect), content };
 }

@@ -5,6 +5,7 @@ import { tokenUsage } from "../../core/chat-messages.js";
 import { newCompletionId } from "../../core/completion.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
+import { parseJson } from "../../core/json.js";
 import { isBare, toJsonLine, toJsonString } from "../../core/json-string.js";
 import { inOnePiece, putTogether } from "../../core/one-piece.js";
 import { Warnings } from "../../core/warnings.js";
@@ -194,13 +195,14 @@ function delivered({ promptTokens = 0, completionTokens = 0, estimated = false }
 /** `tool_calls`, where there are any, as they follow other members. @param inPieces as they stand in a stream */
 function callsText(calls: readonly ToolCall[] = [], inPieces: boolean): string {
   if (calls.length === 0) return "";
-  const written = calls.map(({ index, id, type, function: called }) => {
+  const written = calls.map(({ index, id, type, function: called, extraContent }) => {
     const { name = "", arguments: args = "" } = called ?? {};
     const first = type !== "";
     return {
       ...(inPieces && { index }),
       ...(first && { id, type }),
       function: { ...((first || name !== "") && { name }), arguments: args },
+      ...(extraContent !== "" && { extra_content: parseJson(extraContent) }),
     };
   });
   return `,"tool_calls":${toJsonLine(written)}`;

@@ -22,6 +22,7 @@ import { tooManyItems } from "../items.js";
 const embedded: ReadonlySet<string> = new Set([
   "lintel.v1.TextToImageRequest.loras",
   "lintel.v1.FunctionTool.parameters",
+  "lintel.v1.ToolCall.extra_content",
   "lintel.v1.JsonSchemaFormat.schema",
 ]);
 
