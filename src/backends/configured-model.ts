@@ -2,6 +2,7 @@
 import { type Model, type State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { methods } from "../core/methods.js";
 import { modelOf } from "../core/model.js";
+import { messageParameters } from "../core/parameters.js";
 
 /** A model as it is configured. */
 export interface ConfiguredModel {
@@ -22,8 +23,10 @@ const notTheModels = new Set([
   "include_previews",
 ]);
 
-const every = (method: "chat" | "textToImage") =>
-  methods[method].input.fields.map(({ name }) => name).filter((name) => !notTheModels.has(name));
+const every = (method: "chat" | "textToImage") => [
+  ...methods[method].input.fields.map(({ name }) => name).filter((name) => !notTheModels.has(name)),
+  ...(method === "chat" ? messageParameters : []),
+];
 
 /** The model that an entry of the configuration describes. */
 export function fromConfiguration(entry: ConfiguredModel, state: State): Model {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { headers } from "../config/http-fields.js";
 import { wait, waitOrNone } from "../config/quantities.js";
 import { methods } from "../core/methods.js";
+import { messageParameters } from "../core/parameters.js";
 import { allowPattern } from "./http/allow.js";
 
 /** What targets, checks and logs call a backend. */
@@ -20,9 +21,12 @@ export const loadField = z
 export const furtherHeaders = () =>
   headers().default({}).describe("Further headers of every request to it.");
 
-const requestFields = new Set(
-  [methods.chat, methods.textToImage].flatMap(({ input }) => input.fields.map(({ name }) => name)),
-);
+const requestFields = new Set([
+  ...[methods.chat, methods.textToImage].flatMap(({ input }) =>
+    input.fields.map(({ name }) => name),
+  ),
+  ...messageParameters,
+]);
 
 /** The name of a field that requests have. */
 export const requestField = () =>

@@ -3,14 +3,16 @@
  * Written out: `create` would cost more than all the rest of a piece.
  */
 import type {
+  ContentPart,
   LLMChoice,
   LLMMessage,
   LLMTokenUsage,
   ToolCall,
 } from "../../gen/lintel/v1/chat_pb.js";
 
-/** Shared by all messages that call no tool; never added to. */
+/** Shared by all messages that call no tool, and whose content is a text; never added to. */
 const noCalls: ToolCall[] = [];
+const noParts: ContentPart[] = [];
 
 /** What a model says. */
 const said = (content: string, toolCalls: ToolCall[]): LLMMessage => ({
@@ -19,6 +21,7 @@ const said = (content: string, toolCalls: ToolCall[]): LLMMessage => ({
   content,
   toolCalls,
   toolCallId: "",
+  parts: noParts,
 });
 
 /** A piece of a streamed completion. @param finishReason empty while it goes on */
@@ -44,6 +47,10 @@ export function messageChoice(
     message: said(content, toolCalls),
   };
 }
+
+/** What a message says in words, in its parts, too. */
+export const textOf = ({ content, parts }: LLMMessage): string =>
+  parts.length === 0 ? content : parts.map(({ text = "" }) => text).join("");
 
 /** Counts of tokens, and their sum. */
 export function tokenUsage(promptTokens: number, completionTokens: number): LLMTokenUsage {

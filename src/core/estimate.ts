@@ -11,14 +11,18 @@ export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 4);
 }
 
+/** Of an image that a prompt shows: what OpenAI counts for one of 1024x1024 pixels. */
+const imageTokens = 765;
+
 /**
  * About how many tokens a prompt has. A message costs a few besides its text:
  * the template's marks of role and end.
  */
 export function estimatePrompt(request: LLMRequest): number {
   let sum = 0;
-  for (const { content, toolCalls } of request.messages) {
+  for (const { content, toolCalls, parts } of request.messages) {
     sum += estimateTokens(Buffer.byteLength(content)) + 4;
+    for (const { type, text } of parts) sum += type === "text" ? tokensOf(text) : imageTokens;
     for (const { function: called } of toolCalls) {
       sum += tokensOf(called?.name, called?.arguments) + 4;
     }

@@ -5,6 +5,7 @@
 import type { LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
+import { textOf } from "./chat-messages.js";
 import { asksForSize, chatDefaults, imageDefaults } from "./defaults.js";
 import { invalidFields, LintelError } from "./errors.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
@@ -91,6 +92,7 @@ export function fitRequest<R extends Request>(
   if (chat) {
     checkCap(fitted, model, settings);
     if (!model.supports.includes("tools")) withoutTools(fitted, warnings);
+    withFewerParts(fitted, model);
   }
   // Also where that is the model's default, which differs from target to target.
   else if (isLittle(fitted.guidanceScale)) fitted.negativePrompt = "";
@@ -145,6 +147,21 @@ function withoutTools(fitted: Values, warnings: Warnings): void {
   fitted.messages = messages.map((message) =>
     usesTools(message) ? { ...message, toolCalls: [], toolCallId: "" } : message,
   );
+}
+
+/** Texts in parts as one, and no image to a model that takes none. */
+function withFewerParts(fitted: Values, model: Model): void {
+  const messages = fitted.messages as readonly LLMMessage[];
+  if (!messages.some(({ parts }) => parts.length > 0)) return;
+  const takesImages = model.supports.includes("image_url");
+  fitted.messages = messages.map((message, i) => {
+    if (message.parts.every(({ type }) => type === "text")) {
+      return { ...message, content: textOf(message), parts: [] };
+    }
+    if (takesImages) return message;
+    const said = `messages[${i}] has an image, and this model takes none`;
+    throw new LintelError("unsupported_parameter", `messages: ${said}`, { param: "messages" });
+  });
 }
 
 const usesTools = ({ toolCalls, toolCallId }: LLMMessage): boolean =>

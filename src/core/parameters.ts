@@ -52,6 +52,9 @@ const always = new Set([
   "include_data",
 ]);
 
+/** What a chat model may support besides the fields of requests: fields of their messages. */
+export const messageParameters: readonly string[] = ["image_url"];
+
 function parametersOf(fields: readonly DescField[]): Parameter[] {
   return fields
     .filter((field) => !always.has(field.name))

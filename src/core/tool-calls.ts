@@ -62,7 +62,7 @@ export class ToolCalls {
 /** An id for a call of a server that gives none: what the call results in refers to it. */
 const newCallId = () => `call_${randomId(18)}`;
 
-/** Whole calls out of the pieces of a stream, by index. */
+/** Whole calls out of the pieces of a stream, in the order in which they began. */
 export function joinCalls(pieces: Iterable<ToolCall>): ToolCall[] {
   const calls = new Map<number, ToolCall>();
   for (const { index, id, function: called, extraContent } of pieces) {
@@ -72,5 +72,5 @@ export function joinCalls(pieces: Iterable<ToolCall>): ToolCall[] {
     const args = (before?.arguments ?? "") + (called?.arguments ?? "");
     calls.set(index, toolCall(index, known || id, named, args, extraContent || extra));
   }
-  return [...calls.values()].sort((one, other) => one.index - other.index);
+  return [...calls.values()];
 }

@@ -1,6 +1,7 @@
 /** What was said in a call, for the logs of operators who switched that on. */
 import type { LLMMessage, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "./call.js";
+import { textOf } from "./chat-messages.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import { joinCalls } from "./tool-calls.js";
 
@@ -32,9 +33,9 @@ export class Transcript {
       case "chat":
       case "complete": {
         const { messages } = this.#call.request as Input<"chat">;
-        const prompt = messages.map(({ role, content, toolCalls }) => ({
-          ...{ role, content },
-          ...called(toolCalls),
+        const prompt = messages.map((message) => ({
+          ...{ role: message.role, content: textOf(message) },
+          ...called(message.toolCalls),
         }));
         return { prompt, completion: this.#completion, ...called(joinCalls(this.#calls)) };
       }

@@ -1,5 +1,6 @@
 /** Is the request one that the contract allows? Asked once, for every door. */
 import type { Call, ImageCall, Middleware } from "./call.js";
+import { checkChat } from "./check-chat.js";
 import { invalidFields, type Violation } from "./errors.js";
 import { joined } from "./joined.js";
 import { parseLoras, withoutLoraTags } from "./loras.js";
@@ -7,7 +8,6 @@ import type { MethodName } from "./methods.js";
 import { isChat, methods } from "./methods.js";
 import { type Check, compileRules } from "./rules.js";
 import type { CoreSettings } from "./settings.js";
-import { checkTools } from "./tools.js";
 
 /**
  * Throws what the door found wrong while decoding together with what the rules
@@ -29,7 +29,7 @@ export function validate(settings: CoreSettings): Middleware {
     if (defect && undecoded.length === 0 && !refused) throw defect;
     const found: Violation[] = [];
     checks[call.method](call.request, "", found);
-    if (isChatCall(call)) checkTools(call.request, found);
+    if (isChatCall(call)) checkChat(call.request, found);
     if (undecoded.length > 0) {
       throw invalidFields(joined(methods[call.method].input, undecoded, found));
     }

@@ -1,7 +1,8 @@
 /** Messages without words, which vendors refuse and local chat templates may need. */
 import { describe, expect, it } from "vitest";
 import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
-import { say } from "../support/messages.js";
+import { toolCall } from "../../src/core/tool-calls.js";
+import { imagePart, say } from "../support/messages.js";
 import { chatted, thrownBy } from "./ai-sdk-calls.js";
 import { echo as anthropic, anthropicAt } from "./ai-sdk-subject.js";
 import { backendFor, echo } from "./openai-subject.js";
@@ -53,6 +54,27 @@ describe("OpenAI-compatible servers", () => {
       ["a", "b"],
       ["a", "b"],
     ]);
+  });
+
+  it("that refuse them are sent calls of tools, and what came of them, also where no word was said", async () => {
+    const messages = [
+      say("user", "a"),
+      say("assistant", "", { toolCalls: [toolCall(0, "1", "f", "{}")] }),
+      say("tool", "", { toolCallId: "1" }),
+      say("user", "", { parts: [imagePart("https://example.com/a.png")] }),
+      say("assistant", " "),
+      say("user", "b"),
+    ];
+    const refused = "Assistant message must have either content or tool_calls, but not none.";
+    const server = await serve((exchange) =>
+      exchange.json().messages.length > 5
+        ? exchange.sendJson(400, { error: { message: refused } })
+        : echo(exchange),
+    );
+    await chatted(opened(backendFor(server.url)), { messages });
+    const [, second] = server.requests;
+    const roles = JSON.parse(String(second?.body)).messages.map(({ role }: LLMMessage) => role);
+    expect(roles).toEqual(["user", "assistant", "tool", "user", "user"]);
   });
 
   it("that refuse something else, or still refuse, are not asked on", async () => {

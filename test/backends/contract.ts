@@ -16,6 +16,7 @@ import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { noSeed } from "../../src/core/image-events.js";
 import { type BackendMethod, type Input, methods, type Output } from "../../src/core/methods.js";
+import { messageParameters } from "../../src/core/parameters.js";
 import { never } from "../support/calls.js";
 import { chatContract, completeContract } from "./contract-chat.js";
 import { imagesContract, streamedImagesContract } from "./contract-images.js";
@@ -64,7 +65,7 @@ export function backendContract(name: string, contract: Contract): void {
       for (const model of models) {
         expectShape(ModelSchema, model);
         const input = methods[model.task === Task.CHAT ? "chat" : "textToImage"].input;
-        const fields = input.fields.map((field) => field.name);
+        const fields = [...input.fields.map((field) => field.name), ...messageParameters];
         expect(model.supports.filter((field) => !fields.includes(field))).toEqual([]);
       }
       expect(backend.models()).toBe(backend.models());

@@ -1,10 +1,11 @@
-/** Tools through two Lintels: what the one behind is asked, and what it answers, is as if it were alone. */
+/** Tools, and images in messages, through two Lintels: what the one behind is asked, and what it answers, is as if it were alone. */
 import { expect, it, onTestFinished } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { eventsOf, hello } from "../doors/serve.js";
 import { never } from "../support/calls.js";
 import { startLintel } from "../support/lintel.js";
+import { imagePart, textPart } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { callsTools, scripted } from "../support/scripted.js";
 import { connectTo } from "./node-peer.js";
@@ -26,7 +27,13 @@ const parameters = { type: "object", properties: { city: { type: "string" } } };
 const asked = hello({
   model: "m",
   messages: [
-    { role: "user", content: "Rome?" },
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "Rome?" },
+        { type: "image_url", image_url: { url: "https://example.com/rome.png", detail: "low" } },
+      ],
+    },
     { role: "assistant", content: "Let me look.", tool_calls: [call] },
     { role: "tool", content: "sunny", tool_call_id: "a" },
   ],
@@ -79,7 +86,7 @@ it.each(Object.entries(ways))("by a backend of the kind %s", async (_, at) => {
   for (const request of behind.asked) {
     expect(request).toMatchObject({
       messages: [
-        { role: "user" },
+        { parts: [textPart("Rome?"), imagePart("https://example.com/rome.png", "low")] },
         {
           content: "Let me look.",
           toolCalls: [{ id: "a", extraContent: JSON.stringify(extra), function: call.function }],

@@ -51,7 +51,7 @@ describe("the body", () => {
     expect(server.bodies()).toEqual([{ model: "m", messages: [message], ...common, ...own }]);
     const supports = [
       ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
-      ...["tools", "tool_choice", "parallel_tool_calls", "response_format"],
+      ...["tools", "tool_choice", "parallel_tool_calls", "response_format", "image_url"],
     ];
     expect(server.backend.models()[0]?.supports).toEqual(
       supports.filter((field) => field !== "top_k" || "top_k" in own),

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { LLMRequest, LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { joinCalls, toolCall } from "../../src/core/tool-calls.js";
-import { say } from "../support/messages.js";
+import { imagePart, say, textPart } from "../support/messages.js";
 import { against, chat, complete } from "./openai-calls.js";
 import { chatRequest, chunk, echo } from "./openai-subject.js";
 import { callOf } from "./subject.js";
@@ -112,6 +112,27 @@ describe("the body", () => {
     ]);
   });
 
+  it("has images among texts", async () => {
+    const server = await against(echo);
+    const url = "https://example.com/a.png";
+    const parts = [
+      textPart("This?"),
+      imagePart(url),
+      imagePart("data:image/png;base64,AAAA", "low"),
+    ];
+    await complete(server, { messages: [say("user", "", { parts })] });
+    expect(server.bodies()[0].messages).toEqual([
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "This?" },
+          { type: "image_url", image_url: { url } },
+          { type: "image_url", image_url: { url: "data:image/png;base64,AAAA", detail: "low" } },
+        ],
+      },
+    ]);
+  });
+
   it("says beside a call of Gemini's what came with it, or that nothing did", async () => {
     const signed = '{"google":{"thought_signature":"abc"}}';
     const messages = [
@@ -212,6 +233,23 @@ describe("streams", () => {
       ],
     ],
     [
+      "the name in each piece, and no id",
+      [
+        calls(made(0, "a", "weather", '{"city":')),
+        calls(made(0, undefined, "weather", '"Rome"}')),
+        calls(made(1, "b", "weather", '{"city":"Oslo"}')),
+      ],
+    ],
+    [
+      "a piece without an index ahead of the name",
+      [
+        calls(made(undefined, "a")),
+        calls(made(undefined, undefined, undefined, "")),
+        calls(made(undefined, "a", "weather", '{"city":"Rome"}')),
+        calls(made(undefined, "b", "weather", '{"city":"Oslo"}')),
+      ],
+    ],
+    [
       "older Ollama, Google: whole, without an index",
       [
         calls(made(undefined, "a", "weather", '{"city":"Rome"}')),
@@ -242,6 +280,20 @@ describe("streams", () => {
       calls: two,
       reason: "tool_calls",
     });
+  });
+
+  it("are read where each chunk has text and a piece of a call", async () => {
+    const { calls: read } = await answered(
+      streaming(
+        { content: "a", ...calls(made(0, "a", "weather", "")) },
+        ...["b", "c", "d"].map((content) => ({
+          content,
+          ...calls(made(0, undefined, undefined, "1")),
+        })),
+      ),
+      "chat",
+    );
+    expect(read).toEqual([["a", "weather", "111"]]);
   });
 
   it("are read with a signature behind its call", async () => {
@@ -360,17 +412,23 @@ describe("refusals", () => {
     expect(server.bodies()).toHaveLength(3);
   });
 
-  it("of tools that must be called are the caller's to hear, and another target may take them", async () => {
-    const said = "gemma does not support tools";
-    const server = await against(refusing(400, { message: said }));
-    const forced = { tools: [weather()], toolChoice: choice("required") };
-    await expect(chat(server, forced)).rejects.toMatchObject({
-      code: "unsupported_parameter",
-      param: "tools",
-      retry: "elsewhere",
-    });
-    expect(server.backend.models()[0]?.supports).toContain("tools");
-  });
+  it.each([
+    ["required", choice("required")],
+    ["function", choice("function", "weather")],
+  ])(
+    "of tools that must be called are the caller's to hear, and another target may take them: %s",
+    async (_, toolChoice) => {
+      const said = "gemma does not support tools";
+      const server = await against(refusing(400, { message: said }));
+      const forced = { tools: [weather()], toolChoice };
+      await expect(chat(server, forced)).rejects.toMatchObject({
+        code: "unsupported_parameter",
+        param: "tools",
+        retry: "elsewhere",
+      });
+      expect(server.backend.models()[0]?.supports).toContain("tools");
+    },
+  );
 
   it.each([
     "Invalid schema for function 'weather': unsupported keyword 'foo' in tools[0].function.parameters",
@@ -408,4 +466,42 @@ describe("refusals", () => {
       retry: "elsewhere",
     });
   });
+
+  it.each<[string, number, unknown]>([
+    [
+      "OpenAI",
+      400,
+      { message: "Invalid content type. image_url is only supported by certain models." },
+    ],
+    [
+      "DeepSeek",
+      400,
+      {
+        message:
+          "Failed to deserialize the JSON body into the target type: messages[0]: unknown variant `image_url`, expected `text`",
+      },
+    ],
+    ["vLLM", 400, { message: "At most 0 image(s) may be provided in one prompt." }],
+    [
+      "llama.cpp",
+      500,
+      {
+        message:
+          "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+      },
+    ],
+    ["OpenRouter", 404, { message: "No endpoints found that support image input", code: 404 }],
+  ])(
+    "of images, in the words of %s, name them, and another target may take them",
+    async (_, status, error) => {
+      const server = await against((exchange) => exchange.sendJson(status, { error }));
+      const messages = [say("user", "", { parts: [imagePart("https://example.com/a.png")] })];
+      await expect(chat(server, { messages })).rejects.toMatchObject({
+        code: "unsupported_parameter",
+        param: "image_url",
+        retry: "elsewhere",
+      });
+      await expect(chat(server)).rejects.not.toMatchObject({ code: "unsupported_parameter" });
+    },
+  );
 });

@@ -87,7 +87,7 @@ describe("JSON to messages", () => {
   test("all that is wrong is reported, with its place", () => {
     expect(
       fields(
-        '{"messages":[{"role":"user"},5,{"role":1,"content":[]},null,[]],"stop":["a",1],"top_p":"x","seed":[]}',
+        '{"messages":[{"role":"user"},5,{"role":1,"content":5},null,[]],"stop":["a",1],"top_p":"x","seed":[]}',
       ),
     ).toEqual([
       "messages[1]",

@@ -63,6 +63,9 @@ const streams: Record<string, ReturnType<typeof piece>[]> = {
     piece("b", { warnings: ["w"] }),
     piece("b", { usageEstimated: true }),
     piece("b", { choices: [{ delta: { ...delta, role: "tool" } }] }),
+    piece("b", { choices: [{ delta: { ...delta, toolCalls: [{ id: "a" }] } }] }),
+    piece("b", { choices: [{ delta: { ...delta, toolCallId: "a" } }] }),
+    piece("b", { choices: [{ delta: { ...delta, parts: [{ type: "text" }] } }] }),
     piece("c"),
   ],
   "fields that nobody knows": [

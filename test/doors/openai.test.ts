@@ -152,7 +152,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     ["moderation", hello({ moderation: { model: "omni-moderation-latest" } })],
     [
       "messages",
-      { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "x" } }] }] },
+      { messages: [{ role: "user", content: [{ type: "input_audio", input_audio: {} }] }] },
     ],
   ])("400 unsupported_parameter: %s", async (param, body) => {
     const server = await serveChat(says("Hi"));
@@ -180,12 +180,20 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     ["max_tokens", hello({ max_tokens: 0 })],
     ["stop", hello({ stop: 5 })],
     ["stop[1]", hello({ stop: ["a", 5] })],
-    ["messages[0].content", { messages: [{ role: "user", content: [5] }] }],
-    ["messages[0].content", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
-    ["messages[0].content", { messages: [{ role: "assistant", content: [{ type: "refusal" }] }] }],
+    ["messages[0].content[0]", { messages: [{ role: "user", content: [5] }] }],
+    ["messages[0].content[0].type", { messages: [{ role: "user", content: [{}] }] }],
+    ["messages[0].content[0].text", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
+    [
+      "messages[0].content[1].text",
+      {
+        messages: [
+          { role: "assistant", content: [{ type: "text", text: "" }, { type: "refusal" }] },
+        ],
+      },
+    ],
     ["messages[0].role", { messages: [{ role: "critic", content: "x" }] }],
     ["messages[0].content", { messages: [{ role: "function", content: 5 }] }],
-    ["messages[0].content", { messages: [{ role: "function", content: [5] }] }],
+    ["messages[0].content[0]", { messages: [{ role: "function", content: [5] }] }],
     ["messages", { model: "chat-1" }],
   ])("422 by the client's name of the field: %s", async (param, body) => {
     const server = await serveChat(says("Hi"));
@@ -198,11 +206,10 @@ describe("decisions 6: POST /v1/chat/completions", () => {
 
   test("422 of a content says that it may have parts", async () => {
     const server = await serveChat(says("Hi"));
-    const content = [{ type: "text", text: null }];
-    for (const wrong of [5, content]) {
+    for (const wrong of [5, {}, true]) {
       const body = { messages: [{ role: "user", content: wrong }] };
       expect((await json(await server.post(completions, body))).error.message).toBe(
-        "messages[0].content: must be a string, or an array of parts that each have a text",
+        "messages[0].content: must be a string, or an array of parts",
       );
     }
   });

@@ -17,7 +17,11 @@ describe("decisions 4: errors", () => {
     expect(body.error).toMatchObject({ type: "invalid_request_error", code: "invalid_fields" });
     expect(body.detail).toEqual([
       { loc: ["body", "messages", 0, "role"], msg: expect.any(String), type: "value_error" },
-      { loc: ["body", "messages", 0, "content"], msg: "must be a string", type: "value_error" },
+      {
+        loc: ["body", "messages", 0, "content"],
+        msg: "must be a string, or an array of parts",
+        type: "value_error",
+      },
       { loc: ["body", "temperature"], msg: "must be a finite number", type: "value_error" },
       { loc: ["body", "max_tokens"], msg: "must be an integer", type: "value_error" },
       { loc: ["body", "top_p"], msg: expect.any(String), type: "value_error" },

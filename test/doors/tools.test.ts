@@ -198,6 +198,10 @@ describe.each(paths)("POST %s", (path) => {
     ],
     ["messages[0].tool_calls[0].function", said({ role: "assistant", tool_calls: [{ id: "a" }] })],
     [
+      "messages[0].tool_calls[0].extra_content",
+      said({ role: "assistant", tool_calls: [{ function: { name: "f" }, extra_content: 5 }] }),
+    ],
+    [
       "messages[0].tool_calls[0].function.arguments",
       said({ role: "assistant", tool_calls: [{ function: { arguments: {} } }] }),
     ],
@@ -208,6 +212,12 @@ describe.each(paths)("POST %s", (path) => {
     const { error } = await json(answer);
     expect(error.param).toBe(field);
     expect(error.message).toContain(`${field}: `);
+  });
+
+  test("says which kind of tool there is", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const answer = await server.post(path, hello({ tools: [{ ...weather, type: "custom" }] }));
+    expect((await json(answer)).error.message).toBe("tools[0].type: must be function");
   });
 });
 
@@ -224,6 +234,10 @@ describe("a model that knows no tools", () => {
     });
     const { warnings } = await json(await server.post("/llm", body));
     expect(warnings).toEqual(["tools: not supported by this model, ignored"]);
+    const parallel = await json(await server.post("/llm", hello({ parallel_tool_calls: false })));
+    expect(parallel.warnings).toEqual([
+      "parallel_tool_calls: not supported by this model, ignored",
+    ]);
     expect(backend.asked[0]).toMatchObject({ tools: [], toolChoice: undefined });
   });
 
@@ -280,8 +294,50 @@ describe("a model server's calls get the contract's form", () => {
   });
 
   test("id and name once, where it repeats them", async () => {
-    const [, more] = await streamed([toolCall(0, "a", "f", "{")], [toolCall(0, "a", "f", "}")]);
-    expect(more).toEqual({ index: 0, function: { arguments: "}" } });
+    const [, ...more] = await streamed(
+      [toolCall(0, "a", "f", "{")],
+      [toolCall(0, "a", "", " ")],
+      [toolCall(0, "a", "f", "}")],
+    );
+    expect(more).toEqual([" ", "}"].map((args) => ({ index: 0, function: { arguments: args } })));
+  });
+
+  test("a name that comes behind its call's id", async () => {
+    const [first, more] = await streamed([toolCall(0, "a", "", "")], [toolCall(0, "", "f", "{}")]);
+    expect(first).toEqual({
+      index: 0,
+      id: "a",
+      type: "function",
+      function: { name: "", arguments: "" },
+    });
+    expect(more).toEqual({ index: 0, function: { name: "f", arguments: "{}" } });
+  });
+
+  test.each([
+    ["stop", "tool_calls"],
+    ["tool_calls", "tool_calls"],
+    ["length", "length"],
+    ["content_filter", "content_filter"],
+  ])("the reason %s of an answer that calls is %s", async (said, expected) => {
+    const server = await serve(
+      scripted({
+        async *chat(call) {
+          for await (const batch of callsTools([toolCall(0, "a", "f", "{}")])(call)) {
+            yield batch.map((message) => ({
+              ...message,
+              choices: message.choices.map((choice) => ({
+                ...choice,
+                finishReason: choice.finishReason && said,
+              })),
+            }));
+          }
+        },
+      }),
+    );
+    const whole = await json(await server.post("/llm", hello()));
+    expect(whole.choices[0].finish_reason).toBe(expected);
+    const all = await chunks(await server.post("/llm", hello({ stream: true })));
+    expect(all.at(-1).choices[0].finish_reason).toBe(expected);
   });
 
   test("counts, where it gave none: of what was offered, called, and said", async () => {
@@ -296,11 +352,21 @@ describe("a model server's calls get the contract's form", () => {
     });
     const server = await serve(silent);
     const bare = await json(await server.post("/llm", hello()));
-    const offered = await json(await server.post("/llm", hello({ tools: [weather] })));
     expect(bare.usage_estimated).toBe(true);
     // 18 bytes of name and arguments.
     expect(bare.usage.completion_tokens).toBe(5);
-    expect(offered.usage.prompt_tokens).toBeGreaterThan(bare.usage.prompt_tokens + 20);
+    const [last] = (await chunks(await server.post("/llm", hello({ stream: true })))).slice(-1);
+    expect(last.usage).toEqual(bare.usage);
+    const prompt = async (more: object) =>
+      (await json(await server.post("/llm", hello(more)))).usage.prompt_tokens;
+    const { prompt_tokens: least } = bare.usage;
+    // 7 bytes of the name, 12 of the description, 77 of the schema, and the marks around them.
+    expect(JSON.stringify(parameters)).toHaveLength(77);
+    expect(await prompt({ tools: [weather] })).toBe(least + 2 + 3 + 20 + 4);
+    expect(await prompt({ response_format: format })).toBe(least + 20);
+    const called = { role: "assistant", tool_calls: calls.slice(0, 1) };
+    // 7 and 15 bytes, and the marks around the message and the call.
+    expect(await prompt({ messages: [...hello().messages, called] })).toBe(least + 4 + 2 + 4 + 4);
   });
 });
 

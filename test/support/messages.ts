@@ -1,16 +1,31 @@
 /** Messages of conversations, as the contract has them. */
-import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
+import type { ContentPart, LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
 
-/** A message of plain text. @param more what it says of tools */
+/** A message of plain text. @param more what it says of tools, or shows */
 export const say = (
   role: string,
   content: string,
-  more: Partial<Pick<LLMMessage, "toolCalls" | "toolCallId">> = {},
+  more: Partial<Pick<LLMMessage, "toolCalls" | "toolCallId" | "parts">> = {},
 ): LLMMessage => ({
   $typeName: "lintel.v1.LLMMessage",
   role,
   content,
   toolCalls: [],
   toolCallId: "",
+  parts: [],
   ...more,
+});
+
+/** A part that is a text. */
+export const textPart = (text: string): ContentPart => ({
+  $typeName: "lintel.v1.ContentPart",
+  type: "text",
+  text,
+});
+
+/** A part that is an image. */
+export const imagePart = (url: string, detail = ""): ContentPart => ({
+  $typeName: "lintel.v1.ContentPart",
+  type: "image_url",
+  imageUrl: { $typeName: "lintel.v1.ImageUrl", url, detail },
 });

@@ -2,11 +2,20 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import type { CallLogSettings } from "../../src/core/log-call.js";
+import { toolCall } from "../../src/core/tool-calls.js";
 import { Upstream } from "../backends/upstream.js";
 import { outcome, start } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
 import { gateway } from "../support/gateway.js";
-import { breaksAfter, hangsAfter, paints, says, scripted } from "../support/scripted.js";
+import { imagePart, say, textPart } from "../support/messages.js";
+import {
+  breaksAfter,
+  callsTools,
+  hangsAfter,
+  paints,
+  says,
+  scripted,
+} from "../support/scripted.js";
 
 /** A core, and what it logs of calls. */
 function logging(backends: readonly Backend[], callLog: Partial<CallLogSettings> = {}) {
@@ -130,6 +139,28 @@ describe("what was said", () => {
     const chat = { prompt: asked.messages, completion: "the answer" };
     expect(lines).toMatchObject([chat, chat, { prompt: "a house", negativePrompt: "trees" }]);
     for (const line of lines) expect(JSON.stringify(line).length).toBeLessThan(1000);
+  });
+
+  test("so are calls of tools, and the texts beside images", async () => {
+    const pieces = [toolCall(0, "a", "weather", '{"city":'), toolCall(0, "", "", '"Rome"}')];
+    const chat = callsTools(...pieces.map((it) => [it]));
+    const { core, lines } = logging([scripted({ chat })], { content: true });
+    const url = `data:image/png;base64,${"A".repeat(5000)}`;
+    const messages = [
+      say("user", "", { parts: [textPart("Where?"), imagePart(url)] }),
+      say("assistant", "", { toolCalls: [toolCall(0, "1", "where", "{}")] }),
+    ];
+    await outcome(core, "chat", { messages });
+    expect(lines).toMatchObject([
+      {
+        prompt: [
+          { role: "user", content: "Where?" },
+          { role: "assistant", toolCalls: [{ name: "where", arguments: "{}" }] },
+        ],
+        toolCalls: [{ name: "weather", arguments: '{"city":"Rome"}' }],
+      },
+    ]);
+    expect(JSON.stringify(lines).length).toBeLessThan(1000);
   });
 });
 

@@ -86,7 +86,8 @@ export type Model = Message<"lintel.v1.Model"> & {
   stateDetail: string;
 
   /**
-   * Request fields that the model honours, by their names.
+   * Request fields that the model honours, by their names; `image_url` where
+   * messages may show images.
    *
    * @generated from field: repeated string supports = 5;
    */

@@ -3,8 +3,8 @@ import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import type { Warnings } from "../../core/warnings.js";
 import type { Refused } from "../http/refused.js";
+import { tools } from "./fields.js";
 import { aboutValue, refusedField } from "./refusal.js";
-import { tools } from "./tools.js";
 
 /** Fields that a server may refuse and that a request can go without. */
 export const optionalFields = [

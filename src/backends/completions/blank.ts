@@ -7,8 +7,8 @@ export const blankMessages = "blank messages";
 /** The messages that say something; all of them where none does. */
 export function withoutBlank(messages: readonly LLMMessage[]): readonly LLMMessage[] {
   const told = messages.filter(
-    ({ content, toolCalls, toolCallId }) =>
-      content.trim() !== "" || toolCalls.length > 0 || toolCallId !== "",
+    ({ content, toolCalls, toolCallId, parts }) =>
+      content.trim() !== "" || parts.length > 0 || toolCalls.length > 0 || toolCallId !== "",
   );
   return told.length === 0 ? messages : told;
 }

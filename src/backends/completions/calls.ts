@@ -20,23 +20,20 @@ export class CallPieces {
     return functionsIn(tool_calls).map((call) => callOf(call, this.#placeOf(call)));
   }
 
-  /** Google's servers leave `index` out, or have 0 for all, and send each call whole. */
+  /** Google's servers leave `index` out, or have 0 for all, and name each call once. */
   #placeOf({ index, id, function: called }: Call): number {
-    const known = index === undefined ? this.#ids.length - 1 : this.#places.get(index);
-    const begins = string(called.name) !== "";
-    const same =
-      known !== undefined &&
-      known >= 0 &&
-      (!begins || (index !== undefined && isSame(this.#ids[known], string(id))));
-    if (same) return known;
+    const known = index === undefined ? this.#ids.length - 1 : (this.#places.get(index) ?? -1);
+    const goesOn = string(called.name) === "" || isSame(this.#ids[known], string(id), index);
+    if (known >= 0 && goesOn) return known;
     const place = this.#ids.push(string(id)) - 1;
     this.#places.set(index, place);
     return place;
   }
 }
 
-/** Some servers repeat the id in each piece, and most send it once. */
-const isSame = (known: string | undefined, id: string) => id === "" || id === known;
+/** Whether a piece that has a name is of a call that had begun: some servers repeat id and name in each. */
+const isSame = (known: string | undefined, id: string, index: unknown) =>
+  id === "" ? index !== undefined : id === known;
 
 /** A call of a function; those of other tools are none that anybody asked for. */
 type Call = JsonObject & { readonly function: JsonObject };

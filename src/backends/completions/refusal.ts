@@ -7,8 +7,8 @@ import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
 import { string } from "../http/json.js";
 import type { Refused } from "../http/refused.js";
 import { blankMessages } from "./blank.js";
+import { mustCall, tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
-import { mustCall, tools } from "./tools.js";
 
 const refuses =
   /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
@@ -45,13 +45,23 @@ const refusesBlank =
 const refusesTools =
   /does(?: not|n't) support (?:tools|tool (?:us|call)|function call)|no endpoints found that support tool use|tool (?:use|calling)\W* is not supported|tool choice requires --|tools param requires --/i;
 
+/** Stands for images in messages. */
+const images = "image_url";
+
+/** Of models that see nothing, in the words of OpenAI, DeepSeek, vLLM, Ollama, llama.cpp and OpenRouter. */
+const refusesImages =
+  /image_url['`"]? is only supported by|unknown variant `image_url`|at most 0 image|(?:does not|doesn't|not) support (?:image|vision|multimodal)|not a multimodal model|image input (?:is not supported|which)|no endpoints found that support image input/i;
+
 /** What is refused in words of its own, not by a field's name. */
 const inWords: Readonly<Record<string, RegExp>> = {
   [tools]: refusesTools,
+  [images]: refusesImages,
   [blankMessages]: refusesBlank,
   [streams]: refusesStreams,
   [wholeAnswers]: refusesWhole,
 };
+
+const inOddWords: ReadonlySet<string> = new Set([tools, images]);
 
 /**
  * The optional field that an error names as not known or not supported;
@@ -65,11 +75,11 @@ export function refusedField<F extends string>(
   fields: readonly F[],
   ours: readonly F[] = [],
 ): F | undefined {
-  // OpenRouter has no such model then, and llama.cpp thinks it failed.
+  // OpenRouter has no such model then, and llama.cpp thinks that it failed.
   const odd = status === 404 || status === 500;
   if (status !== 400 && status !== 422 && !odd) return undefined;
   const text = wordsOf(body);
-  if (odd) return fields.find((field) => field === tools && refusesTools.test(text));
+  if (odd) return fields.find((field) => inOddWords.has(field) && inWords[field]?.test(text));
   const isNamed = (field: string) => !inWords[field] && named(field).test(text);
   if (eitherOr.test(text) && isNamed("temperature")) {
     return fields.find((field) => field === "top_p" && isNamed(field));
@@ -93,19 +103,21 @@ export function aboutNeeded(refused: Refused, request: LLMRequest): Refused {
     ...refused,
     failure() {
       const failure = refused.failure();
-      return failure.code === "invalid_value"
-        ? new LintelError("unsupported_parameter", `${param}: ${failure.message}`, { param })
-        : failure;
+      const odd = failure.code !== "invalid_value";
+      if (odd && !inOddWords.has(param)) return failure;
+      const said = odd ? "this model does not support it" : failure.message;
+      return new LintelError("unsupported_parameter", `${param}: ${said}`, { param });
     },
   };
 }
 
 function neededBy(request: LLMRequest): string[] {
-  const { stop, responseFormat } = request;
+  const { messages, stop, responseFormat } = request;
   return [
     ...(stop.length > 0 ? ["stop"] : []),
     ...(mustCall(request) ? [tools, "tool_choice"] : []),
-    ...(responseFormat && responseFormat.type !== "text" ? ["response_format"] : []),
+    ...(responseFormat ? ["response_format"] : []),
+    ...(messages.some(({ parts }) => parts.length > 0) ? [images] : []),
   ];
 }
 

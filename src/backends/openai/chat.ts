@@ -9,10 +9,10 @@ import { type Attempt, askWithout, chosenForChat, optionalFields } from "../comp
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
+import { mustCall, tools } from "../completions/fields.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded } from "../completions/refusal.js";
-import { mustCall, tools } from "../completions/tools.js";
 import type { Answer } from "../http/answer.js";
 import { readRefused, refuses } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";

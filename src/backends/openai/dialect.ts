@@ -140,7 +140,7 @@ const isSdcpp = (listed: readonly Listed[]): boolean =>
 export function supportedBy(dialect: Dialect): string[] {
   const supported = [
     ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
-    ...["tools", "tool_choice", "parallel_tool_calls", "response_format"],
+    ...["tools", "tool_choice", "parallel_tool_calls", "response_format", "image_url"],
   ];
   return dialect.topK ? supported : supported.filter((field) => field !== "top_k");
 }

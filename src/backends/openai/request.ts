@@ -3,7 +3,7 @@
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Optional } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
-import { callFields, toolFields, tools, writeFormat } from "../completions/tools.js";
+import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
 import type { Dialect } from "./dialect.js";
 
 /** How to write a request. */
@@ -60,7 +60,8 @@ function writeMessage(
   takesTools: boolean,
   unsigned: object | undefined,
 ): object {
-  const { role, content } = message;
+  const { role } = message;
+  const content = writeContent(message);
   const called = takesTools ? callFields(message, unsigned) : undefined;
   if (called) return { role, content, ...called };
   return { role: writeRole(role, dialect), content };

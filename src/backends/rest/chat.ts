@@ -6,8 +6,8 @@ import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
 import type { ServerEvent } from "../completions/events.js";
+import { callFields, toolFields, writeContent, writeFormat } from "../completions/fields.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
-import { callFields, toolFields, writeFormat } from "../completions/tools.js";
 import { failureIn } from "./failure.js";
 import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 
@@ -72,8 +72,8 @@ function bodyOf(request: LLMRequest, stream: boolean): object {
     messages: messages.map((message) => ({
       role: message.role,
       ...callFields(message),
-      // The contract's is a string always.
-      content: message.content,
+      // The contract's is never null.
+      content: writeContent(message),
     })),
     temperature,
     max_tokens: maxTokens,

@@ -82,8 +82,7 @@ class ChunkEncoder implements EventEncoder<"chat"> {
       if (!choice) continue;
       const { content = "", toolCalls = [] } = choice.delta ?? {};
       const { finishReason } = choice;
-      const saysMore = finishReason !== "" || toolCalls.length > 0;
-      if (content !== "" || !saysMore) this.#text(content, to);
+      if (content !== "") this.#text(content, to);
       if (toolCalls.length > 0) to.add(event(this.#open + this.#calls(toolCalls)));
       if (finishReason !== "") {
         to.add(event(this.#open + this.#last(finishReason, this.#ending())));

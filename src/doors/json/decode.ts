@@ -26,8 +26,14 @@ const embedded: ReadonlySet<string> = new Set([
   "lintel.v1.JsonSchemaFormat.schema",
 ]);
 
+/** String fields for which a list may stand, which goes into the field of this name. */
+const orParts: Readonly<Record<string, string>> = { "lintel.v1.LLMMessage.content": "parts" };
+
 /** Messages for which a string may stand: OpenAI's clients write `"auto"` for `{"type": "auto"}`. */
-const abbreviated: Readonly<Record<string, string>> = { "lintel.v1.ToolChoice": "type" };
+const abbreviated: Readonly<Record<string, string>> = {
+  "lintel.v1.ToolChoice": "type",
+  "lintel.v1.ImageUrl": "url",
+};
 
 /** What became of a JSON object. */
 export interface Decoded<T> {
@@ -51,6 +57,8 @@ interface Field {
   readonly read: Read;
   /** Value when not set; a list gets a fresh one. */
   readonly unset: "list" | string | number | boolean | undefined;
+  /** How a list is read that stands in its place; absent: none may. */
+  readonly parts?: { readonly local: string; readonly read: Read };
 }
 
 /**
@@ -71,7 +79,14 @@ function compileMessage(desc: DescMessage): Read {
     const read = embedded.has(`${desc.typeName}.${field.name}`)
       ? readEmbedded
       : compileField(field);
-    return { name: field.name, local: field.localName, read, unset: unsetValue(field) };
+    const other = desc.fields.find(
+      ({ name }) => name === orParts[`${desc.typeName}.${field.name}`],
+    );
+    return {
+      ...{ name: field.name, local: field.localName, unset: unsetValue(field) },
+      read: other ? orInParts(read) : read,
+      ...(other && { parts: { local: other.localName, read: compileField(other) } }),
+    };
   });
   // Fields are there from the begin: objects that grow are slow to make, and to collect.
   const blank: Record<string, unknown> = { $typeName: desc.typeName };
@@ -80,15 +95,28 @@ function compileMessage(desc: DescMessage): Read {
     const message = { ...blank };
     const given = isObject(value);
     if (!given) into.push({ field: path.slice(0, -1), message: "must be an object" });
-    for (const { name, local, read, unset } of fields) {
+    for (const { name, local, read, unset, parts } of fields) {
       const raw = given ? value[name] : undefined;
+      if (parts && Array.isArray(raw)) {
+        message[parts.local] = parts.read(raw, path + name, into);
+        continue;
+      }
       const decoded = raw === undefined || raw === null ? undefined : read(raw, path + name, into);
       if (decoded !== undefined) message[local] = decoded;
-      else if (unset === "list") message[local] = [];
+      else if (unset === "list") message[local] ??= [];
     }
     return message;
   };
 }
+
+/** Of what is neither the text nor a list it is said that it may be either. */
+const orInParts =
+  (read: Read): Read =>
+  (value, path, into) => {
+    if (typeof value === "string") return read(value, path, into);
+    into.push({ field: path, message: "must be a string, or an array of parts" });
+    return undefined;
+  };
 
 function unsetValue(field: DescField): Field["unset"] {
   if (field.fieldKind === "list") return "list";

@@ -1,16 +1,17 @@
 /** OpenAI's chat request to the contract's. */
 import {
+  ImageUrlSchema,
   type LLMRequest,
   LLMRequestSchema,
   ToolCallSchema,
 } from "../../../gen/lintel/v1/chat_pb.js";
-import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
+import { invalidFields, type LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
 import { fields, fieldsOf } from "../json/known.js";
+import type { Names } from "../json/rename.js";
 import { chatParameters, checkParameters, fieldsOfRules, unsupported } from "./parameters.js";
-import type { Names } from "./rename.js";
 
 /** What a request asks for. */
 export interface ChatRequest {
@@ -32,7 +33,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   messages: fields({
     ...{ role: true, refusal: true, tool_call_id: true, function_call: true },
     tool_calls: fieldsOf(ToolCallSchema),
-    content: fields({ type: true, text: true, refusal: true }),
+    content: fields({ type: true, text: true, refusal: true, image_url: fieldsOf(ImageUrlSchema) }),
   }),
 });
 
@@ -46,7 +47,8 @@ export function readChat(json: JsonObject): ChatRequest {
   if (Array.isArray(messages) && messages.some(isRewritten)) {
     const readable = messages.map((item, i) =>
       rewritten(item, (part) => {
-        refused ??= unsupported("messages", `messages[${i}] has a part that is not text: ${part}`);
+        const said = `messages[${i}] has a part that is neither text nor an image: ${part}`;
+        refused ??= unsupported("messages", said);
       }),
     );
     asked = { ...asked, messages: readable };
@@ -57,20 +59,11 @@ export function readChat(json: JsonObject): ChatRequest {
   if (limit != null) asked = { ...asked, max_tokens: limit };
   const { message, violations } = decode(asked);
   const form = answerForm(json, violations);
-  const wrong = violations.map((it) => (contentPattern.test(it.field) ? noText(it) : it));
-  const defect = wrong.length > 0 ? invalidFields(wrong) : refused;
+  const defect = violations.length > 0 ? invalidFields(violations) : refused;
   return { message, form, defect, warnings, names };
 }
 
-const contentPattern = /^messages\[\d+\]\.content$/;
-
-/** The contract takes a string alone. */
-const noText = ({ field }: Violation): Violation => ({
-  field,
-  message: "must be a string, or an array of parts that each have a text",
-});
-
-/** Whether a message has its text elsewhere than in `content`, or an older role. */
+/** Whether a message has its text elsewhere than in `content`, or in parts, or an older role. */
 const isRewritten = (message: unknown) =>
   isObject(message) &&
   (Array.isArray(message.content) || isRefusal(message) || message.role === olderTool);
@@ -85,12 +78,9 @@ const isRefusal = ({ content, refusal }: JsonObject) =>
 /** Whether a message is a model's call of a tool, the older way. */
 const callsFunctions = (message: unknown) => isObject(message) && isObject(message.function_call);
 
-/** Types of parts that are text, which stands under the type's own name. */
-const textTypes = ["text", "refusal"];
-
 /**
- * A message in a role of today, whose content is one text instead of parts or of a refusal.
- * @param refuse gets the type of a part that is something else
+ * A message in a role of today, with the refusals in it as texts.
+ * @param refuse gets the type of a part that is something else than a text or an image
  */
 function rewritten(item: unknown, refuse: (type: string) => void): unknown {
   if (!isObject(item)) return item;
@@ -98,15 +88,12 @@ function rewritten(item: unknown, refuse: (type: string) => void): unknown {
   const { content } = message;
   if (isRefusal(message)) return { ...message, content: message.refusal };
   if (!Array.isArray(content)) return message;
-  let text = "";
-  for (const part of content as unknown[]) {
-    if (!isObject(part)) return message;
-    const { type } = part;
-    if (typeof type !== "string") return message;
-    const said = part[type];
-    if (!textTypes.includes(type)) refuse(type.slice(0, 40));
-    else if (typeof said === "string") text += said;
-    else return message;
-  }
-  return { ...message, content: text };
+  const parts = content.map((part: unknown) => {
+    if (!isObject(part) || typeof part.type !== "string") return part;
+    const { type, refusal } = part;
+    if (type === "text" || type === "image_url") return part;
+    if (type !== "refusal") refuse(type.slice(0, 40));
+    return { type: "text", text: type === "refusal" ? refusal : "" };
+  });
+  return { ...message, content: parts };
 }

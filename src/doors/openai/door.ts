@@ -5,12 +5,12 @@ import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
 import { chunkEncoder, wholeChat } from "../json/chat.js";
 import { originOf } from "../json/origin.js";
+import { areInParts, renamed } from "../json/rename.js";
 import { sendWhole } from "../json/reply.js";
 import { sendEvents } from "../json/sse.js";
 import { chatFields, readChat } from "./chat-request.js";
 import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
 import { modelList, oneModel } from "./models.js";
-import { renamed } from "./rename.js";
 
 const listRequest = (id: string) => ({ $typeName: "lintel.v1.ListModelsRequest", id }) as const;
 
@@ -23,12 +23,13 @@ export const openai: Door = async (app, options) => {
     const { json = {}, admission, defect } = bodyOf(request, chatFields);
     const read = readChat(json);
     const { message, form, warnings, names } = read;
+    const inParts = areInParts(message);
     const origin = originOf(request, reply, "openai", settings, {
       admission,
       defect: defect ?? read.defect,
     });
     if (!form.stream) {
-      const running = renamed(gateway.call("complete", message, origin), names);
+      const running = renamed(gateway.call("complete", message, origin), names, inParts);
       return sendWhole(
         reply,
         running,
@@ -36,7 +37,7 @@ export const openai: Door = async (app, options) => {
         warnings,
       );
     }
-    const running = renamed(gateway.call("chat", message, origin), names);
+    const running = renamed(gateway.call("chat", message, origin), names, inParts);
     const encoder = chunkEncoder(
       { fullDelta: false, usage: form.includeUsage ? "extra" : "none" },
       running,

@@ -10,8 +10,8 @@ import type { JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import { fieldsOf } from "../json/known.js";
 import type { JsonText } from "../json/parts.js";
+import type { Names } from "../json/rename.js";
 import { checkParameters, fieldsOfRules, imageParameters } from "./parameters.js";
-import type { Names } from "./rename.js";
 
 /** What a request asks for. */
 export interface ImageRequest {

@@ -9,6 +9,7 @@ import { compileDecoder } from "../json/decode.js";
 import { answerForm, formFields } from "../json/fields.js";
 import { fieldsOf } from "../json/known.js";
 import { originOf } from "../json/origin.js";
+import { areInParts, renamed } from "../json/rename.js";
 import { sendWhole } from "../json/reply.js";
 import { sendEvents } from "../json/sse.js";
 import { imageEncoder, wholeImages } from "./images.js";
@@ -29,10 +30,12 @@ export const rest: Door = async (app, options) => {
     const form = answerForm(json, violations);
     const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
     const origin = originOf(request, reply, "rest", settings, { admission, defect: wrong });
+    const inParts = areInParts(message);
     if (!form.stream) {
-      return sendWhole(reply, gateway.call("complete", message, origin), wholeChat);
+      const running = renamed(gateway.call("complete", message, origin), {}, inParts);
+      return sendWhole(reply, running, wholeChat);
     }
-    const running = gateway.call("chat", message, origin);
+    const running = renamed(gateway.call("chat", message, origin), {}, inParts);
     const encoder = chunkEncoder(
       { fullDelta: true, usage: form.includeUsage ? "extra" : "every" },
       running,

@@ -38,7 +38,7 @@ export class PieceTemplate {
     const choice = message.choices[0];
     if (!choice || message.choices.length > 1 || !isPlain(message, choice)) return undefined;
     const { delta } = choice;
-    if (!delta || delta.content === "" || delta.toolCalls.length > 0) return undefined;
+    if (!delta || delta.content === "" || saysMore(delta)) return undefined;
     if (!this.#first) this.#learn(message, delta);
     else if (!isLike(message, this.#first)) return undefined;
     const text = delta.content;
@@ -69,6 +69,10 @@ export class PieceTemplate {
     this.#role = toBinary(LLMMessageSchema, { ...delta, content: "" });
   }
 }
+
+/** Whether something stands behind the text. */
+const saysMore = ({ toolCalls, toolCallId, parts }: LLMMessage): boolean =>
+  toolCalls.length > 0 || parts.length > 0 || toolCallId !== "";
 
 /** Whether all that a message says besides its text stands before its choice. */
 function isPlain(message: LLMResponse, choice: LLMChoice): boolean {

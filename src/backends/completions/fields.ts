@@ -1,4 +1,4 @@
-/** Tools, and the answer's form, as OpenAI-compatible servers read them. */
+/** Messages' parts, tools, and the answer's form, as OpenAI-compatible servers read them. */
 import type {
   LLMMessage,
   LLMRequest,
@@ -51,18 +51,28 @@ export function writeFormat({ type, jsonSchema }: ResponseFormat) {
   return { type, json_schema };
 }
 
+/** What a message says, as a text or in parts. */
+export const writeContent = ({ content, parts }: LLMMessage) =>
+  parts.length === 0
+    ? content
+    : parts.map(({ type, text, imageUrl }) =>
+        type === "text"
+          ? { type, text }
+          : { type, image_url: { url: imageUrl?.url, detail: imageUrl?.detail || undefined } },
+      );
+
 /**
  * What a message says besides its role and content; `undefined` where that is nothing.
  * @param unsigned stands with the first call where nothing does
  */
 export function callFields(
-  { role, content, toolCalls, toolCallId }: LLMMessage,
+  { role, content, toolCalls, toolCallId, parts }: LLMMessage,
   unsigned?: object,
 ) {
   if (role === "tool" && toolCallId !== "") return { tool_call_id: toolCallId };
   if (toolCalls.length === 0) return undefined;
   return {
-    content: content === "" ? null : content,
+    ...(content === "" && parts.length === 0 && { content: null }),
     tool_calls: toolCalls.map(({ id, function: called, extraContent }, i) => ({
       id,
       type: "function",

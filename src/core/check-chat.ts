@@ -1,0 +1,95 @@
+/** What the rules in the proto can't say of messages, tools and forms of answers. */
+import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { Violation } from "./errors.js";
+import { isObject, parseJson } from "./json.js";
+
+/**
+ * Looks at what a request says in its messages, of tools and of the answer's form.
+ * @param into gets what is wrong
+ */
+export function checkChat(request: LLMRequest, into: Violation[]): void {
+  const { messages, tools, toolChoice, responseFormat } = request;
+  for (let i = 0; i < messages.length; i++) {
+    const message = messages[i] as LLMMessage;
+    if (message.toolCalls.length > 0) checkCalls(`messages[${i}].tool_calls`, message, into);
+    if (message.toolCallId !== "" && message.role !== "tool") {
+      into.push(onlyOf(`messages[${i}].tool_call_id`, "tool"));
+    }
+    if (message.parts.length > 0) checkParts(`messages[${i}]`, message, into);
+  }
+  for (const [i, { function: tool }] of tools.entries()) {
+    checkSchema(`tools[${i}].function.parameters`, tool?.parameters, into);
+  }
+  if (toolChoice) checkChoice(request, toolChoice, into);
+  if (responseFormat?.type !== "json_schema") return;
+  const { jsonSchema } = responseFormat;
+  if (jsonSchema) checkSchema("response_format.json_schema.schema", jsonSchema.schema, into);
+  else into.push({ field: "response_format.json_schema", message: "is required" });
+}
+
+function checkCalls(field: string, { role, toolCalls }: LLMMessage, into: Violation[]): void {
+  if (role !== "assistant") into.push(onlyOf(field, "assistant"));
+  for (const [i, { extraContent }] of toolCalls.entries()) {
+    checkObject(`${field}[${i}].extra_content`, extraContent, "", into);
+  }
+}
+
+function checkParts(field: string, { content, parts }: LLMMessage, into: Violation[]): void {
+  if (content !== "") {
+    into.push({ field: `${field}.content`, message: "must be empty where there are parts" });
+  }
+  for (const [i, part] of parts.entries()) {
+    const name = `${field}.parts[${i}]`;
+    if (part.type === "text") checkText(name, part, into);
+    else if (part.type === "image_url") checkImage(`${name}.image_url`, part, into);
+  }
+}
+
+function checkText(name: string, { text }: ContentPart, into: Violation[]): void {
+  if (text === undefined) into.push({ field: `${name}.text`, message: "is required" });
+}
+
+function checkImage(name: string, { imageUrl }: ContentPart, into: Violation[]): void {
+  if (!imageUrl) into.push({ field: name, message: "is required" });
+  else if (!imageAddress.test(imageUrl.url)) {
+    const message = "must be an http: or https: address, or a data: URL of an image in base64";
+    into.push({ field: `${name}.url`, message });
+  }
+}
+
+const imageAddress = /^(?:https?:\/\/[^\s/]|data:image\/[\w.+-]+;base64,.)/i;
+
+const onlyOf = (field: string, role: string): Violation => ({
+  field,
+  message: `must stand only in messages of the role ${role}`,
+});
+
+function checkSchema(field: string, schema: string | undefined, into: Violation[]): void {
+  checkObject(field, schema, ": a JSON Schema", into);
+}
+
+function checkObject(
+  field: string,
+  text: string | undefined,
+  what: string,
+  into: Violation[],
+): void {
+  if (!text || isObject(parseJson(text))) return;
+  into.push({ field, message: `must be a JSON object${what}` });
+}
+
+function checkChoice(
+  { tools }: LLMRequest,
+  { type, function: chosen }: NonNullable<LLMRequest["toolChoice"]>,
+  into: Violation[],
+): void {
+  if (type === "required" && tools.length === 0) {
+    into.push({ field: "tool_choice", message: "must be auto or none where there are no tools" });
+  }
+  if (type !== "function") return;
+  if (!chosen) into.push({ field: "tool_choice.function", message: "is required" });
+  else if (!tools.some(({ function: tool }) => tool?.name === chosen.name)) {
+    const message = "must be the name of one of the tools";
+    into.push({ field: "tool_choice.function.name", message });
+  }
+}

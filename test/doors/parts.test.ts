@@ -1,0 +1,164 @@
+/** Messages in parts, and images in them, by every way in. */
+import { createClient } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
+import { connect, grpc, grpcWeb } from "../contract/transports.js";
+import { imagePart, say, textPart } from "../support/messages.js";
+import { chatModel } from "../support/models.js";
+import { piece, says, scripted } from "../support/scripted.js";
+import { json, serve } from "./serve.js";
+
+const png = "data:image/png;base64,iVBORw0KGgo=";
+const text = (said: unknown) => ({ type: "text", text: said });
+const image = (url: unknown, more: object = {}) => ({
+  type: "image_url",
+  image_url: { url, ...more },
+});
+const user = (...content: unknown[]) => ({ messages: [{ role: "user", content }] });
+
+describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
+  test("hands images on, among texts, in their order", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    const url = "https://example.com/a.png";
+    const shown = user(
+      text("This: "),
+      image(png),
+      text(" or this?"),
+      image(url, { detail: "low" }),
+    );
+    const answer = await server.post(path, shown);
+    expect(answer.status).toBe(200);
+    expect(backend.asked[0]).toHaveProperty("messages", [
+      say("user", "", {
+        parts: [textPart("This: "), imagePart(png), textPart(" or this?"), imagePart(url, "low")],
+      }),
+    ]);
+  });
+
+  test("takes an address alone for an image", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    expect((await server.post(path, user({ type: "image_url", image_url: png }))).status).toBe(200);
+    expect(backend.asked[0]).toHaveProperty("messages[0].parts", [imagePart(png)]);
+  });
+
+  test.each([
+    [[text("a"), text("b")], "ab"],
+    [[text("")], ""],
+    [[], ""],
+  ])("makes one text of %j", async (content, said) => {
+    const backend = scripted({ chat: says("Hi") }, [chatModel("chat-1", { supports: [] })]);
+    const server = await serve(backend);
+    const answer = await server.post(path, user(...content));
+    expect(answer.status).toBe(200);
+    expect(backend.asked[0]).toHaveProperty("messages", [say("user", said)]);
+  });
+
+  test("refuses images for a model that takes none", async () => {
+    const server = await serve(
+      scripted({ chat: says("Hi") }, [chatModel("chat-1", { supports: ["tools"] })]),
+    );
+    const answer = await server.post(path, user(text("a"), image(png)));
+    expect(answer.status).toBe(400);
+    expect((await json(answer)).error).toMatchObject({
+      code: "unsupported_parameter",
+      param: "messages",
+      message: "messages: messages[0] has an image, and this model takes none",
+    });
+  });
+
+  const place = "messages[0].content[0]";
+  test.each([
+    [place, user(5)],
+    [`${place}.text`, user(text(5))],
+    [`${place}.text`, user(text(null))],
+    [`${place}.image_url`, user({ type: "image_url" })],
+    [`${place}.image_url`, user({ type: "image_url", image_url: 5 })],
+    [`${place}.image_url.url`, user(image(5))],
+    [`${place}.image_url.url`, user(image(""))],
+    [`${place}.image_url.url`, user(image("file:///etc/passwd"))],
+    [`${place}.image_url.url`, user(image("data:text/html;base64,PGI+"))],
+    [`${place}.image_url.url`, user(image("data:image/png;base64,"))],
+    [`${place}.image_url.detail`, user(image(png, { detail: "much" }))],
+    [`${place}.type`, user({ text: "a" })],
+    ["messages[0].content[1].text", user(text("a"), { type: "text" })],
+  ])("422: %s", async (field, body) => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const answer = await server.post(path, body);
+    expect(answer.status).toBe(422);
+    const { error, detail } = await json(answer);
+    expect(error.param).toBe(field);
+    expect(error.message).toContain(`${field}: `);
+    const loc = field.split(/[.[\]]+/).filter((it) => it !== "");
+    expect(detail[0].loc.map(String)).toEqual(["body", ...loc]);
+  });
+
+  test("names a wrong part of a request for a stream as the client wrote it, too", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const answer = await server.post(path, { ...user(image("x")), stream: true });
+    expect(answer.status).toBe(422);
+    expect((await json(answer)).error.param).toBe(`${place}.image_url.url`);
+  });
+
+  test("counts an image where the server counts nothing", async () => {
+    const silent = scripted({
+      async *chat() {
+        yield [piece("Hi", "stop")];
+      },
+    });
+    const server = await serve(silent);
+    const prompt = async (body: object) =>
+      (await json(await server.post(path, body))).usage.prompt_tokens;
+    const alone = await prompt(user(text("abcd")));
+    expect((await prompt(user(text("abcd"), image(png)))) - alone).toBe(765);
+  });
+});
+
+test("another kind of part is named, and nothing is asked", async () => {
+  const backend = scripted({ chat: says("Hi") });
+  const server = await serve(backend);
+  const audio = user({ type: "input_audio", input_audio: {} });
+  const own = await server.post("/llm", audio);
+  expect(own.status).toBe(422);
+  expect((await json(own)).error.message).toBe(
+    "messages[0].content[0].type: must be one of text, image_url",
+  );
+  const openai = await server.post("/v1/chat/completions", audio);
+  expect(openai.status).toBe(400);
+  expect((await json(openai)).error.message).toBe(
+    "messages: messages[0] has a part that is neither text nor an image: input_audio",
+  );
+  expect(backend.asked).toEqual([]);
+});
+
+describe.each(
+  Object.entries({
+    gRPC: grpc,
+    "gRPC-Web": grpcWeb,
+    "Connect with JSON": connect("JSON", "1.1"),
+  }),
+)("%s", (_, open) => {
+  const options = { headers: { authorization: "Bearer me" } };
+
+  test("has parts beside the content", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const { url } = await serve(backend);
+    const client = createClient(ChatService, open(url));
+    const parts = [textPart("This?"), imagePart(png, "high")];
+    await client.complete({ messages: [say("user", "", { parts })] }, options);
+    expect(backend.asked[0]).toMatchObject({ messages: [{ content: "", parts }] });
+  });
+
+  test.each([
+    ["messages[0].content", { content: "a", parts: [textPart("b")] }],
+    ["messages[0].parts[0].text", { parts: [{ type: "text" }] }],
+    ["messages[0].parts[0].image_url.url", { parts: [imagePart("ftp://a/b.png")] }],
+    ["messages[0].parts[1].type", { parts: [textPart("b"), { type: "file" }] }],
+  ])("says what is wrong by the fields' names: %s", async (field, more) => {
+    const { url } = await serve(scripted({ chat: says("Hi") }));
+    const client = createClient(ChatService, open(url));
+    const call = client.complete({ messages: [{ role: "user", ...more }] }, options);
+    await expect(call).rejects.toThrow(`${field}: `);
+  });
+});
