@@ -169,7 +169,7 @@ describe.each(paths)("POST %s", (path) => {
     ["tools[0].function.parameters", tool({ parameters: 5 })],
     ["tools[0].function.parameters", tool({ parameters: "{" })],
     ["tools[0].function.parameters", tool({ parameters: [] })],
-    ["tools", hello({ tools: Array.from({ length: 129 }, () => weather) })],
+    ["tools", hello({ tools: Array.from({ length: 1025 }, () => weather) })],
     ["tool_choice.type", hello({ tools: [weather], tool_choice: "always" })],
     ["tool_choice", hello({ tools: [weather], tool_choice: 5 })],
     ["tool_choice", hello({ tool_choice: "required" })],
