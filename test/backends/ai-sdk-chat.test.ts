@@ -327,7 +327,7 @@ it("of AI SDK 7 says itself that a stream was interrupted", async () => {
     }),
   });
   const model = { doStream } as unknown as LanguageModelV3;
-  const known = { model, providerOptions: {}, refused: new Set<string>(), learn() {} };
+  const known = { model, package: "", providerOptions: {}, refused: new Set<string>(), learn() {} };
   const reading = (async () => {
     for await (const _ of chat(known, callOf("chat", chatRequest()), never));
   })();

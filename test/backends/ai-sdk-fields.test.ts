@@ -67,6 +67,9 @@ describe("OpenAI's Responses API, for which its provider leaves fields out", () 
         "top_k: not supported by this model, ignored",
       ]);
     }
-    expect(supports()).toEqual(["temperature", "max_tokens", "top_p", "stop"]);
+    expect(supports()).toEqual([
+      ...["temperature", "max_tokens", "top_p", "stop"],
+      ...["tools", "tool_choice", "response_format"],
+    ]);
   });
 });

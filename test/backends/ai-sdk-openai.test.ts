@@ -211,7 +211,13 @@ describe("why OpenAI's models say nothing else", () => {
   it("is not told twice where the provider tells it", async () => {
     const { url } = await serve(refusing);
     const model = createOpenAI({ baseURL: `${url}/v1`, apiKey: "k" }).chat("m");
-    const known = { model, providerOptions: {}, refused: new Set<string>(), learn() {} };
+    const known = {
+      model,
+      package: "",
+      providerOptions: {},
+      refused: new Set<string>(),
+      learn() {},
+    };
     let told = "";
     for await (const step of chat(known, callOf("chat", chatRequest()), never)) {
       for (const { choices } of step) told += choices[0]?.delta?.content ?? "";

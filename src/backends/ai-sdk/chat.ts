@@ -6,18 +6,16 @@ import type {
   LanguageModelV3FinishReason,
   LanguageModelV3StreamPart,
   LanguageModelV3Usage,
-  SharedV3Warning,
 } from "@ai-sdk/provider";
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { messageChoice } from "../../core/chat-messages.js";
-import { chatDefaults } from "../../core/defaults.js";
-import { LintelError } from "../../core/errors.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
 import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js";
 import { aboutNeeded } from "../completions/refusal.js";
-import { piece } from "../completions/stream.js";
+import { callPiece, piece } from "../completions/stream.js";
 import { uint32 } from "../http/json.js";
+import { CallParts, callsIn } from "./calls.js";
 import {
   beginsMessage,
   failureOf,
@@ -27,16 +25,15 @@ import {
   refusalIn,
   reportedBy,
 } from "./failure.js";
-import { optionalFields, optionsOf } from "./request.js";
+import { heed, refuseLost } from "./heed.js";
+import { type Configured, optionalFieldsOf, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
 import { refusalOf } from "./untold.js";
-import { readWarning } from "./warnings.js";
 
 /** A chat model with what is configured for it. */
-export interface ChatModel {
+export interface ChatModel extends Configured {
   readonly model: LanguageModelV3;
-  readonly providerOptions: Record<string, Record<string, unknown>>;
-  /** Request fields that the vendor refused for it. */
+  /** Request fields that the vendor refused for it, or the provider leaves out. */
   readonly refused: ReadonlySet<string>;
   /** The vendor refused a field, and did well without, or the provider leaves it out. */
   learn(field: string): void;
@@ -59,6 +56,7 @@ export async function* chat(
     /** Of the last chunk; the provider may tell it yet. */
     let refusal = "";
     let ofAnthropic = false;
+    const calls = new CallParts();
     for (;;) {
       const { done, value } = await asked(signal, reader.read());
       if (done) throw noReason();
@@ -82,7 +80,11 @@ export async function* chat(
         if (brokeOff(part.finishReason)) throw noReason();
         yield [piece(stamp, "", finishReasonOf(part.finishReason), countsOf(part.usage))];
         return;
-      } else call.alive?.();
+      } else {
+        const called = calls.read(part);
+        if (called) yield [callPiece(stamp, [called])];
+        else call.alive?.();
+      }
     }
   } finally {
     // After a failure cancelling fails too, and there is nothing left to say.
@@ -114,7 +116,7 @@ async function generated(
   return {
     ...stampOf(call.request.model, result.response),
     usage: countsOf(result.usage),
-    choices: [messageChoice(content, finishReasonOf(result.finishReason))],
+    choices: [messageChoice(content, finishReasonOf(result.finishReason), callsIn(result.content))],
   };
 }
 
@@ -133,20 +135,18 @@ async function asked<T>(signal: AbortSignal, answer: PromiseLike<T>): Promise<T>
 }
 
 /** Asks the provider, without what its vendor refuses. */
-function ask<T>(
+async function ask<T>(
   known: ChatModel,
   call: ChatCall,
   signal: AbortSignal,
   send: (options: LanguageModelV3CallOptions) => PromiseLike<T>,
 ): Promise<Awaited<T>> {
+  refuseLost(known.refused, call);
   return askWithout({
-    fields: optionalFields,
+    fields: optionalFieldsOf(call.request),
     known: () => known.refused,
     async ask(refused) {
-      const asked = await attempt(
-        signal,
-        send(optionsOf(call, known.providerOptions, refused, signal)),
-      );
+      const asked = await attempt(signal, send(optionsOf(call, known, refused, signal)));
       return "answer" in asked ? asked : aboutNeeded(asked, call.request);
     },
     chosen: (field) => chosenForChat(call, field),
@@ -206,31 +206,4 @@ function finishReasonOf({ unified, raw }: LanguageModelV3FinishReason): string {
 /** Providers hand on whatever is a number, and those for any OpenAI-compatible server leave out what only the total has. */
 function countsOf({ inputTokens, outputTokens, raw }: LanguageModelV3Usage) {
   return usageOf(uint32(inputTokens.total), uint32(outputTokens.total), uint32(raw?.total_tokens));
-}
-
-/** Fields that a provider leaves out of every request; of others it may depend on their neighbours. */
-const lasting: ReadonlySet<string> = new Set(["top_k", "seed", "stop"]);
-
-/**
- * Warns of what the provider left out, unless it is a default that nobody asked for. From the
- * next call on the core knows; the one that finds it out is not served without its `stop` either.
- */
-function heed(
-  { learn }: ChatModel,
-  { request, modelSettings, warnings }: ChatCall,
-  said: readonly SharedV3Warning[],
-): void {
-  const values: Readonly<Record<string, boolean>> = {
-    temperature: request.temperature === chatDefaults.temperature,
-    max_tokens: request.maxTokens === chatDefaults.maxTokens,
-  };
-  for (const { fields, ignored, text } of said.map(readWarning)) {
-    if (ignored) for (const field of fields.filter((one) => lasting.has(one))) learn(field);
-    if (ignored && fields.includes("stop") && modelSettings?.unsupported !== "ignore") {
-      throw new LintelError("unsupported_parameter", "stop: this model does not support it", {
-        param: "stop",
-      });
-    }
-    if (!fields.some((field) => values[field])) warnings.add(text);
-  }
 }

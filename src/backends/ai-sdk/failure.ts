@@ -79,18 +79,18 @@ export const beginsMessage = (raw: unknown): boolean =>
 
 /**
  * Whether a provider stumbled over an event of such a message that is newer than it, or is about a
- * newer kind of block: Anthropic adds them in one version of its API. What brings text, or tells
- * how a message ends, is none.
+ * newer kind of block: Anthropic adds them in one version of its API. What brings text or calls a
+ * tool, or tells how a message ends, is none.
  */
 export function isNewer(thrown: unknown): boolean {
   const { type, content_block, delta } = unforeseen(thrown) ?? {};
-  if (type === "content_block_start") return isOther(content_block, "text");
-  if (type === "content_block_delta") return isOther(delta, "text_delta");
+  if (type === "content_block_start") return isOther(content_block, ["text", "tool_use"]);
+  if (type === "content_block_delta") return isOther(delta, ["text_delta", "input_json_delta"]);
   return typeof type === "string" && !/^(?:message_|error$)/.test(type);
 }
 
-const isOther = (part: unknown, type: string): boolean =>
-  isObject(part) && typeof part.type === "string" && part.type !== type;
+const isOther = (part: unknown, types: readonly string[]): boolean =>
+  isObject(part) && typeof part.type === "string" && !types.includes(part.type);
 
 /**
  * The failure that an answer or an event tells of as it came: providers leave out what their

@@ -128,6 +128,7 @@ export class AiSdkBackend implements Backend {
     if (loaded?.task !== "chat") throw wrongTask();
     return {
       model: loaded.model,
+      package: this.#config.package,
       providerOptions: this.#options(config),
       refused: ignored,
       learn: (field: string) => this.#learn(entry, field),

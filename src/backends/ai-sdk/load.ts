@@ -2,6 +2,7 @@
 import type { ImageModelV3, LanguageModelV3, ProviderV3 } from "@ai-sdk/provider";
 import { LintelError } from "../../core/errors.js";
 import { importInstalled, isMissing, packageOf } from "../../installed.js";
+import { chatPackage } from "./packages.js";
 import type { AiSdkConfig, AiSdkModel } from "./schema.js";
 
 /** A function that makes a provider. */
@@ -25,7 +26,7 @@ const versions: ReadonlySet<string> = new Set(["v3", "v4"]);
 export async function loadProvider(config: AiSdkConfig, fetch: Fetch): Promise<ProviderV3> {
   const create = creatorIn(await importPackage(config.package), config);
   try {
-    return create({ ...config.options, fetch });
+    return create({ ...chatPackage(config.package).options, ...config.options, fetch });
   } catch (cause) {
     throw unusable(`${config.package} does not take these options`, cause);
   }

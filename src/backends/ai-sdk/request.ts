@@ -1,17 +1,30 @@
 /** Requests for completions, as the AI SDK's common interface has them. */
-import type { LanguageModelV3CallOptions, LanguageModelV3Message } from "@ai-sdk/provider";
-import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LanguageModelV3CallOptions } from "@ai-sdk/provider";
+import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { traceHeaders } from "../../core/telemetry.js";
-import { withoutBlank } from "../completions/blank.js";
+import { mustCall, tools } from "../completions/fields.js";
+import { chatPackage } from "./packages.js";
+import { promptOf } from "./prompt.js";
+import { formatOf, toolOptions } from "./tools.js";
 
-/** Fields that a vendor may refuse and that a request can go without. */
-export const optionalFields = ["temperature", "top_p", "top_k", "seed"] as const;
+const optionalFields = ["temperature", "top_p", "top_k", "seed"] as const;
+
+/** What a vendor may refuse and the request can go without. */
+export const optionalFieldsOf = (request: LLMRequest): readonly string[] =>
+  request.tools.length > 0 && !mustCall(request) ? [...optionalFields, tools] : optionalFields;
+
+/** What is configured for a model. */
+export interface Configured {
+  /** Name of the provider's package. */
+  readonly package: string;
+  readonly providerOptions: Record<string, Record<string, unknown>>;
+}
 
 /** A request without what the vendor refuses. `signal` is the call's, or aborts with it. */
 export function optionsOf(
   call: Call<"chat"> | Call<"complete">,
-  providerOptions: Record<string, Record<string, unknown>>,
+  configured: Configured,
   refused: ReadonlySet<string>,
   signal: AbortSignal,
 ): LanguageModelV3CallOptions {
@@ -19,7 +32,7 @@ export function optionsOf(
   const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
   const takes = (field: (typeof optionalFields)[number]) => !refused.has(field);
   return {
-    prompt: withoutBlank(request.messages).map(promptOf),
+    prompt: promptOf(request.messages, !refused.has(tools)),
     ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.
     ...(topP !== undefined && topP < 1 && takes("top_p") && { topP }),
@@ -27,17 +40,25 @@ export function optionsOf(
     ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
     ...(seed !== undefined && seed >= 0n && takes("seed") && { seed: Number(seed) }),
     ...(stop.length > 0 && { stopSequences: stop }),
+    ...(!refused.has(tools) && toolOptions(request)),
+    ...formatOf(request.responseFormat),
     headers: { "x-request-id": id, ...traceHeaders(call) },
     abortSignal: signal,
-    providerOptions: providerOptions as NonNullable<LanguageModelV3CallOptions["providerOptions"]>,
+    providerOptions: providerOptionsOf(configured, request),
   };
 }
 
-/** The contract's messages carry text only: what a tool said is told as the user's. */
-function promptOf({ role, content }: LLMMessage): LanguageModelV3Message {
-  if (role === "system" || role === "developer") return { role: "system", content };
-  return {
-    role: role === "assistant" ? "assistant" : "user",
-    content: [{ type: "text", text: content }],
-  };
+/** Most providers that can be told how strictly to keep to a schema do so to the letter by themselves. */
+function providerOptionsOf(
+  { package: name, providerOptions }: Configured,
+  { responseFormat }: LLMRequest,
+): ProviderOptions {
+  const { keys } = chatPackage(name);
+  if (responseFormat?.type !== "json_schema") return providerOptions as ProviderOptions;
+  const asked = { strictJsonSchema: responseFormat.jsonSchema?.strict ?? false };
+  const all = Object.assign(asked, ...keys.map((key) => providerOptions[key]));
+  const own = Object.fromEntries(keys.map((key) => [key, all]));
+  return { ...providerOptions, ...own } as ProviderOptions;
 }
+
+type ProviderOptions = NonNullable<LanguageModelV3CallOptions["providerOptions"]>;

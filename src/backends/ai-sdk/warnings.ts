@@ -10,6 +10,9 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   maxOutputTokens: ["max_tokens"],
   seed: ["seed"],
   stopSequences: ["stop"],
+  tools: ["tools"],
+  toolChoice: ["tool_choice"],
+  responseFormat: ["response_format"],
   size: ["width", "height"],
   n: ["num_images_per_prompt"],
 };

@@ -48,6 +48,14 @@ function chunkOf(answer: JsonObject): JsonObject {
 /** Ollama and others leave the reason null in whole answers that are complete. */
 const deltaOf = ({ message, finish_reason, ...choice }: JsonObject): JsonObject => ({
   ...choice,
-  delta: message ?? {},
+  delta: isObject(message) ? withIndices(message) : (message ?? {}),
   finish_reason: finish_reason || "stop",
 });
+
+/** Whole calls of tools have no index; in a stream OpenAI's provider looks for it. */
+function withIndices(message: JsonObject): JsonObject {
+  const { tool_calls: calls } = message;
+  if (!Array.isArray(calls)) return message;
+  const numbered = calls.map((call, index) => (isObject(call) ? { index, ...call } : call));
+  return { ...message, tool_calls: numbered };
+}

@@ -1,0 +1,66 @@
+/** Conversations, as the AI SDK's common interface has them. */
+import type {
+  LanguageModelV3Message,
+  LanguageModelV3Prompt,
+  LanguageModelV3ToolCallPart,
+  LanguageModelV3ToolResultPart,
+} from "@ai-sdk/provider";
+import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import { isObject, parseJson } from "../../core/json.js";
+import { withoutBlank } from "../completions/blank.js";
+
+/** The messages that say something. @param calls whether the model is told of calls as such */
+export function promptOf(messages: readonly LLMMessage[], calls: boolean): LanguageModelV3Prompt {
+  const told = withoutBlank(calls ? messages : messages.map(asText));
+  const prompt: LanguageModelV3Message[] = [];
+  /** Names of the tools that were called, by the ids of the calls. */
+  const names = new Map<string, string>();
+  for (const message of told) {
+    for (const { id, function: called } of message.toolCalls) names.set(id, called?.name ?? "");
+    if (message.toolCallId === "") {
+      prompt.push(messageOf(message));
+      continue;
+    }
+    const result = resultOf(message, names.get(message.toolCallId) ?? "");
+    const last = prompt.at(-1);
+    // Vendors want the results of parallel calls in one turn.
+    if (last?.role === "tool") last.content.push(result);
+    else prompt.push({ role: "tool", content: [result] });
+  }
+  return prompt;
+}
+
+const asText = (message: LLMMessage): LLMMessage => ({ ...message, toolCalls: [], toolCallId: "" });
+
+/** What a tool said, where nobody says on which call, is told as the user's. */
+function messageOf({ role, content, toolCalls }: LLMMessage): LanguageModelV3Message {
+  if (role === "system" || role === "developer") return { role: "system", content };
+  const text = { type: "text" as const, text: content };
+  if (role !== "assistant") return { role: "user", content: [text] };
+  const calls = toolCalls.map(callOf);
+  return { role, content: calls.length > 0 && content.trim() === "" ? calls : [text, ...calls] };
+}
+
+const callOf = ({ id, function: called }: ToolCall): LanguageModelV3ToolCallPart => ({
+  type: "tool-call",
+  toolCallId: id,
+  toolName: called?.name ?? "",
+  input: inputOf(called?.arguments ?? ""),
+});
+
+/** Arguments as vendors take them, which is an object; what is none is told as the AI SDK itself does. */
+function inputOf(args: string): unknown {
+  if (args.trim() === "") return {};
+  const parsed = parseJson(args);
+  return isObject(parsed) ? parsed : { rawInvalidInput: parsed ?? args };
+}
+
+const resultOf = (
+  { toolCallId, content }: LLMMessage,
+  toolName: string,
+): LanguageModelV3ToolResultPart => ({
+  type: "tool-result",
+  toolCallId,
+  toolName,
+  output: { type: "text", value: content },
+});
