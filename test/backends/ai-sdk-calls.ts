@@ -4,12 +4,16 @@ import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { Call } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
+import type { ModelSettings } from "../../src/core/settings.js";
+import { joinCalls } from "../../src/core/tool-calls.js";
+import { outcome } from "../support/calls.js";
+import { coreOf } from "../support/core.js";
 import { text } from "./contract-chat.js";
 import { fixture } from "./fixture.js";
 import { chatRequest } from "./openai-subject.js";
 import { imageRequest } from "./picture.js";
 import { callOf } from "./subject.js";
-import type { Script } from "./upstream.js";
+import type { Script, Upstream } from "./upstream.js";
 
 /** What a streamed completion gave. */
 export async function chatted(backend: Backend, more = {}) {
@@ -57,3 +61,42 @@ export const playedUpTo =
     await exchange.chunk(body.subarray(0, at));
     await exchange.end();
   };
+
+/** What a call by the core came to, with all calls of tools that came with it. */
+export async function asked(
+  backend: Backend,
+  method: "chat" | "complete",
+  request: object,
+  models: readonly ModelSettings[] = [],
+) {
+  const messages = [{ role: "user", content: "How is the weather?" }];
+  const asked = { model: "m", messages, ...request };
+  const result = await outcome(coreOf([backend], { models }), method, asked);
+  const choices = result.messages.flatMap((message) => message.choices);
+  const said = choices.map(({ delta, message }) => delta ?? message);
+  const calls = joinCalls(said.flatMap((it) => it?.toolCalls ?? []));
+  return {
+    ...result,
+    text: said.map((it) => it?.content ?? "").join(""),
+    calls: calls.map(({ id, function: it }) => [id, it?.name, it?.arguments]),
+    finishReason: choices.at(-1)?.finishReason,
+  };
+}
+
+/** Two tools, one of which has no arguments. */
+export const weatherTools = [
+  {
+    type: "function",
+    function: {
+      name: "get_weather",
+      description: "The weather in a city",
+      parameters: '{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}',
+      strict: true,
+    },
+  },
+  { function: { name: "get_time" } },
+];
+
+/** Bodies of the requests that a server got. */
+export const bodies = ({ requests }: Upstream) =>
+  requests.map(({ body }) => JSON.parse(String(body)));

@@ -8,7 +8,7 @@ import { chat, complete } from "../../src/backends/ai-sdk/chat.js";
 import { untilDone } from "../../src/backends/ai-sdk/until-done.js";
 import type { Backend } from "../../src/core/backend.js";
 import { never } from "../support/calls.js";
-import { chatted, thrownBy } from "./ai-sdk-calls.js";
+import { bodies, chatted, thrownBy } from "./ai-sdk-calls.js";
 import { echo as anthropic, anthropicAt, compatibleAt } from "./ai-sdk-subject.js";
 import { fixture } from "./fixture.js";
 import { chatRequest, chunk, echo } from "./openai-subject.js";
@@ -24,8 +24,6 @@ async function whole(backend: Backend, more = {}) {
   for await (const step of backend.handlers.complete?.(call) ?? []) messages.push(...step);
   return { last: messages.at(-1), warnings: [...call.warnings] };
 }
-
-const bodies = ({ requests }: Upstream) => requests.map(({ body }) => JSON.parse(String(body)));
 
 /** Streams or answers half a completion that ends for a reason. */
 const ending =

@@ -36,6 +36,15 @@ export const compatibleAt = (url: string, config: object = {}) =>
     ...config,
   });
 
+/** A backend for OpenAI's models, which speaks of responses, at an address. */
+export const openaiAt = (url: string, config: object = {}) =>
+  aiSdkBackend({
+    package: "@ai-sdk/openai",
+    options: { apiKey: "sk-secret", baseURL: `${url}/v1` },
+    models: [{ id: "m" }],
+    ...config,
+  });
+
 /** The kinds of backend that speak to such a server, each at an address. */
 export const compatibleKinds: readonly (readonly [
   kind: string,

@@ -1,0 +1,197 @@
+/** Tools, and conversations about their calls, as vendors get them. */
+import { describe, expect, it } from "vitest";
+import { asked, bodies, played, weatherTools } from "./ai-sdk-calls.js";
+import { anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
+import { echo } from "./openai-subject.js";
+import { opened, serve } from "./serve.js";
+
+const city = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+const none = { type: "object", properties: {} };
+
+const call = (id: string, name: string, args: string) => ({
+  id,
+  type: "function",
+  function: { name, arguments: args },
+});
+
+/** A conversation in which two tools were called at once, and one more after that. */
+const messages = [
+  { role: "user", content: "How is the weather?" },
+  {
+    role: "assistant",
+    content: "Let me look.",
+    toolCalls: [call("a1", "get_weather", '{"city":"Köln"}'), call("a2", "get_time", "")],
+  },
+  { role: "tool", content: "rain", toolCallId: "a1" },
+  { role: "tool", content: "", toolCallId: "a2" },
+  { role: "assistant", content: " ", toolCalls: [call("b1", "get_weather", "not JSON")] },
+  { role: "assistant", content: " " },
+  { role: "tool", content: "no such city", toolCallId: "b1" },
+  { role: "tool", content: "42" },
+];
+
+async function sent(
+  backendAt: (url: string) => ReturnType<typeof anthropicAt>,
+  name: string,
+  request: object,
+) {
+  const server = await serve(name === "" ? echo : played(name));
+  const { code, warnings } = await asked(opened(backendAt(server.url)), "chat", request);
+  expect([code, warnings]).toEqual(["ok", []]);
+  return bodies(server)[0];
+}
+
+describe("Anthropic", () => {
+  const body = (request: object) => sent(anthropicAt, "anthropic/tool-events", request);
+
+  it("gets tools", async () => {
+    const tools = [weatherTools[1]];
+    expect(await body({ tools })).toMatchObject({
+      tools: [{ name: "get_time", input_schema: none }],
+    });
+    const plain = await body({});
+    expect([plain.tools, plain.tool_choice]).toEqual([undefined, undefined]);
+  });
+
+  it.each([
+    [undefined, undefined],
+    [{ type: "auto" }, { type: "auto" }],
+    [{ type: "none" }, { type: "none" }],
+    [{ type: "required" }, { type: "any" }],
+    [
+      { type: "function", function: { name: "get_time" } },
+      { type: "tool", name: "get_time" },
+    ],
+  ])("gets a choice: %j", async (toolChoice, expected) => {
+    const tools = [weatherTools[1]];
+    expect((await body({ tools, toolChoice })).tool_choice).toEqual(expected);
+  });
+
+  it("gets calls and results", async () => {
+    const tools = [weatherTools[1]];
+    expect((await body({ messages, tools })).messages).toEqual([
+      { role: "user", content: [{ type: "text", text: "How is the weather?" }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "text", text: "Let me look." },
+          { type: "tool_use", id: "a1", name: "get_weather", input: { city: "Köln" } },
+          { type: "tool_use", id: "a2", name: "get_time", input: {} },
+        ],
+      },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "a1", content: "rain" },
+          { type: "tool_result", tool_use_id: "a2", content: "" },
+        ],
+      },
+      {
+        role: "assistant",
+        content: [
+          {
+            type: "tool_use",
+            id: "b1",
+            name: "get_weather",
+            input: { rawInvalidInput: "not JSON" },
+          },
+        ],
+      },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "b1", content: "no such city" },
+          { type: "text", text: "42" },
+        ],
+      },
+    ]);
+  });
+});
+
+describe("a server of OpenAI's form", () => {
+  const body = (request: object) => sent(compatibleAt, "", request);
+
+  it("gets tools", async () => {
+    const toolChoice = { type: "function", function: { name: "get_time" } };
+    const { tools, tool_choice } = await body({ tools: weatherTools, toolChoice });
+    const [weather] = weatherTools;
+    expect(tools).toEqual([
+      {
+        type: "function",
+        function: { ...weather?.function, parameters: city },
+      },
+      { type: "function", function: { name: "get_time", parameters: none } },
+    ]);
+    expect(tool_choice).toEqual({ type: "function", function: { name: "get_time" } });
+  });
+
+  it.each(["auto", "none", "required"])("gets a choice: %s", async (type) => {
+    const { tool_choice } = await body({ tools: weatherTools, toolChoice: { type } });
+    expect(tool_choice).toBe(type);
+  });
+
+  it("gets a schema that names no type, or has no properties, as that of an object", async () => {
+    const parameters = ["{}", '{"type":"object"}', '{"$ref":"#/$defs/a","$defs":{"a":{}}}'];
+    const tools = parameters.map((it) => ({ function: { name: "a", parameters: it } }));
+    const { tools: got } = await body({ tools });
+    expect(got.map((it: { function: object }) => it.function)).toEqual([
+      { name: "a", parameters: none },
+      { name: "a", parameters: none },
+      { name: "a", parameters: { ...none, $ref: "#/$defs/a", $defs: { a: {} } } },
+    ]);
+  });
+
+  it("gets calls and results", async () => {
+    const { messages: got } = await body({ messages, tools: weatherTools });
+    expect(got.slice(1)).toEqual([
+      {
+        role: "assistant",
+        content: "Let me look.",
+        tool_calls: [call("a1", "get_weather", '{"city":"Köln"}'), call("a2", "get_time", "{}")],
+      },
+      { role: "tool", tool_call_id: "a1", content: "rain" },
+      { role: "tool", tool_call_id: "a2", content: "" },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [call("b1", "get_weather", '{"rawInvalidInput":"not JSON"}')],
+      },
+      { role: "tool", tool_call_id: "b1", content: "no such city" },
+      { role: "user", content: "42" },
+    ]);
+  });
+});
+
+describe("OpenAI's Responses API", () => {
+  it("gets tools, a choice, calls and results", async () => {
+    const toolChoice = { type: "required" };
+    const request = { messages: messages.slice(0, 4), tools: weatherTools, toolChoice };
+    const got = await sent(openaiAt, "openai/responses-function-call", request);
+    expect(got.tools).toEqual([
+      { type: "function", ...weatherTools[0]?.function, parameters: city },
+      { type: "function", name: "get_time", parameters: none },
+    ]);
+    expect(got.tool_choice).toBe("required");
+    expect(got.input.slice(2)).toEqual([
+      {
+        type: "function_call",
+        call_id: "a1",
+        name: "get_weather",
+        arguments: '{"city":"Köln"}',
+      },
+      { type: "function_call", call_id: "a2", name: "get_time", arguments: "{}" },
+      { type: "function_call_output", call_id: "a1", output: "rain" },
+      { type: "function_call_output", call_id: "a2", output: "" },
+    ]);
+  });
+});
+
+it("parallel_tool_calls, for which providers have no common option, is told to be left out", async () => {
+  const server = await serve(echo);
+  const request = { tools: weatherTools, parallelToolCalls: false };
+  const { code, warnings } = await asked(opened(compatibleAt(server.url)), "chat", request);
+  expect([code, warnings]).toEqual([
+    "ok",
+    ["parallel_tool_calls: not supported by this model, ignored"],
+  ]);
+});
