@@ -1,4 +1,4 @@
-/** Calls of tools in answers, whole and in streams, and servers and vendors that know no tools. */
+/** Calls of tools in answers, whole and in streams. */
 import type { LanguageModelV3, LanguageModelV3StreamPart } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import type { ToolCall } from "../../gen/lintel/v1/chat_pb.js";
@@ -199,54 +199,5 @@ describe("a provider", () => {
   it("may run tools itself, which are none of the answer", async () => {
     const own = [start("a", true), delta("a", "1"), call("a", "1", true)];
     expect(told(await pieces(...own, call("b", "{}")))).toEqual([[0, "b", "f", "{}"]]);
-  });
-});
-
-describe("a vendor that refuses tools for a model", () => {
-  const words = "registry.ollama.ai/library/gemma3:latest does not support tools";
-  const refusing: Script = async (exchange) => {
-    const { tools: offered, messages } = exchange.json();
-    const error = { message: words, type: "invalid_request_error", param: null, code: null };
-    if (offered) return exchange.sendJson(400, { error });
-    await exchange.stream(chunk({ content: messages.at(-1).content }), chunk({}, "stop"));
-    await exchange.end();
-  };
-  const function_ = { name: "get_time", arguments: "{}" };
-  const messages = [
-    { role: "user", content: "hello" },
-    { role: "assistant", content: "", toolCalls: [{ id: "a", function: function_ }] },
-    { role: "tool", content: "noon", toolCallId: "a" },
-  ];
-
-  it("is asked without those that are only offered, and from then on not asked", async () => {
-    const server = await serve(refusing);
-    const backend = opened(compatibleAt(server.url));
-    const first = await asked(backend, "chat", { tools: weatherTools, messages });
-    expect([first.text, first.warnings]).toEqual([
-      "noon",
-      ["tools: not supported by this model, ignored"],
-    ]);
-    const [, again] = server.requests.map(({ body }) => JSON.parse(String(body)));
-    expect(again.messages).toEqual([
-      { role: "user", content: "hello" },
-      { role: "user", content: "noon" },
-    ]);
-    expect(backend.models()[0]?.supports).not.toContain("tools");
-    const second = await asked(backend, "chat", { tools: weatherTools });
-    expect([second.text, second.warnings]).toEqual(["How is the weather?", first.warnings]);
-    expect(server.requests).toHaveLength(3);
-  });
-
-  it("is none for who must have one called, whether that is known or not", async () => {
-    const server = await serve(refusing);
-    const backend = opened(compatibleAt(server.url));
-    const forced = { tools: weatherTools, toolChoice: { type: "required" } };
-    const { code, error } = await asked(backend, "chat", forced);
-    expect([code, error?.param]).toEqual(["unsupported_parameter", "tools"]);
-    expect(error?.message).toContain(words);
-    await asked(backend, "chat", { tools: weatherTools });
-    const asking = server.requests.length;
-    expect((await asked(backend, "chat", forced)).code).toBe("unsupported_parameter");
-    expect(server.requests).toHaveLength(asking);
   });
 });

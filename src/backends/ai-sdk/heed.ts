@@ -52,19 +52,27 @@ export function heed(
   if (said.length === 0) return;
   const { request, warnings } = call;
   const needed = neededBy(request);
-  const values: Readonly<Record<string, boolean>> = {
+  const defaults: Readonly<Record<string, boolean>> = {
     temperature: request.temperature === chatDefaults.temperature,
     max_tokens: request.maxTokens === chatDefaults.maxTokens,
+    tool_choice: request.toolChoice?.type === "auto",
   };
   for (const { fields, ignored, text } of said.map(readWarning)) {
     for (const field of ignored ? fields : []) {
       const name = needed.get(field) ?? (lasting.has(field) ? field : undefined);
       if (name !== undefined) learn(name);
-      if (needed.has(field)) unlessIgnored(field, call);
+      const meant = meantBy(field, needed);
+      if (needed.has(meant)) unlessIgnored(meant, call);
     }
-    if (!fields.some((field) => values[field])) warnings.add(text);
+    if (!fields.some((field) => defaults[field])) warnings.add(text);
   }
 }
+
+/** Anthropic's provider gets JSON by a tool of its own, which has to be called, of some models, or by some schemas. */
+const meantBy = (field: string, needed: ReadonlyMap<string, string>): string =>
+  field === "tool_choice" && !needed.has(field) && needed.has("response_format")
+    ? "response_format"
+    : field;
 
 function unlessIgnored(field: string, { modelSettings }: ChatCall): void {
   if (modelSettings?.unsupported === "ignore") return;
