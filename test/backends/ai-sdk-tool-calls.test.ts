@@ -1,8 +1,10 @@
 /** Calls of tools in answers, whole and in streams. */
+import { createOpenAI } from "@ai-sdk/openai";
 import type { LanguageModelV3, LanguageModelV3StreamPart } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import type { ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { chat } from "../../src/backends/ai-sdk/chat.js";
+import { asEvents } from "../../src/backends/ai-sdk/whole.js";
 import { never } from "../support/calls.js";
 import { asked, played, weatherTools } from "./ai-sdk-calls.js";
 import { anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
@@ -14,6 +16,19 @@ import type { Script } from "./upstream.js";
 
 /** One without arguments, of which Anthropic's provider has nothing to warn. */
 const tools = [weatherTools[1]];
+
+/** Pieces of calls that a model streams. */
+async function pieces(model: LanguageModelV3): Promise<readonly ToolCall[]> {
+  const known = { model, package: "", providerOptions: {}, refused: new Set<string>(), learn() {} };
+  const found: ToolCall[] = [];
+  for await (const step of chat(known, callOf("chat", chatRequest()), never)) {
+    found.push(...step.flatMap(({ choices }) => choices[0]?.delta?.toolCalls ?? []));
+  }
+  return found;
+}
+
+const told = (calls: readonly ToolCall[]) =>
+  calls.map(({ index, id, function: it }) => [index, id, it?.name, it?.arguments]);
 
 describe("Anthropic", () => {
   const asks = async (script: Script, method: "chat" | "complete" = "chat") =>
@@ -127,6 +142,22 @@ describe("a server of OpenAI's form", () => {
     expect(finishReason).toBe("tool_calls");
   });
 
+  it("streams calls in a whole answer also by OpenAI's provider, which looks for an index", async () => {
+    const message = { role: "assistant", content: null, tool_calls: both };
+    const choices = [{ index: 0, message, finish_reason: "tool_calls" }];
+    const answer = { id: "c", created: 1, model: "m", choices };
+    const { url } = await serve((exchange) => exchange.sendJson(200, answer));
+    const fetch: typeof globalThis.fetch = async (...asked) =>
+      (await asEvents((await globalThis.fetch(...asked)) as never)) as never;
+    const model = createOpenAI({ baseURL: `${url}/v1`, apiKey: "k", fetch }).chat("m");
+    expect(told(await pieces(model))).toEqual([
+      [0, "a", "get_weather", ""],
+      [0, "", "", '{"city":"Köln"}'],
+      [1, "b", "get_time", ""],
+      [1, "", "", "{}"],
+    ]);
+  });
+
   it("answers whole with calls", async () => {
     const answer = await asks((exchange) => {
       const message = { role: "assistant", content: "Wait.", tool_calls: both };
@@ -151,26 +182,12 @@ describe("a server of OpenAI's form", () => {
 
 describe("a provider", () => {
   /** Pieces of calls that are made of the parts of a stream. */
-  async function pieces(...parts: LanguageModelV3StreamPart[]): Promise<readonly ToolCall[]> {
+  function piecesOf(...parts: LanguageModelV3StreamPart[]): Promise<readonly ToolCall[]> {
     const finishReason = { unified: "tool-calls", raw: "tool_calls" };
     const finish = { type: "finish", finishReason, usage: { inputTokens: {}, outputTokens: {} } };
     const doStream = async () => ({ stream: ReadableStream.from([...parts, finish]) });
-    const model = { doStream } as unknown as LanguageModelV3;
-    const known = {
-      model,
-      package: "",
-      providerOptions: {},
-      refused: new Set<string>(),
-      learn() {},
-    };
-    const found: ToolCall[] = [];
-    for await (const step of chat(known, callOf("chat", chatRequest()), never)) {
-      found.push(...step.flatMap(({ choices }) => choices[0]?.delta?.toolCalls ?? []));
-    }
-    return found;
+    return pieces({ doStream } as unknown as LanguageModelV3);
   }
-  const told = (calls: readonly ToolCall[]) =>
-    calls.map(({ index, id, function: it }) => [index, id, it?.name, it?.arguments]);
   const call = (toolCallId: string, input: string, providerExecuted = false) =>
     ({ type: "tool-call", toolCallId, toolName: "f", input, providerExecuted }) as const;
   const start = (id: string, providerExecuted = false) =>
@@ -179,7 +196,7 @@ describe("a provider", () => {
     ({ type: "tool-input-delta", id, delta: text }) as const;
 
   it("may tell of whole calls only, as Google's and Cohere's do", async () => {
-    expect(told(await pieces(call("a", "{}"), call("b", '{"x":1}')))).toEqual([
+    expect(told(await piecesOf(call("a", "{}"), call("b", '{"x":1}')))).toEqual([
       [0, "a", "f", "{}"],
       [1, "b", "f", '{"x":1}'],
     ]);
@@ -187,7 +204,7 @@ describe("a provider", () => {
 
   it("may give two calls one id", async () => {
     const one = [start("a"), delta("a", "1"), call("a", "1")];
-    expect(told(await pieces(...one, ...one, call("a", "2")))).toEqual([
+    expect(told(await piecesOf(...one, ...one, call("a", "2")))).toEqual([
       [0, "a", "f", ""],
       [0, "", "", "1"],
       [1, "a", "f", ""],
@@ -198,6 +215,6 @@ describe("a provider", () => {
 
   it("may run tools itself, which are none of the answer", async () => {
     const own = [start("a", true), delta("a", "1"), call("a", "1", true)];
-    expect(told(await pieces(...own, call("b", "{}")))).toEqual([[0, "b", "f", "{}"]]);
+    expect(told(await piecesOf(...own, call("b", "{}")))).toEqual([[0, "b", "f", "{}"]]);
   });
 });

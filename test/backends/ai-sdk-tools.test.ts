@@ -1,5 +1,9 @@
 /** Tools, and conversations about their calls, as vendors get them. */
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { promptOf } from "../../src/backends/ai-sdk/prompt.js";
+import { toolOptions } from "../../src/backends/ai-sdk/tools.js";
 import { asked, bodies, played, weatherTools } from "./ai-sdk-calls.js";
 import { anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
 import { echo } from "./openai-subject.js";
@@ -183,6 +187,32 @@ describe("OpenAI's Responses API", () => {
       { type: "function_call_output", call_id: "a1", output: "rain" },
       { type: "function_call_output", call_id: "a2", output: "" },
     ]);
+  });
+});
+
+describe("a provider", () => {
+  it("is told of results by the names of tools, those of one turn together, as Google's wants it", () => {
+    const result = (toolCallId: string, toolName: string, value: string) => ({
+      ...{ type: "tool-result", toolCallId, toolName },
+      output: { type: "text", value },
+    });
+    const { messages: told } = create(LLMRequestSchema, { messages });
+    expect(promptOf(told, true).filter(({ role }) => role === "tool")).toEqual([
+      {
+        role: "tool",
+        content: [result("a1", "get_weather", "rain"), result("a2", "get_time", "")],
+      },
+      { role: "tool", content: [result("b1", "get_weather", "no such city")] },
+    ]);
+    const lost = create(LLMRequestSchema, { messages: messages.slice(2, 3) });
+    expect(promptOf(lost.messages, true)).toEqual([
+      { role: "tool", content: [result("a1", "", "rain")] },
+    ]);
+  });
+
+  it("is told of no choice where there are no tools", () => {
+    const request = create(LLMRequestSchema, { toolChoice: { type: "none" } });
+    expect(toolOptions(request)).toEqual({});
   });
 });
 
