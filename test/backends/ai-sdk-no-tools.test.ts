@@ -8,55 +8,82 @@ import { toolCall } from "../../src/core/tool-calls.js";
 import { never } from "../support/calls.js";
 import { asked, bodies, thrownBy, weatherTools } from "./ai-sdk-calls.js";
 import { compatibleAt } from "./ai-sdk-subject.js";
+import { fixture } from "./fixture.js";
 import { chatRequest, chunk } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 import type { Script } from "./upstream.js";
 
 describe("a vendor that refuses tools for a model", () => {
-  const words = "registry.ollama.ai/library/gemma3:latest does not support tools";
-  const refusing: Script = async (exchange) => {
-    const { tools: offered, messages } = exchange.json();
-    const error = { message: words, type: "invalid_request_error", param: null, code: null };
-    if (offered) return exchange.sendJson(400, { error });
-    await exchange.stream(chunk({ content: messages.at(-1).content }), chunk({}, "stop"));
-    await exchange.end();
-  };
+  const refusing =
+    (name: string): Script =>
+    async (exchange) => {
+      const { tools: offered, messages } = exchange.json();
+      if (offered) return exchange.play(fixture(name));
+      await exchange.stream(chunk({ content: messages.at(-1).content }), chunk({}, "stop"));
+      await exchange.end();
+    };
+  const vendors = ["ollama/refuses-tools", "google/refuses-tools", "bedrock/refuses-tools"];
   const messages = [
     { role: "user", content: "hello" },
     { role: "assistant", content: "", toolCalls: [toolCall(0, "a", "get_time", "{}")] },
     { role: "tool", content: "noon", toolCallId: "a" },
   ];
 
-  it("is asked without those that are only offered, and from then on not asked", async () => {
-    const server = await serve(refusing);
-    const backend = opened(compatibleAt(server.url));
-    const first = await asked(backend, "chat", { tools: weatherTools, messages });
-    expect([first.text, first.warnings]).toEqual([
-      "noon",
-      ["tools: not supported by this model, ignored"],
-    ]);
-    expect(bodies(server)[1].messages).toEqual([
-      { role: "user", content: "hello" },
-      { role: "user", content: "noon" },
-    ]);
-    expect(backend.models()[0]?.supports).not.toContain("tools");
-    const second = await asked(backend, "chat", { tools: weatherTools });
-    expect([second.text, second.warnings]).toEqual(["How is the weather?", first.warnings]);
-    expect(server.requests).toHaveLength(3);
-  });
+  it.each(vendors)(
+    "is asked without those that are only offered, and then no more: %s",
+    async (name) => {
+      const server = await serve(refusing(name));
+      const backend = opened(compatibleAt(server.url));
+      const first = await asked(backend, "chat", { tools: weatherTools, messages });
+      expect([first.text, first.warnings]).toEqual([
+        "noon",
+        ["tools: not supported by this model, ignored"],
+      ]);
+      expect(bodies(server)[1].messages).toEqual([
+        { role: "user", content: "hello" },
+        { role: "user", content: "noon" },
+      ]);
+      expect(backend.models()[0]?.supports).not.toContain("tools");
+      const second = await asked(backend, "chat", { tools: weatherTools });
+      expect([second.text, second.warnings]).toEqual(["How is the weather?", first.warnings]);
+      expect(server.requests).toHaveLength(3);
+    },
+  );
 
-  it("is none for who must have one called, whether that is known or not", async () => {
-    const server = await serve(refusing);
+  it.each(vendors)("is none for who must have one called, known or not: %s", async (name) => {
+    const server = await serve(refusing(name));
     const backend = opened(compatibleAt(server.url));
     const forced = { tools: weatherTools, toolChoice: { type: "required" } };
     const { code, error } = await asked(backend, "chat", forced);
     expect([code, error?.param]).toEqual(["unsupported_parameter", "tools"]);
-    expect(error?.message).toContain(words);
+    expect(error?.message).toMatch(
+      /^tools: the model server refused the request: .*(?:tool|function)/i,
+    );
     await asked(backend, "chat", { tools: weatherTools });
     const asking = server.requests.length;
     expect((await asked(backend, "chat", forced)).code).toBe("unsupported_parameter");
     expect(server.requests).toHaveLength(asking);
+  });
+});
+
+describe("a vendor that refuses what the caller needs", () => {
+  const forced = { tools: weatherTools, toolChoice: { type: "required" } };
+  const json = { responseFormat: { type: "json_object" } };
+
+  it.each([
+    ["bedrock/refuses-tool-choice", "tool_choice", forced],
+    ["google/refuses-json", "response_format", json],
+    ["google/refuses-json-with-tools", "response_format", { ...json, tools: weatherTools }],
+  ])("is not asked without, and another target may take it: %s", async (name, param, request) => {
+    const server = await serve((exchange) => exchange.play(fixture(name)));
+    const { code, error } = await asked(opened(compatibleAt(server.url)), "complete", request);
+    expect([code, error?.param, error?.retry]).toEqual([
+      "unsupported_parameter",
+      param,
+      "elsewhere",
+    ]);
+    expect(server.requests).toHaveLength(1);
   });
 });
 

@@ -11,7 +11,7 @@ import { mustCall, tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 
 const refuses =
-  /unsupported|not supported|does not support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
+  /unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
 
 /** One of two has to go: newer Claude models take no `top_p` beside `temperature`. */
 const eitherOr = /(?:not|n't) both|only one/i;
@@ -32,6 +32,9 @@ const names: Readonly<Record<string, string>> = {
   seed: "(?:random_)?seed",
   num_inference_steps: "(?:num_inference_)?steps?",
   output_format: "(?:output_format|image_format|response_extension)",
+  // Google's and Bedrock's own interfaces have others.
+  response_format: "(?:response_format|json mode|response mime type)",
+  tool_choice: "(?:tool_choice|toolConfig\\.toolChoice)",
 };
 
 /** Messages without words, in those of Mistral, Moonshot and Anthropic. */
@@ -39,11 +42,11 @@ const refusesBlank =
   /(?:must not|cannot) be empty|either content or tool_calls|must (?:be|have) non-empty/i;
 
 /**
- * Tools, whatever they are, in the words of Ollama, Groq, vLLM, llama.cpp and OpenRouter: of a
- * schema that is not supported it says nothing.
+ * Tools, whatever they are, in the words of Ollama, Groq, vLLM, llama.cpp, OpenRouter, Google and
+ * Bedrock: of a schema that is not supported it says nothing.
  */
 const refusesTools =
-  /does(?: not|n't) support (?:tools|tool (?:us|call)|function call)|no endpoints found that support tool use|tool (?:use|calling)\W* is not supported|tool choice requires --|tools param requires --/i;
+  /does(?: not|n't) support (?:tools|tool (?:us|call)|function call)|function calling is not enabled|no endpoints found that support tool use|tool (?:use|calling)\W* is not supported|tool choice requires --|tools param requires --/i;
 
 /** Stands for images in messages. */
 const images = "image_url";
