@@ -79,6 +79,7 @@ export async function asked(
     ...result,
     text: said.map((it) => it?.content ?? "").join(""),
     calls: calls.map(({ id, function: it }) => [id, it?.name, it?.arguments]),
+    signatures: calls.map(({ extraContent }) => extraContent),
     finishReason: choices.at(-1)?.finishReason,
   };
 }

@@ -1,14 +1,28 @@
 /** Calls of tools, as providers tell of them. */
-import type { LanguageModelV3Content, LanguageModelV3StreamPart } from "@ai-sdk/provider";
+import type {
+  LanguageModelV3Content,
+  LanguageModelV3StreamPart,
+  LanguageModelV3ToolCall,
+} from "@ai-sdk/provider";
 import type { ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { toolCall } from "../../core/tool-calls.js";
+import { extraContentOf } from "./signature.js";
 
 /** The calls of a whole answer, but for those that the provider has run itself. */
 export const callsIn = (content: readonly LanguageModelV3Content[]): ToolCall[] =>
   content
     .filter((part) => part.type === "tool-call")
     .filter(({ providerExecuted }) => !providerExecuted)
-    .map(({ toolCallId, toolName, input }, index) => toolCall(index, toolCallId, toolName, input));
+    .map((part, index) => wholeCall(index, part));
+
+const wholeCall = (index: number, part: LanguageModelV3ToolCall): ToolCall =>
+  toolCall(
+    index,
+    part.toolCallId,
+    part.toolName,
+    part.input,
+    extraContentOf(part.providerMetadata),
+  );
 
 /** Makes pieces of the calls in a stream. Most providers tell of one in pieces, and then of all of it again. */
 export class CallParts {
@@ -43,12 +57,14 @@ export class CallParts {
     return toolCall(call.index, "", "", delta);
   }
 
-  #end(part: { toolCallId: string; toolName: string; input: string }): ToolCall | undefined {
-    const { toolCallId, toolName, input } = part;
-    const call = this.#begun.get(toolCallId);
-    if (!call) return toolCall(this.#count++, toolCallId, toolName, input);
+  #end(part: LanguageModelV3ToolCall): ToolCall | undefined {
+    const call = this.#begun.get(part.toolCallId);
+    if (!call) return wholeCall(this.#count++, part);
     // Vendors may have another call of the same id.
-    this.#begun.delete(toolCallId);
-    return call.told || input === "" ? undefined : toolCall(call.index, "", "", input);
+    this.#begun.delete(part.toolCallId);
+    const rest = call.told ? "" : part.input;
+    const extraContent = extraContentOf(part.providerMetadata);
+    if (rest === "" && extraContent === "") return undefined;
+    return toolCall(call.index, "", "", rest, extraContent);
   }
 }

@@ -8,6 +8,7 @@ import type {
 import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, parseJson } from "../../core/json.js";
 import { withoutBlank } from "../completions/blank.js";
+import { signedBy } from "./signature.js";
 
 /** The messages that say something. @param calls whether the model is told of calls as such */
 export function promptOf(messages: readonly LLMMessage[], calls: boolean): LanguageModelV3Prompt {
@@ -41,12 +42,16 @@ function messageOf({ role, content, toolCalls }: LLMMessage): LanguageModelV3Mes
   return { role, content: calls.length > 0 && content.trim() === "" ? calls : [text, ...calls] };
 }
 
-const callOf = ({ id, function: called }: ToolCall): LanguageModelV3ToolCallPart => ({
-  type: "tool-call",
-  toolCallId: id,
-  toolName: called?.name ?? "",
-  input: inputOf(called?.arguments ?? ""),
-});
+function callOf({ id, function: called, extraContent }: ToolCall): LanguageModelV3ToolCallPart {
+  const providerOptions = signedBy(extraContent);
+  return {
+    type: "tool-call",
+    toolCallId: id,
+    toolName: called?.name ?? "",
+    input: inputOf(called?.arguments ?? ""),
+    ...(providerOptions && { providerOptions }),
+  };
+}
 
 /** Arguments as vendors take them, which is an object; what is none is told as the AI SDK itself does. */
 function inputOf(args: string): unknown {
