@@ -97,6 +97,8 @@ export function planOf(
   if (known) return known;
   const all = chat ? parameters.chat : parameters.image;
   const supported = new Set(model.supports);
+  // Without tools there is none to choose.
+  if (!supported.has("tools")) supported.delete("tool_choice");
   const plan: Plan = {
     parameters: all.map((one) => ({ ...one, supported: supported.has(one.name) })),
     unset: Object.fromEntries(all.map((one) => [one.key, unsetOf(one, model, settings, bounds)])),

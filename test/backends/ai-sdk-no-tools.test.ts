@@ -7,7 +7,7 @@ import { complete } from "../../src/backends/ai-sdk/chat.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { never } from "../support/calls.js";
 import { asked, bodies, thrownBy, weatherTools } from "./ai-sdk-calls.js";
-import { compatibleAt } from "./ai-sdk-subject.js";
+import { compatibleAt, compatibleKinds } from "./ai-sdk-subject.js";
 import { fixture } from "./fixture.js";
 import { chatRequest, chunk } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
@@ -51,9 +51,14 @@ describe("a vendor that refuses tools for a model", () => {
     },
   );
 
-  it.each(vendors)("is none for who must have one called, known or not: %s", async (name) => {
+  it.each(
+    compatibleKinds.flatMap(([kind, backendAt]) =>
+      vendors.map((name) => [kind, name, backendAt] as const),
+    ),
+  )("is none for who must have one called, known or not: %s, %s", async (_, name, backendAt) => {
     const server = await serve(refusing(name));
-    const backend = opened(compatibleAt(server.url));
+    const backend = opened(backendAt(server.url));
+    await backend.ready?.("m", never);
     const forced = { tools: weatherTools, toolChoice: { type: "required" } };
     const { code, error } = await asked(backend, "chat", forced);
     expect([code, error?.param]).toEqual(["unsupported_parameter", "tools"]);
