@@ -1,7 +1,6 @@
 /** Completions by a provider of the AI SDK. */
 
 import type {
-  LanguageModelV3,
   LanguageModelV3CallOptions,
   LanguageModelV3FinishReason,
   LanguageModelV3StreamPart,
@@ -32,7 +31,6 @@ import { refusalOf } from "./untold.js";
 
 /** A chat model with what is configured for it. */
 export interface ChatModel extends Configured {
-  readonly model: LanguageModelV3;
   /** Request fields that the vendor refused for it, or the provider leaves out. */
   readonly refused: ReadonlySet<string>;
   /** The vendor refused a field, and did well without, or the provider leaves it out. */
@@ -146,7 +144,8 @@ async function ask<T>(
     fields: optionalFieldsOf(call.request),
     known: () => known.refused,
     async ask(refused) {
-      const asked = await attempt(signal, send(optionsOf(call, known, refused, signal)));
+      const options = await optionsOf(call, known, refused, signal);
+      const asked = await attempt(signal, send(options));
       return "answer" in asked ? asked : aboutNeeded(asked, call.request);
     },
     chosen: (field) => chosenForChat(call, field),

@@ -110,7 +110,7 @@ export const chatPackage = (name: string): ChatPackage => chatPackages[name] ?? 
 /** Fields of chat requests that the common interface has; it has none for `parallel_tool_calls`. */
 const chatFields = [
   ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
-  ...["tools", "tool_choice", "response_format"],
+  ...["tools", "tool_choice", "response_format", "image_url"],
 ];
 
 /** Request fields that a package can honour, by their names. */

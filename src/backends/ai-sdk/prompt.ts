@@ -8,10 +8,20 @@ import type {
 import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, parseJson } from "../../core/json.js";
 import { withoutBlank } from "../completions/blank.js";
+import { type Fetched, partsOf } from "./parts.js";
 import { signedBy } from "./signature.js";
 
-/** The messages that say something. @param calls whether the model is told of calls as such */
-export function promptOf(messages: readonly LLMMessage[], calls: boolean): LanguageModelV3Prompt {
+/**
+ * The messages that say something.
+ * @param calls whether the model is told of calls as such
+ * @param fetched addresses of images that the provider takes
+ * @throws LintelError `unsupported_parameter` for images that it does not take
+ */
+export function promptOf(
+  messages: readonly LLMMessage[],
+  calls: boolean,
+  fetched: Fetched = {},
+): LanguageModelV3Prompt {
   const told = withoutBlank(calls ? messages : messages.map(asText));
   const prompt: LanguageModelV3Message[] = [];
   /** Names of the tools that were called, by the ids of the calls. */
@@ -19,7 +29,7 @@ export function promptOf(messages: readonly LLMMessage[], calls: boolean): Langu
   for (const message of told) {
     for (const { id, function: called } of message.toolCalls) names.set(id, called?.name ?? "");
     if (message.toolCallId === "") {
-      prompt.push(messageOf(message));
+      prompt.push(messageOf(message, fetched));
       continue;
     }
     const result = resultOf(message, names.get(message.toolCallId) ?? "");
@@ -34,12 +44,13 @@ export function promptOf(messages: readonly LLMMessage[], calls: boolean): Langu
 const asText = (message: LLMMessage): LLMMessage => ({ ...message, toolCalls: [], toolCallId: "" });
 
 /** What a tool said, where nobody says on which call, is told as the user's. */
-function messageOf({ role, content, toolCalls }: LLMMessage): LanguageModelV3Message {
+function messageOf(message: LLMMessage, fetched: Fetched): LanguageModelV3Message {
+  const { role, content, toolCalls } = message;
+  const said = partsOf(message, fetched);
   if (role === "system" || role === "developer") return { role: "system", content };
-  const text = { type: "text" as const, text: content };
-  if (role !== "assistant") return { role: "user", content: [text] };
+  if (role !== "assistant") return { role: "user", content: said };
   const calls = toolCalls.map(callOf);
-  return { role, content: calls.length > 0 && content.trim() === "" ? calls : [text, ...calls] };
+  return { role, content: calls.length > 0 && content.trim() === "" ? calls : [...said, ...calls] };
 }
 
 function callOf({ id, function: called, extraContent }: ToolCall): LanguageModelV3ToolCallPart {

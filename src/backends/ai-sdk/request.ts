@@ -1,10 +1,11 @@
 /** Requests for completions, as the AI SDK's common interface has them. */
-import type { LanguageModelV3CallOptions } from "@ai-sdk/provider";
+import type { LanguageModelV3, LanguageModelV3CallOptions } from "@ai-sdk/provider";
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { mustCall, tools } from "../completions/fields.js";
 import { chatPackage } from "./packages.js";
+import { losesDetail } from "./parts.js";
 import { promptOf } from "./prompt.js";
 import { formatOf, toolOptions } from "./tools.js";
 
@@ -16,23 +17,30 @@ export const optionalFieldsOf = (request: LLMRequest): readonly string[] =>
 
 /** What is configured for a model. */
 export interface Configured {
+  readonly model: LanguageModelV3;
   /** Name of the provider's package. */
   readonly package: string;
   readonly providerOptions: Record<string, Record<string, unknown>>;
 }
 
-/** A request without what the vendor refuses. `signal` is the call's, or aborts with it. */
-export function optionsOf(
+/**
+ * A request without what the vendor refuses. `signal` is the call's, or aborts with it.
+ * @throws LintelError `unsupported_parameter` for images that the provider does not take
+ */
+export async function optionsOf(
   call: Call<"chat"> | Call<"complete">,
   configured: Configured,
   refused: ReadonlySet<string>,
   signal: AbortSignal,
-): LanguageModelV3CallOptions {
+): Promise<LanguageModelV3CallOptions> {
   const { request, id } = call;
   const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
+  if (losesDetail(request.messages, configured.package)) {
+    call.warnings.add("image_url.detail: not supported by this model, ignored");
+  }
   const takes = (field: (typeof optionalFields)[number]) => !refused.has(field);
   return {
-    prompt: promptOf(request.messages, !refused.has(tools)),
+    prompt: promptOf(request.messages, !refused.has(tools), await configured.model.supportedUrls),
     ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.
     ...(topP !== undefined && topP < 1 && takes("top_p") && { topP }),

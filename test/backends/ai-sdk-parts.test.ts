@@ -1,0 +1,66 @@
+/** Images in messages, as vendors get them. */
+import { expect, it } from "vitest";
+import { imagePart, say, textPart } from "../support/messages.js";
+import { asked, bodies, played } from "./ai-sdk-calls.js";
+import { anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
+import { echo } from "./openai-subject.js";
+import { opened, serve } from "./serve.js";
+
+const inline = "data:image/png;base64,iVBORw0KGgo=";
+const address = "https://example.com/a.png";
+
+async function sent(
+  at: typeof anthropicAt,
+  name: string,
+  ...shown: ReturnType<typeof imagePart>[]
+) {
+  const server = await serve(name === "" ? echo : played(name));
+  const messages = [say("user", "", { parts: [textPart("This?"), ...shown] })];
+  const { code, warnings, error } = await asked(opened(at(server.url)), "chat", { messages });
+  return { code, warnings, param: error?.param, body: bodies(server)[0] };
+}
+
+it("Anthropic gets them inline, or where it can fetch them", async () => {
+  const { code, warnings, body } = await sent(
+    anthropicAt,
+    "anthropic/tool-events",
+    imagePart(inline),
+    imagePart(address, "low"),
+  );
+  expect(code).toBe("ok");
+  expect(warnings).toEqual(["image_url.detail: not supported by this model, ignored"]);
+  expect(body.messages[0].content).toMatchObject([
+    { type: "text", text: "This?" },
+    { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" } },
+    { type: "image", source: { type: "url", url: address } },
+  ]);
+});
+
+it("OpenAI is told how closely to look", async () => {
+  const { code, warnings, body } = await sent(
+    openaiAt,
+    "openai/responses-function-call",
+    imagePart(inline, "low"),
+  );
+  expect([code, warnings]).toEqual(["ok", []]);
+  expect(JSON.stringify(body)).toContain('"detail":"low"');
+});
+
+it("a server of OpenAI's form gets them inline; where its provider knows of no addresses, none is fetched", async () => {
+  const { code, body } = await sent(compatibleAt, "", imagePart(inline));
+  expect(code).toBe("ok");
+  expect(body.messages[0].content).toEqual([
+    { type: "text", text: "This?" },
+    { type: "image_url", image_url: { url: inline } },
+  ]);
+  const refused = await sent(compatibleAt, "", imagePart(address));
+  expect(refused).toMatchObject({ code: "unsupported_parameter", param: "messages" });
+  expect(refused.body).toBeUndefined();
+});
+
+it("of another role than the user's they are refused", async () => {
+  const server = await serve(echo);
+  const messages = [say("assistant", "", { parts: [imagePart(inline)] }), say("user", "a")];
+  const { code } = await asked(opened(compatibleAt(server.url)), "chat", { messages });
+  expect(code).toBe("unsupported_parameter");
+});
