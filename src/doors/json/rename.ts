@@ -1,12 +1,14 @@
 /** Errors by the names that the client used. */
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
-import { invalidFields, LintelError, toLintelError } from "../../core/errors.js";
+import { invalidFields, LintelError, toLintelError, type Violation } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { iterable } from "../../core/iterate.js";
-import type { MethodName } from "../../core/methods.js";
+import type { MethodName, Output } from "../../core/methods.js";
+import { ask, Steps, type Waiter } from "../../core/steps.js";
+import { unchecked } from "../../core/violations.js";
 
-/** The client's names of fields by the contract's. */
-export type Names = Readonly<Record<string, string>>;
+/** The client's names of fields by the contract's: a table, or what finds them. */
+export type Names = Readonly<Record<string, string>> | ((field: string) => string);
 
 /**
  * A call whose errors name fields as the client does.
@@ -17,7 +19,7 @@ export function renamed<M extends MethodName>(
   names: Names,
   inParts = false,
 ): Running<M> {
-  if (Object.keys(names).length === 0 && !inParts) return running;
+  if (typeof names === "object" && Object.keys(names).length === 0 && !inParts) return running;
   return {
     id: running.id,
     get model() {
@@ -26,17 +28,40 @@ export function renamed<M extends MethodName>(
     warnings: running.warnings,
     metadata: running.metadata,
     counts: running.counts,
-    messages: iterable(() => {
-      const iterator = running.messages[Symbol.asyncIterator]();
-      return {
-        next: () =>
-          iterator.next().catch((thrown) => {
-            throw renamedError(toLintelError(thrown), names);
-          }),
-        return: async () => (await iterator.return?.()) ?? { done: true, value: undefined },
-      };
-    }),
+    messages: iterable(() => new Renamed(running.messages[Symbol.asyncIterator](), names)),
   };
+}
+
+type Step<M extends MethodName> = IteratorResult<readonly Output<M>[]>;
+
+/** The steps of a call, and its failure with the client's names. */
+class Renamed<M extends MethodName> extends Steps<readonly Output<M>[]> implements Waiter<Step<M>> {
+  readonly #source: AsyncIterator<readonly Output<M>[]>;
+  readonly #names: Names;
+  #by: Waiter<Step<M>> | undefined;
+
+  constructor(source: AsyncIterator<readonly Output<M>[]>, names: Names) {
+    super();
+    this.#source = source;
+    this.#names = names;
+  }
+
+  ask(by: Waiter<Step<M>>): void {
+    this.#by = by;
+    ask(this.#source, this);
+  }
+
+  came(step: Step<M>): void {
+    this.#by?.came(step);
+  }
+
+  failed(reason: unknown): void {
+    this.#by?.failed(renamedError(toLintelError(reason), this.#names));
+  }
+
+  async return(): Promise<Step<M>> {
+    return (await this.#source.return?.()) ?? { done: true, value: undefined };
+  }
 }
 
 /** Whether messages came in parts. */
@@ -47,10 +72,15 @@ const ofParts = /^(messages\[\d+\])\.parts(?![^[])/;
 
 /** An error with the client's names. Of two fields with one name at the client the same is said once. */
 function renamedError(error: LintelError, names: Names): LintelError {
-  const nameOf = (field: string) =>
-    Object.hasOwn(names, field) ? (names[field] ?? field) : field.replace(ofParts, "$1.content");
+  const nameOf =
+    typeof names === "function"
+      ? names
+      : (field: string) =>
+          Object.hasOwn(names, field)
+            ? (names[field] ?? field)
+            : field.replace(ofParts, "$1.content");
   if (error.violations.length > 0) {
-    const said = error.violations.map((v) => ({ ...v, field: nameOf(v.field) }));
+    const said = error.violations.map((v) => renamedViolation(v, nameOf));
     return invalidFields([...new Map(said.map((v) => [`${v.field}: ${v.message}`, v])).values()]);
   }
   const { code, message, param, retryAfter, allow, cause } = error;
@@ -66,4 +96,12 @@ function renamedError(error: LintelError, names: Names): LintelError {
       ...(cause !== undefined && { cause }),
     },
   );
+}
+
+/** Of a list that is not looked at from an item on, that item may have another place at the client. */
+function renamedViolation(violation: Violation, nameOf: (field: string) => string): Violation {
+  const { field, from } = violation;
+  if (from === undefined) return { ...violation, field: nameOf(field) };
+  const [, place = from] = /\[(\d+)\]$/.exec(nameOf(`${field}[${from}]`)) ?? [];
+  return unchecked(nameOf(field), Number(place));
 }

@@ -23,8 +23,10 @@ export interface EventEncoder<M extends MethodName> {
   messages(batch: readonly Output<M>[], to: EventSink): void;
   /** A failure in mid-stream. */
   failure(error: LintelError): string;
-  /** What stands between a complete answer and `[DONE]`. */
+  /** What stands between a complete answer and the stream's end. */
   end(): string;
+  /** Whether the stream ends without `[DONE]`. */
+  readonly plainEnd?: boolean;
 }
 
 /** One event with an object that is JSON text already. */
@@ -33,7 +35,7 @@ export const event = (json: string): string => `data: ${json}\n\n`;
 const done = event("[DONE]");
 
 /**
- * Sends a call's messages as events, then `[DONE]`. The status waits for the
+ * Sends a call's messages as events, then `[DONE]`, unless the encoder knows none. The status waits for the
  * first messages, at most `holdMs`: a failure until then is sent as a whole
  * response. A client that reads slowly stops the iteration; one that left does
  * not, since the call hears of it by its signal and has to come to its end.
@@ -71,7 +73,7 @@ class Sending<M extends MethodName> extends Delivery<readonly Output<M>[]> {
   protected take(step: IteratorResult<readonly Output<M>[]>): Promise<void> | undefined {
     const writer = this.#open();
     if (step.done) {
-      writer.end(this.#encoder.end() + done);
+      writer.end(this.#encoder.end() + this.#done);
       return undefined;
     }
     this.#encoder.messages(step.value, writer);
@@ -81,11 +83,15 @@ class Sending<M extends MethodName> extends Delivery<readonly Output<M>[]> {
   failed(thrown: unknown): void {
     const error = toLintelError(thrown);
     if (this.#writer) {
-      this.#writer.end(this.#encoder.failure(error) + done);
+      this.#writer.end(this.#encoder.failure(error) + this.#done);
       return;
     }
     this.#heard();
     sendError(this.#reply, error, this.#running, this.#notes);
+  }
+
+  get #done(): string {
+    return this.#encoder.plainEnd ? "" : done;
   }
 
   #heard(): void {

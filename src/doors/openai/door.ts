@@ -11,13 +11,18 @@ import { sendEvents } from "../json/sse.js";
 import { chatFields, readChat } from "./chat-request.js";
 import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
 import { modelList, oneModel } from "./models.js";
+import { responses } from "./responses/routes.js";
 
 const listRequest = (id: string) => ({ $typeName: "lintel.v1.ListModelsRequest", id }) as const;
 
-/** `POST /v1/chat/completions`, `POST /v1/images/generations`, `GET /v1/models` and `/v1/models/{id}`. */
+/**
+ * `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/images/generations`, `GET /v1/models`
+ * and `/v1/models/{id}`.
+ */
 export const openai: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
+  responses(app, options);
 
   app.post("/v1/chat/completions", (request, reply) => {
     const { json = {}, admission, defect } = bodyOf(request, chatFields);

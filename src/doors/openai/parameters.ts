@@ -11,10 +11,14 @@ interface Rule {
   readonly otherwise: "warn" | "refuse";
   /** Whether `{}` asks for something, too: for it with its defaults. */
   readonly emptyAsks?: boolean;
+  /** Why it is refused, where that is not what is supported instead. */
+  readonly why?: string;
 }
 
 const warn = (...neutral: unknown[]): Rule => ({ neutral, otherwise: "warn" });
 const refuse = (...neutral: unknown[]): Rule => ({ neutral, otherwise: "refuse" });
+
+const refuseSince = (why: string): Rule => ({ ...refuse(), why });
 
 /** By the parameters' names. */
 type Rules = ReadonlyMap<string, Rule>;
@@ -42,6 +46,22 @@ export const chatParameters = rules({
   top_logprobs: warn(0),
   verbosity: warn("medium"),
   web_search_options: { ...warn(), emptyAsks: true },
+});
+
+const nothingKept = "nothing is kept here, send the whole conversation in input";
+
+/** Of `POST /v1/responses`; `reasoning` and `text` have rules of their own. */
+export const responseParameters = rules({
+  background: refuse(false),
+  context_management: warn(),
+  conversation: refuseSince(nothingKept),
+  // What is encrypted here or there is of models' own, and comes from none.
+  include: warn("reasoning.encrypted_content"),
+  moderation: refuse(),
+  previous_response_id: refuseSince(nothingKept),
+  prompt: refuseSince("no prompts are kept here, send it in input"),
+  top_logprobs: warn(0),
+  truncation: warn("disabled"),
 });
 
 /** Of `POST /v1/images/generations`. */
@@ -79,7 +99,10 @@ export function checkParameters(
     const value = json[name];
     if (value === undefined || value === null || isNeutral(value, rule)) continue;
     if (rule.otherwise === "warn") warnings.push(`${name}: not supported, ignored`);
-    else refused ??= unsupported(name, `this gateway supports ${inWords(rule.neutral)}`);
+    else {
+      const why = rule.why ?? `this gateway supports ${inWords(rule.neutral)}`;
+      refused ??= unsupported(name, why);
+    }
   }
   return refused;
 }

@@ -1,0 +1,110 @@
+/** Answers of the Responses API: whole, and what stands in streams of them. */
+import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
+import type { LintelError } from "../../../core/errors.js";
+import { parseJson } from "../../../core/json.js";
+import { toJsonLine, toJsonString } from "../../../core/json-string.js";
+
+/** Whether something is complete. */
+export type Status = "in_progress" | "completed" | "incomplete" | "failed";
+
+/** What all events of a stream share, and the whole answer has. */
+export interface Stamp {
+  /** The contract's id of the answer. */
+  readonly id: string;
+  /** Seconds. */
+  readonly created: number;
+  readonly model: string;
+}
+
+/** How an answer stands. */
+export interface State {
+  readonly status: Status;
+  /** Why it is incomplete. */
+  readonly reason?: string;
+  readonly error?: LintelError;
+  /** Its items, each as JSON text. */
+  readonly output: readonly string[];
+  readonly usage?: LLMTokenUsage | undefined;
+  readonly estimated?: boolean;
+  readonly warnings?: readonly string[];
+}
+
+/** Reasons of the contract for which an answer is incomplete, by those of this API. */
+const reasons: Readonly<Record<string, string>> = {
+  length: "max_output_tokens",
+  content_filter: "content_filter",
+};
+
+/** How an answer ended, by the contract's reason. */
+export function endingOf(finishReason: string): Pick<State, "status" | "reason"> {
+  const reason = reasons[finishReason];
+  return reason === undefined ? { status: "completed" } : { status: "incomplete", reason };
+}
+
+/**
+ * A response as JSON text, in one line.
+ * @param echo what it repeats of its request, as members
+ */
+export function responseText(stamp: Stamp, state: State, echo: string): string {
+  const { status, reason, error, output, usage, estimated, warnings = [] } = state;
+  const failed = error ? toJsonLine({ code: error.code, message: error.message }) : "null";
+  const incomplete = reason === undefined ? "null" : `{"reason":"${reason}"}`;
+  const counted = usage ? usageText(usage) : "null";
+  const more = `${estimated ? ',"usage_estimated":true' : ""}${warnings.length > 0 ? `,"warnings":${toJsonLine(warnings)}` : ""}`;
+  return `{"id":"${idOf("resp", stamp)}","object":"response","created_at":${stamp.created},"status":"${status}","background":false,"error":${failed},"incomplete_details":${incomplete},"model":${toJsonString(stamp.model)},"output":[${output.join(",")}],${echo},"usage":${counted}${more}}`;
+}
+
+/** A whole answer as JSON text. */
+export function wholeResponse(
+  response: LLMResponse,
+  echo: string,
+  warnings: readonly string[],
+): string {
+  const { choices, usage, usageEstimated: estimated } = response;
+  const { message, finishReason = "stop" } = choices[0] ?? {};
+  const { content = "", toolCalls = [] } = message ?? {};
+  const ending = endingOf(finishReason);
+  const said = content !== "" || toolCalls.length === 0 ? 1 : 0;
+  // Of an answer that is incomplete it is the last item that is so.
+  const last = said + toolCalls.length - 1;
+  const statusOf = (index: number) => (index === last ? ending.status : "completed");
+  const output = said === 1 ? [messageItem(response, 0, content, statusOf(0))] : [];
+  for (const call of toolCalls) {
+    output.push(callItem(response, output.length, call, statusOf(output.length)));
+  }
+  return responseText(response, { ...ending, output, usage, estimated, warnings }, echo);
+}
+
+/** An id of a kind: the answer's own letters, and behind them a number that tells items apart. */
+export const idOf = (kind: "resp" | "msg" | "fc", { id }: Stamp, number = 0): string =>
+  `${kind}_${id.slice(id.indexOf("-") + 1)}${number > 0 ? `_${number}` : ""}`;
+
+/** What is said, as an item; one that begins has no parts. */
+export function messageItem(stamp: Stamp, number: number, text: string, status: Status): string {
+  const content = status === "in_progress" ? "" : textPart(text);
+  return `{"id":"${idOf("msg", stamp, number)}","type":"message","status":"${status}","role":"assistant","content":[${content}]}`;
+}
+
+/** Text as a part of a message. */
+export const textPart = (text: string): string =>
+  `{"type":"output_text","text":${toJsonString(text)},"annotations":[],"logprobs":[]}`;
+
+/** A call of a function, as an item. */
+export function callItem(
+  stamp: Stamp,
+  number: number,
+  { id, function: called, extraContent }: Pick<ToolCall, "id" | "function" | "extraContent">,
+  status: Status,
+): string {
+  const { name = "", arguments: args = "" } = called ?? {};
+  // What a server wants to see again: clients send items back as they came.
+  const extra = extraContent === "" ? "" : `,"extra_content":${oneLine(extraContent)}`;
+  return `{"id":"${idOf("fc", stamp, number)}","type":"function_call","status":"${status}","call_id":${toJsonString(id)},"name":${toJsonString(name)},"arguments":${toJsonString(args)}${extra}}`;
+}
+
+const oneLine = (json: string): string => toJsonLine(parseJson(json) as object);
+
+/** Servers count neither what they had in a cache nor reasoning. */
+function usageText({ promptTokens, completionTokens, totalTokens }: LLMTokenUsage): string {
+  return `{"input_tokens":${promptTokens},"input_tokens_details":{"cached_tokens":0},"output_tokens":${completionTokens},"output_tokens_details":{"reasoning_tokens":0},"total_tokens":${totalTokens}}`;
+}

@@ -1,0 +1,34 @@
+/** What an answer repeats of its request. */
+import type { JsonObject } from "../../../core/json.js";
+import { toJsonLine } from "../../../core/json-string.js";
+
+/**
+ * The members of an answer that a request says, as text, so that the request is not kept for as
+ * long as the answer runs. Where it is none that can be answered, whatever stands there.
+ * @param tools those that are offered, as the client wrote them
+ */
+export function echoOf(json: JsonObject, tools: readonly unknown[]): string {
+  const { text, tool_choice: choice } = json;
+  const { format } = (text ?? {}) as JsonObject;
+  try {
+    return toJsonLine({
+      instructions: json.instructions ?? null,
+      max_output_tokens: json.max_output_tokens ?? json.max_tokens ?? null,
+      metadata: json.metadata ?? {},
+      parallel_tool_calls: json.parallel_tool_calls ?? true,
+      previous_response_id: null,
+      reasoning: { effort: null, summary: null },
+      // Nothing is kept, whatever was asked for.
+      store: false,
+      temperature: json.temperature ?? null,
+      text: { format: format ?? { type: "text" } },
+      tool_choice: choice ?? "auto",
+      tools,
+      top_p: json.top_p ?? null,
+      truncation: "disabled",
+    }).slice(1, -1);
+  } catch {
+    // Nested too deeply for the stack: the core refuses it.
+    return "";
+  }
+}

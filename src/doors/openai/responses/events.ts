@@ -1,0 +1,161 @@
+/** Answers of the Responses API as streams of events. */
+import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
+import { newCompletionId } from "../../../core/completion.js";
+import type { LintelError } from "../../../core/errors.js";
+import type { Running } from "../../../core/gateway.js";
+import { toJsonLine } from "../../../core/json-string.js";
+import { Warnings } from "../../../core/warnings.js";
+import { errorObject } from "../../json/error.js";
+import type { EventEncoder, EventSink } from "../../json/sse.js";
+import { endingOf, responseText, type Stamp, type State, type Status } from "./answer.js";
+import { CallItem, type Item, MessageItem } from "./open-items.js";
+
+/**
+ * Writes the messages of one stream as events.
+ * @param running says what a stream that fails has no message for: the model
+ * @param asked names the model of one that fails before its model is found
+ * @param echo what the answer repeats of its request
+ * @param notes warnings of the door itself
+ */
+export const responseEncoder = (
+  running: Pick<Running<"chat">, "model">,
+  asked: string,
+  echo: string,
+  notes: readonly string[] = [],
+): EventEncoder<"chat"> => new ResponseEncoder(running, asked, echo, notes);
+
+/** A class, since each stream would keep a closure for each of its parts. */
+class ResponseEncoder implements EventEncoder<"chat"> {
+  readonly plainEnd = true;
+  readonly #running: Pick<Running<"chat">, "model">;
+  readonly #asked: string;
+  readonly #echo: string;
+  readonly #warnings: Warnings;
+  #stamp: Stamp | undefined;
+  /** Number of the next event. */
+  #number = 0;
+  readonly #items: Item[] = [];
+  /** What is being said: calls end it. */
+  #saying: MessageItem | undefined;
+  /** Calls by their index. They end with the answer: pieces of several may come in turns. */
+  readonly #calls = new Map<number, CallItem>();
+  #finishReason = "";
+  #usage: LLMTokenUsage | undefined;
+  #estimated = false;
+
+  constructor(...given: Required<Parameters<typeof responseEncoder>>) {
+    const [running, asked, echo, notes] = given;
+    this.#running = running;
+    this.#asked = asked;
+    this.#echo = echo;
+    this.#warnings = new Warnings(notes);
+  }
+
+  messages(batch: readonly LLMResponse[], to: EventSink): void {
+    for (const message of batch) {
+      if (!this.#stamp) to.add(this.#begin(message));
+      if (message.usage) this.#usage = message.usage;
+      if (message.usageEstimated) this.#estimated = true;
+      for (const warning of message.warnings) this.#warnings.add(warning);
+      const choice = message.choices[0];
+      if (!choice) continue;
+      const { content = "", toolCalls = [] } = choice.delta ?? {};
+      if (content !== "") this.#say(content, to);
+      for (const call of toolCalls) to.add(this.#call(call));
+      if (choice.finishReason !== "") this.#finishReason = choice.finishReason;
+    }
+  }
+
+  end(): string {
+    const begun = this.#stamp ? "" : this.#begin();
+    const { status, reason } = endingOf(this.#finishReason);
+    const silent = this.#items.length === 0 ? this.#open(new MessageItem(this.#place())) : "";
+    const closed = this.#close(status);
+    const state = {
+      ...{ status, ...(reason !== undefined && { reason }), usage: this.#usage },
+      ...{ estimated: this.#estimated, warnings: [...this.#warnings] },
+    };
+    return begun + silent + closed + this.#response(`response.${status}`, state);
+  }
+
+  /**
+   * Two events: the first is an error to OpenAI's own clients, which take the second for an answer
+   * like any other; Codex reads the second alone.
+   */
+  failure(error: LintelError): string {
+    const begun = this.#stamp ? "" : this.#begin();
+    const said = errorObject(error);
+    const { code, message, param } = said;
+    const told = this.#event(
+      "error",
+      toJsonLine({ code, message, param, error: said }).slice(1, -1),
+    );
+    return begun + told + this.#response("response.failed", { status: "failed", error });
+  }
+
+  #begin(stamp?: Stamp): string {
+    this.#stamp = stamp && { id: stamp.id, created: stamp.created, model: stamp.model };
+    this.#stamp ??= {
+      id: newCompletionId(),
+      created: Math.floor(Date.now() / 1000),
+      model: this.#running.model ?? this.#asked,
+    };
+    const state = { status: "in_progress" } as const;
+    return (
+      this.#response("response.created", state) + this.#response("response.in_progress", state)
+    );
+  }
+
+  #say(content: string, to: EventSink): void {
+    if (!this.#saying) {
+      this.#saying = new MessageItem(this.#place());
+      to.add(this.#open(this.#saying));
+    }
+    this.#saying.add(content, this.#number++, to);
+  }
+
+  #call(piece: ToolCall): string {
+    let said = "";
+    let call = this.#calls.get(piece.index);
+    if (!call) {
+      said = this.#saying ? this.#written(this.#saying.close("completed")) : "";
+      this.#saying = undefined;
+      call = new CallItem(this.#place(), piece);
+      this.#calls.set(piece.index, call);
+      said += this.#open(call);
+    }
+    return said + this.#written(call.add(piece));
+  }
+
+  #place() {
+    return { stamp: this.#stamp as Stamp, index: this.#items.length };
+  }
+
+  #open(item: Item): string {
+    this.#items.push(item);
+    return this.#written(item.opening());
+  }
+
+  /** Ends what is open; of an answer that is incomplete it is the last item that is so. */
+  #close(status: Status): string {
+    const last = this.#items.at(-1);
+    return this.#items
+      .filter((item) => item.isOpen)
+      .map((item) => this.#written(item.close(item === last ? status : "completed")))
+      .join("");
+  }
+
+  #response(type: string, state: Omit<State, "output">): string {
+    const output = this.#items.map((item) => item.text());
+    const text = responseText(this.#stamp as Stamp, { ...state, output }, this.#echo);
+    return this.#event(type, `"response":${text}`);
+  }
+
+  #written(events: readonly (readonly [type: string, members: string])[]): string {
+    return events.map(([type, members]) => this.#event(type, members)).join("");
+  }
+
+  #event(type: string, members: string): string {
+    return `event: ${type}\ndata: {"type":"${type}",${members},"sequence_number":${this.#number++}}\n\n`;
+  }
+}

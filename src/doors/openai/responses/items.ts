@@ -1,0 +1,138 @@
+/** A conversation as a list of items, to the contract's messages. */
+import type { LintelError, Violation } from "../../../core/errors.js";
+import { isObject, type JsonObject } from "../../../core/json.js";
+import { tooManyItems } from "../../items.js";
+import { unsupported } from "../parameters.js";
+import { textOf } from "./text.js";
+
+/** What became of the items. */
+export interface Conversation {
+  /** Messages as the contract has them in JSON; what is no message stands where it stood. */
+  readonly messages: unknown;
+  /** What can't be read, by the contract's names where it has some. */
+  readonly violations: readonly Violation[];
+  /** The first item, or part of one, that this gateway can't serve. */
+  readonly refused: LintelError | undefined;
+  /** Where a message begins with what the client wrote, by its position. */
+  readonly places: readonly Place[];
+}
+
+/** Where the parts of a message stand at the client. */
+export interface Place {
+  readonly at: string;
+  content: string;
+  /** Of each call of a tool. */
+  readonly calls: string[];
+}
+
+interface Message {
+  readonly role: unknown;
+  content?: unknown;
+  tool_calls?: unknown[];
+  readonly tool_call_id?: unknown;
+}
+
+/**
+ * Reads `instructions` and `input`. What an assistant says and the calls beside it, which are items
+ * of their own, become one message: a model server takes nothing between a call and its result.
+ */
+export function readItems({ instructions, input }: JsonObject): Conversation {
+  const reading = new Reading();
+  if (instructions != null && instructions !== "") {
+    reading.add({ role: "system", content: instructions }, "instructions", "instructions");
+  }
+  if (typeof input === "string") reading.add({ role: "user", content: input }, "input", "input");
+  else if (Array.isArray(input)) reading.items(input);
+  else {
+    const message = input == null ? "is required" : "must be a string, or an array of items";
+    reading.violations.push({ field: "messages", message });
+  }
+  return reading;
+}
+
+class Reading implements Conversation {
+  readonly messages: unknown[] = [];
+  readonly violations: Violation[] = [];
+  readonly places: Place[] = [];
+  refused: LintelError | undefined;
+  /** The last message, where it is an assistant's. */
+  #assistant: Message | undefined;
+
+  items(input: readonly unknown[]): void {
+    const tooMany = tooManyItems("messages", input.length);
+    if (tooMany) this.violations.push(tooMany);
+    else for (const [i, item] of input.entries()) this.#item(item, `input[${i}]`);
+  }
+
+  /** @param content where that stands */
+  add(message: unknown, at: string, content = `${at}.content`, calls: string[] = []): void {
+    this.messages.push(message);
+    this.places.push({ at, content, calls });
+    this.#assistant =
+      isObject(message) && message.role === "assistant" ? asMessage(message) : undefined;
+  }
+
+  #item(item: unknown, at: string): void {
+    if (!isObject(item)) {
+      this.add(item, at);
+      return;
+    }
+    const type = item.type ?? "message";
+    switch (type) {
+      case "message":
+        this.#message(item, at);
+        break;
+      case "function_call":
+        this.#call(item, at);
+        break;
+      case "function_call_output": {
+        const content = this.#text(item.output, `${at}.output`);
+        this.add({ role: "tool", tool_call_id: item.call_id, content }, at, `${at}.output`);
+        break;
+      }
+      case "reasoning":
+        // A model's own, which clients send back, and no other model's business.
+        break;
+      default:
+        if (typeof type === "string") this.refused ??= unsupported(at, whyNot(type));
+        else this.violations.push({ field: `${at}.type`, message: "must be a string" });
+        // Who sends nothing else is not to hear that there is nothing.
+        this.add({ role: "user" }, at);
+    }
+  }
+
+  #message({ role, content }: JsonObject, at: string): void {
+    const text = this.#text(content, `${at}.content`);
+    const before = this.#assistant;
+    if (role === "assistant" && before?.tool_calls && typeof text === "string") {
+      before.content = [before.content, text].filter(Boolean).join("\n\n");
+    } else this.add({ role, content: text }, at);
+  }
+
+  #call(item: JsonObject, at: string): void {
+    const { call_id: id, name, arguments: args, extra_content } = item;
+    const call = { id, type: "function", function: { name, arguments: args }, extra_content };
+    const before = this.#assistant;
+    if (!before) this.add({ role: "assistant", tool_calls: [call] }, at, undefined, [at]);
+    else {
+      before.tool_calls ??= [];
+      before.tool_calls.push(call);
+      this.places.at(-1)?.calls.push(at);
+    }
+  }
+
+  #text(content: unknown, at: string): unknown {
+    return textOf(content, (type, i) => {
+      this.refused ??= unsupported(`${at}[${i}]`, `${type} is not text, and nothing else is read`);
+    });
+  }
+}
+
+const asMessage = (message: JsonObject): Message => message as unknown as Message;
+
+function whyNot(type: string): string {
+  const named = `an item of the type ${type.slice(0, 40)} is not supported`;
+  return type === "item_reference"
+    ? `${named}: nothing is kept here, send the item itself`
+    : `${named}, only message, function_call, function_call_output and reasoning are`;
+}

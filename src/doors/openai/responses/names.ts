@@ -1,0 +1,58 @@
+/** What the contract's fields are called in the Responses API. */
+import type { Place } from "./items.js";
+
+/** Those that have one place each; a member of one follows it. */
+const moved: readonly (readonly [ours: string, theirs: string])[] = [
+  ["response_format.json_schema", "text.format"],
+  ["response_format", "text.format"],
+  ["tool_choice.function.name", "tool_choice.name"],
+  ["tool_choice.function", "tool_choice.name"],
+  ["messages", "input"],
+];
+
+const callMembers: Readonly<Record<string, string>> = {
+  ".id": ".call_id",
+  ".function": "",
+  ".function.name": ".name",
+  ".function.arguments": ".arguments",
+};
+
+/**
+ * Finds the client's names of fields.
+ * @param messages where each message stands at the client
+ * @param tools where each tool does
+ * @param limit what it calls `max_tokens`
+ */
+export function namesOf(
+  messages: readonly Place[],
+  tools: readonly number[],
+  limit: string,
+): (field: string) => string {
+  return (field) => {
+    if (field === "max_tokens") return limit;
+    const [, list, index, rest = ""] = /^(messages|tools)\[(\d+)\](.*)$/.exec(field) ?? [];
+    const i = Number(index);
+    if (list === "tools") return `tools[${tools[i] ?? i}]${rest.replace(/^\.function/, "")}`;
+    const place = list === "messages" ? messages[i] : undefined;
+    if (place) return inMessage(place, rest);
+    for (const [ours, theirs] of moved) {
+      if (field === ours || field.startsWith(`${ours}.`)) return theirs + field.slice(ours.length);
+    }
+    return field;
+  };
+}
+
+function inMessage({ at, content, calls }: Place, rest: string): string {
+  const [, index, member = ""] = /^\.tool_calls(?:\[(\d+)\](.*))?$/.exec(rest) ?? [];
+  if (index !== undefined) return (calls[Number(index)] ?? at) + (callMembers[member] ?? member);
+  switch (rest) {
+    case ".content":
+      return content;
+    case ".tool_calls":
+      return "input";
+    case ".tool_call_id":
+      return `${at}.call_id`;
+    default:
+      return at + rest;
+  }
+}

@@ -1,0 +1,163 @@
+/** Items of an answer while they come, and the events that tell of each. */
+import type { ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
+import { isBare, toJsonString } from "../../../core/json-string.js";
+import { inOnePiece } from "../../../core/one-piece.js";
+import { toolCall } from "../../../core/tool-calls.js";
+import type { EventSink } from "../../json/sse.js";
+import { callItem, idOf, messageItem, type Stamp, type Status, textPart } from "./answer.js";
+
+/** An event: its type, and what it says besides, as members of an object. */
+export type Said = readonly [type: string, members: string];
+
+/** Where an item stands. */
+export interface Where {
+  readonly stamp: Stamp;
+  /** Its position in the answer. */
+  readonly index: number;
+}
+
+/** An item that comes in pieces. */
+export interface Item {
+  readonly isOpen: boolean;
+  opening(): Said[];
+  /** Ends it. */
+  close(status: Status): Said[];
+  /** As it stands, as JSON text: what broke off has what came of it. */
+  text(): string;
+}
+
+const added = ({ index }: Where, item: string): Said => [
+  "response.output_item.added",
+  `"output_index":${index},"item":${item}`,
+];
+
+const done = ({ index }: Where, item: string): Said => [
+  "response.output_item.done",
+  `"output_index":${index},"item":${item}`,
+];
+
+/** What the model says. */
+export class MessageItem implements Item {
+  readonly #where: Where;
+  #status: Status = "in_progress";
+  #text = "";
+  /** What a piece begins with: nothing changes there. */
+  #ahead: string | undefined;
+  #around = 0;
+
+  constructor(where: Where) {
+    this.#where = where;
+  }
+
+  get isOpen(): boolean {
+    return this.#status === "in_progress";
+  }
+
+  opening(): Said[] {
+    const { stamp, index } = this.#where;
+    const begun = messageItem(stamp, index, "", "in_progress");
+    return [
+      added(this.#where, begun),
+      ["response.content_part.added", `${this.#part},"part":${textPart("")}`],
+    ];
+  }
+
+  /** A piece of text. @param number of the event */
+  add(text: string, number: number, to: EventSink): void {
+    this.#text += text;
+    if (this.#ahead === undefined) {
+      const type = "response.output_text.delta";
+      this.#ahead = inOnePiece(`event: ${type}\ndata: {"type":"${type}",${this.#part},"delta":"`);
+      this.#around = Buffer.byteLength(this.#ahead) + behind.length + end.length;
+    }
+    const said = `${behind}${number}${end}`;
+    if (!isBare(text)) to.add(this.#ahead + toJsonString(text).slice(1, -1) + said);
+    else to.add(this.#ahead + text + said, this.#around + text.length + digitsOf(number));
+  }
+
+  close(status: Status): Said[] {
+    this.#status = status;
+    const text = `"text":${toJsonString(this.#text)},"logprobs":[]`;
+    return [
+      ["response.output_text.done", `${this.#part},${text}`],
+      ["response.content_part.done", `${this.#part},"part":${textPart(this.#text)}`],
+      done(this.#where, this.text()),
+    ];
+  }
+
+  text(): string {
+    const { stamp, index } = this.#where;
+    const status = this.isOpen ? "incomplete" : this.#status;
+    return messageItem(stamp, index, this.#text, status);
+  }
+
+  get #part(): string {
+    const { stamp, index } = this.#where;
+    return `"item_id":"${idOf("msg", stamp, index)}","output_index":${index},"content_index":0`;
+  }
+}
+
+const behind = '","logprobs":[],"sequence_number":';
+const end = "}\n\n";
+
+const digitsOf = (number: number): number => `${number}`.length;
+
+/** A call of a tool. */
+export class CallItem implements Item {
+  readonly #where: Where;
+  readonly #id: string;
+  #name: string;
+  #arguments = "";
+  #extra = "";
+  #status: Status = "in_progress";
+
+  /** @param first its first piece, whose arguments are to be added, too */
+  constructor(where: Where, { id, function: called }: ToolCall) {
+    this.#where = where;
+    this.#id = id;
+    this.#name = called?.name ?? "";
+  }
+
+  get isOpen(): boolean {
+    return this.#status === "in_progress";
+  }
+
+  opening(): Said[] {
+    return [added(this.#where, this.#as("in_progress", ""))];
+  }
+
+  /** A piece of it: the name comes with the first, as a rule. */
+  add({ function: called, extraContent }: ToolCall): Said[] {
+    const { name = "", arguments: args = "" } = called ?? {};
+    this.#name ||= name;
+    this.#arguments += args;
+    this.#extra = extraContent || this.#extra;
+    if (args === "") return [];
+    return [
+      ["response.function_call_arguments.delta", `${this.#at},"delta":${toJsonString(args)}`],
+    ];
+  }
+
+  close(status: Status): Said[] {
+    this.#status = status;
+    const whole = `"name":${toJsonString(this.#name)},"arguments":${toJsonString(this.#arguments)}`;
+    return [
+      ["response.function_call_arguments.done", `${this.#at},${whole}`],
+      done(this.#where, this.text()),
+    ];
+  }
+
+  text(): string {
+    return this.#as(this.isOpen ? "incomplete" : this.#status);
+  }
+
+  #as(status: Status, args = this.#arguments): string {
+    const { stamp, index } = this.#where;
+    return callItem(stamp, index, toolCall(0, this.#id, this.#name, args, this.#extra), status);
+  }
+
+  get #at(): string {
+    const { stamp, index } = this.#where;
+    return `"item_id":"${idOf("fc", stamp, index)}","output_index":${index}`;
+  }
+}

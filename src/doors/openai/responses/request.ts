@@ -1,0 +1,116 @@
+/** A request of the Responses API to the contract's. */
+import { type LLMRequest, LLMRequestSchema } from "../../../../gen/lintel/v1/chat_pb.js";
+import { invalidFields, type LintelError, type Violation } from "../../../core/errors.js";
+import { isObject, type JsonObject } from "../../../core/json.js";
+import { compileDecoder } from "../../json/decode.js";
+import { answerForm } from "../../json/fields.js";
+import { fields, fieldsOf } from "../../json/known.js";
+import type { Names } from "../../json/rename.js";
+import { checkParameters, fieldsOfRules, responseParameters } from "../parameters.js";
+
+import { echoOf } from "./echo.js";
+import { readItems } from "./items.js";
+import { namesOf } from "./names.js";
+import { partFields } from "./text.js";
+import { readTools } from "./tools.js";
+
+/** What a request asks for. */
+export interface ResponseRequest {
+  readonly message: LLMRequest;
+  readonly stream: boolean;
+  readonly defect: LintelError | undefined;
+  /** What was dropped. */
+  readonly warnings: readonly string[];
+  readonly names: Names;
+  /** What the answer says of it, as members of an object. */
+  readonly echo: string;
+}
+
+const decode = compileDecoder(LLMRequestSchema);
+
+const parts = fields(partFields);
+
+/** What is read of a request. */
+export const responseFields = fieldsOf(LLMRequestSchema, {
+  ...fieldsOfRules(responseParameters),
+  ...{ messages: false, response_format: false },
+  ...{ stream: true, instructions: true, max_output_tokens: true, metadata: true },
+  input: fields({
+    ...{ type: true, role: true, content: parts },
+    ...{ call_id: true, name: true, arguments: true, extra_content: true },
+    output: parts,
+  }),
+  tools: fields({ type: true, name: true, description: true, parameters: true, strict: true }),
+  tool_choice: fields({ type: true, name: true }),
+  text: fields({
+    format: fields({ type: true, name: true, description: true, schema: true, strict: true }),
+    verbosity: true,
+  }),
+  reasoning: true,
+});
+
+/** Reads a request; the contract's further fields may stand in it, too. */
+export function readResponse(json: JsonObject): ResponseRequest {
+  const warnings: string[] = [];
+  const parameter = checkParameters(json, responseParameters, warnings);
+  const conversation = readItems(json);
+  const offer = readTools(json, warnings);
+  const text = isObject(json.text) ? json.text : {};
+  if (asksForReasoning(json.reasoning)) warnings.push("reasoning: not supported, ignored");
+  if ((text.verbosity ?? "medium") !== "medium") {
+    warnings.push("text.verbosity: not supported, ignored");
+  }
+  const limit = json.max_output_tokens ?? undefined;
+  const { message, violations } = decode({
+    ...json,
+    messages: conversation.messages,
+    max_tokens: limit ?? json.max_tokens,
+    tools: offer.tools,
+    tool_choice: offer.choice,
+    response_format: formatOf(text.format),
+  });
+  const { stream } = answerForm({ stream: json.stream }, violations);
+  violations.push(...conversation.violations, ...wrongIn(json));
+  const names = namesOf(
+    conversation.places,
+    offer.places,
+    limit === undefined ? "max_tokens" : "max_output_tokens",
+  );
+  const wrong = violations.map((it) => (contentPattern.test(it.field) ? noText(it, names) : it));
+  const refused = parameter ?? offer.refused ?? conversation.refused;
+  const defect = wrong.length > 0 ? invalidFields(wrong) : refused;
+  return { message, stream, defect, warnings, names, echo: echoOf(json, offer.kept) };
+}
+
+/** What is wrong with fields that the contract does not have. */
+function wrongIn({ text, metadata }: JsonObject): Violation[] {
+  const wrong: Violation[] = [];
+  if (text != null && !isObject(text)) wrong.push({ field: "text", message: "must be an object" });
+  const known = metadata ?? {};
+  if (!isObject(known) || !Object.values(known).every((value) => typeof value === "string")) {
+    wrong.push({ field: "metadata", message: "must be an object of strings" });
+  }
+  return wrong;
+}
+
+const contentPattern = /^messages\[\d+\]\.content$/;
+
+/** The contract takes a string alone. */
+const noText = ({ field, message }: Violation, nameOf: (field: string) => string): Violation => ({
+  field,
+  message:
+    nameOf(field) === "instructions"
+      ? message
+      : "must be a string, or an array of parts that each have a text",
+});
+
+const asksForReasoning = (reasoning: unknown): boolean =>
+  isObject(reasoning) &&
+  Object.values(reasoning).some((value) => value != null && value !== "none");
+
+/** The answer's form: what is flat here has an object of its own in the contract. */
+function formatOf(format: unknown): unknown {
+  if (!isObject(format) || format.type !== "json_schema") return format;
+  const { type, name, description, schema, strict } = format;
+  return { type, json_schema: { name, description, schema, strict } };
+}

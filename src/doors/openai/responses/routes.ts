@@ -1,0 +1,53 @@
+/** The Responses API, as far as nothing is kept for it. */
+import type { FastifyInstance } from "fastify";
+import { LintelError } from "../../../core/errors.js";
+import type { DoorOptions } from "../../door.js";
+import { bodyOf } from "../../json/body.js";
+import { originOf } from "../../json/origin.js";
+import { renamed } from "../../json/rename.js";
+import { sendWhole } from "../../json/reply.js";
+import { sendEvents } from "../../json/sse.js";
+
+import { wholeResponse } from "./answer.js";
+import { responseEncoder } from "./events.js";
+import { readResponse, responseFields } from "./request.js";
+
+/** `POST /v1/responses`; what asks for a response that was kept hears that none is. */
+export function responses(app: FastifyInstance, { gateway, settings }: DoorOptions): void {
+  app.post("/v1/responses", (request, reply) => {
+    const { json = {}, admission, defect } = bodyOf(request, responseFields);
+    const { message, stream, warnings, names, echo, ...read } = readResponse(json);
+    const origin = originOf(request, reply, "openai", settings, {
+      admission,
+      defect: defect ?? read.defect,
+    });
+    if (!stream) {
+      const running = renamed(gateway.call("complete", message, origin), names);
+      return sendWhole(
+        reply,
+        running,
+        (response) => wholeResponse(response, echo, [...warnings, ...response.warnings]),
+        warnings,
+      );
+    }
+    const running = renamed(gateway.call("chat", message, origin), names);
+    const encoder = responseEncoder(running, message.model, echo, warnings);
+    sendEvents(reply, running, encoder, settings, origin.signal, warnings);
+    return undefined;
+  });
+
+  const kept = "/v1/responses/:id";
+  for (const [method, url] of [
+    ["GET", kept],
+    ["DELETE", kept],
+    ["GET", `${kept}/input_items`],
+    ["POST", `${kept}/cancel`],
+  ] as const) {
+    app.route({ method, url, handler: nothingKept });
+  }
+}
+
+function nothingKept(): never {
+  const why = "no response is kept here: send the whole conversation with each request";
+  throw new LintelError("not_found", why);
+}
