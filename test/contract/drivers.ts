@@ -15,6 +15,7 @@ import {
   TextToImageService,
 } from "../../gen/lintel/v1/image_pb.js";
 import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import { responseEvents } from "../doors/response-events.js";
 import type { Case, ChatOutcome, Failure, ImageOutcome } from "./cases.js";
 import { connect, grpc, grpcWeb, type TransportOf } from "./transports.js";
 
@@ -121,6 +122,52 @@ const chatOverSse =
       warning: warningOf(chunks.at(-1).warnings),
     };
   };
+
+/** What OpenAI's Responses API calls the contract's fields. */
+const responseNames: Readonly<Record<string, string>> = {
+  messages: "input",
+  max_tokens: "max_output_tokens",
+};
+
+const asResponseRequest = (request: object): object =>
+  Object.fromEntries(Object.entries(request).map(([name, v]) => [responseNames[name] ?? name, v]));
+
+/** A failure with the contract's names of fields. */
+function inOurNames({ error }: { error: Failure }): { error: Failure } {
+  const ours = (field: string) =>
+    Object.entries(responseNames).reduce(
+      (name, [own, theirs]) => name.replace(new RegExp(`^${theirs}\\b`), own),
+      field,
+    );
+  return { error: { ...error, ...(error.fields && { fields: error.fields.map(ours) }) } };
+}
+
+const answerIn = ({ status, incomplete_details, output, usage, model, warnings }: Json) => ({
+  text: output[0].content[0].text,
+  finishReason: { completed: "stop", max_output_tokens: "length" }[
+    (incomplete_details?.reason ?? status) as string
+  ],
+  totalTokens: usage.total_tokens,
+  model,
+  warning: warningOf(warnings),
+});
+
+const chatOverResponses: Driver["chat"] = async (base, { request, token }) => {
+  const response = await post(base, "/v1/responses", asResponseRequest(request), token);
+  const json: Json = await response.json();
+  return response.ok ? answerIn(json) : inOurNames(failureOf(json, response));
+};
+
+const chatOverResponseEvents: Driver["chat"] = async (base, { request, token }) => {
+  const body = { ...asResponseRequest(request), stream: true };
+  const response = await post(base, "/v1/responses", body, token);
+  if (!response.ok) return inOurNames(failureOf(await response.json(), response));
+  const events = await responseEvents(response);
+  const text = events.map(({ type, delta }) => (type.endsWith("text.delta") ? delta : "")).join("");
+  const broken = events.find(({ error }) => error);
+  if (broken) return { text, ...failureOf({ error: broken.error, detail: {} }) };
+  return { ...answerIn(events.at(-1).response), text };
+};
 
 /** What a Connect error says, in the table's terms. */
 function failureOfRpc(thrown: unknown): { error: Failure } {
@@ -311,6 +358,8 @@ export const drivers: readonly Driver[] = [
     uncounted: true,
     chat: chatOverSse("/v1/chat/completions", {}, false),
   },
+  { name: "OpenAI Responses JSON", streams: false, chat: chatOverResponses },
+  { name: "OpenAI Responses SSE", streams: true, chat: chatOverResponseEvents },
   unary("gRPC", grpc),
   streaming("gRPC", grpc),
   unary("gRPC-Web", grpcWeb),

@@ -26,15 +26,17 @@ type Start = (
   onPiece: () => void,
 ) => Promise<void>;
 
-async function overRest(...[base, moment, signal, onPiece]: Parameters<Start>) {
-  const response = await fetch(`${base}/llm`, {
-    method: "POST",
-    headers: { "content-type": "application/json", authorization: "Bearer me" },
-    body: JSON.stringify({ ...hello, stream: moment !== "in a non-streaming call" }),
-    signal,
-  });
-  for await (const _ of response.body ?? []) onPiece();
-}
+const overHttp =
+  (path: string, request: object): Start =>
+  async (base, moment, signal, onPiece) => {
+    const response = await fetch(base + path, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: "Bearer me" },
+      body: JSON.stringify({ ...request, stream: moment !== "in a non-streaming call" }),
+      signal,
+    });
+    for await (const _ of response.body ?? []) onPiece();
+  };
 
 const overRpc =
   (open: (baseUrl: string) => ReturnType<typeof createGrpcTransport>): Start =>
@@ -48,7 +50,8 @@ const overRpc =
 
 /** Every way in. */
 export const ways: Readonly<Record<string, Start>> = {
-  REST: overRest,
+  REST: overHttp("/llm", hello),
+  "the Responses API": overHttp("/v1/responses", { input: "Hello" }),
   gRPC: overRpc((baseUrl) => createGrpcTransport({ baseUrl })),
   Connect: overRpc((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })),
 };

@@ -5,6 +5,7 @@ import { expect } from "vitest";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import { responseEvents } from "../doors/response-events.js";
 import { connect, grpc, grpcWeb, type TransportOf } from "./transports.js";
 
 /** What a caller sees. */
@@ -69,6 +70,28 @@ const overHttp = (path: string, stream: boolean): Way["ask"] =>
     return seen;
   };
 
+const overResponses = (stream: boolean): Way["ask"] =>
+  async function ask(base, { model, headers }) {
+    const response = await fetch(`${base}/v1/responses`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...authorization, ...headers },
+      body: JSON.stringify({ model, input: messages, stream }),
+    });
+    const seen: Seen = { text: "", status: response.status, ...beside(response.headers) };
+    if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
+      for (const { type, delta, error } of await responseEvents(response)) {
+        if (type === "response.output_text.delta") seen.text += delta;
+        if (error) seen.code = error.code;
+      }
+      return seen;
+    }
+    // biome-ignore lint/suspicious/noExplicitAny: answers are looked at as a client would
+    const { output, error } = (await response.json()) as any;
+    seen.text = output?.[0].content[0].text ?? "";
+    if (error) seen.code = error.code;
+    return seen;
+  };
+
 const overRpc = (open: TransportOf, stream: boolean): Way["ask"] =>
   async function ask(base, { model, headers, timeoutMs }) {
     const client = createClient(ChatService, open(base));
@@ -108,6 +131,8 @@ const httpWays: readonly Way[] = [
   way("REST SSE", true, overHttp("/llm", true)),
   way("OpenAI JSON", false, overHttp("/v1/chat/completions", false)),
   way("OpenAI SSE", true, overHttp("/v1/chat/completions", true)),
+  way("OpenAI Responses JSON", false, overResponses(false)),
+  way("OpenAI Responses SSE", true, overResponses(true)),
 ];
 
 /** Over RPC, where the protocol has a deadline of its own. */

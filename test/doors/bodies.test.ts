@@ -225,7 +225,13 @@ test.each([
   expect(stdout.slice(-3)).toBe(status);
 });
 
-test.each(["/llm", "/text-to-image", "/v1/chat/completions", "/v1/images/generations"])(
+test.each([
+  "/llm",
+  "/text-to-image",
+  "/v1/chat/completions",
+  "/v1/responses",
+  "/v1/images/generations",
+])(
   "%s: what is refused for its size or type is in the log and in the usage of who sent it",
   async (path) => {
     const calls: unknown[] = [];

@@ -69,6 +69,7 @@ const types: [string, string, Record<string, string>][] = [
   ["REST", "/llm", { "content-type": "application/json" }],
   ["REST images", "/text-to-image", { "content-type": "application/json" }],
   ["OpenAI", "/v1/chat/completions", { "content-type": "application/json" }],
+  ["OpenAI responses", "/v1/responses", { "content-type": "application/json" }],
   ["OpenAI images", "/v1/images/generations", { "content-type": "application/json" }],
 ];
 

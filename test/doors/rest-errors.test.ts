@@ -170,22 +170,25 @@ describe("decisions 4: errors", () => {
     if (status === 415) expect((await json(response)).error.code).toBe("unsupported_media_type");
   });
 
-  test.each(["/llm", "/text-to-image", "/v1/chat/completions", "/v1/images/generations"])(
-    "%s: who calls is asked before the type is",
-    async (path) => {
-      const server = await serveChat(says("Hi"));
-      for (const type of ["application/json", "text/plain", "json", undefined]) {
-        for (const body of ["x", undefined]) {
-          const headers = new Headers(type === undefined ? [] : [["content-type", type]]);
-          const bytes = body && Buffer.from(body);
-          const answer = await fetch(server.url + path, { method: "POST", headers, body: bytes });
-          expect([type, body, answer.status]).toEqual([type, body, 401]);
-          expect(answer.headers.get("www-authenticate")).toBe("Bearer");
-          expect((await json(answer)).error.code).toBe("invalid_token");
-        }
+  test.each([
+    "/llm",
+    "/text-to-image",
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/images/generations",
+  ])("%s: who calls is asked before the type is", async (path) => {
+    const server = await serveChat(says("Hi"));
+    for (const type of ["application/json", "text/plain", "json", undefined]) {
+      for (const body of ["x", undefined]) {
+        const headers = new Headers(type === undefined ? [] : [["content-type", type]]);
+        const bytes = body && Buffer.from(body);
+        const answer = await fetch(server.url + path, { method: "POST", headers, body: bytes });
+        expect([type, body, answer.status]).toEqual([type, body, 401]);
+        expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+        expect((await json(answer)).error.code).toBe("invalid_token");
       }
-    },
-  );
+    }
+  });
 
   test("415: no type at all", async () => {
     const server = await serveChat(says("Hi"));
