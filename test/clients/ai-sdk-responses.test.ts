@@ -1,0 +1,114 @@
+/** The Vercel AI SDK with OpenAI's own provider as it is by default, which is the Responses API; unmodified. */
+import { createOpenAI } from "@ai-sdk/openai";
+import {
+  generateObject,
+  generateText,
+  jsonSchema,
+  type ModelMessage,
+  stepCountIs,
+  streamText,
+  tool,
+} from "ai";
+import { describe, expect, test } from "vitest";
+import type { Handle } from "../../src/core/call.js";
+import { LintelError } from "../../src/core/errors.js";
+import { type Setting, serve } from "../doors/serve.js";
+import { breaksAfter, type Scripted, says, scripted } from "../support/scripted.js";
+import { citySchema, toldWeather, weatherBackend } from "./weather.js";
+
+async function modelOf(chat: Handle<"chat"> | Scripted = says("Hi", " there"), setting?: Setting) {
+  const { url } = await serve(typeof chat === "function" ? scripted({ chat }) : chat, setting);
+  return createOpenAI({ baseURL: `${url}/v1`, apiKey: "me" })("chat-1");
+}
+
+const prompt = "Hello";
+const maxRetries = 0;
+
+/** Nothing is kept: the provider sends what was said, and no references to it. */
+const providerOptions = { openai: { store: false } };
+
+const tools = {
+  weather: tool({
+    description: "The weather in a city.",
+    inputSchema: jsonSchema<{ city: string }>(citySchema),
+    execute: async () => "sunny",
+  }),
+};
+
+describe("Vercel AI SDK: responses", () => {
+  test("generateText", async () => {
+    const result = await generateText({ model: await modelOf(), prompt, maxRetries });
+    expect(result.text).toBe("Hi there");
+    expect(result.finishReason).toBe("stop");
+    expect(result.usage.totalTokens).toBe(9);
+    expect(result.warnings).toEqual([]);
+  });
+
+  test("streamText", async () => {
+    const result = streamText({ model: await modelOf(), prompt, maxRetries });
+    const parts: string[] = [];
+    for await (const part of result.textStream) parts.push(part);
+    expect(parts).toEqual(["Hi", " there"]);
+    expect(await result.finishReason).toBe("stop");
+    expect((await result.usage).totalTokens).toBe(9);
+  });
+
+  test("tools, whole and in streams", async () => {
+    const backend = weatherBackend();
+    const model = await modelOf(backend);
+    const asking = { model, prompt, maxRetries, tools, providerOptions, stopWhen: stepCountIs(2) };
+    expect((await generateText(asking)).text).toBe("It is sunny");
+    expect(backend.asked.at(-1)).toMatchObject({ messages: toldWeather });
+    expect(await streamText(asking).text).toBe("It is sunny");
+    expect(backend.asked.at(-1)).toMatchObject({ messages: toldWeather });
+  });
+
+  test("generateObject", async () => {
+    const backend = scripted({ chat: says('{"city":', '"Rome"}') });
+    const { object } = await generateObject({
+      ...{ model: await modelOf(backend), prompt, maxRetries },
+      schema: jsonSchema(citySchema),
+    });
+    expect(object).toEqual({ city: "Rome" });
+    expect(backend.asked[0]).toMatchObject({ responseFormat: { type: "json_schema" } });
+  });
+
+  test("a conversation goes on without references, and with them it is told how", async () => {
+    const model = await modelOf();
+    const { response } = await generateText({ model, prompt, maxRetries });
+    const messages: ModelMessage[] = [
+      { role: "user", content: prompt },
+      ...response.messages,
+      { role: "user", content: "And?" },
+    ];
+    const { text } = await generateText({ model, messages, maxRetries, providerOptions });
+    expect(text).toBe("Hi there");
+    await expect(generateText({ model, messages, maxRetries })).rejects.toThrow(
+      /item_reference is not supported: nothing is kept here/,
+    );
+  });
+
+  test("a failure in mid-stream is one error with its message", async () => {
+    const broken = breaksAfter(new LintelError("upstream_failed", "it broke"), "Hi");
+    const errors: unknown[] = [];
+    const result = streamText({
+      ...{ model: await modelOf(broken), prompt, maxRetries },
+      onError: ({ error }) => {
+        errors.push(error);
+      },
+    });
+    for await (const _ of result.textStream);
+    expect(errors).toHaveLength(1);
+    expect(String(errors[0]) + JSON.stringify(errors)).toMatch("it broke");
+    expect(await result.finishReason).toBe("error");
+  });
+
+  test("a validation error and a wrong token", async () => {
+    const model = await modelOf();
+    await expect(generateText({ model, prompt, temperature: 9, maxRetries })).rejects.toThrow(
+      /temperature: must be/,
+    );
+    const refused = await modelOf(says("Hi"), { core: { auth: { mode: "token", tokens: [] } } });
+    await expect(generateText({ model: refused, prompt, maxRetries })).rejects.toThrow(/token/);
+  });
+});
