@@ -11,7 +11,11 @@ import { chatDefaults, imageDefaults } from "../../src/core/defaults.js";
 import { errorTable, type Violation } from "../../src/core/errors.js";
 import { methods } from "../../src/core/methods.js";
 import { compileRules } from "../../src/core/rules.js";
-import { chatParameters, imageParameters } from "../../src/doors/openai/parameters.js";
+import {
+  chatParameters,
+  imageParameters,
+  responseParameters,
+} from "../../src/doors/openai/parameters.js";
 import { type Lintel, startLintel } from "../support/lintel.js";
 
 // The formatter pads the columns.
@@ -54,15 +58,25 @@ describe("docs/contract.md", () => {
 
 describe("docs/openai.md", () => {
   const text = readFileSync(join(import.meta.dirname, "../../docs/openai.md"), "utf8");
-  const [, chat = "", image = ""] =
-    /## Parameters of a chat\n(.*?)\n## Messages.*?\n## Images\n(.*?)\n## /s.exec(text) ?? [];
+  const [, chat = "", image = "", responses = ""] =
+    /## Parameters of a chat\n(.*?)\n## Messages.*?\n## Images\n(.*?)\n## Responses\n(.*?)\n## /s.exec(
+      text,
+    ) ?? [];
+  const rowIn = (section: string, name: string) =>
+    section.split("\n").find((line) => line.startsWith("| ") && line.includes(`\`${name}\``));
 
   it.each([...chatParameters])("tells what becomes of %s", (name, { otherwise }) => {
-    const row = chat
-      .split("\n")
-      .find((line) => line.startsWith("| ") && line.includes(`\`${name}\``));
-    expect(row).toMatch(otherwise === "warn" ? /dropped with a warning/ : /refused \|$/);
+    const words = otherwise === "warn" ? /dropped with a warning/ : /refused \|$/;
+    expect(rowIn(chat, name)).toMatch(words);
   });
+
+  it.each([...responseParameters])(
+    "tells what becomes of a response's %s",
+    (name, { otherwise }) => {
+      const words = otherwise === "warn" ? /dropped with a warning/ : /refused \|$/;
+      expect(rowIn(responses, name)).toMatch(words);
+    },
+  );
 
   it.each([...imageParameters])("tells what becomes of an image's %s", (name, { otherwise }) => {
     const sentence = otherwise === "warn" ? "dropped with a warning" : "refused";
