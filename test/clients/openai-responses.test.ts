@@ -155,7 +155,7 @@ describe("openai: responses", () => {
     ]) {
       const error = await asking().then(undefined, (thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(NotFoundError);
-      expect(error).toMatchObject({ message: expect.stringMatching(/no response is kept/) });
+      expect(error).toMatchObject({ message: expect.stringMatching(/nothing is kept/) });
     }
   });
 

@@ -126,8 +126,8 @@ describe("a whole answer", () => {
 
   test("has with a call what its server wants to see again", async () => {
     const extra = { google: { thought_signature: "abc" } };
-    const call = toolCall(0, "c0", "f", "{}", JSON.stringify(extra));
-    const { whole } = await answersOf(callsTools([call]), { tools });
+    const call = toolCall(0, "c0", "f", "{", JSON.stringify(extra));
+    const { whole } = await answersOf(callsTools([call], [toolCall(0, "", "", "}")]), { tools });
     expect(whole.output).toEqual([{ ...called("c0", "f", "{}"), extra_content: extra }]);
   });
 
@@ -146,14 +146,15 @@ describe("a whole answer", () => {
   test("of which the last item is incomplete", async () => {
     const cut: Handle<"chat"> = async function* () {
       yield [piece("a")];
-      const calls = { ...toolCall(0, "c0", "f", "{") };
+      const toolCalls = [toolCall(0, "c0", "f", "{}"), toolCall(1, "c1", "f", "{")];
       const last = piece("", "length", [1, 2]);
-      Object.assign(last.choices[0]?.delta ?? {}, { toolCalls: [calls] });
+      Object.assign(last.choices[0]?.delta ?? {}, { toolCalls });
       yield [last];
     };
     expect((await answersOf(cut)).whole.output).toEqual([
       said("a"),
-      called("c0", "f", "{", "incomplete"),
+      called("c0", "f", "{}"),
+      called("c1", "f", "{", "incomplete"),
     ]);
   });
 

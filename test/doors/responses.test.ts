@@ -89,6 +89,7 @@ describe("input", () => {
         ]),
         call("3"),
         { role: "assistant", content: "and on" },
+        { role: "assistant", content: "and on" },
         output("3", "three"),
         { role: "assistant", content: "done" },
       ],
@@ -101,7 +102,7 @@ describe("input", () => {
       say("assistant", "I look", called("1", "2")),
       say("tool", "one", { toolCallId: "1" }),
       say("tool", "two", { toolCallId: "2" }),
-      say("assistant", "and on", called("3")),
+      say("assistant", "and on\n\nand on", called("3")),
       say("tool", "three", { toolCallId: "3" }),
       say("assistant", "done"),
     ]);
@@ -353,6 +354,7 @@ describe("faults", () => {
       "input[0].content: must be a string, or an array of parts that each have a text",
     );
     expect(await messageOf({ input, instructions: 5 })).toBe("instructions: must be a string");
+    expect(await messageOf({})).toBe("input: is required");
   });
 
   test("what is not looked at is named by its place at the client", async () => {
@@ -366,10 +368,12 @@ describe("faults", () => {
 
   test("too many items are not looked at", async () => {
     const { post } = await serveChat(says("Hi"));
-    const response = await post(path, { input: Array(10_001).fill({}) });
-    expect((await json(response)).error.message).toBe(
-      "input: number of items must be at most 10000",
-    );
+    for (const item of [{}, reasoning]) {
+      const response = await post(path, { input: Array(10_001).fill(item) });
+      expect((await json(response)).error.message).toBe(
+        "input: number of items must be at most 10000",
+      );
+    }
   });
 
   test("what is refused is told once every field is well formed", async () => {
@@ -414,7 +418,9 @@ describe("faults", () => {
       expect(response.status).toBe(400);
       expect((await json(response)).error.code).toBe("invalid_json");
     }
-    expect((await twice('"user":"a","user":"b"')).status).toBe(200);
+    for (const name of ["user", "messages", "response_format"]) {
+      expect((await twice(`"${name}":"a","${name}":"b"`)).status).toBe(200);
+    }
   });
 
   test("a token is needed, before anything is read", async () => {
@@ -431,13 +437,14 @@ describe("what was kept elsewhere", () => {
     ["DELETE", "/v1/responses/resp_1"],
     ["GET", "/v1/responses/resp_1/input_items?limit=5"],
     ["POST", "/v1/responses/resp_1/cancel"],
+    ["POST", "/v1/responses/compact"],
   ])("%s %s is a 404 that says that nothing is", async (method, at) => {
     const { url } = await serveChat(says("Hi"));
     const response = await fetch(url + at, { method, headers: { authorization: "Bearer me" } });
     expect(response.status).toBe(404);
     const { error } = await json(response);
     expect(error).toMatchObject({ code: "not_found" });
-    expect(error.message).toMatch(/no response is kept here/);
+    expect(error.message).toMatch(/^nothing is kept here/);
   });
 
   test("other methods of the path itself", async () => {

@@ -123,7 +123,7 @@ export class CallItem implements Item {
   }
 
   opening(): Said[] {
-    return [added(this.#where, this.#as("in_progress", ""))];
+    return [added(this.#where, this.#as("in_progress"))];
   }
 
   /** A piece of it: the name comes with the first, as a rule. */
@@ -151,9 +151,10 @@ export class CallItem implements Item {
     return this.#as(this.isOpen ? "incomplete" : this.#status);
   }
 
-  #as(status: Status, args = this.#arguments): string {
+  #as(status: Status): string {
     const { stamp, index } = this.#where;
-    return callItem(stamp, index, toolCall(0, this.#id, this.#name, args, this.#extra), status);
+    const call = toolCall(0, this.#id, this.#name, this.#arguments, this.#extra);
+    return callItem(stamp, index, call, status);
   }
 
   get #at(): string {

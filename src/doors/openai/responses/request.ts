@@ -30,24 +30,30 @@ const decode = compileDecoder(LLMRequestSchema);
 
 const parts = fields(partFields);
 
+/** Fields of the contract that have other names here. */
+const renamedFields = ["messages", "response_format"];
+
 /** What is read of a request. */
-export const responseFields = fieldsOf(LLMRequestSchema, {
-  ...fieldsOfRules(responseParameters),
-  ...{ messages: false, response_format: false },
-  ...{ stream: true, instructions: true, max_output_tokens: true, metadata: true },
-  input: fields({
-    ...{ type: true, role: true, content: parts },
-    ...{ call_id: true, name: true, arguments: true, extra_content: true },
-    output: parts,
-  }),
-  tools: fields({ type: true, name: true, description: true, parameters: true, strict: true }),
-  tool_choice: fields({ type: true, name: true }),
-  text: fields({
-    format: fields({ type: true, name: true, description: true, schema: true, strict: true }),
-    verbosity: true,
-  }),
-  reasoning: true,
-});
+export const responseFields = fieldsOf(
+  LLMRequestSchema,
+  {
+    ...fieldsOfRules(responseParameters),
+    ...{ stream: true, instructions: true, max_output_tokens: true, metadata: true },
+    input: fields({
+      ...{ type: true, role: true, content: parts },
+      ...{ call_id: true, name: true, arguments: true, extra_content: true },
+      output: parts,
+    }),
+    tools: fields({ type: true, name: true, description: true, parameters: true, strict: true }),
+    tool_choice: fields({ type: true, name: true }),
+    text: fields({
+      format: fields({ type: true, name: true, description: true, schema: true, strict: true }),
+      verbosity: true,
+    }),
+    reasoning: true,
+  },
+  ({ name }) => (renamedFields.includes(name) ? [] : [name]),
+);
 
 /** Reads a request; the contract's further fields may stand in it, too. */
 export function readResponse(json: JsonObject): ResponseRequest {

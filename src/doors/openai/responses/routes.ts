@@ -36,18 +36,10 @@ export function responses(app: FastifyInstance, { gateway, settings }: DoorOptio
     return undefined;
   });
 
-  const kept = "/v1/responses/:id";
-  for (const [method, url] of [
-    ["GET", kept],
-    ["DELETE", kept],
-    ["GET", `${kept}/input_items`],
-    ["POST", `${kept}/cancel`],
-  ] as const) {
-    app.route({ method, url, handler: nothingKept });
-  }
+  app.route({ method: ["GET", "POST", "DELETE"], url: "/v1/responses/*", handler: nothingKept });
 }
 
 function nothingKept(): never {
-  const why = "no response is kept here: send the whole conversation with each request";
+  const why = "nothing is kept here, there is only POST /v1/responses with the whole conversation";
   throw new LintelError("not_found", why);
 }
