@@ -9,7 +9,10 @@ const stamp = { id: "chatcmpl-a-b_c", created: 5, model: "Modell für alle" };
 
 /** All that an encoder makes of messages; how long it says that it is has to be true. */
 function encoded(batch: LLMResponse[]): string {
-  const encoder = responseEncoder({ model: undefined }, "", '"store":false');
+  const encoder = responseEncoder({ model: undefined }, "", {
+    members: '"store":false',
+    namespaces: new Map(),
+  });
   let all = "";
   const add = (events: string, bytes?: number) => {
     if (bytes !== undefined) expect(bytes).toBe(Buffer.byteLength(events));

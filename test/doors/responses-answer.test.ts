@@ -124,6 +124,19 @@ describe("a whole answer", () => {
     expect((await answersOf(says())).whole.output).toEqual([said("")]);
   });
 
+  test("calls tools in namespaces by their own names", async () => {
+    const inner = [{ type: "function", name: "weather" }];
+    const asked = { tools: [{ type: "namespace", name: "mcp__sky", tools: inner }] };
+    const call = toolCall(0, "c0", "mcp__sky__weather", "{}");
+    const { whole, events } = await answersOf(callsTools([call]), asked);
+    expect(whole.output).toEqual([{ ...called("c0", "weather", "{}"), namespace: "mcp__sky" }]);
+    expect(whole.tools).toEqual(asked.tools);
+    for (const { item } of events.filter((event) => event.item)) {
+      expect(item).toMatchObject({ name: "weather", namespace: "mcp__sky" });
+    }
+    expect(events.find(({ type }) => type.endsWith("arguments.done"))?.name).toBe("weather");
+  });
+
   test("has with a call what its server wants to see again", async () => {
     const extra = { google: { thought_signature: "abc" } };
     const call = toolCall(0, "c0", "f", "{", JSON.stringify(extra));

@@ -185,6 +185,27 @@ describe("parameters", () => {
     });
   });
 
+  test("tools in namespaces have one name", async () => {
+    const inner = { type: "function", name: "weather", parameters: null };
+    const asked = await askedFor({
+      tools: [
+        { type: "function", name: "f", namespace: "none" },
+        { type: "namespace", name: "mcp__sky", description: "a", tools: [inner] },
+      ],
+      tool_choice: { type: "function", namespace: "mcp__sky", name: "weather" },
+      input: [
+        { type: "function_call", call_id: "1", namespace: "mcp__sky", name: "weather" },
+        { type: "function_call", call_id: "2", namespace: null, name: "f" },
+      ],
+    });
+    const name = "mcp__sky__weather";
+    expect(asked).toMatchObject({
+      tools: [{ function: { name: "f" } }, { function: { name } }],
+      toolChoice: { function: { name } },
+      messages: [{ toolCalls: [{ function: { name } }, { function: { name: "f" } }] }],
+    });
+  });
+
   test("the answer's form is flat", async () => {
     const schema = { type: "object" };
     const format = { type: "json_schema", name: "place", description: "a", schema, strict: true };
@@ -204,7 +225,12 @@ describe("parameters", () => {
     const more = {
       reasoning: { effort: "low", summary: "auto" },
       text: { verbosity: "high" },
-      tools: [{ type: "web_search" }, { type: "custom", name: "c" }, { type: "web_search" }],
+      tools: [
+        { type: "web_search" },
+        { type: "namespace", name: "n", tools: [{ type: "custom", name: "c" }] },
+        { type: "namespace", name: "n" },
+        { type: "web_search" },
+      ],
       include: ["message.output_text.logprobs"],
       truncation: "auto",
       top_logprobs: 2,
@@ -217,6 +243,7 @@ describe("parameters", () => {
       /^context_management: /,
       /^tools: web_search is/,
       /^tools: custom is/,
+      /^tools: namespace is/,
       /^reasoning: /,
       /^text\.verbosity: /,
     ].map((pattern) => expect.stringMatching(pattern));
@@ -225,7 +252,7 @@ describe("parameters", () => {
     const { warnings, tools } = await json(whole);
     expect(warnings).toEqual(lines);
     expect(header).toBe(warnings.join("; "));
-    expect(tools).toEqual([]);
+    expect(tools).toEqual([more.tools[1]]);
     const stream = await post(path, { input, ...more, stream: true });
     expect(stream.headers.get("x-lintel-warnings")).toBe(header);
     await stream.text();
@@ -284,6 +311,7 @@ describe("faults", () => {
   const reasoning = { type: "reasoning", id: "rs_1" };
   const f = { type: "function", name: "f" };
   const search = { type: "web_search" };
+  const within = { type: "namespace", name: "n" };
 
   test.each([
     ["input", { model: "chat-1" }],
@@ -321,6 +349,10 @@ describe("faults", () => {
     ["tools[0]", { input, tools: ["f"] }],
     ["tools[2].name", { input, tools: [search, f, { type: "function", name: 5 }] }],
     ["tools[1].parameters", { input, tools: [search, { ...f, parameters: "{" }] }],
+    [
+      "tools[1].tools[1].name",
+      { input, tools: [search, { ...within, tools: [search, { ...f, name: 5 }] }] },
+    ],
     ["tools[0].type", { input, tools: [{ type: 5, name: "f" }] }],
     ["tool_choice", { input, tool_choice: "required" }],
     ["tool_choice.type", { input, tool_choice: "never" }],
@@ -364,6 +396,26 @@ describe("faults", () => {
     const { error } = await json(await post(path, { input: items }));
     expect(error.message).toContain("input[8].role: ");
     expect(error.message).toContain("input: the items from 9 on were not checked");
+  });
+
+  test("tools that are not looked at are named by their place, too", async () => {
+    const { post } = await serveChat(says("Hi"));
+    const wrong = { ...f, name: 5 };
+    const tools = [search, { ...within, tools: Array(9).fill(wrong) }, f];
+    const { error } = await json(await post(path, { input, tools }));
+    expect(error.message).toContain("tools[1].tools[7].name: ");
+    expect(error.message).toContain("tools: the items from 1 on were not checked");
+  });
+
+  test("too many tools are not looked at", async () => {
+    const { post } = await serveChat(says("Hi"));
+    const many = Array(10_001).fill({});
+    for (const tools of [many, [{ ...within, tools: many }]]) {
+      const response = await post(path, { input, tools });
+      expect((await json(response)).error.message).toBe(
+        "tools: number of items must be at most 10000",
+      );
+    }
   });
 
   test("too many items are not looked at", async () => {

@@ -102,6 +102,8 @@ function renamedError(error: LintelError, names: Names): LintelError {
 function renamedViolation(violation: Violation, nameOf: (field: string) => string): Violation {
   const { field, from } = violation;
   if (from === undefined) return { ...violation, field: nameOf(field) };
-  const [, place = from] = /\[(\d+)\]$/.exec(nameOf(`${field}[${from}]`)) ?? [];
-  return unchecked(nameOf(field), Number(place));
+  const name = nameOf(field);
+  const behind = nameOf(`${field}[${from}]`).slice(name.length);
+  const [, place = from] = /^\[(\d+)\]/.exec(behind) ?? [];
+  return unchecked(name, Number(place));
 }

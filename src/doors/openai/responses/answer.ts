@@ -3,6 +3,8 @@ import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../../gen/linte
 import type { LintelError } from "../../../core/errors.js";
 import { parseJson } from "../../../core/json.js";
 import { toJsonLine, toJsonString } from "../../../core/json-string.js";
+import type { Echo } from "./echo.js";
+import type { Namespaces } from "./namespaces.js";
 
 /** Whether something is complete. */
 export type Status = "in_progress" | "completed" | "incomplete" | "failed";
@@ -41,23 +43,20 @@ export function endingOf(finishReason: string): Pick<State, "status" | "reason">
   return reason === undefined ? { status: "completed" } : { status: "incomplete", reason };
 }
 
-/**
- * A response as JSON text, in one line.
- * @param echo what it repeats of its request, as members
- */
-export function responseText(stamp: Stamp, state: State, echo: string): string {
+/** A response as JSON text, in one line. */
+export function responseText(stamp: Stamp, state: State, { members }: Echo): string {
   const { status, reason, error, output, usage, estimated, warnings = [] } = state;
   const failed = error ? toJsonLine({ code: error.code, message: error.message }) : "null";
   const incomplete = reason === undefined ? "null" : `{"reason":"${reason}"}`;
   const counted = usage ? usageText(usage) : "null";
   const more = `${estimated ? ',"usage_estimated":true' : ""}${warnings.length > 0 ? `,"warnings":${toJsonLine(warnings)}` : ""}`;
-  return `{"id":"${idOf("resp", stamp)}","object":"response","created_at":${stamp.created},"status":"${status}","background":false,"error":${failed},"incomplete_details":${incomplete},"model":${toJsonString(stamp.model)},"output":[${output.join(",")}],${echo},"usage":${counted}${more}}`;
+  return `{"id":"${idOf("resp", stamp)}","object":"response","created_at":${stamp.created},"status":"${status}","background":false,"error":${failed},"incomplete_details":${incomplete},"model":${toJsonString(stamp.model)},"output":[${output.join(",")}],${members},"usage":${counted}${more}}`;
 }
 
 /** A whole answer as JSON text. */
 export function wholeResponse(
   response: LLMResponse,
-  echo: string,
+  echo: Echo,
   warnings: readonly string[],
 ): string {
   const { choices, usage, usageEstimated: estimated } = response;
@@ -70,7 +69,8 @@ export function wholeResponse(
   const statusOf = (index: number) => (index === last ? ending.status : "completed");
   const output = said === 1 ? [messageItem(response, 0, content, statusOf(0))] : [];
   for (const call of toolCalls) {
-    output.push(callItem(response, output.length, call, statusOf(output.length)));
+    const status = statusOf(output.length);
+    output.push(callItem(response, output.length, call, status, echo.namespaces));
   }
   return responseText(response, { ...ending, output, usage, estimated, warnings }, echo);
 }
@@ -95,11 +95,14 @@ export function callItem(
   number: number,
   { id, function: called, extraContent }: Pick<ToolCall, "id" | "function" | "extraContent">,
   status: Status,
+  namespaces: Namespaces,
 ): string {
-  const { name = "", arguments: args = "" } = called ?? {};
+  const { name: known = "", arguments: args = "" } = called ?? {};
+  const { name, namespace } = namespaces.get(known) ?? { name: known };
+  const within = namespace === undefined ? "" : `,"namespace":${toJsonString(namespace)}`;
   // What a server wants to see again: clients send items back as they came.
   const extra = extraContent === "" ? "" : `,"extra_content":${oneLine(extraContent)}`;
-  return `{"id":"${idOf("fc", stamp, number)}","type":"function_call","status":"${status}","call_id":${toJsonString(id)},"name":${toJsonString(name)},"arguments":${toJsonString(args)}${extra}}`;
+  return `{"id":"${idOf("fc", stamp, number)}","type":"function_call","status":"${status}","call_id":${toJsonString(id)},"name":${toJsonString(name)}${within},"arguments":${toJsonString(args)}${extra}}`;
 }
 
 const oneLine = (json: string): string => toJsonLine(parseJson(json) as object);

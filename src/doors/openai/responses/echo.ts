@@ -1,13 +1,22 @@
-/** What an answer repeats of its request. */
+/** Answers repeat their requests. */
 import type { JsonObject } from "../../../core/json.js";
 import { toJsonLine } from "../../../core/json-string.js";
+import type { Namespaces } from "./namespaces.js";
+
+/** What an answer repeats of its request. */
+export interface Echo {
+  /** Members of the answer, as text. */
+  readonly members: string;
+  /** Whose names are those of models: calls of them have the client's. */
+  readonly namespaces: Namespaces;
+}
 
 /**
  * The members of an answer that a request says, as text, so that the request is not kept for as
  * long as the answer runs. Where it is none that can be answered, whatever stands there.
  * @param tools those that are offered, as the client wrote them
  */
-export function echoOf(json: JsonObject, tools: readonly unknown[]): string {
+export function membersOf(json: JsonObject, tools: readonly unknown[]): string {
   const { text, tool_choice: choice } = json;
   const { format } = (text ?? {}) as JsonObject;
   try {

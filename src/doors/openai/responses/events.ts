@@ -8,19 +8,19 @@ import { Warnings } from "../../../core/warnings.js";
 import { errorObject } from "../../json/error.js";
 import type { EventEncoder, EventSink } from "../../json/sse.js";
 import { endingOf, responseText, type Stamp, type State, type Status } from "./answer.js";
+import type { Echo } from "./echo.js";
 import { CallItem, type Item, MessageItem } from "./open-items.js";
 
 /**
  * Writes the messages of one stream as events.
  * @param running says what a stream that fails has no message for: the model
  * @param asked names the model of one that fails before its model is found
- * @param echo what the answer repeats of its request
  * @param notes warnings of the door itself
  */
 export const responseEncoder = (
   running: Pick<Running<"chat">, "model">,
   asked: string,
-  echo: string,
+  echo: Echo,
   notes: readonly string[] = [],
 ): EventEncoder<"chat"> => new ResponseEncoder(running, asked, echo, notes);
 
@@ -29,7 +29,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
   readonly plainEnd = true;
   readonly #running: Pick<Running<"chat">, "model">;
   readonly #asked: string;
-  readonly #echo: string;
+  readonly #echo: Echo;
   readonly #warnings: Warnings;
   #stamp: Stamp | undefined;
   /** Number of the next event. */
@@ -120,7 +120,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
     if (!call) {
       said = this.#saying ? this.#written(this.#saying.close("completed")) : "";
       this.#saying = undefined;
-      call = new CallItem(this.#place(), piece);
+      call = new CallItem(this.#place(), piece, this.#echo.namespaces);
       this.#calls.set(piece.index, call);
       said += this.#open(call);
     }

@@ -3,6 +3,7 @@ import type { LintelError, Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
 import { unsupported } from "../parameters.js";
+import { qualified } from "./namespaces.js";
 import { textOf } from "./text.js";
 
 /** What became of the items. */
@@ -110,7 +111,8 @@ class Reading implements Conversation {
   }
 
   #call(item: JsonObject, at: string): void {
-    const { call_id: id, name, arguments: args, extra_content } = item;
+    const { call_id: id, namespace, arguments: args, extra_content } = item;
+    const name = qualified(namespace, item.name);
     const call = { id, type: "function", function: { name, arguments: args }, extra_content };
     const before = this.#assistant;
     if (!before) this.add({ role: "assistant", tool_calls: [call] }, at, undefined, [at]);

@@ -25,14 +25,14 @@ const callMembers: Readonly<Record<string, string>> = {
  */
 export function namesOf(
   messages: readonly Place[],
-  tools: readonly number[],
+  tools: readonly string[],
   limit: string,
 ): (field: string) => string {
   return (field) => {
     if (field === "max_tokens") return limit;
     const [, list, index, rest = ""] = /^(messages|tools)\[(\d+)\](.*)$/.exec(field) ?? [];
     const i = Number(index);
-    if (list === "tools") return `tools[${tools[i] ?? i}]${rest.replace(/^\.function/, "")}`;
+    if (list === "tools") return (tools[i] ?? `tools[${i}]`) + rest.replace(/^\.function/, "");
     const place = list === "messages" ? messages[i] : undefined;
     if (place) return inMessage(place, rest);
     for (const [ours, theirs] of moved) {

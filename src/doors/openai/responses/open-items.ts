@@ -5,6 +5,7 @@ import { inOnePiece } from "../../../core/one-piece.js";
 import { toolCall } from "../../../core/tool-calls.js";
 import type { EventSink } from "../../json/sse.js";
 import { callItem, idOf, messageItem, type Stamp, type Status, textPart } from "./answer.js";
+import type { Namespaces } from "./namespaces.js";
 
 /** An event: its type, and what it says besides, as members of an object. */
 export type Said = readonly [type: string, members: string];
@@ -106,15 +107,17 @@ const digitsOf = (number: number): number => `${number}`.length;
 export class CallItem implements Item {
   readonly #where: Where;
   readonly #id: string;
+  readonly #namespaces: Namespaces;
   #name: string;
   #arguments = "";
   #extra = "";
   #status: Status = "in_progress";
 
   /** @param first its first piece, whose arguments are to be added, too */
-  constructor(where: Where, { id, function: called }: ToolCall) {
+  constructor(where: Where, { id, function: called }: ToolCall, namespaces: Namespaces) {
     this.#where = where;
     this.#id = id;
+    this.#namespaces = namespaces;
     this.#name = called?.name ?? "";
   }
 
@@ -140,7 +143,8 @@ export class CallItem implements Item {
 
   close(status: Status): Said[] {
     this.#status = status;
-    const whole = `"name":${toJsonString(this.#name)},"arguments":${toJsonString(this.#arguments)}`;
+    const { name } = this.#namespaces.get(this.#name) ?? { name: this.#name };
+    const whole = `"name":${toJsonString(name)},"arguments":${toJsonString(this.#arguments)}`;
     return [
       ["response.function_call_arguments.done", `${this.#at},${whole}`],
       done(this.#where, this.text()),
@@ -154,7 +158,7 @@ export class CallItem implements Item {
   #as(status: Status): string {
     const { stamp, index } = this.#where;
     const call = toolCall(0, this.#id, this.#name, this.#arguments, this.#extra);
-    return callItem(stamp, index, call, status);
+    return callItem(stamp, index, call, status, this.#namespaces);
   }
 
   get #at(): string {

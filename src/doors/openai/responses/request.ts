@@ -7,8 +7,7 @@ import { answerForm } from "../../json/fields.js";
 import { fields, fieldsOf } from "../../json/known.js";
 import type { Names } from "../../json/rename.js";
 import { checkParameters, fieldsOfRules, responseParameters } from "../parameters.js";
-
-import { echoOf } from "./echo.js";
+import { type Echo, membersOf } from "./echo.js";
 import { readItems } from "./items.js";
 import { namesOf } from "./names.js";
 import { partFields } from "./text.js";
@@ -22,13 +21,14 @@ export interface ResponseRequest {
   /** What was dropped. */
   readonly warnings: readonly string[];
   readonly names: Names;
-  /** What the answer says of it, as members of an object. */
-  readonly echo: string;
+  readonly echo: Echo;
 }
 
 const decode = compileDecoder(LLMRequestSchema);
 
 const parts = fields(partFields);
+
+const toolFields = { type: true, name: true, description: true, parameters: true, strict: true };
 
 /** Fields of the contract that have other names here. */
 const renamedFields = ["messages", "response_format"];
@@ -41,11 +41,11 @@ export const responseFields = fieldsOf(
     ...{ stream: true, instructions: true, max_output_tokens: true, metadata: true },
     input: fields({
       ...{ type: true, role: true, content: parts },
-      ...{ call_id: true, name: true, arguments: true, extra_content: true },
+      ...{ call_id: true, name: true, namespace: true, arguments: true, extra_content: true },
       output: parts,
     }),
-    tools: fields({ type: true, name: true, description: true, parameters: true, strict: true }),
-    tool_choice: fields({ type: true, name: true }),
+    tools: fields({ ...toolFields, tools: fields(toolFields) }),
+    tool_choice: fields({ type: true, name: true, namespace: true }),
     text: fields({
       format: fields({ type: true, name: true, description: true, schema: true, strict: true }),
       verbosity: true,
@@ -85,7 +85,8 @@ export function readResponse(json: JsonObject): ResponseRequest {
   const wrong = violations.map((it) => (contentPattern.test(it.field) ? noText(it, names) : it));
   const refused = parameter ?? offer.refused ?? conversation.refused;
   const defect = wrong.length > 0 ? invalidFields(wrong) : refused;
-  return { message, stream, defect, warnings, names, echo: echoOf(json, offer.kept) };
+  const echo = { members: membersOf(json, offer.kept), namespaces: offer.namespaces };
+  return { message, stream, defect, warnings, names, echo };
 }
 
 /** What is wrong with fields that the contract does not have. */

@@ -1,7 +1,9 @@
 /** Tools in the flat form of the Responses API, to the contract's. */
 import type { LintelError } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
+import { tooManyItems } from "../../items.js";
 import { unsupported } from "../parameters.js";
+import { type Named, type Namespaces, qualified } from "./namespaces.js";
 
 /** What a request says of tools. */
 export interface Offer {
@@ -10,8 +12,9 @@ export interface Offer {
   readonly choice: unknown;
   /** Those that are offered, as the client wrote them. */
   readonly kept: readonly unknown[];
-  /** Where each of these stands at the client. */
-  readonly places: readonly number[];
+  /** Where each stands at the client. */
+  readonly places: readonly string[];
+  readonly namespaces: Namespaces;
   readonly refused: LintelError | undefined;
 }
 
@@ -26,21 +29,47 @@ export function readTools({ tools, tool_choice: choice }: JsonObject, warnings: 
     : undefined;
   const flat = isObject(choice) && "name" in choice;
   const chosen = refused ? undefined : flat ? nested(choice, ["name"]) : choice;
-  if (!Array.isArray(tools)) return { tools, choice: chosen, kept: [], places: [], refused };
-  const kept: unknown[] = [];
-  const places: number[] = [];
-  const dropped = new Set<string>();
-  for (const [i, tool] of (tools as unknown[]).entries()) {
-    if (isForeign(tool)) {
-      dropped.add(tool.type.slice(0, 40));
-      continue;
+  const reading = new Reading();
+  if (Array.isArray(tools)) reading.list(tools, "tools");
+  for (const type of reading.dropped) warnings.push(`tools: ${type} is not supported, ignored`);
+  const { read, kept, places, namespaces } = reading;
+  const offered = Array.isArray(tools) ? read : tools;
+  return { tools: offered, choice: chosen, kept, places, namespaces, refused };
+}
+
+class Reading {
+  readonly read: unknown[] = [];
+  readonly kept: unknown[] = [];
+  readonly places: string[] = [];
+  readonly namespaces = new Map<string, Named>();
+  readonly dropped = new Set<string>();
+
+  /** @param namespace of all of them, where they are in one */
+  list(tools: readonly unknown[], at: string, namespace?: string): void {
+    for (const [i, tool] of tools.entries()) {
+      // The decoder finds that, too: what follows is not worth its memory.
+      if (tooManyItems("tools", this.read.length)) return;
+      const place = `${at}[${i}]`;
+      if (namespace === undefined && isNamespace(tool)) {
+        this.kept.push(tool);
+        this.list(tool.tools, `${place}.tools`, tool.name);
+      } else if (isForeign(tool)) this.dropped.add(tool.type.slice(0, 40));
+      else {
+        if (namespace === undefined) this.kept.push(tool);
+        this.places.push(place);
+        this.read.push(this.#tool(tool, namespace));
+      }
     }
-    kept.push(tool);
-    places.push(i);
   }
-  for (const type of dropped) warnings.push(`tools: ${type} is not supported, ignored`);
-  const read = kept.map((tool) => (isObject(tool) ? nested(tool, members) : tool));
-  return { tools: read, choice: chosen, kept, places, refused };
+
+  #tool(tool: unknown, namespace?: string): unknown {
+    if (!isObject(tool)) return tool;
+    const { name } = tool;
+    if (namespace !== undefined && typeof name === "string") {
+      this.namespaces.set(qualified(namespace, name) as string, { name, namespace });
+    }
+    return nested({ ...tool, namespace }, members);
+  }
 }
 
 const members = ["name", "description", "parameters", "strict"];
@@ -48,7 +77,10 @@ const members = ["name", "description", "parameters", "strict"];
 /** With those members in an object `function`, where the contract has them. */
 const nested = (flat: JsonObject, names: readonly string[]) => ({
   type: flat.type,
-  function: Object.fromEntries(names.map((name) => [name, flat[name]])),
+  function: {
+    ...Object.fromEntries(names.map((name) => [name, flat[name]])),
+    name: qualified(flat.namespace, flat.name),
+  },
 });
 
 const ours = ["function", "auto", "none", "required"];
@@ -56,3 +88,11 @@ const ours = ["function", "auto", "none", "required"];
 /** Whether a tool, or the choice of one, is of a kind that OpenAI runs itself, or that is no function. */
 const isForeign = (tool: unknown): tool is { readonly type: string } =>
   isObject(tool) && typeof tool.type === "string" && !ours.includes(tool.type);
+
+const isNamespace = (
+  tool: unknown,
+): tool is { readonly name: string; readonly tools: readonly unknown[] } =>
+  isObject(tool) &&
+  tool.type === "namespace" &&
+  typeof tool.name === "string" &&
+  Array.isArray(tool.tools);
