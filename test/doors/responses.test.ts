@@ -206,6 +206,17 @@ describe("parameters", () => {
     });
   });
 
+  test("a namespace in a namespace is none", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const { post } = await serve(backend);
+    const f = { type: "function", name: "f" };
+    const inner = { type: "namespace", name: "inner", tools: [f] };
+    const tools = [{ type: "namespace", name: "outer", tools: [inner, f] }];
+    const { warnings } = await json(await post(path, { input, tools }));
+    expect(warnings).toEqual(["tools: namespace is not supported, ignored"]);
+    expect(backend.asked[0]).toMatchObject({ tools: [{ function: { name: "outer__f" } }] });
+  });
+
   test("the answer's form is flat", async () => {
     const schema = { type: "object" };
     const format = { type: "json_schema", name: "place", description: "a", schema, strict: true };
