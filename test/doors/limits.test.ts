@@ -43,6 +43,8 @@ describe.each([
   ["/llm", { stream: true }],
   ["/v1/chat/completions", { model: "chat-1" }],
   ["/v1/chat/completions", { model: "chat-1", stream: true }],
+  ["/v1/responses", { input: "Hello" }],
+  ["/v1/responses", { input: "Hello", stream: true }],
 ])("POST %s %j", (path, more) => {
   test("tells how it stands, and refuses with Retry-After", async () => {
     const server = await limited(1, 1000);
