@@ -1,7 +1,7 @@
 /** `POST /v1/responses`: what reaches a backend, and what does not. */
 import { describe, expect, test } from "vitest";
 import { toolCall } from "../../src/core/tool-calls.js";
-import { say } from "../support/messages.js";
+import { imagePart, say, textPart } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { says, scripted } from "../support/scripted.js";
 import { json, serve, serveChat } from "./serve.js";
@@ -20,6 +20,8 @@ async function askedFor(body: object) {
 }
 
 const messagesFor = async (body: object) => (await askedFor(body)) as object;
+
+const png = "data:image/png;base64,iVBORw0KGgo=";
 
 describe("input", () => {
   test("a text is the user's, instructions stand ahead", async () => {
@@ -106,6 +108,29 @@ describe("input", () => {
       say("tool", "three", { toolCallId: "3" }),
       say("assistant", "done"),
     ]);
+  });
+
+  test("images stand among texts, also in what a tool says", async () => {
+    const content = [
+      { type: "input_text", text: "This: " },
+      { type: "input_image", image_url: png, detail: null },
+      { type: "input_image", image_url: "https://example.com/a.png", detail: "low" },
+    ];
+    const asked = await messagesFor({
+      input: [
+        { role: "user", content },
+        { type: "function_call", call_id: "1", name: "f", arguments: "{}" },
+        { type: "function_call_output", call_id: "1", output: content },
+      ],
+    });
+    const parts = [
+      textPart("This: "),
+      imagePart(png),
+      imagePart("https://example.com/a.png", "low"),
+    ];
+    expect(asked).toMatchObject({
+      messages: [{ role: "user", content: "", parts }, {}, { role: "tool", content: "", parts }],
+    });
   });
 
   test("what a server wants to see again with a call comes back as it went", async () => {
@@ -296,12 +321,12 @@ describe("parameters", () => {
           { role: "user", content: [{ type: "input_text", text: "a" }, { type: "input_image" }] },
         ],
       },
-      /input_image is not text/,
+      /image without an image_url is not supported/,
     ],
     [
       "input[0].output[0]",
       { input: [{ type: "function_call_output", call_id: "1", output: [{ type: "input_file" }] }] },
-      /input_file is not text/,
+      /input_file is not supported/,
     ],
   ] as const;
 
@@ -332,8 +357,30 @@ describe("faults", () => {
     ["input[0]", { input: ["a"] }],
     ["input[0].type", { input: [{ type: 5 }] }],
     ["input[0].role", { input: [{ content: "a" }] }],
-    ["input[0].content", { input: [{ role: "user", content: [5] }] }],
-    ["input[0].content", { input: [{ role: "user", content: [{ type: "input_text" }] }] }],
+    ["input[0].content[0]", { input: [{ role: "user", content: [5] }] }],
+    ["input[0].content", { input: [{ role: "user", content: 5 }] }],
+    ["input[0].content[0].text", { input: [{ role: "user", content: [{ type: "input_text" }] }] }],
+    [
+      "input[0].content[0].text",
+      { input: [{ role: "user", content: [{ type: "input_text", text: 5 }] }] },
+    ],
+    [
+      "input[0].content[0].image_url",
+      { input: [{ role: "user", content: [{ type: "input_image", image_url: 5 }] }] },
+    ],
+    [
+      "input[0].content[0].image_url",
+      { input: [{ role: "user", content: [{ type: "input_image", image_url: "x" }] }] },
+    ],
+    [
+      "input[0].content[0].detail",
+      {
+        input: [
+          { role: "user", content: [{ type: "input_image", image_url: png, detail: "all" }] },
+        ],
+      },
+    ],
+    ["instructions", { input, instructions: ["a"] }],
     [
       "input[2].content",
       { instructions: "a", input: [user, reasoning, { role: "user", content: 5 }] },
@@ -394,7 +441,7 @@ describe("faults", () => {
     const { post } = await serveChat(says("Hi"));
     const messageOf = async (body: object) => (await json(await post(path, body))).error.message;
     expect(await messageOf({ input: [{ role: "user", content: 5 }] })).toBe(
-      "input[0].content: must be a string, or an array of parts that each have a text",
+      "input[0].content: must be a string, or an array of parts",
     );
     expect(await messageOf({ input, instructions: 5 })).toBe("instructions: must be a string");
     expect(await messageOf({})).toBe("input: is required");

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
 import { unsupported } from "../parameters.js";
 import { qualified } from "./namespaces.js";
-import { textOf } from "./text.js";
+import { contentOf } from "./parts.js";
 
 /** What became of the items. */
 export interface Conversation {
@@ -39,7 +39,9 @@ interface Message {
  */
 export function readItems({ instructions, input }: JsonObject): Conversation {
   const reading = new Reading();
-  if (instructions != null && instructions !== "") {
+  if (typeof (instructions ?? "") !== "string") {
+    reading.violations.push({ field: "instructions", message: "must be a string" });
+  } else if (instructions) {
     reading.add({ role: "system", content: instructions }, "instructions", "instructions");
   }
   if (typeof input === "string") reading.add({ role: "user", content: input }, "input", "input");
@@ -87,7 +89,7 @@ class Reading implements Conversation {
         this.#call(item, at);
         break;
       case "function_call_output": {
-        const content = this.#text(item.output, `${at}.output`);
+        const content = this.#content(item.output, `${at}.output`);
         this.add({ role: "tool", tool_call_id: item.call_id, content }, at, `${at}.output`);
         break;
       }
@@ -103,11 +105,11 @@ class Reading implements Conversation {
   }
 
   #message({ role, content }: JsonObject, at: string): void {
-    const text = this.#text(content, `${at}.content`);
+    const said = this.#content(content, `${at}.content`);
     const before = this.#assistant;
-    if (role === "assistant" && before?.tool_calls && typeof text === "string") {
-      before.content = [before.content, text].filter(Boolean).join("\n\n");
-    } else this.add({ role, content: text }, at);
+    if (role === "assistant" && before?.tool_calls && typeof said === "string") {
+      before.content = [before.content, said].filter(Boolean).join("\n\n");
+    } else this.add({ role, content: said }, at);
   }
 
   #call(item: JsonObject, at: string): void {
@@ -123,9 +125,10 @@ class Reading implements Conversation {
     }
   }
 
-  #text(content: unknown, at: string): unknown {
-    return textOf(content, (type, i) => {
-      this.refused ??= unsupported(`${at}[${i}]`, `${type} is not text, and nothing else is read`);
+  #content(content: unknown, at: string): unknown {
+    return contentOf(content, (i, what) => {
+      const why = `${what.slice(0, 40)} is not supported, only texts and images by their address are`;
+      this.refused ??= unsupported(`${at}[${i}]`, why);
     });
   }
 }

@@ -45,9 +45,10 @@ export function namesOf(
 function inMessage({ at, content, calls }: Place, rest: string): string {
   const [, index, member = ""] = /^\.tool_calls(?:\[(\d+)\](.*))?$/.exec(rest) ?? [];
   if (index !== undefined) return (calls[Number(index)] ?? at) + (callMembers[member] ?? member);
+  const [, part] = /^\.(?:content|parts)((?:\[.*)?)$/.exec(rest) ?? [];
+  if (part !== undefined)
+    return content + part.replace(".image_url.url", ".image_url").replace(".image_url.", ".");
   switch (rest) {
-    case ".content":
-      return content;
     case ".tool_calls":
       return "input";
     case ".tool_call_id":

@@ -10,7 +10,7 @@ import { checkParameters, fieldsOfRules, responseParameters } from "../parameter
 import { type Echo, membersOf } from "./echo.js";
 import { readItems } from "./items.js";
 import { namesOf } from "./names.js";
-import { partFields } from "./text.js";
+import { partFields } from "./parts.js";
 import { readTools } from "./tools.js";
 
 /** What a request asks for. */
@@ -82,9 +82,8 @@ export function readResponse(json: JsonObject): ResponseRequest {
     offer.places,
     limit === undefined ? "max_tokens" : "max_output_tokens",
   );
-  const wrong = violations.map((it) => (contentPattern.test(it.field) ? noText(it, names) : it));
   const refused = parameter ?? offer.refused ?? conversation.refused;
-  const defect = wrong.length > 0 ? invalidFields(wrong) : refused;
+  const defect = violations.length > 0 ? invalidFields(violations) : refused;
   const echo = { members: membersOf(json, offer.kept), namespaces: offer.namespaces };
   return { message, stream, defect, warnings, names, echo };
 }
@@ -99,17 +98,6 @@ function wrongIn({ text, metadata }: JsonObject): Violation[] {
   }
   return wrong;
 }
-
-const contentPattern = /^messages\[\d+\]\.content$/;
-
-/** The contract takes a string alone. */
-const noText = ({ field, message }: Violation, nameOf: (field: string) => string): Violation => ({
-  field,
-  message:
-    nameOf(field) === "instructions"
-      ? message
-      : "must be a string, or an array of parts that each have a text",
-});
 
 const asksForReasoning = (reasoning: unknown): boolean =>
   isObject(reasoning) &&
