@@ -4,13 +4,15 @@ import {
   type LLMRequest,
   LLMRequestSchema,
   ToolCallSchema,
+  ToolChoiceSchema,
 } from "../../../gen/lintel/v1/chat_pb.js";
-import { invalidFields, type LintelError } from "../../core/errors.js";
+import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
 import { fields, fieldsOf } from "../json/known.js";
 import type { Names } from "../json/rename.js";
+import { withAllowedTools } from "./allowed-tools.js";
 import { chatParameters, checkParameters, fieldsOfRules, unsupported } from "./parameters.js";
 
 /** What a request asks for. */
@@ -30,6 +32,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   ...formFields,
   ...fieldsOfRules(chatParameters),
   max_completion_tokens: true,
+  tool_choice: fieldsOf(ToolChoiceSchema, { allowed_tools: true }),
   messages: fields({
     ...{ role: true, refusal: true, tool_call_id: true, function_call: true },
     tool_calls: fieldsOf(ToolCallSchema),
@@ -43,7 +46,8 @@ export function readChat(json: JsonObject): ChatRequest {
   let refused = checkParameters(json, chatParameters, warnings);
   const { messages, max_completion_tokens: limit } = json;
   const names: Names = limit == null ? {} : { max_tokens: "max_completion_tokens" };
-  let asked = json;
+  const ofChoice: Violation[] = [];
+  let asked = withAllowedTools(json, ofChoice);
   if (Array.isArray(messages) && messages.some(isRewritten)) {
     const readable = messages.map((item, i) =>
       rewritten(item, (part) => {
@@ -58,6 +62,7 @@ export function readChat(json: JsonObject): ChatRequest {
   }
   if (limit != null) asked = { ...asked, max_tokens: limit };
   const { message, violations } = decode(asked);
+  violations.push(...ofChoice);
   const form = answerForm(json, violations);
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
   return { message, form, defect, warnings, names };
