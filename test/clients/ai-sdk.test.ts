@@ -1,12 +1,30 @@
 /** The Vercel AI SDK with its providers for OpenAI and for OpenAI-compatible servers, unmodified. */
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateImage, generateText, streamText } from "ai";
+import {
+  generateImage,
+  generateObject,
+  generateText,
+  Output,
+  stepCountIs,
+  streamObject,
+  streamText,
+  tool,
+} from "ai";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { type Setting, serve } from "../doors/serve.js";
-import { breaksAfter, paints, png, says, scripted } from "../support/scripted.js";
+import {
+  breaksAfter,
+  paints,
+  png,
+  type Scripted,
+  says,
+  scripted,
+  usesTool,
+} from "../support/scripted.js";
 
 /** A provider's models, of a server. */
 const providers = {
@@ -15,8 +33,9 @@ const providers = {
     return { chat: openai.chat("chat-1"), image: openai.image("image-1") };
   },
   "@ai-sdk/openai-compatible": (baseURL: string) => {
-    const apiKey = "me";
-    const lintel = createOpenAICompatible({ name: "lintel", baseURL, apiKey, includeUsage: true });
+    // Without these it does not ask for usage, nor tells of schemas.
+    const asks = { includeUsage: true, supportsStructuredOutputs: true };
+    const lintel = createOpenAICompatible({ name: "lintel", baseURL, apiKey: "me", ...asks });
     return { chat: lintel("chat-1"), image: lintel.imageModel("image-1") };
   },
 };
@@ -25,8 +44,13 @@ const prompt = "Hello";
 const maxRetries = 0;
 
 describe.each(Object.entries(providers))("Vercel AI SDK: %s", (_name, provider) => {
-  const models = async (chat: Handle<"chat"> = says("Hi", " there"), setting?: Setting) => {
-    const { url } = await serve(scripted({ chat, streamTextToImage: paints() }), setting);
+  const models = async (
+    chat: Handle<"chat"> | Scripted = says("Hi", " there"),
+    setting?: Setting,
+  ) => {
+    const backend =
+      typeof chat === "function" ? scripted({ chat, streamTextToImage: paints() }) : chat;
+    const { url } = await serve(backend, setting);
     return provider(`${url}/v1`);
   };
 
@@ -46,6 +70,76 @@ describe.each(Object.entries(providers))("Vercel AI SDK: %s", (_name, provider) 
     expect(parts).toEqual(["Hi", " there"]);
     expect(await result.finishReason).toBe("stop");
     expect((await result.usage).totalTokens).toBe(9);
+  });
+
+  const city = z.object({ city: z.string() });
+  const tools = {
+    weather: tool({ inputSchema: city, execute: (it: { city: string }) => `sunny in ${it.city}` }),
+  };
+  const stopWhen = stepCountIs(3);
+
+  test("generateText with tools", async () => {
+    const backend = scripted({ chat: usesTool("weather") });
+    const { chat: model } = await models(backend);
+    const { steps, text } = await generateText({ model, prompt, maxRetries, tools, stopWhen });
+    expect(steps.map(({ finishReason }) => finishReason)).toEqual(["tool-calls", "stop"]);
+    expect(steps[0]?.toolCalls.map(({ input }) => input)).toEqual([
+      { city: "Rome" },
+      { city: "Oslo" },
+    ]);
+    expect(text).toBe("sunny in Romesunny in Oslo");
+    expect(backend.asked[1]).toMatchObject({
+      messages: [
+        { role: "user" },
+        { role: "assistant", toolCalls: [{ id: "a" }, { id: "b" }] },
+        { role: "tool", toolCallId: "a" },
+        { role: "tool", toolCallId: "b" },
+      ],
+    });
+  });
+
+  test("streamText with tools", async () => {
+    const { chat: model } = await models(usesTool("weather"));
+    const result = streamText({ model, prompt, maxRetries, tools, stopWhen });
+    const called: unknown[] = [];
+    for await (const part of result.fullStream) {
+      if (part.type === "tool-call") called.push(part.input);
+    }
+    expect(called).toEqual([{ city: "Rome" }, { city: "Oslo" }]);
+    expect(await result.text).toBe("sunny in Romesunny in Oslo");
+    expect((await result.totalUsage).outputTokens).toBe(5);
+  });
+
+  test("a tool that must be called", async () => {
+    const backend = scripted({ chat: usesTool("weather") });
+    const { chat: model } = await models(backend);
+    const toolChoice = { type: "tool", toolName: "weather" } as const;
+    await generateText({ model, prompt, maxRetries, tools, toolChoice });
+    expect(backend.asked[0]).toMatchObject({
+      toolChoice: { type: "function", function: { name: "weather" } },
+    });
+  });
+
+  test("answers by a schema, whole and streamed", async () => {
+    const backend = scripted({ chat: says('{"city":', '"Rome"}') });
+    const { chat: model } = await models(backend);
+    const asking = { model, prompt, maxRetries };
+    const rome = { city: "Rome" };
+    expect((await generateObject({ ...asking, schema: city })).object).toEqual(rome);
+    const streamed = streamObject({ ...asking, schema: city });
+    for await (const _ of streamed.partialObjectStream);
+    expect(await streamed.object).toEqual(rome);
+    const output = Output.object({ schema: city });
+    expect((await generateText({ ...asking, output })).output).toEqual(rome);
+    expect(backend.asked).toHaveLength(3);
+    for (const request of backend.asked) {
+      expect(request).toMatchObject({
+        responseFormat: {
+          type: "json_schema",
+          jsonSchema: { schema: expect.stringContaining('"city"'), strict: true },
+        },
+      });
+    }
   });
 
   test("a failure in mid-stream is an error with its message", async () => {

@@ -9,7 +9,14 @@ import { LintelError } from "../../src/core/errors.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { type Setting, serve } from "../doors/serve.js";
 import { chatModel } from "../support/models.js";
-import { breaksAfter, callsTools, type Scripted, says, scripted } from "../support/scripted.js";
+import {
+  breaksAfter,
+  callsTools,
+  type Scripted,
+  says,
+  scripted,
+  usesTool,
+} from "../support/scripted.js";
 
 async function model(
   chat: Handle<"chat"> | Scripted = says("Hi", " there"),
@@ -87,22 +94,18 @@ describe("LangChain.js", () => {
   });
 
   test("tools are called, in a stream and whole, and what they say comes back", async () => {
-    const weather = tool(async () => "sunny", {
+    const weather = tool(async ({ city }: { city: string }) => `sunny in ${city}`, {
       name: "weather",
       description: "The weather in a city.",
       schema: { type: "object", properties: { city: { type: "string" } } },
     });
-    const backend = scripted({
-      async *chat(call) {
-        const last = call.request.messages.at(-1);
-        const called = [toolCall(0, "c1", "weather", '{"city":'), toolCall(0, "", "", '"Rome"}')];
-        const answer =
-          last?.role === "tool" ? says(last.content) : callsTools(...called.map((it) => [it]));
-        yield* answer(call);
-      },
-    });
+    const backend = scripted({ chat: usesTool("weather") });
     const bound = (await model(backend)).bindTools([weather]);
-    const calls = [{ name: "weather", args: { city: "Rome" }, id: "c1", type: "tool_call" }];
+    const called = { name: "weather", type: "tool_call" };
+    const calls = [
+      { ...called, args: { city: "Rome" }, id: "a" },
+      { ...called, args: { city: "Oslo" }, id: "b" },
+    ];
     const whole = await bound.invoke("Hello");
     expect(whole.tool_calls).toEqual(calls);
     let streamed: AIMessageChunk | undefined;
@@ -110,14 +113,15 @@ describe("LangChain.js", () => {
       streamed = streamed?.concat(chunk) ?? chunk;
     }
     expect(streamed?.tool_calls).toEqual(calls);
-    const said = await weather.invoke(whole.tool_calls?.[0] as ToolCall);
-    const answer = await bound.invoke([new HumanMessage("Hello"), whole, said]);
-    expect(answer.content).toBe("sunny");
+    const said = await weather.batch(whole.tool_calls as ToolCall[]);
+    const answer = await bound.invoke([new HumanMessage("Hello"), whole, ...said]);
+    expect(answer.content).toBe("sunny in Romesunny in Oslo");
     expect(backend.asked.at(-1)).toMatchObject({
       messages: [
         { role: "user" },
-        { role: "assistant", toolCalls: [{ id: "c1", function: { name: "weather" } }] },
-        { role: "tool", toolCallId: "c1", content: "sunny" },
+        { role: "assistant", toolCalls: [{ id: "a", function: { name: "weather" } }, { id: "b" }] },
+        { role: "tool", toolCallId: "a", content: "sunny in Rome" },
+        { role: "tool", toolCallId: "b", content: "sunny in Oslo" },
       ],
     });
   });

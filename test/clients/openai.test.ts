@@ -7,7 +7,9 @@ import OpenAI, {
   NotFoundError,
   UnprocessableEntityError,
 } from "openai";
+import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { type Setting, serve } from "../doors/serve.js";
@@ -18,19 +20,23 @@ import {
   paints,
   piece,
   png,
+  type Scripted,
   says,
   scripted,
+  usesTool,
 } from "../support/scripted.js";
 
 const messages = [{ role: "user" as const, content: "Hello" }];
 const asked = { model: "chat-1", messages };
 
 async function sdk(
-  chat: Handle<"chat"> = says("Hi", " there"),
+  chat: Handle<"chat"> | Scripted = says("Hi", " there"),
   setting?: Setting,
   options: ClientOptions = {},
 ) {
-  const { url } = await serve(scripted({ chat, streamTextToImage: paints() }), setting);
+  const backend =
+    typeof chat === "function" ? scripted({ chat, streamTextToImage: paints() }) : chat;
+  const { url } = await serve(backend, setting);
   return new OpenAI({ baseURL: `${url}/v1`, apiKey: "me", maxRetries: 0, ...options });
 }
 
@@ -157,6 +163,82 @@ describe("openai: chat", () => {
     const client = await sdk(says("Hi"), { core: { auth: { mode: "token", tokens: [] } } });
     const create = client.chat.completions.create(asked).catch((thrown: unknown) => thrown);
     expect(await create).toBeInstanceOf(AuthenticationError);
+  });
+});
+
+describe("openai: tools", () => {
+  const city = z.object({ city: z.string() });
+  const weather = zodFunction({
+    name: "weather",
+    parameters: city,
+    function: (it) => `sunny in ${it.city}`,
+  });
+
+  test.each(["whole", "streamed"])(
+    "runTools calls them, and hands on what they say: %s",
+    async (form) => {
+      const backend = scripted({ chat: usesTool("weather") });
+      const { completions } = (await sdk(backend)).chat;
+      const task = { ...asked, tools: [weather] };
+      const runner =
+        form === "whole"
+          ? completions.runTools(task)
+          : completions.runTools({ ...task, stream: true });
+      expect(await runner.finalContent()).toBe("sunny in Romesunny in Oslo");
+      expect(backend.asked).toHaveLength(2);
+      expect(backend.asked[1]).toMatchObject({
+        messages: [
+          { role: "user" },
+          { role: "assistant", toolCalls: [{ id: "a" }, { id: "b" }] },
+          { role: "tool", toolCallId: "a" },
+          { role: "tool", toolCallId: "b" },
+        ],
+      });
+    },
+  );
+
+  test("the stream helper reads their arguments", async () => {
+    const { completions } = (await sdk(usesTool("weather"))).chat;
+    const runner = completions.stream({ ...asked, tools: [weather] });
+    const pieces: string[] = [];
+    const read: unknown[] = [];
+    runner.on("tool_calls.function.arguments.delta", (it) => pieces.push(it.arguments_delta));
+    runner.on("tool_calls.function.arguments.done", (it) => read.push(it.parsed_arguments));
+    const { choices } = await runner.finalChatCompletion();
+    expect(pieces).toEqual(["", '{"city":', '"Rome"}', '{"city":"Oslo"}']);
+    expect(read).toEqual([{ city: "Rome" }, { city: "Oslo" }]);
+    expect(choices[0]?.finish_reason).toBe("tool_calls");
+  });
+
+  const place = zodResponseFormat(city, "place");
+
+  test("parse reads an answer by a schema, which reaches the backend as it is", async () => {
+    const backend = scripted({ chat: says('{"city":', '"Rome"}') });
+    const { completions } = (await sdk(backend)).chat;
+    const whole = await completions.parse({ ...asked, response_format: place });
+    expect(whole.choices[0]?.message.parsed).toEqual({ city: "Rome" });
+    const runner = completions.stream({ ...asked, response_format: place });
+    const streamed = await runner.finalChatCompletion();
+    expect(streamed.choices[0]?.message.parsed).toEqual({ city: "Rome" });
+    const { schema } = place.json_schema;
+    for (const request of backend.asked) {
+      expect(request).toMatchObject({
+        responseFormat: {
+          type: "json_schema",
+          jsonSchema: { name: "place", schema: JSON.stringify(schema), strict: true },
+        },
+      });
+    }
+  });
+
+  test("parse fails of what was cut, and says so", async () => {
+    const cut: Handle<"chat"> = async function* () {
+      yield [piece('{"city":')];
+      yield [piece("", "length", [7, 1])];
+    };
+    const { completions } = (await sdk(cut)).chat;
+    const parsing = completions.parse({ ...asked, response_format: place });
+    await expect(parsing).rejects.toThrow(/length limit/);
   });
 });
 

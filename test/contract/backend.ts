@@ -6,7 +6,7 @@ import { LintelError } from "../../src/core/errors.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { hashToken } from "../../src/core/tokens.js";
 import { chatModel, imageModel } from "../support/models.js";
-import { breaksAfter, paints, piece, scripted } from "../support/scripted.js";
+import { breaksAfter, paints, piece, scripted, usesTool } from "../support/scripted.js";
 
 /** Tokens: `all` may do all, `limited` no model of the table. */
 export const tableSettings: Partial<CoreSettings> = {
@@ -49,6 +49,7 @@ const chats: Record<string, Handle<"chat">> = {
   away: fails(new LintelError("unavailable", "no model server can take it", { retryAfter: 3 })),
   picky: fails(new LintelError("invalid_value", "the model server refused the request: too long")),
   faulty: fails(new Error("secret at http://10.1.2.3/")),
+  calls: usesTool("weather"),
   half: breaksAfter(
     new LintelError("upstream_failed", "the model server broke off"),
     "half ",

@@ -8,6 +8,7 @@ import type { Handle } from "../../src/core/call.js";
 import { deltaChoice, tokenUsage } from "../../src/core/chat-messages.js";
 import { asksForSize } from "../../src/core/defaults.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
+import { toolCall } from "../../src/core/tool-calls.js";
 import { chatModel, imageModel } from "./models.js";
 
 /** A scripted backend. */
@@ -71,6 +72,19 @@ export function callsTools(...pieces: ToolCall[][]): Handle<"chat"> {
   return async function* () {
     for (const calls of pieces) yield [{ ...piece(""), choices: [deltaChoice("", "", calls)] }];
     yield [piece("", "tool_calls", [7, pieces.length])];
+  };
+}
+
+/** Calls a tool for two cities at once, piece by piece; then says what it said, a piece for each. */
+export function usesTool(name: string): Handle<"chat"> {
+  const calls = callsTools(
+    [toolCall(0, "a", name, "")],
+    [toolCall(0, "", "", '{"city":')],
+    [toolCall(0, "", "", '"Rome"}'), toolCall(1, "b", name, '{"city":"Oslo"}')],
+  );
+  return async function* (call) {
+    const results = call.request.messages.filter(({ role }) => role === "tool");
+    yield* (results.length === 0 ? calls : says(...results.map(({ content }) => content)))(call);
   };
 }
 

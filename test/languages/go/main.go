@@ -95,6 +95,55 @@ func chat(ctx context.Context, client lintel.ChatServiceClient) error {
 	if _, err = client.Complete(as(ctx, "stranger"), &lintel.LLMRequest{Messages: hello}); status.Code(err) != codes.Unauthenticated {
 		return fmt.Errorf("wrong token: %v", err)
 	}
+	return tools(ctx, client)
+}
+
+// tools calls what a model asks for, and hands on what comes of it.
+func tools(ctx context.Context, client lintel.ChatServiceClient) error {
+	request := &lintel.LLMRequest{
+		Model:    "calls",
+		Messages: []*lintel.LLMMessage{{Role: "user", Content: "Hello"}},
+		Tools:    []*lintel.Tool{{Function: &lintel.FunctionTool{Name: "weather"}}},
+	}
+	stream, err := client.Chat(as(ctx, "all"), request)
+	if err != nil {
+		return err
+	}
+	var streamed string
+	for {
+		piece, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		for _, call := range piece.Choices[0].Delta.ToolCalls {
+			streamed += call.Function.Arguments
+		}
+	}
+	whole, err := client.Complete(as(ctx, "all"), request)
+	if err != nil {
+		return err
+	}
+	var called string
+	message := whole.Choices[0].Message
+	request.Messages = append(request.Messages, message)
+	for _, call := range message.ToolCalls {
+		called += call.Function.Arguments
+		said := &lintel.LLMMessage{Role: "tool", ToolCallId: call.Id, Content: "sunny " + call.Id + " "}
+		request.Messages = append(request.Messages, said)
+	}
+	if called != `{"city":"Rome"}{"city":"Oslo"}` || streamed != called {
+		return fmt.Errorf("tools: %q %q", called, streamed)
+	}
+	answer, err := client.Complete(as(ctx, "all"), request)
+	if err != nil {
+		return err
+	}
+	if got := answer.Choices[0].Message.Content; got != "sunny a sunny b " {
+		return fmt.Errorf("results of tools: %q", got)
+	}
 	return nil
 }
 

@@ -57,6 +57,26 @@ got = []
 broken = fails(lambda: got.extend(m.choices[0].delta.content for m in half))
 assert broken.code() == grpc.StatusCode.INTERNAL, broken
 
+weather = chat_pb2.Tool(
+    type="function", function=chat_pb2.FunctionTool(name="weather", parameters='{"type":"object"}')
+)
+asked = chat_pb2.LLMRequest(messages=HELLO, model="calls", tools=[weather])
+called = chat.Complete(asked, metadata=ALL).choices[0]
+assert called.finish_reason == "tool_calls", called
+calls = [(c.id, c.function.arguments) for c in called.message.tool_calls]
+assert calls == [("a", '{"city":"Rome"}'), ("b", '{"city":"Oslo"}')], calls
+streamed = {}
+for piece in chat.Chat(asked, metadata=ALL):
+    for c in piece.choices[0].delta.tool_calls:
+        streamed[c.index] = streamed.get(c.index, "") + c.function.arguments
+assert list(streamed.values()) == [c[1] for c in calls], streamed
+asked.messages.append(called.message)
+asked.messages.extend(
+    chat_pb2.LLMMessage(role="tool", tool_call_id=c[0], content=f"sunny {c[0]} ") for c in calls
+)
+answer = chat.Complete(asked, metadata=ALL).choices[0].message.content
+assert answer == "sunny a sunny b ", answer
+
 request = image_pb2.TextToImageRequest(prompt="a red circle", seed=7, include_data=True)
 events = list(images.StreamTextToImage(request, metadata=ALL))
 kinds = [e.WhichOneof("event") for e in events]

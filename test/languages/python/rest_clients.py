@@ -65,6 +65,28 @@ def openai_sdk():
     assert picture.data[0].b64_json, picture
 
 
+def openai_tools():
+    client = openai.OpenAI(base_url=f"{BASE}/v1", api_key="all", max_retries=0)
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
+    weather = {"type": "function", "function": {"name": "weather", "parameters": parameters}}
+    asked = {"model": "calls", "messages": HELLO, "tools": [weather]}
+    whole = client.chat.completions.create(**asked).choices[0]
+    assert whole.finish_reason == "tool_calls", whole
+    calls = [(c.id, c.function.name, c.function.arguments) for c in whole.message.tool_calls]
+    assert calls == [("a", "weather", '{"city":"Rome"}'), ("b", "weather", '{"city":"Oslo"}')], calls
+
+    with client.chat.completions.stream(**asked) as stream:
+        done = [e.arguments for e in stream if e.type == "tool_calls.function.arguments.done"]
+        streamed = stream.get_final_completion().choices[0]
+    assert done == [c[2] for c in calls], done
+    assert [c.id for c in streamed.message.tool_calls] == ["a", "b"], streamed
+
+    said = [{"role": "tool", "tool_call_id": c[0], "content": f"sunny {c[0]} "} for c in calls]
+    asked["messages"] = [*HELLO, whole.message, *said]
+    answer = client.chat.completions.create(**asked).choices[0]
+    assert answer.message.content == "sunny a sunny b ", answer
+
+
 def livepeer_sdk():
     with Livepeer(http_bearer="all", server_url=BASE) as client:
         whole = client.generate.llm(request={"messages": HELLO}).llm_response
@@ -91,5 +113,6 @@ def livepeer_sdk():
 
 
 openai_sdk()
+openai_tools()
 livepeer_sdk()
 print("ok")
