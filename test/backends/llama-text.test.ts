@@ -254,6 +254,20 @@ describe("prompts", () => {
     }
   });
 
+  it("have no open thought in front of an answer that begins at once", () => {
+    const texts = { bos: "", eos: "", control: ["<think>", "</think>"] };
+    const forced = new ChatTemplate(boundedTemplate(jinja, thinks), texts);
+    const ask = (template: ChatTemplate, atOnce: boolean) =>
+      template.render([say("hi")], { atOnce }).join("");
+    expect(ask(forced, false)).toBe("<|user|>hi<|end|><|assistant|><think>");
+    expect(ask(forced, true)).toBe("<|user|>hi<|end|><|assistant|><think>\n\n</think>\n\n");
+    // As Qwen3's: it does so itself.
+    const told =
+      "{{ 'a' }}{% if enable_thinking is defined and enable_thinking is false %}{{ '!' }}{% endif %}";
+    const asked = new ChatTemplate(boundedTemplate(jinja, told), texts);
+    expect([ask(asked, false), ask(asked, true)]).toEqual(["a", "a!"]);
+  });
+
   it("are refused with the template's own words", () => {
     const template = new ChatTemplate(
       boundedTemplate(

@@ -37,6 +37,19 @@ export function channelTokens(
   return Object.fromEntries(found) as Record<keyof ChannelTokens, Token>;
 }
 
+/**
+ * What has to follow a prompt for the answer to be on the channel for its reader from the first
+ * token on; nothing where the prompt has chosen a channel.
+ */
+export function finalChannel(
+  { start, channel, message }: ChannelTokens,
+  prompt: readonly Token[],
+  tokenize: (text: string) => readonly Token[],
+): Token[] {
+  const header = prompt.slice(prompt.lastIndexOf(start) + 1);
+  return header.includes(channel) ? [] : [channel, ...tokenize("final"), message];
+}
+
 /** Reads one answer. */
 export class ChannelReader {
   readonly #tokens: ChannelTokens;

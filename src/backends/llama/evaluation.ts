@@ -4,6 +4,7 @@ import type { LlamaContextSequence, Token } from "node-llama-cpp";
 import { unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { rankOf } from "./batching.js";
+import type { Constraint } from "./grammar/grammars.js";
 
 /** How tokens are chosen; in llama.cpp's terms, 0 turns `topK` off. */
 export interface Sampling {
@@ -23,6 +24,8 @@ export interface Place {
 export interface Work {
   readonly prompt: readonly Token[];
   readonly sampling: Sampling;
+  /** What the answer has to be in form; absent: nothing. */
+  readonly grammar?: Constraint | undefined;
   /** Tokens to make at the most. */
   readonly limit: number;
   /** Whether the answer is over with a token. */
@@ -73,13 +76,16 @@ export class Evaluation {
 
   async #evaluate(signal: CallSignal): Promise<Token | undefined> {
     const { sequence, number } = this.place;
+    const { grammar } = this.#work;
     this.#tokens ??= sequence.evaluate(await this.#prefill(signal), {
       ...this.#work.sampling,
+      ...(grammar && { grammarEvaluationState: grammar.state, tokenBias: grammar.bias }),
       yieldEogToken: true,
       evaluationPriority: rankOf(number),
     });
     this.#made++;
     const { value } = await this.#tokens.next();
+    if (value !== undefined) grammar?.take(value);
     return value ?? undefined;
   }
 

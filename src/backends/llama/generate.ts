@@ -2,7 +2,7 @@
 
 import { randomInt } from "node:crypto";
 import type { Token } from "node-llama-cpp";
-import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMRequest, LLMResponse, ResponseFormat } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { deltaChoice, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
@@ -10,13 +10,15 @@ import { invalidValue } from "../../core/errors.js";
 import { ChannelReader } from "./channels.js";
 import { Detokenizer } from "./detokenizer.js";
 import { Evaluation, type Sampling } from "./evaluation.js";
+import { grammarOf, unsupported } from "./grammar/response-format.js";
 import type { LoadedModel } from "./model.js";
 import { StopScanner } from "./stop.js";
 
 /**
  * Runs a completion on a sequence of the pool.
  * @param signal aborts between two tokens; its reason is thrown
- * @throws LintelError `invalid_value` if the conversation does not fit the context
+ * @throws LintelError `invalid_value` if the conversation does not fit the context,
+ *   `unsupported_parameter` if the answer can't be held to its form
  */
 export async function* generate(
   loaded: LoadedModel,
@@ -26,7 +28,8 @@ export async function* generate(
   const { messages } = request;
   // Each has a token at least: what can't fit is not rendered, which holds up all calls.
   if (messages.length >= loaded.contextSize) throw tooLong(`at least ${messages.length}`, loaded);
-  const prompt = loaded.tokenize(messages);
+  const grammar = request.responseFormat && (await grammarFor(loaded, request.responseFormat));
+  const prompt = loaded.tokenize(messages, { atOnce: grammar !== undefined });
   const room = loaded.contextSize - prompt.length;
   if (room < 1) throw tooLong(room < 0 ? `at least ${prompt.length}` : prompt.length, loaded);
   const limit = Math.min(request.maxTokens ?? chatDefaults.maxTokens, room);
@@ -34,8 +37,9 @@ export async function* generate(
     signal,
     ({ sequence }) => sequence.compareContextTokens(prompt).firstDifferentIndex,
   );
-  const ends = (token: Token) => loaded.ends(token);
-  const work = { prompt, sampling: samplingOf(request), limit, ends };
+  // By a grammar nothing follows on other channels.
+  const ends = (token: Token) => (grammar ? loaded.model.isEogToken(token) : loaded.ends(token));
+  const work = { prompt, sampling: samplingOf(request), grammar, limit, ends };
   const evaluation = loaded.begin(new Evaluation(place, work));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
@@ -64,6 +68,15 @@ export async function* generate(
     // Nobody waits until the sequence's last evaluation is through.
     void loaded.end(evaluation);
   }
+}
+
+/** The beginning of an answer in a form. */
+async function grammarFor({ grammars }: LoadedModel, format: ResponseFormat) {
+  const grammar = grammarOf(format);
+  if (grammar === undefined) return undefined;
+  return grammars.begin(grammar).catch((cause) => {
+    throw unsupported("parts that refer to each other without end", cause);
+  });
 }
 
 /** With OpenAI's code for it, by which clients know that a shorter conversation would do. */

@@ -27,7 +27,9 @@ import { Residency, unloading } from "./residency.js";
 import type { LlamaConfig } from "./schema.js";
 
 /** What a GGUF model honours of a request. */
-const llamaSupports = ["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"];
+const llamaSupports = [
+  ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop", "response_format"],
+];
 
 /** A backend of the kind `llama`. */
 export const createLlamaBackend: CreateBackend<LlamaConfig> = (config, context) =>

@@ -11,6 +11,7 @@ import { batchingStrategy } from "./batching.js";
 import { localFile } from "./download.js";
 import { checkFile, whyNotLoaded } from "./file.js";
 import { chatTemplateOf } from "./file-template.js";
+import { Grammars } from "./grammar/grammars.js";
 import { importLlama, type LlamaLibrary, type Runtime, runtime } from "./library.js";
 import { bytesNeeded, bytesOf, partsOf } from "./memory.js";
 import { LoadedModel } from "./model.js";
@@ -136,7 +137,8 @@ async function loadOn(
       });
       const { template, stops, channels } = chatTemplateOf(library, model);
       await warmUp(model, context);
-      return new LoadedModel(model, context, template, stops, channels);
+      const grammars = new Grammars(library, model);
+      return new LoadedModel(model, context, template, stops, channels, grammars);
     } catch (cause) {
       await model?.dispose();
       if (signal.aborted) throw unloading();

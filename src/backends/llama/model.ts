@@ -2,11 +2,12 @@
 
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
-import type { ChannelTokens } from "./channels.js";
+import { type ChannelTokens, finalChannel } from "./channels.js";
 import type { Evaluation, Place } from "./evaluation.js";
+import type { Grammars } from "./grammar/grammars.js";
 import { inParts } from "./parts.js";
 import { Pool } from "./pool.js";
-import type { ChatTemplate } from "./template.js";
+import type { Asked, ChatTemplate } from "./template.js";
 
 /** A model that answers. */
 export class LoadedModel {
@@ -20,6 +21,8 @@ export class LoadedModel {
   readonly channels: ChannelTokens | undefined;
   /** Where it runs, and of how many layers a GPU holds how many. */
   readonly where: { readonly runs: string; readonly gpuLayers?: string };
+  /** Hold answers to a form. */
+  readonly grammars: Grammars;
   readonly #context: LlamaContext;
   readonly #template: ChatTemplate;
   readonly #evaluations = new Set<Evaluation>();
@@ -30,8 +33,10 @@ export class LoadedModel {
     template: ChatTemplate,
     stops: readonly string[],
     channels: ChannelTokens | undefined,
+    grammars: Grammars,
   ) {
     this.model = model;
+    this.grammars = grammars;
     this.#context = context;
     this.#template = template;
     this.stops = stops;
@@ -53,18 +58,22 @@ export class LoadedModel {
   /**
    * The tokens of a conversation, up to where the assistant speaks; of one that does not fit
    * maybe only the first, but more than fit.
+   * @param asked of the answer
    * @throws LintelError `invalid_value` if the template refuses it
    */
-  tokenize(messages: readonly LLMMessage[]): Token[] {
+  tokenize(messages: readonly LLMMessage[], asked?: Asked): Token[] {
     const tokens: Token[] = [];
     let option: "trimLeadingSpace" | undefined;
-    for (const piece of inParts(this.#template.render(messages), this.contextSize)) {
+    for (const piece of inParts(this.#template.render(messages, asked), this.contextSize)) {
       for (const token of this.model.tokenize(piece, true, option)) tokens.push(token);
       if (tokens.length > this.contextSize) break;
       option = "trimLeadingSpace";
     }
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
+    if (asked?.atOnce && this.channels) {
+      tokens.push(...finalChannel(this.channels, tokens, (text) => this.model.tokenize(text)));
+    }
     return tokens;
   }
 

@@ -20,6 +20,12 @@ export interface TemplateTexts {
   readonly sought?: readonly string[];
 }
 
+/** What an answer has to be, besides one to the messages. */
+export interface Asked {
+  /** Whether it begins at once, without thoughts: it has a form. */
+  readonly atOnce?: boolean;
+}
+
 interface Turn {
   readonly role: string;
   readonly content: string;
@@ -50,17 +56,18 @@ export class ChatTemplate {
 
   /**
    * The prompt, up to where the assistant speaks.
+   * @param asked of the answer
    * @returns pieces, each to be tokenized alone, control tokens included
    * @throws LintelError `invalid_value` if the template refuses the conversation
    */
-  render(messages: readonly LLMMessage[]): string[] {
+  render(messages: readonly LLMMessage[], asked: Asked = {}): string[] {
     const turns = messages.map(({ role, content }) => ({
       role: role === "developer" ? "system" : role,
       content: (role === "assistant" ? this.#assistantMarks : this.#marks).insert(content),
     }));
     const split = (prompt: string) =>
       this.#marks
-        .split(prompt)
+        .split(asked.atOnce ? withoutThoughts(prompt) : prompt)
         .flatMap((piece) => this.#assistantMarks.split(piece))
         .flatMap((piece) => this.#runs.cut(piece));
     let partial: string | undefined;
@@ -68,7 +75,7 @@ export class ChatTemplate {
     const sought = oftenPassedOver(turns);
     for (const form of formsOf(turns)) {
       try {
-        const prompt = this.#render(form);
+        const prompt = this.#render(form, asked);
         if (sought.every((texts) => shows(prompt, texts))) return split(prompt);
         partial ??= prompt;
       } catch (thrown) {
@@ -80,9 +87,11 @@ export class ChatTemplate {
     return split(partial);
   }
 
-  #render(messages: readonly Turn[]): string {
+  #render(messages: readonly Turn[], { atOnce }: Asked = {}): string {
     return this.#template.render({
       messages,
+      // As Qwen's, GLM's and others call it.
+      ...(atOnce && { enable_thinking: false }),
       add_generation_prompt: true,
       bos_token: this.#texts.bos,
       eos_token: this.#texts.eos,
@@ -98,6 +107,10 @@ export const looksFor = (template: string, text: string): boolean =>
   [`'${text}'`, `"${text}"`].some(
     (literal) => template.includes(`${literal} in `) || template.includes(`.split(${literal}`),
   );
+
+/** The prompt, thoughts that it begins ended: some templates begin them whatever they are told. */
+const withoutThoughts = (prompt: string): string =>
+  /<think>\s*$/.test(prompt) ? `${prompt.trimEnd()}\n\n</think>\n\n` : prompt;
 
 const refused = (thrown: unknown) =>
   invalidValue(
