@@ -126,7 +126,11 @@ describe("a model of random weights", () => {
   });
   afterAll(() => backend.close());
   const ask = (responseFormat: ResponseFormat, more: object = {}) =>
-    answer(backend, chatRequest("hello", { responseFormat, maxTokens: 600, ...more }));
+    answer(
+      backend,
+      chatRequest("hello", { responseFormat, maxTokens: 600, ...more }),
+      new AbortController().signal,
+    );
 
   it.each(Object.entries(schemas))("answers with what fits: %s", async (_, schema) => {
     // Hot enough for bytes that are no characters, which a grammar of llama.cpp alone lets through.

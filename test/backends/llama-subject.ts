@@ -1,4 +1,5 @@
 /** A `llama` backend over a tiny model of random weights, whose tokens are bytes. */
+import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import type { LLMMessage, LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { createLlamaBackend } from "../../src/backends/llama/index.js";
@@ -15,6 +16,39 @@ export const file = (path: string) =>
 
 /** Random weights; 128 tokens of context; never ends by itself. */
 export const tiny = file("test/backends/fixtures/gguf/tiny.gguf");
+
+/**
+ * The bytes of the tiny model with another template, which may be longer.
+ * @param words other texts for some of its tokens
+ */
+export async function tinyWith(
+  template: string,
+  words: Readonly<Record<string, string>> = {},
+): Promise<Buffer> {
+  let bytes = await readFile(tiny);
+  const before = bytes.length;
+  for (const [word, other] of Object.entries(words)) bytes = withText(bytes, sized(word), other);
+  const key = "tokenizer.chat_template";
+  // Behind the key stands the type.
+  const at = bytes.indexOf(key) + key.length + 4;
+  const length = Number(bytes.readBigUInt64LE(at));
+  // What stands behind the header is aligned.
+  const off = Buffer.byteLength(template) - length + bytes.length - before;
+  const padded = "\n".repeat(((-off % 32) + 32) % 32) + template;
+  return withText(bytes, bytes.subarray(at, at + 8 + length), padded);
+}
+
+/** A text as it stands in the file: behind its length in 64 bits. */
+function sized(text: string): Buffer {
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(Buffer.byteLength(text)));
+  return Buffer.concat([size, Buffer.from(text)]);
+}
+
+function withText(bytes: Buffer, text: Buffer, other: string) {
+  const at = bytes.indexOf(text);
+  return Buffer.concat([bytes.subarray(0, at), sized(other), bytes.subarray(at + text.length)]);
+}
 
 /** What its marks are as tokens: `<|bos|>` and so on. */
 export const tokenIds = { bos: 0, user: 1, assistant: 2, system: 3, end: 4 };

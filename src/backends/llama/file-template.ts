@@ -1,9 +1,14 @@
 /** The chat template that stands in a GGUF file. */
-import type { LlamaModel } from "node-llama-cpp";
+import type { LlamaModel, Token } from "node-llama-cpp";
+import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { boundedTemplate } from "./bounded.js";
 import { channelTokens } from "./channels.js";
 import type { LlamaLibrary } from "./library.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
+import { type ToolForm, textsOf, toolFormOf } from "./tools/form.js";
+
+/** How a model is spoken to, and how it answers. */
+export type Speech = ReturnType<typeof chatTemplateOf>;
 
 /**
  * The template of a model's file, what ends its answers besides tokens, and the channels that it has.
@@ -19,13 +24,57 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
     ...controlTexts(model, tokenizer?.ggml?.tokens ?? [], source),
   };
   try {
-    const template = new ChatTemplate(boundedTemplate(jinja, source), texts);
-    const channels = channelTokens(source, (text) => model.tokenize(text, true));
-    return { template, stops: own ? [] : ["<|im_end|>"], channels };
+    const rendering = boundedTemplate(jinja, source);
+    const known = toolFormOf(source);
+    const template = new ChatTemplate(rendering, { ...texts, knowsTools: known !== undefined });
+    const tokenize = (text: string) => model.tokenize(text, true);
+    const channels = channelTokens(source, tokenize);
+    const tools = known && tells(template) ? known : undefined;
+    const marks = tools ? marksOf(tools, tokenize, (token) => model.detokenize([token])) : noMarks;
+    return { template, stops: own ? [] : ["<|im_end|>"], channels, tools, marks };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message.slice(0, 200) : "unknown reason";
     throw new Error(`its chat template does not work: ${why}`, { cause });
   }
+}
+
+const noMarks: ReadonlyMap<Token, string> = new Map();
+
+/** Whether a template tells the model of a tool. */
+function tells(template: ChatTemplate): boolean {
+  const name = "a_tool_of_this_name";
+  const schema = { type: "object", properties: {} };
+  const tool = { type: "function", function: { name, description: "Some.", parameters: schema } };
+  try {
+    return template
+      .render([hello], { tools: [tool] })
+      .join("")
+      .includes(name);
+  } catch {
+    return false;
+  }
+}
+
+const hello: LLMMessage = {
+  $typeName: "lintel.v1.LLMMessage",
+  role: "user",
+  content: "Hello",
+  toolCalls: [],
+  toolCallId: "",
+};
+
+/** The texts of a form that are control tokens, which else are no text of an answer. */
+function marksOf(
+  form: ToolForm,
+  tokenize: (text: string) => readonly Token[],
+  textOf: (token: Token) => string,
+): ReadonlyMap<Token, string> {
+  const marks = new Map<Token, string>();
+  for (const text of textsOf(form)) {
+    const [token, ...more] = tokenize(text);
+    if (token !== undefined && more.length === 0 && textOf(token) === "") marks.set(token, text);
+  }
+  return marks;
 }
 
 /** Texts of the tokens that have a meaning besides their text, and which of them the template looks for. */

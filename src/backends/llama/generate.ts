@@ -2,17 +2,21 @@
 
 import { randomInt } from "node:crypto";
 import type { Token } from "node-llama-cpp";
-import type { LLMRequest, LLMResponse, ResponseFormat } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import { deltaChoice, tokenUsage } from "../../core/chat-messages.js";
+import { tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
-import { invalidValue } from "../../core/errors.js";
+import { invalidValue, LintelError } from "../../core/errors.js";
 import { ChannelReader } from "./channels.js";
+import { constraintOf } from "./constraint.js";
 import { Detokenizer } from "./detokenizer.js";
 import { Evaluation, type Sampling } from "./evaluation.js";
-import { grammarOf, unsupported } from "./grammar/response-format.js";
 import type { LoadedModel } from "./model.js";
 import { StopScanner } from "./stop.js";
+import { piece, Told } from "./told.js";
+import type { ToolForm } from "./tools/form.js";
+import { mustCall } from "./tools/grammar.js";
+import { toolsOf } from "./tools/rendering.js";
 
 /**
  * Runs a completion on a sequence of the pool.
@@ -28,8 +32,12 @@ export async function* generate(
   const { messages } = request;
   // Each has a token at least: what can't fit is not rendered, which holds up all calls.
   if (messages.length >= loaded.contextSize) throw tooLong(`at least ${messages.length}`, loaded);
-  const grammar = request.responseFormat && (await grammarFor(loaded, request.responseFormat));
-  const prompt = loaded.tokenize(messages, { atOnce: grammar !== undefined });
+  const tools = toolsFor(loaded, request);
+  const grammar = await constraintOf(loaded, request, tools);
+  const prompt = loaded.tokenize(messages, {
+    atOnce: grammar !== undefined,
+    tools: tools && toolsOf(request),
+  });
   const room = loaded.contextSize - prompt.length;
   if (room < 1) throw tooLong(room < 0 ? `at least ${prompt.length}` : prompt.length, loaded);
   const limit = Math.min(request.maxTokens ?? chatDefaults.maxTokens, room);
@@ -46,6 +54,7 @@ export async function* generate(
     const textOf = (token: Token) => loaded.model.detokenize([token]);
     const reader = loaded.channels && new ChannelReader(loaded.channels, prompt, textOf);
     const scanner = new StopScanner([...request.stop, ...loaded.stops]);
+    const told = new Told(request, tools);
     let count = 0;
     let finishReason = "";
     while (finishReason === "") {
@@ -54,30 +63,43 @@ export async function* generate(
       if (token === undefined || ends(token)) {
         finishReason = "stop";
       } else {
-        const whole = detokenizer.push(token);
-        const { text, stopped } = scanner.push(reader ? reader.push(token, whole) : whole);
-        if (text !== "") yield [message(request, text, "")];
-        if (stopped) finishReason = "stop";
+        const fresh = (tools && loaded.marks.get(token)) ?? detokenizer.push(token);
+        const { text, stopped } = scanner.push(reader ? reader.push(token, fresh) : fresh);
+        yield* told.push(text);
+        if (stopped || told.isDone) finishReason = "stop";
         else if (count >= limit) finishReason = "length";
       }
     }
-    const rest = scanner.flush() + (reader?.flush() ?? "");
-    if (rest !== "") yield [message(request, rest, "")];
-    yield [{ ...message(request, "", finishReason), usage: tokenUsage(prompt.length, count) }];
+    yield* told.end(scanner.flush() + (reader?.flush() ?? ""));
+    const usage = tokenUsage(prompt.length, count);
+    yield [
+      {
+        ...piece(request, "", told.reason(finishReason)),
+        usage,
+        warnings: warningsOf(loaded, request),
+      },
+    ];
   } finally {
     // Nobody waits until the sequence's last evaluation is through.
     void loaded.end(evaluation);
   }
 }
 
-/** The beginning of an answer in a form. */
-async function grammarFor({ grammars }: LoadedModel, format: ResponseFormat) {
-  const grammar = grammarOf(format);
-  if (grammar === undefined) return undefined;
-  return grammars.begin(grammar).catch((cause) => {
-    throw unsupported("parts that refer to each other without end", cause);
-  });
+/**
+ * The form in which the model may call tools; `undefined` where it may not.
+ * @throws LintelError `unsupported_parameter` where it has to, and knows of none
+ */
+function toolsFor({ tools }: LoadedModel, request: LLMRequest): ToolForm | undefined {
+  if (request.tools.length === 0 || request.toolChoice?.type === "none") return undefined;
+  if (tools || !mustCall(request)) return tools;
+  const param = "tool_choice";
+  const message = `${param}: this model does not support it`;
+  throw new LintelError("unsupported_parameter", message, { param });
 }
+
+/** Before it was loaded, nobody knew whether the model knows of tools. */
+const warningsOf = ({ tools }: LoadedModel, request: LLMRequest): string[] =>
+  tools || request.tools.length === 0 ? [] : ["tools: not supported by this model, ignored"];
 
 /** With OpenAI's code for it, by which clients know that a shorter conversation would do. */
 const tooLong = (tokens: number | string, { contextSize }: LoadedModel) =>
@@ -104,17 +126,5 @@ function samplingOf(request: LLMRequest): Sampling {
     topK: Math.max(topK, 0),
     topP: request.topP ?? chatDefaults.topP,
     seed: Math.min(given ?? randomInt(randomSeed), randomSeed - 1),
-  };
-}
-
-function message(request: LLMRequest, content: string, finishReason: string): LLMResponse {
-  return {
-    $typeName: "lintel.v1.LLMResponse",
-    id: "",
-    model: request.model,
-    created: 0,
-    choices: [deltaChoice(content, finishReason)],
-    usageEstimated: false,
-    warnings: [],
   };
 }

@@ -31,6 +31,9 @@ const llamaSupports = [
   ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop", "response_format"],
 ];
 
+/** And one whose template tells it of tools; one that was not loaded yet may. */
+const toolSupports = [...llamaSupports, "tools", "tool_choice", "parallel_tool_calls"];
+
 /** A backend of the kind `llama`. */
 export const createLlamaBackend: CreateBackend<LlamaConfig> = (config, context) =>
   new LlamaBackend(config, context);
@@ -58,7 +61,7 @@ class LlamaBackend implements ResidentBackend {
     const id = config.id ?? ggufName(config.path);
     const model = modelOf(id, Task.CHAT, {
       state: this.#lazy ? State.IDLE : State.LOADING,
-      supports: llamaSupports,
+      supports: toolSupports,
       maxTokens: config.context_size ?? 0,
       created: Math.floor(Date.now() / 1000),
       source: config.path,
@@ -152,7 +155,7 @@ class LlamaBackend implements ResidentBackend {
       },
     );
     const maxTokens = loaded.contextSize;
-    this.#update({ maxTokens });
+    this.#update({ maxTokens, supports: loaded.tools ? toolSupports : llamaSupports });
     log.info({ model: id, maxTokens, ...loaded.where }, "model loaded");
     return loaded;
   }

@@ -135,10 +135,10 @@ async function loadOn(
         threads: settings.threads ?? defaultThreads(model.size),
         batching: { itemPrioritizationStrategy: batchingStrategy() },
       });
-      const { template, stops, channels } = chatTemplateOf(library, model);
+      const speech = chatTemplateOf(library, model);
       await warmUp(model, context);
       const grammars = new Grammars(library, model);
-      return new LoadedModel(model, context, template, stops, channels, grammars);
+      return new LoadedModel(model, context, grammars, speech);
     } catch (cause) {
       await model?.dispose();
       if (signal.aborted) throw unloading();

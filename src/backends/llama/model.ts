@@ -4,10 +4,12 @@ import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { type ChannelTokens, finalChannel } from "./channels.js";
 import type { Evaluation, Place } from "./evaluation.js";
+import type { Speech } from "./file-template.js";
 import type { Grammars } from "./grammar/grammars.js";
 import { inParts } from "./parts.js";
 import { Pool } from "./pool.js";
 import type { Asked, ChatTemplate } from "./template.js";
+import type { ToolForm } from "./tools/form.js";
 
 /** A model that answers. */
 export class LoadedModel {
@@ -19,6 +21,10 @@ export class LoadedModel {
   readonly stops: readonly string[];
   /** Absent: all that it writes is for its reader. */
   readonly channels: ChannelTokens | undefined;
+  /** In what form it calls tools; absent: it does not know of any. */
+  readonly tools: ToolForm | undefined;
+  /** Control tokens that calls begin or end with. */
+  readonly marks: ReadonlyMap<Token, string>;
   /** Where it runs, and of how many layers a GPU holds how many. */
   readonly where: { readonly runs: string; readonly gpuLayers?: string };
   /** Hold answers to a form. */
@@ -30,10 +36,8 @@ export class LoadedModel {
   constructor(
     model: LlamaModel,
     context: LlamaContext,
-    template: ChatTemplate,
-    stops: readonly string[],
-    channels: ChannelTokens | undefined,
     grammars: Grammars,
+    { template, stops, channels, tools, marks }: Speech,
   ) {
     this.model = model;
     this.grammars = grammars;
@@ -41,6 +45,8 @@ export class LoadedModel {
     this.#template = template;
     this.stops = stops;
     this.channels = channels;
+    this.tools = tools;
+    this.marks = marks;
     this.contextSize = context.contextSize;
     const { gpuLayers, fileInsights, llama } = model;
     this.where =

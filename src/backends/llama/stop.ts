@@ -35,7 +35,7 @@ export class StopScanner {
 }
 
 /** Length of the longest end of the text with which the stop text begins, short of all of it. */
-function overlap(text: string, stop: string): number {
+export function overlap(text: string, stop: string): number {
   for (let length = Math.min(text.length, stop.length - 1); length > 0; length--) {
     if (text.endsWith(stop.slice(0, length))) return length;
   }

@@ -4,6 +4,7 @@ import { invalidValue } from "../../core/errors.js";
 import { type Rendering, TooMuch } from "./bounded.js";
 import { ControlTokenMarks } from "./control-tokens.js";
 import { ShortRuns } from "./runs.js";
+import { callFields, withTexts } from "./tools/rendering.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */
 export const chatML =
@@ -18,17 +19,22 @@ export interface TemplateTexts {
   readonly control: readonly string[];
   /** Those of them that it looks for in what the assistant said, as `</think>`; absent: none. */
   readonly sought?: readonly string[];
+  /** Whether it tells the model of tools, and of what was called; absent: it does not. */
+  readonly knowsTools?: boolean;
 }
 
 /** What an answer has to be, besides one to the messages. */
 export interface Asked {
   /** Whether it begins at once, without thoughts: it has a form. */
   readonly atOnce?: boolean;
+  /** Tools that the model may call, as templates read them. */
+  readonly tools?: readonly object[];
 }
 
 interface Turn {
   readonly role: string;
   readonly content: string;
+  // And what it says of tools.
 }
 
 /** A template that was parsed. */
@@ -61,7 +67,10 @@ export class ChatTemplate {
    * @throws LintelError `invalid_value` if the template refuses the conversation
    */
   render(messages: readonly LLMMessage[], asked: Asked = {}): string[] {
-    const turns = messages.map(({ role, content }) => ({
+    const said = this.#texts.knowsTools ? callFields(messages) : [];
+    const tools = asked.tools && this.#marked(asked.tools);
+    const turns = messages.map(({ role, content }, i) => ({
+      ...(this.#marked(said[i] ?? {}) as object),
       role: role === "developer" ? "system" : role,
       content: (role === "assistant" ? this.#assistantMarks : this.#marks).insert(content),
     }));
@@ -75,7 +84,7 @@ export class ChatTemplate {
     const sought = oftenPassedOver(turns);
     for (const form of formsOf(turns)) {
       try {
-        const prompt = this.#render(form, asked);
+        const prompt = this.#render(form, { ...asked, tools });
         if (sought.every((texts) => shows(prompt, texts))) return split(prompt);
         partial ??= prompt;
       } catch (thrown) {
@@ -87,11 +96,17 @@ export class ChatTemplate {
     return split(partial);
   }
 
-  #render(messages: readonly Turn[], { atOnce }: Asked = {}): string {
+  /** No text of a tool is read as a control token either. */
+  #marked<T>(value: T): T {
+    return withTexts(value, (text) => this.#marks.insert(text)) as T;
+  }
+
+  #render(messages: readonly Turn[], { atOnce, tools = [] }: Asked = {}): string {
     return this.#template.render({
       messages,
       // As Qwen's, GLM's and others call it.
       ...(atOnce && { enable_thinking: false }),
+      ...(tools.length > 0 && { tools }),
       add_generation_prompt: true,
       bos_token: this.#texts.bos,
       eos_token: this.#texts.eos,

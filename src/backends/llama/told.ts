@@ -1,0 +1,68 @@
+/** What callers are told of an answer: its text, and the calls in it. */
+import type { LLMRequest, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import { deltaChoice } from "../../core/chat-messages.js";
+import { toolCall } from "../../core/tool-calls.js";
+import type { ToolForm } from "./tools/form.js";
+import { CallReader, type Read } from "./tools/reader.js";
+
+/** Makes messages of the text of one answer. */
+export class Told {
+  readonly #request: LLMRequest;
+  readonly #reader: CallReader | undefined;
+  #called = 0;
+
+  /** @param tools the form of calls; absent: there are none */
+  constructor(request: LLMRequest, tools: ToolForm | undefined) {
+    this.#request = request;
+    const names = request.tools.map(({ function: tool }) => tool?.name ?? "");
+    this.#reader = tools && new CallReader(tools, new Set(names));
+  }
+
+  /** Whether the caller wants no more than there is. */
+  get isDone(): boolean {
+    return this.#request.parallelToolCalls === false && this.#called > 0;
+  }
+
+  /** The next text of the answer. */
+  push(text: string): Generator<readonly LLMResponse[]> {
+    return this.#tell(this.#reader?.push(text) ?? { text, calls: [] });
+  }
+
+  /** The last one. */
+  *end(text: string): Generator<readonly LLMResponse[]> {
+    yield* this.push(text);
+    if (this.#reader) yield* this.#tell(this.#reader.flush());
+  }
+
+  /** Why the answer is over, besides that it is. */
+  reason(finishReason: string): string {
+    return finishReason === "stop" && this.#called > 0 ? "tool_calls" : finishReason;
+  }
+
+  *#tell({ text, calls }: Read): Generator<readonly LLMResponse[]> {
+    if (text !== "") yield [piece(this.#request, text, "")];
+    for (const { name, args } of calls) {
+      if (this.isDone) return;
+      const call = toolCall(this.#called++, "", name, args);
+      yield [piece(this.#request, "", "", [call])];
+    }
+  }
+}
+
+/** A message of a streamed answer. */
+export function piece(
+  request: LLMRequest,
+  content: string,
+  finishReason: string,
+  toolCalls?: ToolCall[],
+): LLMResponse {
+  return {
+    $typeName: "lintel.v1.LLMResponse",
+    id: "",
+    model: request.model,
+    created: 0,
+    choices: [deltaChoice(content, finishReason, toolCalls)],
+    usageEstimated: false,
+    warnings: [],
+  };
+}

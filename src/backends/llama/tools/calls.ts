@@ -1,0 +1,64 @@
+/** Reads what stands behind the mark of a call. */
+import { isObject, parseJson } from "../../../core/json.js";
+import type { ToolForm } from "./form.js";
+import { jsonEnd } from "./json-end.js";
+
+/** A call that a model wrote. */
+export interface WrittenCall {
+  readonly name: string;
+  /** JSON of an object. */
+  readonly args: string;
+}
+
+/** What a text begins with: calls and where they end; `more`: it may become some; `none`: nothing does. */
+export type Found =
+  | { readonly calls: readonly WrittenCall[]; readonly end: number }
+  | "more"
+  | "none";
+
+/** Name in front of the arguments, with an id between that nobody needs. */
+const named = /^\s*([\w.-]+)\s*(?:\[CALL_ID\]\s*\w*\s*)?(?:\[ARGS\]\s*)?(?=\{)/;
+const mayBeNamed = /^\s*(?:[\w.-]+\s*(?:\[[\w\s[\]]*)?)?$/;
+
+/**
+ * Reads the calls at the beginning of a text.
+ * @param text without the mark
+ * @param known names of tools
+ */
+export function readCalls(text: string, form: ToolForm, known: ReadonlySet<string>): Found {
+  const from = text.search(/\S/);
+  if (from < 0) return "more";
+  if (text[from] === "{" || text[from] === "[") return inJson(text, from, known);
+  if (form.between === undefined) return "none";
+  const [head, name = ""] = named.exec(text) ?? [];
+  if (head === undefined) return mayBeNamed.test(text) ? "more" : "none";
+  const end = jsonEnd(text, head.length);
+  if (end === undefined) return "more";
+  const args = argsOf(text.slice(head.length, end));
+  return args === undefined || !known.has(name) ? "none" : { calls: [{ name, args }], end };
+}
+
+function inJson(text: string, from: number, known: ReadonlySet<string>): Found {
+  const end = jsonEnd(text, from);
+  if (end === undefined) return "more";
+  const value = parseJson(text.slice(from, end));
+  const calls = (Array.isArray(value) ? value : [value]).map((call) => callOf(call, known));
+  const all = calls.filter((call) => call !== undefined);
+  return all.length === 0 || all.length < calls.length ? "none" : { calls: all, end };
+}
+
+function callOf(call: unknown, known: ReadonlySet<string>): WrittenCall | undefined {
+  if (!isObject(call)) return undefined;
+  const it = isObject(call.function) ? call.function : call;
+  const { name } = it;
+  const args = argsOf(it.arguments ?? it.parameters ?? {});
+  if (typeof name !== "string" || !known.has(name) || args === undefined) return undefined;
+  return { name, args };
+}
+
+/** Arguments as JSON; some models write them as a text of JSON. */
+function argsOf(value: unknown): string | undefined {
+  if (isObject(value)) return JSON.stringify(value);
+  const parsed = typeof value === "string" ? parseJson(value) : undefined;
+  return isObject(parsed) ? JSON.stringify(parsed) : undefined;
+}

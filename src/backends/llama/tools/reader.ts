@@ -1,0 +1,143 @@
+/** Takes calls of tools out of an answer, also where pieces cut them. */
+import { overlap } from "../stop.js";
+import { readCalls, type WrittenCall } from "./calls.js";
+import { pythonTag, type ToolForm } from "./form.js";
+
+/** What came out of an answer, in its order: text, and behind it calls. */
+export interface Read {
+  readonly text: string;
+  readonly calls: readonly WrittenCall[];
+}
+
+interface Begun {
+  readonly mark: string;
+  rest: string;
+  isOpen?: boolean;
+}
+
+/**
+ * Reads one answer. Nothing of a call comes out as text, from its first letter on; what began
+ * like one and is none comes out as text once that is sure.
+ */
+export class CallReader {
+  readonly #form: ToolForm;
+  readonly #known: ReadonlySet<string>;
+  readonly #mark: string;
+  /** The beginning of a mark, maybe. */
+  #held = "";
+  /** The mark of what may be a call, and what stands behind it; absent: text. */
+  #begun: Begun | undefined;
+  /** What stands behind a call, as far as it is known to be nothing but that. */
+  #behind: string | undefined;
+  /** Whether nothing came yet but blanks: calls without a mark begin there. */
+  #atStart = true;
+
+  /** @param known names of the tools that may be called */
+  constructor(form: ToolForm, known: ReadonlySet<string>) {
+    this.#form = form;
+    this.#known = known;
+    this.#mark = form.begin || pythonTag;
+  }
+
+  /** Takes the next piece. */
+  push(piece: string): Read {
+    return this.#read(piece, false);
+  }
+
+  /** What was held back, once no more comes. */
+  flush(): Read {
+    return this.#read("", true);
+  }
+
+  #read(piece: string, isLast: boolean): Read {
+    let text = "";
+    const calls: WrittenCall[] = [];
+    let left: string | undefined = piece;
+    while (left !== undefined) {
+      if (this.#begun) left = this.#call(left, isLast, calls, (said) => (text += said));
+      else if (this.#behind !== undefined) left = this.#afterCall(left, isLast);
+      else left = this.#text(left, isLast, (said) => (text += said));
+    }
+    return { text, calls };
+  }
+
+  /** @returns what is left to be read */
+  #text(piece: string, isLast: boolean, say: (text: string) => void): string | undefined {
+    if (this.#form.begin === "" && this.#atStart) {
+      const all = this.#held + piece;
+      const at = all.search(/\S/);
+      if (all[at] === "{") {
+        this.#held = "";
+        this.#begun = { mark: all.slice(0, at), rest: "" };
+        return all.slice(at);
+      }
+      if (at < 0 && !isLast) {
+        this.#held = all;
+        return undefined;
+      }
+      this.#atStart = false;
+    }
+    const text = this.#held + piece;
+    const at = text.indexOf(this.#mark);
+    if (at < 0) {
+      const out = isLast ? text.length : text.length - overlap(text, this.#mark);
+      say(text.slice(0, out));
+      this.#held = text.slice(out);
+      return undefined;
+    }
+    say(text.slice(0, at));
+    this.#held = "";
+    this.#begun = { mark: this.#mark, rest: "" };
+    return text.slice(at + this.#mark.length);
+  }
+
+  #call(
+    piece: string,
+    isLast: boolean,
+    calls: WrittenCall[],
+    say: (text: string) => void,
+  ): string | undefined {
+    const begun = this.#begun as Begun;
+    begun.rest += piece;
+    // Nothing in brackets is read before one may be closed.
+    if (begun.isOpen && !isLast && !/[\]}]/.test(piece)) return undefined;
+    begun.isOpen = /[[{]/.test(begun.rest);
+    const found = readCalls(begun.rest, this.#form, this.#known);
+    if (found === "more" && !isLast) return undefined;
+    this.#begun = undefined;
+    this.#atStart = false;
+    if (typeof found === "string") {
+      // The text may have another mark in it.
+      say(begun.mark);
+      const first = begun.mark === this.#mark ? "" : begun.rest.slice(0, 1);
+      say(first);
+      return begun.rest.slice(first.length);
+    }
+    calls.push(...found.calls);
+    this.#behind = "";
+    return begun.rest.slice(found.end);
+  }
+
+  /** Passes over the blanks and the mark behind a call. */
+  #afterCall(piece: string, isLast: boolean): string | undefined {
+    const all = this.#behind + piece;
+    const from = all.search(/\S/);
+    const end = this.#form.begin === "" ? ";" : this.#form.end;
+    const rest = from < 0 ? "" : all.slice(from);
+    const isEnd = end !== "" && rest.startsWith(end);
+    if (!isEnd && !isLast && (from < 0 || (end !== "" && end.startsWith(rest)))) {
+      this.#behind = all;
+      return undefined;
+    }
+    this.#behind = undefined;
+    if (from < 0) return undefined;
+    if (!isEnd) {
+      // Another call may stand right there.
+      this.#atStart = true;
+      return rest;
+    }
+    this.#atStart = true;
+    this.#behind = "";
+    return rest.slice(end.length);
+  }
+}

@@ -1,0 +1,60 @@
+/** Tools, and what was called, as chat templates read them. */
+import type { LLMMessage, LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
+import { isObject, parseJson } from "../../../core/json.js";
+
+/** The tools of a request; none where the caller wants none called. */
+export function toolsOf({ tools, toolChoice }: LLMRequest): readonly object[] {
+  if (toolChoice?.type === "none") return [];
+  return tools.map(({ function: tool }) => ({
+    type: "function",
+    function: {
+      name: tool?.name ?? "",
+      description: tool?.description ?? "",
+      parameters: parametersOf(tool?.parameters ?? ""),
+    },
+  }));
+}
+
+/** The schema of a tool's arguments. */
+export function parametersOf(schema: string): object {
+  const parsed = parseJson(schema);
+  return isObject(parsed) ? parsed : { type: "object", properties: {} };
+}
+
+/** What messages say of tools, besides their texts, message by message. */
+export function callFields(messages: readonly LLMMessage[]): object[] {
+  const names = new Map<string, string>();
+  const ids = new Map<string, string>();
+  return messages.map(({ role, toolCalls, toolCallId }) => {
+    if (role === "tool" && toolCallId !== "") {
+      return { tool_call_id: shortId(ids, toolCallId), name: names.get(toolCallId) ?? "" };
+    }
+    if (toolCalls.length === 0) return {};
+    const tool_calls = toolCalls.map(({ id, function: called }) => {
+      const name = called?.name ?? "";
+      names.set(id, name);
+      const args = parseJson(called?.arguments || "{}");
+      // Templates go through them, or write them as JSON.
+      const written = isObject(args) ? args : (called?.arguments ?? "");
+      return { id: shortId(ids, id), type: "function", function: { name, arguments: written } };
+    });
+    return { tool_calls };
+  });
+}
+
+/** Mistral's templates take ids of nine letters and digits only. */
+function shortId(known: Map<string, string>, id: string): string {
+  const short = known.get(id) ?? `call${String(known.size).padStart(5, "0")}`;
+  known.set(id, short);
+  return short;
+}
+
+/** The same value with each of its texts changed, names of members too. */
+export function withTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((item) => withTexts(item, change));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [change(name), withTexts(item, change)]),
+  );
+}

@@ -1,0 +1,146 @@
+/** Calls of tools in what models write: found wherever pieces cut them, and nothing else is. */
+import { describe, expect, it } from "vitest";
+import { type ToolForm, toolFormOf } from "../../src/backends/llama/tools/form.js";
+import { CallReader } from "../../src/backends/llama/tools/reader.js";
+
+/** Forms, by a template that has them. */
+const form = (template: string): ToolForm => {
+  const found = toolFormOf(`{% if tools %}${template}{% endif %}`);
+  if (!found) throw new Error("no form");
+  return found;
+};
+const forms = {
+  hermes: form("<tool_call>{'name': 'x'}</tool_call>"),
+  mistral: form("[TOOL_CALLS] [ {{ call }} ]"),
+  mistralNamed: form("[TOOL_CALLS]{{ name }}[ARGS]{{ args }}"),
+  llama: form('Respond in the format {"name": function name, "parameters": dictionary of names}.'),
+  phi: form("<|tool_call|>[{{ calls }}]<|/tool_call|>"),
+  jamba: form("<tool_calls>[{{ calls }}]</tool_calls>"),
+};
+
+/** What becomes of an answer that comes in pieces. */
+function read(form: ToolForm, pieces: readonly string[]) {
+  const reader = new CallReader(form, new Set(["weather", "add"]));
+  const all = [...pieces.map((piece) => reader.push(piece)), reader.flush()];
+  return {
+    text: all.map(({ text }) => text).join(""),
+    calls: all.flatMap(({ calls }) => calls.map(({ name, args }) => [name, JSON.parse(args)])),
+    steps: all.map(({ text }) => text),
+  };
+}
+
+/** The pieces of a text, cut at each place alone, at two, and letter by letter. */
+function* cuts(text: string): Generator<string[]> {
+  yield [...text];
+  for (let a = 0; a <= text.length; a++) {
+    yield [text.slice(0, a), text.slice(a)];
+    yield [text.slice(0, a), text.slice(a, a + 7), text.slice(a + 7)];
+  }
+}
+
+type Call = [name: string, args: object];
+const weather: Call = ["weather", { city: 'Pa"}]r</tool_call>is', days: [1, { a: 2 }] }];
+const add: Call = ["add", {}];
+const json = (call: Call, args = "arguments") =>
+  `{"name": "${call[0]}", "${args}": ${JSON.stringify(call[1])}}`;
+
+describe("calls", () => {
+  it.each<[string, ToolForm, string, string, Call[]]>([
+    ["Hermes", forms.hermes, `<tool_call>\n${json(weather)}\n</tool_call>`, "", [weather]],
+    [
+      "Hermes, two behind a text, and one before another",
+      forms.hermes,
+      `I look.<tool_call>${json(weather)}</tool_call>\n<tool_call>\n${json(add)}\n</tool_call>\nDone < 5.`,
+      "I look.Done < 5.",
+      [weather, add],
+    ],
+    ["Hermes, never ended", forms.hermes, `<tool_call>\n${json(weather)}`, "", [weather]],
+    [
+      "Hermes, with the arguments as a text",
+      forms.hermes,
+      `<tool_call>{"name": "add", "arguments": "{\\"a\\": 1}"}</tool_call>`,
+      "",
+      [["add", { a: 1 }]],
+    ],
+    [
+      "Mistral",
+      forms.mistral,
+      `Ok.[TOOL_CALLS][${json(weather)}, ${json(add)}]`,
+      "Ok.",
+      [weather, add],
+    ],
+    [
+      "Mistral's newer ones",
+      forms.mistralNamed,
+      `[TOOL_CALLS]weather[ARGS]${JSON.stringify(weather[1])}[TOOL_CALLS]add[CALL_ID]x1[ARGS]{}`,
+      "",
+      [weather, add],
+    ],
+    ["Mistral's, without a mark between", forms.mistralNamed, "[TOOL_CALLS]add{}", "", [add]],
+    ["Llama", forms.llama, ` ${json(weather, "parameters")}`, "", [weather]],
+    [
+      "Llama, behind its tag, several",
+      forms.llama,
+      `<|python_tag|>${json(weather, "parameters")}; ${json(add, "parameters")}`,
+      "",
+      [weather, add],
+    ],
+    [
+      "Llama, with a type",
+      forms.llama,
+      '{"type": "function", "function": "x", "name": "add", "parameters": {}}',
+      "",
+      [add],
+    ],
+    ["Phi", forms.phi, `<|tool_call|>[${json(weather)}]<|/tool_call|>`, "", [weather]],
+    ["Granite", forms.phi, `<|tool_call|> [${json(add)},${json(weather)}]`, "", [add, weather]],
+    ["Jamba", forms.jamba, `<tool_calls>\n[${json(add)}]\n</tool_calls>`, "", [add]],
+  ])("are read wherever they are cut: %s", (_, form, answer, text, calls) => {
+    for (const pieces of cuts(answer)) {
+      const told = read(form, pieces);
+      expect({ text: told.text, calls: told.calls }).toEqual({ text, calls });
+    }
+  });
+
+  it.each<[string, ToolForm, string]>([
+    ["broken JSON", forms.hermes, 'a<tool_call>{"name": "add", }</tool_call>b'],
+    ["no JSON", forms.hermes, "a <tool_call> is a mark; <tool_call>"],
+    ["another function", forms.hermes, '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'],
+    ["no arguments", forms.hermes, '<tool_call>{"name": "add", "arguments": 5}</tool_call>'],
+    ["cut short", forms.hermes, '<tool_call>{"name": "add", "argu'],
+    ["half a mark", forms.hermes, "a <tool_"],
+    ["one of two", forms.mistral, `[TOOL_CALLS][${json(add)}, {"name": "rm"}]`],
+    ["a name alone", forms.mistralNamed, "[TOOL_CALLS]add"],
+    ["another's name", forms.mistralNamed, "[TOOL_CALLS]rm[ARGS]{}"],
+    ["some object", forms.llama, '{"answer": [1, {"b": "}"}]} and a text'],
+    ["later in a text", forms.llama, `I would say ${json(add, "parameters")}`],
+    ["Python", forms.llama, "<|python_tag|>print({'a': 1})"],
+    ["nothing", forms.llama, "  "],
+  ])("that are none come out as the text that they are: %s", (_, form, answer) => {
+    for (const pieces of cuts(answer)) {
+      expect(read(form, pieces)).toMatchObject({ text: answer, calls: [] });
+    }
+  });
+
+  it("are found behind what was none", () => {
+    const answer = `<tool_call>no <tool_call>${json(add)}</tool_call>`;
+    for (const pieces of cuts(answer)) {
+      expect(read(forms.hermes, pieces)).toMatchObject({ text: "<tool_call>no ", calls: [add] });
+    }
+  });
+
+  it("hold back no text that is none of theirs, and nothing of them comes out", () => {
+    const answer = `Wait: 1 < 2.<tool_call>${json(add)}</tool_call>`;
+    const { steps } = read(forms.hermes, [...answer]);
+    expect(steps.slice(0, "Wait: 1 < 2.".length).join("")).toBe("Wait: 1 < 2.");
+    expect(steps.slice("Wait: 1 < 2.".length).join("")).toBe("");
+  });
+});
+
+describe("a template", () => {
+  it("that does not tell of tools, or in a form that is not known, has none", () => {
+    expect(toolFormOf("{{ messages }}<tool_call>")).toBeUndefined();
+    expect(toolFormOf("{% if tools %}{{ tools }}{% endif %}")).toBeUndefined();
+    expect(toolFormOf("{% if tools %}<tool_call>\n<function=name>{% endif %}")).toBeUndefined();
+  });
+});
