@@ -246,6 +246,12 @@ describe("a model that has to call", () => {
       expect(finishReason).toBe(calls.length > 0 ? "tool_calls" : "stop");
     }
     expect(new Set(all)).toEqual(new Set(["call", '"no"']));
+    // Who wants a call gets one.
+    for (const seed of seeds) {
+      const forced = { ...choice("required"), parallelToolCalls: false, temperature: 5, seed };
+      const only = [tool("weather", place)];
+      expect((await ask(backend, { ...forced, responseFormat, tools: only })).text).toBe("");
+    }
   });
 
   it("is held to arguments to the letter only where that can be, or says why not", async () => {
@@ -273,13 +279,15 @@ describe("a mark that is a control token", () => {
   it("is read, though it is no text of an answer", async () => {
     const path = join(folder, "control.gguf");
     const mark = "[TOOL_CALLS]";
+    const call = '{"name": "stop", "arguments": {}}';
     await writeFile(path, await tinyWith(templates.mistral, { "<|system|>": mark }));
     const settings = { path, sequences: 1, gpu: false, contextSize: 4096 } as const;
     const model = await loadModel(settings, { log: silent, signal: never });
     onTestFinished(() => model.close());
     const of = (text: string) => model.model.tokenize(text, true);
     expect(of(mark)).toHaveLength(1);
-    const script = of(`Ok.${mark}[{"name": "stop", "arguments": {}}]`);
+    const script = of(`Ok.${mark}[${call}]`);
+    const several = of(`${mark}[${call}, ${call}] and more`);
     const next = vi.spyOn(Evaluation.prototype, "next");
     onTestFinished(() => next.mockRestore());
     for (const token of script) next.mockResolvedValueOnce(token);
@@ -290,6 +298,15 @@ describe("a mark that is a control token", () => {
     const said = messages.map(({ choices }) => choices[0]?.delta);
     expect(said.map((it) => it?.content).join("")).toBe("Ok.");
     expect(said.flatMap((it) => it?.toolCalls)).toMatchObject([{ function: { name: "stop" } }]);
+    // Who wants one call at once gets one, and nothing more.
+    for (const token of several) next.mockResolvedValueOnce(token);
+    const first: LLMResponse[] = [];
+    const alone = { ...request, parallelToolCalls: false };
+    for await (const batch of generate(model, alone, never)) first.push(...batch);
+    expect(first.map(({ choices: [it] }) => it?.delta?.toolCalls.length)).toEqual([1, 0]);
+    expect(first.at(-1)?.choices[0]?.finishReason).toBe("tool_calls");
+    expect(next).toHaveBeenCalledTimes(script.length + 1 + several.length - " and more".length);
+    next.mockReset();
     // Without tools it is passed over, as other control tokens are.
     for (const token of script) next.mockResolvedValueOnce(token);
     next.mockResolvedValueOnce(undefined);
@@ -297,7 +314,7 @@ describe("a mark that is a control token", () => {
     for await (const batch of generate(model, { ...request, tools: [] }, never))
       plain.push(...batch);
     const texts = plain.map(({ choices }) => choices[0]?.delta?.content);
-    expect(texts.join("")).toBe('Ok.[{"name": "stop", "arguments": {}}]');
+    expect(texts.join("")).toBe(`Ok.[${call}]`);
   });
 });
 

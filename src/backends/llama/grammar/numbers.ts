@@ -31,8 +31,8 @@ export function numberOf(schema: JsonObject, whole: boolean): string {
   if (bounds.low === -Infinity && bounds.high === Infinity) return integer ? "integer" : "number";
   const { low, openLow, high, openHigh } = bounds;
   const mirrored = { low: -high, openLow: openHigh, high: -low, openHigh: openLow };
-  const positive = integer ? integersIn(bounds) : numbersIn(bounds);
-  const below = integer ? integersIn(mirrored) : numbersIn(mirrored);
+  const positive = integer ? integersIn(bounds, 0) : numbersIn(bounds);
+  const below = integer ? integersIn(mirrored, 1) : numbersIn(mirrored);
   const negative = low < 0 ? below : [];
   const all = [...positive, ...negative.map((one) => `"-" ${one}`)];
   if (all.length === 0) throw new Unsupported("bounds of numbers as narrow as these");
@@ -61,9 +61,9 @@ function edge(
     : { at: open, open: true };
 }
 
-/** Those that are not negative. */
-function integersIn({ low, openLow, high, openHigh }: Bounds): string[] {
-  const from = Math.max(0, openLow ? Math.floor(low) + 1 : Math.ceil(low));
+/** Those that are not below the least. */
+function integersIn({ low, openLow, high, openHigh }: Bounds, least: number): string[] {
+  const from = Math.max(least, openLow ? Math.floor(low) + 1 : Math.ceil(low));
   const to = Math.min(furthest, openHigh ? Math.ceil(high) - 1 : Math.floor(high));
   return from > to ? [] : [digitsBetween(from, to)];
 }

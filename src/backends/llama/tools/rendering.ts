@@ -2,9 +2,8 @@
 import type { LLMMessage, LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
 import { isObject, parseJson } from "../../../core/json.js";
 
-/** The tools of a request; none where the caller wants none called. */
-export function toolsOf({ tools, toolChoice }: LLMRequest): readonly object[] {
-  if (toolChoice?.type === "none") return [];
+/** The tools of a request. */
+export function toolsOf({ tools }: LLMRequest): readonly object[] {
   return tools.map(({ function: tool }) => ({
     type: "function",
     function: {
