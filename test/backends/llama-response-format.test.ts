@@ -89,6 +89,25 @@ const schemas: Record<string, object> = {
     minProperties: 1,
     additionalProperties: false,
   },
+  "a tree of two kinds of nodes": {
+    $ref: "#/$defs/node",
+    $defs: {
+      node: { anyOf: [{ $ref: "#/$defs/leaf" }, { $ref: "#/$defs/branch" }] },
+      leaf: {
+        type: "object",
+        properties: { kind: { const: "leaf" }, value: { type: "boolean" } },
+        required: ["kind", "value"],
+      },
+      branch: {
+        type: "object",
+        properties: {
+          kind: { const: "branch" },
+          children: { type: "array", items: { $ref: "#/$defs/node" }, maxItems: 2 },
+        },
+        required: ["kind", "children"],
+      },
+    },
+  },
   "a text of a length": { type: "string", minLength: 3, maxLength: 6 },
   "a text or nothing": { type: ["string", "null"], maxLength: 3 },
   "a moment": { type: "string", format: "date-time" },
@@ -209,6 +228,37 @@ describe("a model of random weights", () => {
     ["what is not there", { $ref: "#/$defs/a" }, '"$ref" to "#/$defs/a"'],
     ["endless references", { $ref: "#" }, "parts that refer to each other without end"],
     ["endless parts", { allOf: [{ $ref: "#" }] }, "so many levels"],
+    [
+      "alternatives that begin alike, without end",
+      {
+        $ref: "#/$defs/a",
+        $defs: {
+          a: {
+            anyOf: [
+              { type: "array", items: { $ref: "#/$defs/a" }, minItems: 1 },
+              { type: "array", items: { $ref: "#/$defs/a" }, minItems: 2 },
+            ],
+          },
+        },
+      },
+      "begin alike",
+    ],
+    [
+      "the same, very deep",
+      {
+        type: "array",
+        // From the innermost on.
+        prefixItems: Array.from({ length: 21 }, (_, i) => ({ $ref: `#/$defs/d${20 - i}` })),
+        $defs: Object.fromEntries(
+          Array.from({ length: 21 }, (_, i) => {
+            const items = i === 20 ? { type: "null" } : { $ref: `#/$defs/d${i + 1}` };
+            const both = [1, 2].map((minItems) => ({ type: "array", items, minItems }));
+            return [`d${i}`, { anyOf: both }];
+          }),
+        ),
+      },
+      "begin alike",
+    ],
     ["a type that there is not", { type: "date" }, 'the type "date"'],
     ["what nothing fits", { type: "string", enum: [1] }, "a part that nothing fits"],
     ["narrow bounds", { type: "number", minimum: 0.1, maximum: 0.2 }, "bounds of numbers"],

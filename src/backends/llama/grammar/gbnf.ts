@@ -10,7 +10,7 @@ const longestRepeat = 1000;
 const mostRepeated = 50_000;
 
 /** Letters of one grammar. */
-const largest = 256 * 1024;
+const largest = 128 * 1024;
 
 /** No text in a schema's answer is longer, where it has a bound. */
 const longestText = 20_000;

@@ -1,5 +1,6 @@
 /** JSON Schema to a grammar whose texts all fit it; of some schemas not all texts that fit. */
 import { isObject, type JsonObject } from "../../../core/json.js";
+import { alike } from "./alike.js";
 import { arrayOf } from "./arrays.js";
 import { areDisjoint } from "./disjoint.js";
 import { either, type Gbnf, literal, Unsupported } from "./gbnf.js";
@@ -11,6 +12,21 @@ import { stringOf } from "./strings.js";
 
 /** Schemas within schemas. */
 const deepest = 64;
+
+/** Places of a grammar that an answer may be in at once. */
+const mostPlaces = 64;
+
+const tooAlike = "alternatives within each other that begin alike";
+
+/** A schema that is referred to. */
+interface Referred {
+  /** Of its rule. */
+  readonly name: string;
+  /** Places at its beginning. */
+  readonly entered: number;
+  /** How many times as many there are within it; absent while it is being made. */
+  within: number | undefined;
+}
 
 /** Keywords that can't be held to, whatever a value's type is. */
 const never = ["not", "if", "$dynamicRef", "$recursiveRef"];
@@ -34,8 +50,11 @@ const ofType: Readonly<Record<string, readonly string[]>> = {
 export class SchemaGrammar {
   readonly grammar: Gbnf;
   readonly #document: JsonObject;
-  /** Rules of schemas that are referred to. */
-  readonly #referred = new Map<unknown, string>();
+  /** Schemas that are referred to. */
+  readonly #referred = new Map<unknown, Referred>();
+  /** In how many places at once an answer may be that has come here, and the most of that so far. */
+  #places = 1;
+  #most = 1;
   #depth = 0;
 
   constructor(grammar: Gbnf, document: JsonObject) {
@@ -86,11 +105,31 @@ export class SchemaGrammar {
     const target = referred(this.#document, $ref);
     if (Object.keys(rest).length > 0) return this.of(this.#together([target, rest]));
     const known = this.#referred.get(target);
-    if (known) return known;
-    const name = this.grammar.reserve();
-    this.#referred.set(target, name);
-    this.grammar.define(name, this.of(target));
+    if (known) return this.#again(known);
+    const before = this.#most;
+    const made: Referred = {
+      name: this.grammar.reserve(),
+      entered: this.#places,
+      within: undefined,
+    };
+    this.#referred.set(target, made);
+    this.#most = this.#places;
+    this.grammar.define(made.name, this.of(target));
+    made.within = this.#most / made.entered;
+    this.#most = Math.max(before, this.#most);
+    return made.name;
+  }
+
+  #again({ name, entered, within }: Referred): string {
+    // Within itself they become more with each level.
+    if (within === undefined && this.#places > entered) throw new Unsupported(tooAlike);
+    this.#reach(this.#places * (within ?? 1));
     return name;
+  }
+
+  #reach(places: number): void {
+    if (places > mostPlaces) throw new Unsupported(tooAlike);
+    this.#most = Math.max(this.#most, places);
   }
 
   #together(schemas: readonly unknown[]): JsonObject {
@@ -122,7 +161,12 @@ export class SchemaGrammar {
     if (one && !areDisjoint(possible, this.resolve)) {
       throw new Unsupported('"oneOf" whose schemas one value may fit several of');
     }
-    return either([...new Set(possible.map((schema) => this.of(schema)))]);
+    const before = this.#places;
+    this.#places *= alike(possible, this.resolve);
+    this.#reach(this.#places);
+    const made = either([...new Set(possible.map((schema) => this.of(schema)))]);
+    this.#places = before;
+    return made;
   }
 
   #literals(values: readonly unknown[], schema: JsonObject, key: "const" | "enum"): string {
