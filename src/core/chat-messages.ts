@@ -14,10 +14,10 @@ import type {
 const noCalls: ToolCall[] = [];
 const noParts: ContentPart[] = [];
 
-/** What a model says. */
-const said = (content: string, toolCalls: ToolCall[]): LLMMessage => ({
+/** A message of a text, or of calls of tools. */
+export const messageOf = (role: string, content: string, toolCalls = noCalls): LLMMessage => ({
   $typeName: "lintel.v1.LLMMessage",
-  role: "assistant",
+  role,
   content,
   toolCalls,
   toolCallId: "",
@@ -30,7 +30,7 @@ export function deltaChoice(content: string, finishReason: string, toolCalls = n
     $typeName: "lintel.v1.LLMChoice",
     index: 0,
     finishReason,
-    delta: said(content, toolCalls),
+    delta: messageOf("assistant", content, toolCalls),
   };
 }
 
@@ -44,7 +44,7 @@ export function messageChoice(
     $typeName: "lintel.v1.LLMChoice",
     index: 0,
     finishReason,
-    message: said(content, toolCalls),
+    message: messageOf("assistant", content, toolCalls),
   };
 }
 

@@ -1,6 +1,6 @@
 /** The chat template that stands in a GGUF file. */
 import type { LlamaModel, Token } from "node-llama-cpp";
-import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
+import { messageOf } from "../../core/chat-messages.js";
 import { boundedTemplate } from "./bounded.js";
 import { channelTokens } from "./channels.js";
 import type { LlamaLibrary } from "./library.js";
@@ -55,13 +55,7 @@ function tells(template: ChatTemplate): boolean {
   }
 }
 
-const hello: LLMMessage = {
-  $typeName: "lintel.v1.LLMMessage",
-  role: "user",
-  content: "Hello",
-  toolCalls: [],
-  toolCallId: "",
-};
+const hello = messageOf("user", "Hello");
 
 /** The texts of a form that are control tokens, which else are no text of an answer. */
 function marksOf(
