@@ -4,7 +4,6 @@
  */
 import type {
   LLMChoice,
-  LLMRequest,
   LLMResponse,
   LLMTokenUsage,
   ToolCall,
@@ -12,10 +11,10 @@ import type {
 import { cutShort } from "./adapt.js";
 import type { Call, Middleware } from "./call.js";
 import { deltaChoice, messageChoice, tokenUsage } from "./chat-messages.js";
-import { estimatePrompt, estimateTokens } from "./estimate.js";
 import { iterable } from "./iterate.js";
 import { isChat } from "./methods.js";
 import { randomId } from "./random-id.js";
+import { settle, settled } from "./settle.js";
 import { ask, Steps, type Waiter } from "./steps.js";
 import { ToolCalls } from "./tool-calls.js";
 import { wellFormed } from "./well-formed.js";
@@ -242,34 +241,3 @@ function response(
 const merged = (own: Iterable<string>, other: readonly string[]) => [
   ...new Set([...own, ...other]),
 ];
-
-/**
- * Notes the counts down; estimates them where the model server gave none. A prompt has some tokens,
- * and so has a text: 0 of them is no count.
- * @param bytes of the answer so far, UTF-8
- * @param theirs whether what is reported is an estimate itself
- * @returns whether one of them is an estimate
- */
-function settle(
-  call: Call,
-  reported: LLMTokenUsage | undefined,
-  bytes: number,
-  theirs = false,
-): boolean {
-  const { attributes, request } = call;
-  const promptMissing = !reported || reported.promptTokens === 0;
-  const completionMissing = !reported || (reported.completionTokens === 0 && bytes > 0);
-  attributes.promptTokens = promptMissing
-    ? (attributes.promptTokens ?? estimatePrompt(request as LLMRequest))
-    : reported.promptTokens;
-  attributes.completionTokens = completionMissing
-    ? estimateTokens(bytes)
-    : reported.completionTokens;
-  const estimated = promptMissing || completionMissing || theirs;
-  attributes.estimated = estimated;
-  return estimated;
-}
-
-/** The counts that were noted down. */
-const settled = ({ attributes }: Call): LLMTokenUsage =>
-  tokenUsage(attributes.promptTokens ?? 0, attributes.completionTokens ?? 0);

@@ -1,7 +1,11 @@
 /** Calls of tools: whole, and in the pieces of a stream, which have one index where they are of one call. */
-import type { ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { randomId } from "./random-id.js";
 import { wellFormed } from "./well-formed.js";
+
+/** Whether an answer without a call of a tool is none that the caller asked for. */
+export const mustCall = ({ toolChoice }: LLMRequest): boolean =>
+  toolChoice?.type === "required" || toolChoice?.type === "function";
 
 /**
  * A call of a function, or a piece of one.

@@ -1,10 +1,11 @@
 /** What becomes of requests of which a provider leaves something out. */
+
 import type { SharedV3Warning } from "@ai-sdk/provider";
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { LintelError } from "../../core/errors.js";
-import { mustCall } from "../completions/fields.js";
+import { mustCall } from "../../core/tool-calls.js";
 import { readWarning } from "./warnings.js";
 
 type ChatCall = Call<"chat"> | Call<"complete">;

@@ -1,9 +1,11 @@
 /** Requests for completions, as the AI SDK's common interface has them. */
+
 import type { LanguageModelV3, LanguageModelV3CallOptions } from "@ai-sdk/provider";
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { traceHeaders } from "../../core/telemetry.js";
-import { mustCall, tools } from "../completions/fields.js";
+import { mustCall } from "../../core/tool-calls.js";
+import { tools } from "../completions/fields.js";
 import { chatPackage } from "./packages.js";
 import { losesDetail } from "./parts.js";
 import { promptOf } from "./prompt.js";

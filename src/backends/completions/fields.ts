@@ -10,10 +10,6 @@ import { parseJson } from "../../core/json.js";
 /** Stands for a request's tools, its choice among them and what was called, where a server takes none of it. */
 export const tools = "tools";
 
-/** Whether an answer without a call of a tool is none that the caller asked for. */
-export const mustCall = ({ toolChoice }: LLMRequest): boolean =>
-  toolChoice?.type === "required" || toolChoice?.type === "function";
-
 /** What a request says of tools; nothing where it has none: servers refuse a choice among none. */
 export function toolFields(request: LLMRequest) {
   if (request.tools.length === 0) return undefined;

@@ -1,13 +1,15 @@
 /** What an answer has to be, as a grammar. */
+
 import type { LLMRequest, ResponseFormat } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import { isObject, parseJson } from "../../core/json.js";
+import { mustCall } from "../../core/tool-calls.js";
 import { Gbnf, Unsupported } from "./grammar/gbnf.js";
 import type { Constraint } from "./grammar/grammars.js";
 import { SchemaGrammar } from "./grammar/schema.js";
 import type { LoadedModel } from "./model.js";
 import type { ToolForm } from "./tools/form.js";
-import { callsIn, mustCall } from "./tools/grammar.js";
+import { callsIn } from "./tools/grammar.js";
 
 /**
  * The beginning of an answer that has a form, or calls a tool in any case; `undefined` where any

@@ -7,6 +7,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue, LintelError } from "../../core/errors.js";
+import { mustCall } from "../../core/tool-calls.js";
 import { ChannelReader } from "./channels.js";
 import { constraintOf } from "./constraint.js";
 import { Detokenizer } from "./detokenizer.js";
@@ -15,7 +16,6 @@ import type { LoadedModel } from "./model.js";
 import { StopScanner } from "./stop.js";
 import { piece, Told } from "./told.js";
 import type { ToolForm } from "./tools/form.js";
-import { mustCall } from "./tools/grammar.js";
 import { toolsOf } from "./tools/rendering.js";
 
 /**

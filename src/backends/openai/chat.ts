@@ -1,15 +1,17 @@
 /** Runs completions on one server. */
+
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { mustCall } from "../../core/tool-calls.js";
 import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
-import { mustCall, tools } from "../completions/fields.js";
+import { tools } from "../completions/fields.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded } from "../completions/refusal.js";

@@ -6,10 +6,6 @@ import { SchemaGrammar } from "../grammar/schema.js";
 import type { ToolForm } from "./form.js";
 import { parametersOf } from "./rendering.js";
 
-/** Whether an answer without a call is none that the caller asked for. */
-export const mustCall = ({ toolChoice }: LLMRequest): boolean =>
-  toolChoice?.type === "required" || toolChoice?.type === "function";
-
 /**
  * An expression for calls of the tools that a request lets be called.
  * @throws Unsupported if arguments have to keep to a schema that can't be kept to

@@ -7,7 +7,6 @@ import { originOf } from "../../json/origin.js";
 import { renamed } from "../../json/rename.js";
 import { sendWhole } from "../../json/reply.js";
 import { sendEvents } from "../../json/sse.js";
-
 import { wholeResponse } from "./answer.js";
 import { responseEncoder } from "./events.js";
 import { readResponse, responseFields } from "./request.js";

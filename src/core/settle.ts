@@ -1,0 +1,36 @@
+/** How many tokens a call took, as the model server tells, or else about so many. */
+import type { LLMRequest, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
+import type { Call } from "./call.js";
+import { tokenUsage } from "./chat-messages.js";
+import { estimatePrompt, estimateTokens } from "./estimate.js";
+
+/**
+ * Notes the counts down; estimates them where the model server gave none. A prompt has some tokens,
+ * and so has a text: 0 of them is no count.
+ * @param bytes of the answer so far, UTF-8
+ * @param theirs whether what is reported is an estimate itself
+ * @returns whether one of them is an estimate
+ */
+export function settle(
+  call: Call,
+  reported: LLMTokenUsage | undefined,
+  bytes: number,
+  theirs = false,
+): boolean {
+  const { attributes, request } = call;
+  const promptMissing = !reported || reported.promptTokens === 0;
+  const completionMissing = !reported || (reported.completionTokens === 0 && bytes > 0);
+  attributes.promptTokens = promptMissing
+    ? (attributes.promptTokens ?? estimatePrompt(request as LLMRequest))
+    : reported.promptTokens;
+  attributes.completionTokens = completionMissing
+    ? estimateTokens(bytes)
+    : reported.completionTokens;
+  const estimated = promptMissing || completionMissing || theirs;
+  attributes.estimated = estimated;
+  return estimated;
+}
+
+/** The counts that were noted down. */
+export const settled = ({ attributes }: Call): LLMTokenUsage =>
+  tokenUsage(attributes.promptTokens ?? 0, attributes.completionTokens ?? 0);
