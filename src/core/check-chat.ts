@@ -74,8 +74,23 @@ function checkObject(
   what: string,
   into: Violation[],
 ): void {
-  if (!text || isObject(parseJson(text))) return;
+  if (!text || isObjectText(text)) return;
   into.push({ field, message: `must be a JSON object${what}` });
+}
+
+/** Letters below which nothing is nested too deeply to be written out again. */
+const shallow = 4000;
+
+function isObjectText(text: string): boolean {
+  const value = parseJson(text);
+  if (!isObject(value)) return false;
+  if (text.length < shallow) return true;
+  try {
+    return JSON.stringify(value) !== undefined;
+  } catch {
+    // V8 reads what is nested more deeply than it can write.
+    return false;
+  }
 }
 
 function checkChoice(

@@ -413,6 +413,17 @@ describe.each(
     ]);
   });
 
+  test("refuses a schema that is nested too deeply to be handed on", async () => {
+    const { url } = await serve(scripted({ chat: says("Hi") }));
+    const client = createClient(ChatService, open(url));
+    const depth = 100_000;
+    const deep = `{"a":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+    const tools = [{ function: { name: "f", parameters: deep } }];
+    await expect(client.complete({ ...request, tools }, options)).rejects.toThrow(
+      "tools[0].function.parameters: must be a JSON object",
+    );
+  });
+
   test("says what is wrong by the fields' names", async () => {
     const { url } = await serve(scripted({ chat: says("Hi") }));
     const client = createClient(ChatService, open(url));
