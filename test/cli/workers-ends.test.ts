@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { redisBinary } from "../support/redis.js";
 import { build } from "./lintel.js";
 import { chat, gateway, impatient, inWorkers, linesOf, listening, startIn } from "./several.js";
@@ -163,6 +163,8 @@ describe.runIf(redisBinary)("workers", () => {
     const { lintel, base } = await gateway();
     const [, second] = listening(lintel);
     process.kill(second?.pid ?? 0, "SIGSTOP");
+    // Stopped, it would outlive all others: it hears of no end.
+    onTestFinished(() => void process.kill(second?.pid ?? 0, "SIGCONT"));
     // One of these is handed to it.
     const headers = { connection: "close" };
     const reads = [1, 2, 3].map(() => fetch(`${base}/metrics`, { headers }));
