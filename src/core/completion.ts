@@ -96,12 +96,13 @@ class Whole extends Shaped {
     this.done = true;
     // Nobody asks for more: the answer is complete.
     this.source.return?.().catch(() => {});
-    const content = wellFormed(choice.message?.content ?? "");
-    const called = new ToolCalls();
-    const calls = choice.message?.toolCalls.map((call) => called.take(call));
-    const bytes = Buffer.byteLength(content) + called.bytes;
+    const { content: said = "", toolCalls = [] } = choice.message ?? {};
+    const content = wellFormed(said);
+    const called = toolCalls.length > 0 ? new ToolCalls() : undefined;
+    const calls = called && toolCalls.map((call) => called.take(call));
+    const bytes = Buffer.byteLength(content) + (called?.bytes ?? 0);
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
-    const reason = finishReasonOf(choice.finishReason, called.any);
+    const reason = finishReasonOf(choice.finishReason, called !== undefined);
     const answer = messageChoice(content, reason, calls);
     const whole = response(newStamp(this.call), settled(this.call), answer);
     whole.usageEstimated = estimated;

@@ -205,6 +205,11 @@ export function invalidValue(param: string, message: string): LintelError {
   return new LintelError("invalid_value", `${param}: ${message}`, { param });
 }
 
+/** A parameter that can't be served as it is. @param why Default: the model does not support it */
+export function unsupported(param: string, why = "this model does not support it"): LintelError {
+  return new LintelError("unsupported_parameter", `${param}: ${why}`, { param });
+}
+
 /** Nobody waits for the answer any more. */
 export const callerLeft = () => new LintelError("cancelled", "the caller left");
 

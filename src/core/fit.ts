@@ -7,9 +7,10 @@ import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import { textOf } from "./chat-messages.js";
 import { asksForSize, chatDefaults, imageDefaults } from "./defaults.js";
-import { invalidFields, LintelError } from "./errors.js";
+import { invalidFields, unsupported } from "./errors.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
 import type { Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
+import { usesTools, withoutCalls } from "./tool-calls.js";
 import type { Warnings } from "./warnings.js";
 
 /** A request of either operation. */
@@ -144,9 +145,7 @@ function withoutTools(fitted: Values, warnings: Warnings): void {
   if (messages.some(({ toolCalls }) => toolCalls.length > 0)) {
     warnings.add("messages: tool_calls in them are not supported by this model, ignored");
   }
-  fitted.messages = messages.map((message) =>
-    usesTools(message) ? { ...message, toolCalls: [], toolCallId: "" } : message,
-  );
+  fitted.messages = withoutCalls(messages);
 }
 
 /** Texts in parts as one, and no image to a model that takes none. */
@@ -160,12 +159,9 @@ function withFewerParts(fitted: Values, model: Model): void {
     }
     if (takesImages) return message;
     const said = `messages[${i}] has an image, and this model takes none`;
-    throw new LintelError("unsupported_parameter", `messages: ${said}`, { param: "messages" });
+    throw unsupported("messages", said);
   });
 }
-
-const usesTools = ({ toolCalls, toolCallId }: LLMMessage): boolean =>
-  toolCalls.length > 0 || toolCallId !== "";
 
 function unsetValue(unset: unknown, value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? value : [];
@@ -175,9 +171,7 @@ function unsetValue(unset: unknown, value: unknown): unknown {
 function refuseOrWarn(parameter: Parameter, policy: UnsupportedPolicy, warnings: Warnings): void {
   const { name, changes } = parameter;
   if (policy === "reject" || (policy === "default" && changes)) {
-    throw new LintelError("unsupported_parameter", `${name}: this model does not support it`, {
-      param: name,
-    });
+    throw unsupported(name);
   }
   warnings.add(`${name}: not supported by this model, ignored`);
 }

@@ -1,11 +1,25 @@
 /** Calls of tools: whole, and in the pieces of a stream, which have one index where they are of one call. */
-import type { LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMMessage, LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { randomId } from "./random-id.js";
 import { wellFormed } from "./well-formed.js";
 
 /** Whether an answer without a call of a tool is none that the caller asked for. */
 export const mustCall = ({ toolChoice }: LLMRequest): boolean =>
   toolChoice?.type === "required" || toolChoice?.type === "function";
+
+/** Whether a request offers tools, and an answer without a call of one will do. */
+export const onlyOffersTools = (request: LLMRequest): boolean =>
+  request.tools.length > 0 && !mustCall(request);
+
+/** Whether a message calls tools, or is what came of a call. */
+export const usesTools = ({ toolCalls, toolCallId }: LLMMessage): boolean =>
+  toolCalls.length > 0 || toolCallId !== "";
+
+/** Messages as who knows no tools is told of them: what was called, and came of it, as text alone. */
+export const withoutCalls = (messages: readonly LLMMessage[]): LLMMessage[] =>
+  messages.map((message) =>
+    usesTools(message) ? { ...message, toolCalls: [], toolCallId: "" } : message,
+  );
 
 /**
  * A call of a function, or a piece of one.
@@ -37,11 +51,6 @@ export class ToolCalls {
   /** Names, by index. */
   readonly #names = new Map<number, string>();
   #bytes = 0;
-
-  /** Whether there were any. */
-  get any(): boolean {
-    return this.#names.size > 0;
-  }
 
   /** Bytes of names and arguments so far, UTF-8. */
   get bytes(): number {

@@ -412,6 +412,20 @@ describe("refusals", () => {
     expect(server.bodies()).toHaveLength(3);
   });
 
+  it("of tools, and then of messages that say nothing without their calls, are both heeded", async () => {
+    const blank = ({ content, tool_calls }: { content: string | null; tool_calls?: object }) =>
+      !content && !tool_calls;
+    const server = await against((exchange) => {
+      const { tools, messages } = exchange.json();
+      const error = tools
+        ? { message: "gemma does not support tools" }
+        : messages.some(blank) && { message: "messages: text content blocks must be non-empty" };
+      return error ? exchange.sendJson(400, { error }) : echo(exchange);
+    });
+    await chat(server, { tools: [weather()], messages: conversation });
+    expect(server.bodies().map(({ messages }) => messages.length)).toEqual([3, 3, 2]);
+  });
+
   it.each([
     ["required", choice("required")],
     ["function", choice("function", "weather")],

@@ -1,11 +1,10 @@
 /** What becomes of requests of which a provider leaves something out. */
-
 import type { SharedV3Warning } from "@ai-sdk/provider";
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
-import { LintelError } from "../../core/errors.js";
-import { mustCall } from "../../core/tool-calls.js";
+import { unsupported } from "../../core/errors.js";
+import { neededBy } from "../completions/refusal.js";
 import { readWarning } from "./warnings.js";
 
 type ChatCall = Call<"chat"> | Call<"complete">;
@@ -17,15 +16,12 @@ const lasting: ReadonlySet<string> = new Set(["top_k", "seed", "stop", "tools"])
  * Fields that a caller is not served without, and under which names it is remembered that they are
  * left out: of a choice that is no must, or of the other form, that says nothing.
  */
-function neededBy(request: LLMRequest): ReadonlyMap<string, string> {
-  const { type = "text" } = request.responseFormat ?? {};
-  return new Map([
-    ...(request.stop.length > 0 ? [["stop", "stop"] as const] : []),
-    ...(mustCall(request)
-      ? [["tools", "tools"] as const, ["tool_choice", "forced tool_choice"] as const]
-      : []),
-    ...(type === "text" ? [] : [["response_format", `response_format ${type}`] as const]),
-  ]);
+function namesOfNeeded(request: LLMRequest): ReadonlyMap<string, string> {
+  const names: Readonly<Record<string, string>> = {
+    tool_choice: "forced tool_choice",
+    response_format: `response_format ${request.responseFormat?.type}`,
+  };
+  return new Map(neededBy(request).map((field) => [field, names[field] ?? field]));
 }
 
 /**
@@ -35,7 +31,7 @@ function neededBy(request: LLMRequest): ReadonlyMap<string, string> {
  */
 export function refuseLost(lost: ReadonlySet<string>, call: ChatCall): void {
   if (lost.size === 0) return;
-  for (const [field, name] of neededBy(call.request)) {
+  for (const [field, name] of namesOfNeeded(call.request)) {
     if (lost.has(name)) unlessIgnored(field, call);
   }
 }
@@ -52,7 +48,7 @@ export function heed(
 ): void {
   if (said.length === 0) return;
   const { request, warnings } = call;
-  const needed = neededBy(request);
+  const needed = namesOfNeeded(request);
   const defaults: Readonly<Record<string, boolean>> = {
     temperature: request.temperature === chatDefaults.temperature,
     max_tokens: request.maxTokens === chatDefaults.maxTokens,
@@ -77,7 +73,5 @@ const meantBy = (field: string, needed: ReadonlyMap<string, string>): string =>
 
 function unlessIgnored(field: string, { modelSettings }: ChatCall): void {
   if (modelSettings?.unsupported === "ignore") return;
-  throw new LintelError("unsupported_parameter", `${field}: this model does not support it`, {
-    param: field,
-  });
+  throw unsupported(field);
 }

@@ -4,7 +4,7 @@ import type { ImageModelV3, ImageModelV3CallOptions } from "@ai-sdk/provider";
 import type { Media, TextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
-import { LintelError } from "../../core/errors.js";
+import { unsupported } from "../../core/errors.js";
 import { inlineImage, noSeed } from "../../core/image-events.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
 import { traceHeaders } from "../../core/telemetry.js";
@@ -143,9 +143,7 @@ function heed(
       warnings.add(`${field}: not supported by this model, ignored`);
       continue;
     }
-    throw new LintelError("unsupported_parameter", `${field}: this model does not support it`, {
-      param: field,
-    });
+    throw unsupported(field);
   }
 }
 

@@ -5,7 +5,7 @@ import type {
   LanguageModelV3TextPart,
 } from "@ai-sdk/provider";
 import type { ContentPart, LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
-import { LintelError } from "../../core/errors.js";
+import { unsupported } from "../../core/errors.js";
 
 /** Addresses that a provider hands on to its vendor, by media types. */
 export type Fetched = Awaited<LanguageModelV3["supportedUrls"]>;
@@ -21,7 +21,7 @@ export function partsOf(
 ): (LanguageModelV3TextPart | LanguageModelV3FilePart)[] {
   if (parts.length === 0) return [{ type: "text", text: content }];
   if (role !== "user")
-    throw unsupported(`this model takes images of a user only, not of role ${role}`);
+    throw unsupported("messages", `this model takes images of a user only, not of role ${role}`);
   return parts.map((part) =>
     part.type === "text" ? { type: "text", text: part.text ?? "" } : imageOf(part, fetched),
   );
@@ -38,7 +38,10 @@ function imageOf({ imageUrl }: ContentPart, fetched: Fetched): LanguageModelV3Fi
     ([type, patterns]) => ofImages.test(type) && patterns.some((pattern) => pattern.test(url)),
   );
   if (isFetched) return { type: "file", mediaType: "image/*", data: new URL(url), ...options };
-  throw unsupported("this model fetches no images from there: a data: URL has them inline");
+  throw unsupported(
+    "messages",
+    "this model fetches no images from there: a data: URL has them inline",
+  );
 }
 
 /** Packages whose providers can be told how closely an image is looked at. */
@@ -53,6 +56,3 @@ const inline = /^data:(image\/[\w.+-]+);base64,(.*)$/is;
 
 /** Keys under which providers have addresses of images, whatever their format. */
 const ofImages = /^(?:\*|\*\/\*|image\/\*)$/;
-
-const unsupported = (why: string) =>
-  new LintelError("unsupported_parameter", `messages: ${why}`, { param: "messages" });

@@ -7,6 +7,7 @@ import type {
 } from "@ai-sdk/provider";
 import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, parseJson } from "../../core/json.js";
+import { withoutCalls } from "../../core/tool-calls.js";
 import { withoutBlank } from "../completions/blank.js";
 import { type Fetched, partsOf } from "./parts.js";
 import { signedBy } from "./signature.js";
@@ -22,7 +23,7 @@ export function promptOf(
   calls: boolean,
   fetched: Fetched = {},
 ): LanguageModelV3Prompt {
-  const told = withoutBlank(calls ? messages : messages.map(asText));
+  const told = withoutBlank(calls ? messages : withoutCalls(messages));
   const prompt: LanguageModelV3Message[] = [];
   /** Names of the tools that were called, by the ids of the calls. */
   const names = new Map<string, string>();
@@ -40,8 +41,6 @@ export function promptOf(
   }
   return prompt;
 }
-
-const asText = (message: LLMMessage): LLMMessage => ({ ...message, toolCalls: [], toolCallId: "" });
 
 /** What a tool said, where nobody says on which call, is told as the user's. */
 function messageOf(message: LLMMessage, fetched: Fetched): LanguageModelV3Message {

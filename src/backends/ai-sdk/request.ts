@@ -1,10 +1,9 @@
 /** Requests for completions, as the AI SDK's common interface has them. */
-
 import type { LanguageModelV3, LanguageModelV3CallOptions } from "@ai-sdk/provider";
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { traceHeaders } from "../../core/telemetry.js";
-import { mustCall } from "../../core/tool-calls.js";
+import { onlyOffersTools } from "../../core/tool-calls.js";
 import { tools } from "../completions/fields.js";
 import { chatPackage } from "./packages.js";
 import { losesDetail } from "./parts.js";
@@ -15,7 +14,7 @@ const optionalFields = ["temperature", "top_p", "top_k", "seed"] as const;
 
 /** What a vendor may refuse and the request can go without. */
 export const optionalFieldsOf = (request: LLMRequest): readonly string[] =>
-  request.tools.length > 0 && !mustCall(request) ? [...optionalFields, tools] : optionalFields;
+  onlyOffersTools(request) ? [...optionalFields, tools] : optionalFields;
 
 /** What is configured for a model. */
 export interface Configured {

@@ -1,5 +1,6 @@
 /** Messages that say nothing, as some callers keep them: vendors refuse them. */
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
+import { usesTools } from "../../core/tool-calls.js";
 
 /** Stands among the fields that a server refused for messages without words. */
 export const blankMessages = "blank messages";
@@ -7,8 +8,7 @@ export const blankMessages = "blank messages";
 /** The messages that say something; all of them where none does. */
 export function withoutBlank(messages: readonly LLMMessage[]): readonly LLMMessage[] {
   const told = messages.filter(
-    ({ content, toolCalls, toolCallId, parts }) =>
-      content.trim() !== "" || parts.length > 0 || toolCalls.length > 0 || toolCallId !== "",
+    (message) => message.content.trim() !== "" || message.parts.length > 0 || usesTools(message),
   );
   return told.length === 0 ? messages : told;
 }

@@ -1,7 +1,7 @@
 /** Finds out which optional field a server refused, so that it can be asked again without. */
 
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
-import { LintelError } from "../../core/errors.js";
+import { unsupported } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { mustCall } from "../../core/tool-calls.js";
 import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
@@ -109,18 +109,18 @@ export function aboutNeeded(refused: Refused, request: LLMRequest): Refused {
       const failure = refused.failure();
       const odd = failure.code !== "invalid_value";
       if (odd && !inOddWords.has(param)) return failure;
-      const said = odd ? "this model does not support it" : failure.message;
-      return new LintelError("unsupported_parameter", `${param}: ${said}`, { param });
+      return odd ? unsupported(param) : unsupported(param, failure.message);
     },
   };
 }
 
-function neededBy(request: LLMRequest): string[] {
+/** What of a request its caller is not served without. */
+export function neededBy(request: LLMRequest): string[] {
   const { messages, stop, responseFormat } = request;
   return [
     ...(stop.length > 0 ? ["stop"] : []),
     ...(mustCall(request) ? [tools, "tool_choice"] : []),
-    ...(responseFormat ? ["response_format"] : []),
+    ...(responseFormat && responseFormat.type !== "text" ? ["response_format"] : []),
     ...(messages.some(({ parts }) => parts.length > 0) ? [images] : []),
   ];
 }

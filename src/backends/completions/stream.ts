@@ -31,7 +31,7 @@ export class CompletionStream {
   #inPieces = false;
   #done = false;
   readonly #template = new ChunkTemplate();
-  readonly #calls = new CallPieces();
+  #calls: CallPieces | undefined;
 
   /** Whether `[DONE]` was read: nothing that comes now counts. */
   get done(): boolean {
@@ -76,12 +76,17 @@ export class CompletionStream {
     this.#stamp ??= stampOf(chunk);
     const said = this.#saidIn(choice);
     const content = readText(said);
-    const calls = said.tool_calls ? this.#calls.read(said) : [];
+    const calls = said.tool_calls ? this.#callsIn(said) : [];
     if (content !== "") out.push(piece(this.#stamp, content));
     if (calls.length > 0) out.push(callPiece(this.#stamp, calls));
     const finishReason = readEnd(choice);
     if (finishReason) this.#finishReason = finishReason;
     else if (content !== "" && calls.length === 0 && !usage) this.#template.learn(data, content);
+  }
+
+  #callsIn(said: JsonObject): ToolCall[] {
+    this.#calls ??= new CallPieces();
+    return this.#calls.read(said);
   }
 
   /** Some servers that don't stream answer with one event, or some, that has a message in it. */

@@ -1,5 +1,4 @@
 /** What an answer has to be, as a grammar. */
-
 import type { LLMRequest, ResponseFormat } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import { isObject, parseJson } from "../../core/json.js";

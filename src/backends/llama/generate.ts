@@ -6,7 +6,7 @@ import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js"
 import type { CallSignal } from "../../core/cancellation.js";
 import { tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
-import { invalidValue, LintelError } from "../../core/errors.js";
+import { invalidValue, unsupported } from "../../core/errors.js";
 import { mustCall } from "../../core/tool-calls.js";
 import { ChannelReader } from "./channels.js";
 import { constraintOf } from "./constraint.js";
@@ -92,9 +92,7 @@ export async function* generate(
 function toolsFor({ tools }: LoadedModel, request: LLMRequest): ToolForm | undefined {
   if (request.tools.length === 0 || request.toolChoice?.type === "none") return undefined;
   if (tools || !mustCall(request)) return tools;
-  const param = "tool_choice";
-  const message = `${param}: this model does not support it`;
-  throw new LintelError("unsupported_parameter", message, { param });
+  throw unsupported("tool_choice");
 }
 
 /** Before it was loaded, nobody knew whether the model knows of tools. */

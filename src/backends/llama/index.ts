@@ -28,7 +28,13 @@ import type { LlamaConfig } from "./schema.js";
 
 /** What a GGUF model honours of a request. */
 const llamaSupports = [
-  ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop", "response_format"],
+  "temperature",
+  "max_tokens",
+  "top_p",
+  "top_k",
+  "seed",
+  "stop",
+  "response_format",
 ];
 
 /** And one whose template tells it of tools; one that was not loaded yet may. */

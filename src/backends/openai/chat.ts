@@ -1,12 +1,11 @@
 /** Runs completions on one server. */
-
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
-import { mustCall } from "../../core/tool-calls.js";
+import { onlyOffersTools, withoutCalls } from "../../core/tool-calls.js";
 import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { collectCompletion } from "../completions/collected.js";
@@ -61,8 +60,10 @@ export function complete(
 /** What a request can go without. */
 function fieldsOf(request: LLMRequest, stream: boolean): readonly string[] {
   const fields = stream ? streamed : whole;
-  const blank = withoutBlank(request.messages).length < request.messages.length;
-  const offers = request.tools.length > 0 && !mustCall(request);
+  const offers = onlyOffersTools(request);
+  // Without its calls a message may say nothing.
+  const told = offers ? withoutCalls(request.messages) : request.messages;
+  const blank = withoutBlank(told).length < told.length;
   if (!blank && !offers) return fields;
   return [...fields, ...(blank ? [blankMessages] : []), ...(offers ? [tools] : [])];
 }

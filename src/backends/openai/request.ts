@@ -1,6 +1,7 @@
 /** Writes requests as OpenAI-compatible servers read them. */
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import { withoutCalls } from "../../core/tool-calls.js";
 import type { Optional } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
@@ -27,12 +28,13 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
   const takesTools = !refused.has(tools);
   const unsigned = dialect.unsigned?.(request.model);
   const offered = takesTools ? toolFields(request) : undefined;
+  const told = takesTools ? request.messages : withoutCalls(request.messages);
   // Chat templates of local models may need blank ones for roles to alternate.
-  const messages = refused.has(blankMessages) ? withoutBlank(request.messages) : request.messages;
+  const messages = refused.has(blankMessages) ? withoutBlank(told) : told;
   // What is undefined is not written.
   return JSON.stringify({
     model: request.model,
-    messages: messages.map((message) => writeMessage(message, dialect, takesTools, unsigned)),
+    messages: messages.map((message) => writeMessage(message, dialect, unsigned)),
     temperature: takes("temperature") ? temperature : undefined,
     top_p: takes("top_p") && (topP !== 1 || dialect.wholeTopP) ? topP : undefined,
     top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,
@@ -54,15 +56,10 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
 
 const includeUsage = { include_usage: true };
 
-function writeMessage(
-  message: LLMMessage,
-  dialect: Dialect,
-  takesTools: boolean,
-  unsigned: object | undefined,
-): object {
+function writeMessage(message: LLMMessage, dialect: Dialect, unsigned: object | undefined): object {
   const { role } = message;
   const content = writeContent(message);
-  const called = takesTools ? callFields(message, unsigned) : undefined;
+  const called = callFields(message, unsigned);
   if (called) return { role, content, ...called };
   return { role: writeRole(role, dialect), content };
 }

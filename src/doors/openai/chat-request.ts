@@ -6,14 +6,14 @@ import {
   ToolCallSchema,
   ToolChoiceSchema,
 } from "../../../gen/lintel/v1/chat_pb.js";
-import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
+import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
 import { fields, fieldsOf } from "../json/known.js";
 import type { Names } from "../json/rename.js";
 import { withAllowedTools } from "./allowed-tools.js";
-import { chatParameters, checkParameters, fieldsOfRules, unsupported } from "./parameters.js";
+import { chatParameters, checkParameters, fieldsOfRules } from "./parameters.js";
 
 /** What a request asks for. */
 export interface ChatRequest {

@@ -1,5 +1,5 @@
 /** OpenAI's request parameters that the contract does not have. */
-import { LintelError } from "../../core/errors.js";
+import { type LintelError, unsupported } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { fields, type Known } from "../json/known.js";
 
@@ -105,11 +105,6 @@ export function checkParameters(
     }
   }
   return refused;
-}
-
-/** A parameter that this door can't serve. */
-export function unsupported(param: string, message: string): LintelError {
-  return new LintelError("unsupported_parameter", `${param}: ${message}`, { param });
 }
 
 const inWords = (values: readonly unknown[]) =>

@@ -1,6 +1,6 @@
 /** Calls of tools, as a grammar: for callers who want one in any case. */
 import type { LLMRequest, Tool } from "../../../../gen/lintel/v1/chat_pb.js";
-import { isObject, type JsonObject } from "../../../core/json.js";
+import type { JsonObject } from "../../../core/json.js";
 import { either, type Gbnf, literal, Unsupported } from "../grammar/gbnf.js";
 import { SchemaGrammar } from "../grammar/schema.js";
 import type { ToolForm } from "./form.js";
@@ -38,7 +38,7 @@ function callOf({ function: tool }: Tool, form: ToolForm, grammar: Gbnf): string
 /** Arguments that fit their schema, or any where it says what can't be kept to. */
 function argumentsOf(tool: Tool["function"], grammar: Gbnf): string {
   const schema = parametersOf(tool?.parameters ?? "");
-  if (!isObject(schema) || Object.keys(schema).length === 0) return "object";
+  if (Object.keys(schema).length === 0) return "object";
   const ofObject: JsonObject = { type: "object", ...schema };
   try {
     return new SchemaGrammar(grammar, ofObject).of(ofObject);

@@ -1,6 +1,6 @@
 /** Tools, and what was called, as chat templates read them. */
 import type { LLMMessage, LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
-import { isObject, parseJson } from "../../../core/json.js";
+import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
 
 /** The tools of a request. */
 export function toolsOf({ tools }: LLMRequest): readonly object[] {
@@ -15,7 +15,7 @@ export function toolsOf({ tools }: LLMRequest): readonly object[] {
 }
 
 /** The schema of a tool's arguments. */
-export function parametersOf(schema: string): object {
+export function parametersOf(schema: string): JsonObject {
   const parsed = parseJson(schema);
   return isObject(parsed) ? parsed : { type: "object", properties: {} };
 }

@@ -1,8 +1,7 @@
 /** A conversation as a list of items, to the contract's messages. */
-import type { LintelError, Violation } from "../../../core/errors.js";
+import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
-import { unsupported } from "../parameters.js";
 import { qualified } from "./namespaces.js";
 import { contentOf } from "./parts.js";
 

@@ -1,8 +1,7 @@
 /** Tools in the flat form of the Responses API, to the contract's. */
-import type { LintelError } from "../../../core/errors.js";
+import { type LintelError, unsupported } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
-import { unsupported } from "../parameters.js";
 import { type Named, type Namespaces, qualified } from "./namespaces.js";
 
 /** What a request says of tools. */
