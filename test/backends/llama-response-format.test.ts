@@ -1,18 +1,14 @@
-/** Answers in a form: JSON that fits a schema, from models that would never write any. */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { ResponseFormat } from "../../gen/lintel/v1/chat_pb.js";
-import { EmbeddedBackend } from "../../src/backends/embedded/index.js";
 import { createLlamaBackend } from "../../src/backends/llama/index.js";
 import { llamaSchema } from "../../src/backends/llama/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { silent } from "../../src/core/log.js";
-import { never } from "../support/calls.js";
+import type { Served } from "../doors/serve.js";
 import { jsonObject, jsonSchema } from "../support/formats.js";
-import { startLintel } from "../support/lintel.js";
-import { answer, backendFor, chatRequest, file, tiny, trained } from "./llama-subject.js";
+import { choicesOf, serveFile } from "./llama-gateway.js";
+import { answer, backendFor, chatRequest, tiny, trained } from "./llama-subject.js";
 
 /** Schemas, by what they are about. */
 const schemas: Record<string, object> = {
@@ -118,17 +114,11 @@ const schemas: Record<string, object> = {
 };
 
 /** What a gateway with the embedded model answers; the texts of a stream as one. */
-async function completion(url: string, stream: boolean): Promise<string> {
+async function completion(server: Served, stream: boolean): Promise<string> {
   const format = { type: "json_schema", json_schema: { name: "x", schema: schemas["a list"] } };
   const body = { messages: [{ role: "user", content: "Hello" }], response_format: format, stream };
-  const headers = { authorization: "Bearer me", "content-type": "application/json" };
-  const to = `${url}/v1/chat/completions`;
-  const response = await fetch(to, { method: "POST", headers, body: JSON.stringify(body) });
-  const text = await response.text();
-  expect(response.status, text).toBe(200);
-  if (!stream) return JSON.parse(text).choices[0].message.content;
-  const events = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data = ""]) => JSON.parse(data));
-  return events.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
+  const choices = await choicesOf(server, body);
+  return choices.map(({ delta, message }) => (delta ?? message).content ?? "").join("");
 }
 
 /** The value of an answer, if it fits. */
@@ -310,18 +300,9 @@ describe("the embedded model", () => {
   });
 
   it("does so through a gateway, whole and in a stream, in a process of its own", async () => {
-    await promisify(execFile)(process.execPath, [file("scripts/build.js"), "--if-stale"]);
-    const embedded = new EmbeddedBackend(
-      { type: "embedded", name: "embedded", models: [trained] },
-      { log: silent },
-      { entry: file("dist/src/main.js") },
-    );
-    onTestFinished(() => embedded.close());
-    const { url, close } = await startLintel([embedded]);
-    onTestFinished(() => close());
-    await embedded.ready("", never);
+    const server = await serveFile(trained);
     for (const stream of [false, true]) {
-      fitting(schemas["a list"] as object, await completion(url, stream));
+      fitting(schemas["a list"] as object, await completion(server, stream));
     }
   });
 });

@@ -1,28 +1,24 @@
-/** Models whose chat template tells them of tools: what they read, and calls that they are made to write. */
-import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { z } from "zod";
 import type { LLMRequest, LLMResponse, Tool } from "../../gen/lintel/v1/chat_pb.js";
 import { State } from "../../gen/lintel/v1/models_pb.js";
-import { EmbeddedBackend } from "../../src/backends/embedded/index.js";
 import { Evaluation } from "../../src/backends/llama/evaluation.js";
 import { generate } from "../../src/backends/llama/generate.js";
 import { loadModel } from "../../src/backends/llama/load.js";
 import type { Backend } from "../../src/core/backend.js";
 import { silent } from "../../src/core/log.js";
 import { toolCall } from "../../src/core/tool-calls.js";
+import type { Served } from "../doors/serve.js";
 import { never } from "../support/calls.js";
 import { jsonSchema } from "../support/formats.js";
-import { startLintel } from "../support/lintel.js";
 import { say as messageOf } from "../support/messages.js";
+import { choicesOf, serveFile } from "./llama-gateway.js";
 import {
   backendFor,
   chatRequest,
-  file,
   say,
   special,
   start,
@@ -320,22 +316,13 @@ describe("a mark that is a control token", () => {
 
 describe("a model in a process of its own", () => {
   /** What OpenAI's door answers. */
-  async function completion(url: string, stream: boolean) {
-    const body = {
+  async function completion(server: Served, stream: boolean) {
+    const choices = await choicesOf(server, {
       messages: [{ role: "user", content: "How is it?" }],
       tools: [{ type: "function", function: { name: "weather", parameters: place } }],
       tool_choice: { type: "function", function: { name: "weather" } },
       stream,
-    };
-    const headers = { authorization: "Bearer me", "content-type": "application/json" };
-    const to = `${url}/v1/chat/completions`;
-    const response = await fetch(to, { method: "POST", headers, body: JSON.stringify(body) });
-    const text = await response.text();
-    expect(response.status, text).toBe(200);
-    const said = stream
-      ? [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data = ""]) => JSON.parse(data))
-      : [JSON.parse(text)];
-    const choices = said.flatMap((it) => it.choices);
+    });
     return {
       calls: choices.flatMap(({ delta, message }) => (delta ?? message).tool_calls ?? []),
       finishReason: choices.at(-1).finish_reason,
@@ -343,19 +330,11 @@ describe("a model in a process of its own", () => {
   }
 
   it("calls through a gateway, whole and in a stream", async () => {
-    await promisify(execFile)(process.execPath, [file("scripts/build.js"), "--if-stale"]);
-    const models = [await fileWith("hermes", templates.hermes)];
-    const embedded = new EmbeddedBackend(
-      { type: "embedded", name: "embedded", models, context_size: 2048 },
-      { log: silent },
-      { entry: file("dist/src/main.js") },
-    );
-    onTestFinished(() => embedded.close());
-    const { url, close } = await startLintel([embedded]);
-    onTestFinished(() => close());
-    await embedded.ready("", never);
+    const server = await serveFile(await fileWith("hermes", templates.hermes), {
+      context_size: 2048,
+    });
     for (const stream of [false, true]) {
-      const { calls, finishReason } = await completion(url, stream);
+      const { calls, finishReason } = await completion(server, stream);
       expect(calls).toMatchObject([{ type: "function", function: { name: "weather" } }]);
       expect(calls[0].id).toMatch(/^call_/);
       z.fromJSONSchema(place as never).parse(JSON.parse(calls[0].function.arguments));

@@ -14,7 +14,7 @@ import type { UsageRecord } from "../../src/core/usage/record.js";
 import { readBytes } from "../../src/doors/json/bytes.js";
 import { readMessage } from "../../src/doors/rpc/edge/request.js";
 import { piece } from "../support/scripted.js";
-import { hello, http, json, serveChat } from "./serve.js";
+import { hello, http, json, jsonPaths, serveChat } from "./serve.js";
 
 /** Says what it was told. */
 const echo: Handle<"chat"> = async function* ({ request }) {
@@ -225,13 +225,7 @@ test.each([
   expect(stdout.slice(-3)).toBe(status);
 });
 
-test.each([
-  "/llm",
-  "/text-to-image",
-  "/v1/chat/completions",
-  "/v1/responses",
-  "/v1/images/generations",
-])(
+test.each(jsonPaths)(
   "%s: what is refused for its size or type is in the log and in the usage of who sent it",
   async (path) => {
     const calls: unknown[] = [];

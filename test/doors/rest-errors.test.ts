@@ -1,7 +1,7 @@
 /** Errors over REST. */
 import { describe, expect, test } from "vitest";
 import { breaksAfter, hangsAfter, says } from "../support/scripted.js";
-import { hello, json, serveChat } from "./serve.js";
+import { hello, json, jsonPaths, serveChat } from "./serve.js";
 
 describe("decisions 4: errors", () => {
   test("422: one body for both families of clients, all fields at once", async () => {
@@ -170,13 +170,7 @@ describe("decisions 4: errors", () => {
     if (status === 415) expect((await json(response)).error.code).toBe("unsupported_media_type");
   });
 
-  test.each([
-    "/llm",
-    "/text-to-image",
-    "/v1/chat/completions",
-    "/v1/responses",
-    "/v1/images/generations",
-  ])("%s: who calls is asked before the type is", async (path) => {
+  test.each(jsonPaths)("%s: who calls is asked before the type is", async (path) => {
     const server = await serveChat(says("Hi"));
     for (const type of ["application/json", "text/plain", "json", undefined]) {
       for (const body of ["x", undefined]) {

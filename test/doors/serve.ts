@@ -77,6 +77,15 @@ export function eventsOf(text: string): string[] {
   return events;
 }
 
+/** All paths that take JSON, but for those of RPCs. */
+export const jsonPaths = [
+  "/llm",
+  "/text-to-image",
+  "/v1/chat/completions",
+  "/v1/responses",
+  "/v1/images/generations",
+] as const;
+
 /** A chat request of one message. */
 export const hello = (more: object = {}) => ({
   messages: [{ role: "user", content: "Hello" }],
