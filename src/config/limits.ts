@@ -28,18 +28,24 @@ export const limitSettingsSchema = z.strictObject({
     .describe("Of models, whoever calls. Every entry that fits a call applies."),
 });
 
-const price = () => z.number().min(0).max(1_000_000).default(0);
+const anyPrice = () => z.number().min(0).max(1_000_000);
+const price = () => anyPrice().default(0);
 
-export const pricesSchema = z.array(
-  z.strictObject({
+const priceSchema = z
+  .strictObject({
     model: modelPattern().describe(
       "Name; one * in it stands for anything. The first entry that fits counts.",
     ),
     input: price().describe("Per million tokens of prompts."),
+    cached_input: anyPrice()
+      .optional()
+      .describe("Per million of those that the model server had in a cache. Default: as input."),
     output: price().describe("Per million tokens of completions."),
     image: price().describe("Per image."),
-  }),
-);
+  })
+  .transform(({ cached_input: cachedInput, ...one }) => ({ ...one, cachedInput }));
+
+export const pricesSchema = z.array(priceSchema);
 
 export const idempotencySchema = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether Idempotency-Key is looked at."),

@@ -4,7 +4,9 @@
  * of it.
  */
 import { z } from "zod";
+import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { logLevels } from "../core/log.js";
+import { choicesOf } from "../core/rules.js";
 import { largestBody } from "../doors/door.js";
 import { isNetwork } from "../doors/forwarded.js";
 import { authSchema } from "./auth.js";
@@ -64,6 +66,10 @@ const model = z.strictObject({
     .describe(
       "Values of fields that a request leaves out, or sends with the contract's default; within the contract's bounds, or those of bounds where they are wider.",
     ),
+  reasoning_effort: z
+    .enum(choicesOf(LLMRequestSchema.field.reasoningEffort))
+    .optional()
+    .describe("How much it thinks where a request does not say. Default: as it does by itself."),
   max_tokens: z
     .int()
     .min(1)

@@ -16,10 +16,11 @@ export function coreSettings(config: Config): CoreSettings {
     auth: authSettings(auth),
     bounds: Object.fromEntries(Object.entries(bounds).filter((entry) => entry[1] !== undefined)),
     defaultModels: config.default_models,
-    models: models.map(({ max_tokens, max_in_flight, ...model }) => ({
+    models: models.map(({ max_tokens, max_in_flight, reasoning_effort, ...model }) => ({
       ...model,
       ...modelRoutingSettings({ ...model, max_in_flight }),
       maxTokens: max_tokens,
+      reasoningEffort: reasoning_effort,
     })),
     totalTimeoutMs: timeouts.total,
     safetyAction: safety.action,

@@ -10,6 +10,7 @@ import { messageChoice } from "./chat-messages.js";
 import { LintelError } from "./errors.js";
 import { doneEvent, imageEvent } from "./image-events.js";
 import type { BackendMethod } from "./methods.js";
+import { Thoughts } from "./reasoning.js";
 import { joinCalls } from "./tool-calls.js";
 
 /**
@@ -49,17 +50,20 @@ async function* gather(
   let content = "";
   let finishReason = "";
   const calls: ToolCall[] = [];
+  const thoughts = new Thoughts();
   for await (const batch of stream) {
     for (const message of batch) {
       whole = { ...message, usage: message.usage ?? whole?.usage };
       const choice = message.choices[0];
-      content += choice?.delta?.content ?? "";
-      calls.push(...(choice?.delta?.toolCalls ?? []));
+      const { content: said = "", toolCalls = [], ...rest } = choice?.delta ?? {};
+      content += said;
+      calls.push(...toolCalls);
+      thoughts.add(rest);
       if (choice?.finishReason) finishReason = choice.finishReason;
     }
   }
   if (!whole || finishReason === "") throw cutShort();
-  whole.choices = [messageChoice(content, finishReason, joinCalls(calls))];
+  whole.choices = [messageChoice(content, finishReason, joinCalls(calls), thoughts.all)];
   yield [whole];
 }
 

@@ -79,6 +79,10 @@ export interface Attributes {
   /** Token counts as delivered. */
   promptTokens?: number | undefined;
   completionTokens?: number | undefined;
+  /** Of the prompt's tokens those that the model server had in a cache, where it tells. */
+  cachedTokens?: number | undefined;
+  /** Of the completion's tokens those of thoughts, where the model server tells. */
+  reasoningTokens?: number | undefined;
   /** Whether these counts are estimates. */
   estimated?: boolean | undefined;
   /** Images delivered. */
@@ -105,6 +109,8 @@ export const newAttributes = (door: string): Attributes => ({
   replayed: undefined,
   promptTokens: undefined,
   completionTokens: undefined,
+  cachedTokens: undefined,
+  reasoningTokens: undefined,
   estimated: undefined,
   images: undefined,
 });

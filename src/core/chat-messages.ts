@@ -9,6 +9,7 @@ import type {
   LLMTokenUsage,
   ToolCall,
 } from "../../gen/lintel/v1/chat_pb.js";
+import type { Reasoning } from "./reasoning.js";
 
 /** Shared by all messages that call no tool, and whose content is a text; never added to. */
 const noCalls: ToolCall[] = [];
@@ -39,12 +40,14 @@ export function messageChoice(
   content: string,
   finishReason: string,
   toolCalls = noCalls,
+  reasoning?: Reasoning,
 ): LLMChoice {
+  const message = messageOf("assistant", content, toolCalls);
   return {
     $typeName: "lintel.v1.LLMChoice",
     index: 0,
     finishReason,
-    message: messageOf("assistant", content, toolCalls),
+    message: reasoning ? Object.assign(message, reasoning) : message,
   };
 }
 
@@ -52,12 +55,32 @@ export function messageChoice(
 export const textOf = ({ content, parts }: LLMMessage): string =>
   parts.length === 0 ? content : parts.map(({ text = "" }) => text).join("");
 
-/** Counts of tokens, and their sum. */
-export function tokenUsage(promptTokens: number, completionTokens: number): LLMTokenUsage {
+/** Which of the tokens were in a cache, and which are thoughts; members are absent where nobody tells. */
+export type UsageDetails = Pick<LLMTokenUsage, "cachedTokens" | "reasoningTokens">;
+
+/** Such details; `undefined` where nobody tells any. */
+export function detailsOf(
+  cachedTokens: number | undefined,
+  reasoningTokens: number | undefined,
+): UsageDetails | undefined {
+  if (cachedTokens === undefined && reasoningTokens === undefined) return undefined;
   return {
+    ...(cachedTokens !== undefined && { cachedTokens }),
+    ...(reasoningTokens !== undefined && { reasoningTokens }),
+  };
+}
+
+/** Counts of tokens, and their sum. */
+export function tokenUsage(
+  promptTokens: number,
+  completionTokens: number,
+  details?: UsageDetails,
+): LLMTokenUsage {
+  const usage: LLMTokenUsage = {
     $typeName: "lintel.v1.LLMTokenUsage",
     promptTokens,
     completionTokens,
     totalTokens: promptTokens + completionTokens,
   };
+  return details ? Object.assign(usage, details) : usage;
 }

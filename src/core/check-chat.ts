@@ -12,6 +12,9 @@ export function checkChat(request: LLMRequest, into: Violation[]): void {
   for (let i = 0; i < messages.length; i++) {
     const message = messages[i] as LLMMessage;
     if (message.toolCalls.length > 0) checkCalls(`messages[${i}].tool_calls`, message, into);
+    if (message.reasoningContent || message.reasoningDetails) {
+      checkReasoning(`messages[${i}]`, message, into);
+    }
     if (message.toolCallId !== "" && message.role !== "tool") {
       into.push(onlyOf(`messages[${i}].tool_call_id`, "tool"));
     }
@@ -33,6 +36,22 @@ function checkCalls(field: string, { role, toolCalls }: LLMMessage, into: Violat
     checkObject(`${field}[${i}].extra_content`, extraContent, "", into);
   }
 }
+
+function checkReasoning(
+  at: string,
+  { role, reasoningContent, reasoningDetails }: LLMMessage,
+  into: Violation[],
+): void {
+  if (role !== "assistant") {
+    if (reasoningContent) into.push(onlyOf(`${at}.reasoning_content`, "assistant"));
+    if (reasoningDetails) into.push(onlyOf(`${at}.reasoning_details`, "assistant"));
+  } else if (reasoningDetails && !isText(reasoningDetails, areObjects)) {
+    const message = "must be a JSON array of objects";
+    into.push({ field: `${at}.reasoning_details`, message });
+  }
+}
+
+const areObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject);
 
 function checkParts(field: string, { content, parts }: LLMMessage, into: Violation[]): void {
   if (content !== "") {
@@ -74,16 +93,17 @@ function checkObject(
   what: string,
   into: Violation[],
 ): void {
-  if (!text || isObjectText(text)) return;
+  if (!text || isText(text, isObject)) return;
   into.push({ field, message: `must be a JSON object${what}` });
 }
 
 /** Letters below which nothing is nested too deeply to be written out again. */
 const shallow = 4000;
 
-function isObjectText(text: string): boolean {
+/** Whether a text is JSON of a kind, and can be written out again. */
+function isText(text: string, ofKind: (value: unknown) => boolean): boolean {
   const value = parseJson(text);
-  if (!isObject(value)) return false;
+  if (!ofKind(value)) return false;
   if (text.length < shallow) return true;
   try {
     return JSON.stringify(value) !== undefined;

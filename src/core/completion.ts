@@ -14,10 +14,11 @@ import { deltaChoice, messageChoice, tokenUsage } from "./chat-messages.js";
 import { iterable } from "./iterate.js";
 import { isChat } from "./methods.js";
 import { randomId } from "./random-id.js";
+import { type Reasoning, reasoningChoice, reasoningOf } from "./reasoning.js";
 import { settle, settled } from "./settle.js";
 import { ask, Steps, type Waiter } from "./steps.js";
 import { ToolCalls } from "./tool-calls.js";
-import { wellFormed } from "./well-formed.js";
+import { WholeCharacters, wellFormed } from "./well-formed.js";
 
 type Batch = readonly LLMResponse[];
 type Step = IteratorResult<Batch>;
@@ -98,12 +99,14 @@ class Whole extends Shaped {
     this.source.return?.().catch(() => {});
     const { content: said = "", toolCalls = [] } = choice.message ?? {};
     const content = wellFormed(said);
+    const thought = wellFormed(choice.message?.reasoningContent ?? "");
+    const details = wellFormed(choice.message?.reasoningDetails ?? "");
     const called = toolCalls.length > 0 ? new ToolCalls() : undefined;
     const calls = called && toolCalls.map((call) => called.take(call));
-    const bytes = Buffer.byteLength(content) + (called?.bytes ?? 0);
+    const bytes = Buffer.byteLength(content) + Buffer.byteLength(thought) + (called?.bytes ?? 0);
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
     const reason = finishReasonOf(choice.finishReason, called !== undefined);
-    const answer = messageChoice(content, reason, calls);
+    const answer = messageChoice(content, reason, calls, reasoningOf(thought, details));
     const whole = response(newStamp(this.call), settled(this.call), answer);
     whole.usageEstimated = estimated;
     whole.warnings = merged(this.call.warnings, message.warnings);
@@ -119,8 +122,9 @@ class Stream extends Shaped {
   #bytes = 0;
   #usageEstimated = false;
   #warnings: readonly string[] = [];
-  /** Half of a character, whose other half comes with the next piece. */
-  #half = "";
+  readonly #text = new WholeCharacters();
+  /** What the model thinks, while it does. */
+  #thinking: WholeCharacters | undefined;
   #calls: ToolCalls | undefined;
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
@@ -150,14 +154,36 @@ class Stream extends Shaped {
     if (message.warnings.length > 0) this.#warnings = message.warnings;
     const choice = message.choices[0];
     if (!choice) return;
-    const text = this.#whole(choice.delta?.content ?? "");
+    const { delta } = choice;
+    if (delta?.reasoningContent || delta?.reasoningDetails) this.#think(delta, out);
+    const text = this.#text.push(delta?.content ?? "");
     if (text !== "") this.#say(text, out);
-    const { toolCalls = [] } = choice.delta ?? {};
-    if (toolCalls.length > 0) this.#callTools(toolCalls, out);
+    if (delta && delta.toolCalls.length > 0) this.#callTools(delta.toolCalls, out);
     if (choice.finishReason) this.#finishReason = choice.finishReason;
   }
 
+  #think({ reasoningContent = "", reasoningDetails = "" }: Reasoning, out: LLMResponse[]): void {
+    this.#thinking ??= new WholeCharacters();
+    const text = this.#thinking.push(reasoningContent);
+    if (text !== "" || reasoningDetails !== "") this.#tellThought(text, reasoningDetails, out);
+  }
+
+  /** Something else follows: half of a character is all that there is of it. */
+  #endThinking(out: LLMResponse[]): void {
+    const rest = this.#thinking?.end() ?? "";
+    this.#thinking = undefined;
+    if (rest !== "") this.#tellThought(rest, "", out);
+  }
+
+  #tellThought(text: string, details: string, out: LLMResponse[]): void {
+    const thought = wellFormed(text);
+    this.#bytes += Buffer.byteLength(thought);
+    const reasoning = reasoningOf(thought, wellFormed(details));
+    out.push(response(this.#stamp, noUsage, reasoningChoice(reasoning)));
+  }
+
   #callTools(calls: readonly ToolCall[], out: LLMResponse[]): void {
+    if (this.#thinking) this.#endThinking(out);
     this.#calls ??= new ToolCalls();
     const called = this.#calls;
     const pieces = calls.map((call) => called.take(call));
@@ -170,26 +196,19 @@ class Stream extends Shaped {
   }
 
   #say(said: string, out: LLMResponse[]): void {
+    if (this.#thinking) this.#endThinking(out);
     const text = wellFormed(said);
     this.#bytes += Buffer.byteLength(text);
     out.push(response(this.#stamp, noUsage, deltaChoice(text, "")));
-  }
-
-  /** Text that ends with a character, not in the middle of one: UTF-8 has no halves. */
-  #whole(text: string): string {
-    if (text === "") return text;
-    const all = this.#half === "" ? text : this.#half + text;
-    const last = all.charCodeAt(all.length - 1);
-    const open = last >= 0xd800 && last <= 0xdbff;
-    this.#half = open ? all.slice(-1) : "";
-    return open ? all.slice(0, -1) : all;
   }
 
   #last(): Step {
     this.done = true;
     if (this.#finishReason === "") throw cutShort();
     const out: LLMResponse[] = [];
-    if (this.#half !== "") this.#say(this.#half, out);
+    if (this.#thinking) this.#endThinking(out);
+    const rest = this.#text.end();
+    if (rest !== "") this.#say(rest, out);
     const estimated = settle(this.call, this.#usage, this.#said, this.#usageEstimated);
     const reason = finishReasonOf(this.#finishReason, this.#calls !== undefined);
     const choice = deltaChoice("", reason);

@@ -20,8 +20,9 @@ const imageTokens = 765;
  */
 export function estimatePrompt(request: LLMRequest): number {
   let sum = 0;
-  for (const { content, toolCalls, parts } of request.messages) {
+  for (const { content, toolCalls, parts, reasoningContent } of request.messages) {
     sum += estimateTokens(Buffer.byteLength(content)) + 4;
+    if (reasoningContent) sum += tokensOf(reasoningContent);
     for (const { type, text } of parts) sum += type === "text" ? tokensOf(text) : imageTokens;
     for (const { function: called } of toolCalls) {
       sum += tokensOf(called?.name, called?.arguments) + 4;

@@ -40,6 +40,8 @@ const copyChat = (request: LLMRequest, model: string): Every<LLMRequest> => ({
   toolChoice: request.toolChoice,
   parallelToolCalls: request.parallelToolCalls,
   responseFormat: request.responseFormat,
+  reasoningEffort: request.reasoningEffort,
+  includeReasoning: request.includeReasoning,
 });
 
 const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToImageRequest> => ({
@@ -136,7 +138,8 @@ function isSet(value: unknown, fallback: unknown): boolean {
 
 /** Whether a message asks for what any model does. */
 const isIdle = (value: unknown, { idle }: Parameter): boolean =>
-  idle.length > 0 && idle.includes((value as { readonly type: string }).type);
+  idle.length > 0 &&
+  idle.includes(typeof value === "string" ? value : (value as { readonly type: string }).type);
 
 /** What was called and came of it is told as text alone, to a model that knows no tools. */
 function withoutTools(fitted: Values, warnings: Warnings): void {
@@ -165,7 +168,7 @@ function withFewerParts(fitted: Values, model: Model): void {
 
 function unsetValue(unset: unknown, value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? value : [];
-  return typeof value === "string" ? "" : unset;
+  return typeof value === "string" ? (unset ?? "") : unset;
 }
 
 function refuseOrWarn(parameter: Parameter, policy: UnsupportedPolicy, warnings: Warnings): void {

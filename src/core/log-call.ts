@@ -43,6 +43,8 @@ export function logCall(
     replayed: noted.replayed,
     promptTokens: noted.promptTokens,
     completionTokens: noted.completionTokens,
+    cachedTokens: noted.cachedTokens,
+    reasoningTokens: noted.reasoningTokens,
     estimated: noted.estimated,
     images: noted.images,
     traceId: trace?.traceparent.slice(3, 35),

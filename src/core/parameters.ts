@@ -24,7 +24,7 @@ export interface Parameter {
   readonly changes: boolean;
   /** What its values are multiples of; absent: of nothing. */
   readonly multipleOf: number | undefined;
-  /** Types of it that ask for nothing that a model without it would not do. */
+  /** Values of it, or types, that ask for nothing that a model without it would not do. */
   readonly idle: readonly string[];
 }
 
@@ -40,6 +40,7 @@ const changing = new Set([
 const idle: Readonly<Record<string, readonly string[]>> = {
   tool_choice: ["auto", "none"],
   response_format: ["text"],
+  reasoning_effort: ["none"],
 };
 /** Not a model's affair: what carries the request, and what the core does itself. */
 const always = new Set([
@@ -50,6 +51,7 @@ const always = new Set([
   "safety_check",
   "num_images_per_prompt",
   "include_data",
+  "include_reasoning",
 ]);
 
 /** What a chat model may support besides the fields of requests: fields of their messages. */
@@ -115,6 +117,7 @@ function unsetOf(
   bounds: Bounds,
 ): unknown {
   if (name === "seed") return undefined;
+  if (name === "reasoning_effort") return settings?.reasoningEffort;
   const bound = bounds[name];
   const own = settings?.defaults?.[name] ?? model.defaults[name] ?? fallback;
   // Less than 1 means all, which is no small number but the greatest.

@@ -122,7 +122,7 @@ function compileValue(
       return bound && compileRange({ ...bound, multipleOf: undefined });
     case "string": {
       const allowed = rules.type.value.in;
-      const named = allowed.filter((value) => value !== "");
+      const named = choicesOf(field);
       const choice = `must be ${named.length > 1 ? "one of " : ""}${named.join(", ")}`;
       const minLength = Number(rules.type.value.minLen ?? 0n);
       return (value) => {
@@ -141,6 +141,12 @@ function compileValue(
 function multipleIn({ type }: FieldRules): number | undefined {
   if (type.case !== "int32" || !hasExtension(type.value, multiple_of)) return undefined;
   return getExtension(type.value, multiple_of);
+}
+
+/** The texts that a field may have, but for the empty one. */
+export function choicesOf(field: DescField): string[] {
+  const { type } = getOption(field, fieldRules);
+  return type.case === "string" ? type.value.in.filter((value) => value !== "") : [];
 }
 
 /** A range whose ends are moved, each to where the operator has it, and allowed itself there. */

@@ -65,6 +65,8 @@ export interface ModelSettings {
   readonly model?: string | undefined;
   /** Defaults instead of the contract's, by field name. */
   readonly defaults?: Readonly<Record<string, number>> | undefined;
+  /** How much it thinks where a request does not say; absent: as it does by itself. */
+  readonly reasoningEffort?: string | undefined;
   /** Most tokens of one completion. */
   readonly maxTokens?: number | undefined;
   /** How `|` in a prompt is read. */

@@ -1,7 +1,7 @@
 /** How many tokens a call took, as the model server tells, or else about so many. */
 import type { LLMRequest, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "./call.js";
-import { tokenUsage } from "./chat-messages.js";
+import { detailsOf, tokenUsage } from "./chat-messages.js";
 import { estimatePrompt, estimateTokens } from "./estimate.js";
 
 /**
@@ -26,11 +26,15 @@ export function settle(
   attributes.completionTokens = completionMissing
     ? estimateTokens(bytes)
     : reported.completionTokens;
+  attributes.cachedTokens = promptMissing ? undefined : reported.cachedTokens;
+  attributes.reasoningTokens = completionMissing ? undefined : reported.reasoningTokens;
   const estimated = promptMissing || completionMissing || theirs;
   attributes.estimated = estimated;
   return estimated;
 }
 
 /** The counts that were noted down. */
-export const settled = ({ attributes }: Call): LLMTokenUsage =>
-  tokenUsage(attributes.promptTokens ?? 0, attributes.completionTokens ?? 0);
+export const settled = ({ attributes }: Call): LLMTokenUsage => {
+  const { promptTokens = 0, completionTokens = 0, cachedTokens, reasoningTokens } = attributes;
+  return tokenUsage(promptTokens, completionTokens, detailsOf(cachedTokens, reasoningTokens));
+};

@@ -10,6 +10,7 @@ export class Transcript {
   readonly #call: Call;
   #completion = "";
   readonly #calls: ToolCall[] = [];
+  #thoughts = "";
 
   constructor(call: Call) {
     this.#call = call;
@@ -23,6 +24,7 @@ export class Transcript {
       const said = choice?.delta ?? choice?.message;
       this.#completion += said?.content ?? "";
       this.#calls.push(...(said?.toolCalls ?? []));
+      this.#thoughts += said?.reasoningContent ?? "";
     }
   }
 
@@ -37,7 +39,12 @@ export class Transcript {
           ...{ role: message.role, content: textOf(message) },
           ...called(message.toolCalls),
         }));
-        return { prompt, completion: this.#completion, ...called(joinCalls(this.#calls)) };
+        return {
+          prompt,
+          ...(this.#thoughts !== "" && { reasoning: this.#thoughts }),
+          completion: this.#completion,
+          ...called(joinCalls(this.#calls)),
+        };
       }
       case "textToImage":
       case "streamTextToImage": {

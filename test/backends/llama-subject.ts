@@ -80,6 +80,7 @@ export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LL
     maxTokens: 8,
     stop: [],
     tools: [],
+    reasoningEffort: "",
     ...more,
   };
 }

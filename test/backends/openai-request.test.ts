@@ -52,6 +52,7 @@ describe("the body", () => {
     const supports = [
       ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
       ...["tools", "tool_choice", "parallel_tool_calls", "response_format", "image_url"],
+      "reasoning_effort",
     ];
     expect(server.backend.models()[0]?.supports).toEqual(
       supports.filter((field) => field !== "top_k" || "top_k" in own),

@@ -36,6 +36,7 @@ export function chatRequest(more: Partial<LLMRequest> = {}): LLMRequest {
     ...chatDefaults,
     stop: [],
     tools: [],
+    reasoningEffort: "",
     ...more,
   };
 }

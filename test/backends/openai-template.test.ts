@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { CompletionStream } from "../../src/backends/completions/stream.js";
-import { ChunkTemplate } from "../../src/backends/completions/template.js";
+import { ChunkTemplate, contents } from "../../src/backends/completions/template.js";
 
 const chunk = (content: unknown, more: object = {}) =>
   JSON.stringify({
@@ -25,14 +25,14 @@ function read(...events: string[]) {
 
 describe("a template", () => {
   test("gives any text of chunks that are alike", () => {
-    const template = new ChunkTemplate();
+    const template = new ChunkTemplate(contents);
     expect(template.textOf(chunk("Hello"))).toBeUndefined();
     template.learn(chunk("Hello"), "Hello");
     for (const text of texts) expect(template.textOf(chunk(text))).toBe(text);
   });
 
   test("leaves chunks that say more, or are no JSON, to the parser", () => {
-    const template = new ChunkTemplate();
+    const template = new ChunkTemplate(contents);
     template.learn(chunk("Hello"), "Hello");
     const whole = chunk("Hello");
     const others = [
@@ -50,7 +50,7 @@ describe("a template", () => {
   });
 
   test("is not learned where the text stands in another member", () => {
-    const template = new ChunkTemplate();
+    const template = new ChunkTemplate(contents);
     const odd = JSON.stringify({
       content: "Hello",
       choices: [{ delta: { text: { content: "Hello" } } }],

@@ -459,10 +459,10 @@ describe("configuration", () => {
   });
 });
 
-it("a model that reasons says nothing, and is said to be alive", async () => {
+it("a chunk that says nothing says that the server is alive", async () => {
   const seen = gate();
   const { backend } = await against(async (exchange) => {
-    await exchange.stream(chunk({ reasoning_content: "Hm." }));
+    await exchange.stream(chunk({ role: "assistant", content: null }));
     await seen.opened;
     await exchange.events(chunk({ content: "Yes." }), chunk({}, "stop"), "data: [DONE]\n\n");
     await exchange.end();

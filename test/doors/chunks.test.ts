@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../src/core/errors.js";
-import { type ChunkForm, chunkEncoder } from "../../src/doors/json/chat.js";
+import { type ChunkForm, chunkEncoder } from "../../src/doors/json/chunks.js";
 import type { EventEncoder } from "../../src/doors/json/sse.js";
 import { piece } from "../support/scripted.js";
 import { eventsOf } from "./serve.js";

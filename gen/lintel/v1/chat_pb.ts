@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file lintel/v1/chat.proto.
  */
 export const file_lintel_v1_chat: GenFile = /*@__PURE__*/
-  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIsIBCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkSJQoFcGFydHMYBSADKAsyFi5saW50ZWwudjEuQ29udGVudFBhcnQidwoLQ29udGVudFBhcnQSJAoEdHlwZRgBIAEoCUIWukgTchFSBHRleHRSCWltYWdlX3VybBIRCgR0ZXh0GAIgASgJSACIAQESJgoJaW1hZ2VfdXJsGAMgASgLMhMubGludGVsLnYxLkltYWdlVXJsQgcKBV90ZXh0IkEKCEltYWdlVXJsEgsKA3VybBgBIAEoCRIoCgZkZXRhaWwYAiABKAlCGLpIFXITUgBSBGF1dG9SA2xvd1IEaGlnaCKQAQoIVG9vbENhbGwSDQoFaW5kZXgYASABKA0SCgoCaWQYAiABKAkSHwoEdHlwZRgDIAEoCUIRukgOcgxSAFIIZnVuY3Rpb24SMQoIZnVuY3Rpb24YBCABKAsyFy5saW50ZWwudjEuRnVuY3Rpb25DYWxsQga6SAPIAQESFQoNZXh0cmFfY29udGVudBgFIAEoCSIvCgxGdW5jdGlvbkNhbGwSDAoEbmFtZRgBIAEoCRIRCglhcmd1bWVudHMYAiABKAkiWgoEVG9vbBIfCgR0eXBlGAEgASgJQhG6SA5yDFIAUghmdW5jdGlvbhIxCghmdW5jdGlvbhgCIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvblRvb2xCBrpIA8gBASJuCgxGdW5jdGlvblRvb2wSFQoEbmFtZRgBIAEoCUIHukgEcgIQARITCgtkZXNjcmlwdGlvbhgCIAEoCRISCgpwYXJhbWV0ZXJzGAMgASgJEhMKBnN0cmljdBgEIAEoCEgAiAEBQgkKB19zdHJpY3QibAoKVG9vbENob2ljZRIzCgR0eXBlGAEgASgJQiW6SCJyIFIEYXV0b1IEbm9uZVIIcmVxdWlyZWRSCGZ1bmN0aW9uEikKCGZ1bmN0aW9uGAIgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uTmFtZSIlCgxGdW5jdGlvbk5hbWUSFQoEbmFtZRgBIAEoCUIHukgEcgIQASJ3Cg5SZXNwb25zZUZvcm1hdBIzCgR0eXBlGAEgASgJQiW6SCJyIFIEdGV4dFILanNvbl9vYmplY3RSC2pzb25fc2NoZW1hEjAKC2pzb25fc2NoZW1hGAIgASgLMhsubGludGVsLnYxLkpzb25TY2hlbWFGb3JtYXQibgoQSnNvblNjaGVtYUZvcm1hdBIVCgRuYW1lGAEgASgJQge6SARyAhABEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg4KBnNjaGVtYRgDIAEoCRITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0IsAECgpMTE1SZXF1ZXN0EjEKCG1lc3NhZ2VzGAEgAygLMhUubGludGVsLnYxLkxMTU1lc3NhZ2VCCLpIBZIBAggBEg0KBW1vZGVsGAIgASgJEjEKC3RlbXBlcmF0dXJlGAMgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAAEgAiAEBEiAKCm1heF90b2tlbnMYBCABKAVCB7pIBBoCKAFIAYgBARIrCgV0b3BfcBgFIAEoAUIXukgUEhIZAAAAAAAA8D8hAAAAAAAAAABIAogBARIkCgV0b3BfaxgGIAEoBUIQukgNGgso////////////AUgDiAEBEikKBHNlZWQYByABKANCFrpIEyIRGP////8PKP///////////wFIBIgBARIcCgRzdG9wGAggAygJQg66SAuSAQgQBCIEcgIQARIpCgV0b29scxgJIAMoCzIPLmxpbnRlbC52MS5Ub29sQgm6SAaSAQMQgAgSKgoLdG9vbF9jaG9pY2UYCiABKAsyFS5saW50ZWwudjEuVG9vbENob2ljZRIgChNwYXJhbGxlbF90b29sX2NhbGxzGAsgASgISAWIAQESMgoPcmVzcG9uc2VfZm9ybWF0GAwgASgLMhkubGludGVsLnYxLlJlc3BvbnNlRm9ybWF0Qg4KDF90ZW1wZXJhdHVyZUINCgtfbWF4X3Rva2Vuc0IICgZfdG9wX3BCCAoGX3RvcF9rQgcKBV9zZWVkQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzIrQBCgtMTE1SZXNwb25zZRIKCgJpZBgBIAEoCRINCgVtb2RlbBgCIAEoCRIPCgdjcmVhdGVkGAMgASgNEicKBXVzYWdlGAQgASgLMhgubGludGVsLnYxLkxMTVRva2VuVXNhZ2USJQoHY2hvaWNlcxgFIAMoCzIULmxpbnRlbC52MS5MTE1DaG9pY2USFwoPdXNhZ2VfZXN0aW1hdGVkGAYgASgIEhAKCHdhcm5pbmdzGAcgAygJIlcKDUxMTVRva2VuVXNhZ2USFQoNcHJvbXB0X3Rva2VucxgBIAEoDRIZChFjb21wbGV0aW9uX3Rva2VucxgCIAEoDRIUCgx0b3RhbF90b2tlbnMYAyABKA0ifwoJTExNQ2hvaWNlEg0KBWluZGV4GAEgASgNEhUKDWZpbmlzaF9yZWFzb24YAiABKAkSJAoFZGVsdGEYAyABKAsyFS5saW50ZWwudjEuTExNTWVzc2FnZRImCgdtZXNzYWdlGAQgASgLMhUubGludGVsLnYxLkxMTU1lc3NhZ2UykgEKC0NoYXRTZXJ2aWNlEjcKBENoYXQSFS5saW50ZWwudjEuTExNUmVxdWVzdBoWLmxpbnRlbC52MS5MTE1SZXNwb25zZTABEkoKCENvbXBsZXRlEhUubGludGVsLnYxLkxMTVJlcXVlc3QaFi5saW50ZWwudjEuTExNUmVzcG9uc2UiD4LT5JMCCToBKiIEL2xsbWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations]);
+  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIq4CCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkSJQoFcGFydHMYBSADKAsyFi5saW50ZWwudjEuQ29udGVudFBhcnQSHgoRcmVhc29uaW5nX2NvbnRlbnQYBiABKAlIAIgBARIeChFyZWFzb25pbmdfZGV0YWlscxgHIAEoCUgBiAEBQhQKEl9yZWFzb25pbmdfY29udGVudEIUChJfcmVhc29uaW5nX2RldGFpbHMidwoLQ29udGVudFBhcnQSJAoEdHlwZRgBIAEoCUIWukgTchFSBHRleHRSCWltYWdlX3VybBIRCgR0ZXh0GAIgASgJSACIAQESJgoJaW1hZ2VfdXJsGAMgASgLMhMubGludGVsLnYxLkltYWdlVXJsQgcKBV90ZXh0IkEKCEltYWdlVXJsEgsKA3VybBgBIAEoCRIoCgZkZXRhaWwYAiABKAlCGLpIFXITUgBSBGF1dG9SA2xvd1IEaGlnaCKQAQoIVG9vbENhbGwSDQoFaW5kZXgYASABKA0SCgoCaWQYAiABKAkSHwoEdHlwZRgDIAEoCUIRukgOcgxSAFIIZnVuY3Rpb24SMQoIZnVuY3Rpb24YBCABKAsyFy5saW50ZWwudjEuRnVuY3Rpb25DYWxsQga6SAPIAQESFQoNZXh0cmFfY29udGVudBgFIAEoCSIvCgxGdW5jdGlvbkNhbGwSDAoEbmFtZRgBIAEoCRIRCglhcmd1bWVudHMYAiABKAkiWgoEVG9vbBIfCgR0eXBlGAEgASgJQhG6SA5yDFIAUghmdW5jdGlvbhIxCghmdW5jdGlvbhgCIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvblRvb2xCBrpIA8gBASJuCgxGdW5jdGlvblRvb2wSFQoEbmFtZRgBIAEoCUIHukgEcgIQARITCgtkZXNjcmlwdGlvbhgCIAEoCRISCgpwYXJhbWV0ZXJzGAMgASgJEhMKBnN0cmljdBgEIAEoCEgAiAEBQgkKB19zdHJpY3QibAoKVG9vbENob2ljZRIzCgR0eXBlGAEgASgJQiW6SCJyIFIEYXV0b1IEbm9uZVIIcmVxdWlyZWRSCGZ1bmN0aW9uEikKCGZ1bmN0aW9uGAIgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uTmFtZSIlCgxGdW5jdGlvbk5hbWUSFQoEbmFtZRgBIAEoCUIHukgEcgIQASJ3Cg5SZXNwb25zZUZvcm1hdBIzCgR0eXBlGAEgASgJQiW6SCJyIFIEdGV4dFILanNvbl9vYmplY3RSC2pzb25fc2NoZW1hEjAKC2pzb25fc2NoZW1hGAIgASgLMhsubGludGVsLnYxLkpzb25TY2hlbWFGb3JtYXQibgoQSnNvblNjaGVtYUZvcm1hdBIVCgRuYW1lGAEgASgJQge6SARyAhABEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg4KBnNjaGVtYRgDIAEoCRITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0IscFCgpMTE1SZXF1ZXN0EjEKCG1lc3NhZ2VzGAEgAygLMhUubGludGVsLnYxLkxMTU1lc3NhZ2VCCLpIBZIBAggBEg0KBW1vZGVsGAIgASgJEjEKC3RlbXBlcmF0dXJlGAMgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAAEgAiAEBEiAKCm1heF90b2tlbnMYBCABKAVCB7pIBBoCKAFIAYgBARIrCgV0b3BfcBgFIAEoAUIXukgUEhIZAAAAAAAA8D8hAAAAAAAAAABIAogBARIkCgV0b3BfaxgGIAEoBUIQukgNGgso////////////AUgDiAEBEikKBHNlZWQYByABKANCFrpIEyIRGP////8PKP///////////wFIBIgBARIcCgRzdG9wGAggAygJQg66SAuSAQgQBCIEcgIQARIpCgV0b29scxgJIAMoCzIPLmxpbnRlbC52MS5Ub29sQgm6SAaSAQMQgAgSKgoLdG9vbF9jaG9pY2UYCiABKAsyFS5saW50ZWwudjEuVG9vbENob2ljZRIgChNwYXJhbGxlbF90b29sX2NhbGxzGAsgASgISAWIAQESMgoPcmVzcG9uc2VfZm9ybWF0GAwgASgLMhkubGludGVsLnYxLlJlc3BvbnNlRm9ybWF0Ek8KEHJlYXNvbmluZ19lZmZvcnQYDSABKAlCNbpIMnIwUgBSBG5vbmVSB21pbmltYWxSA2xvd1IGbWVkaXVtUgRoaWdoUgV4aGlnaFIDbWF4Eh4KEWluY2x1ZGVfcmVhc29uaW5nGA4gASgISAaIAQFCDgoMX3RlbXBlcmF0dXJlQg0KC19tYXhfdG9rZW5zQggKBl90b3BfcEIICgZfdG9wX2tCBwoFX3NlZWRCFgoUX3BhcmFsbGVsX3Rvb2xfY2FsbHNCFAoSX2luY2x1ZGVfcmVhc29uaW5nIrQBCgtMTE1SZXNwb25zZRIKCgJpZBgBIAEoCRINCgVtb2RlbBgCIAEoCRIPCgdjcmVhdGVkGAMgASgNEicKBXVzYWdlGAQgASgLMhgubGludGVsLnYxLkxMTVRva2VuVXNhZ2USJQoHY2hvaWNlcxgFIAMoCzIULmxpbnRlbC52MS5MTE1DaG9pY2USFwoPdXNhZ2VfZXN0aW1hdGVkGAYgASgIEhAKCHdhcm5pbmdzGAcgAygJIrkBCg1MTE1Ub2tlblVzYWdlEhUKDXByb21wdF90b2tlbnMYASABKA0SGQoRY29tcGxldGlvbl90b2tlbnMYAiABKA0SFAoMdG90YWxfdG9rZW5zGAMgASgNEhoKDWNhY2hlZF90b2tlbnMYBCABKA1IAIgBARIdChByZWFzb25pbmdfdG9rZW5zGAUgASgNSAGIAQFCEAoOX2NhY2hlZF90b2tlbnNCEwoRX3JlYXNvbmluZ190b2tlbnMifwoJTExNQ2hvaWNlEg0KBWluZGV4GAEgASgNEhUKDWZpbmlzaF9yZWFzb24YAiABKAkSJAoFZGVsdGEYAyABKAsyFS5saW50ZWwudjEuTExNTWVzc2FnZRImCgdtZXNzYWdlGAQgASgLMhUubGludGVsLnYxLkxMTU1lc3NhZ2UykgEKC0NoYXRTZXJ2aWNlEjcKBENoYXQSFS5saW50ZWwudjEuTExNUmVxdWVzdBoWLmxpbnRlbC52MS5MTE1SZXNwb25zZTABEkoKCENvbXBsZXRlEhUubGludGVsLnYxLkxMTVJlcXVlc3QaFi5saW50ZWwudjEuTExNUmVzcG9uc2UiD4LT5JMCCToBKiIEL2xsbWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations]);
 
 /**
  * One message of a conversation.
@@ -57,6 +57,25 @@ export type LLMMessage = Message<"lintel.v1.LLMMessage"> & {
    * @generated from field: repeated lintel.v1.ContentPart parts = 5;
    */
   parts: ContentPart[];
+
+  /**
+   * What the model thought before it answered, only of the role `assistant`. In
+   * a stream it comes in pieces. Handed back with the message, it reaches models
+   * that want it there.
+   *
+   * @generated from field: optional string reasoning_content = 6;
+   */
+  reasoningContent?: string | undefined;
+
+  /**
+   * What the model server wants to see again of what was thought, such as
+   * Anthropic's signatures and OpenAI's encrypted thoughts: a JSON array of
+   * objects in a string, to be handed back as it came. In a stream it comes in
+   * pieces, whose arrays are to be joined.
+   *
+   * @generated from field: optional string reasoning_details = 7;
+   */
+  reasoningDetails?: string | undefined;
 };
 
 /**
@@ -491,6 +510,21 @@ export type LLMRequest = Message<"lintel.v1.LLMRequest"> & {
    * @generated from field: lintel.v1.ResponseFormat response_format = 12;
    */
   responseFormat?: ResponseFormat | undefined;
+
+  /**
+   * How much the model thinks before it answers: `none`, `minimal`, `low`,
+   * `medium`, `high`, `xhigh` or `max`. Empty: as the model does.
+   *
+   * @generated from field: string reasoning_effort = 13;
+   */
+  reasoningEffort: string;
+
+  /**
+   * Whether the answer has what the model thought. Default true.
+   *
+   * @generated from field: optional bool include_reasoning = 14;
+   */
+  includeReasoning?: boolean | undefined;
 };
 
 /**
@@ -583,6 +617,22 @@ export type LLMTokenUsage = Message<"lintel.v1.LLMTokenUsage"> & {
    * @generated from field: uint32 total_tokens = 3;
    */
   totalTokens: number;
+
+  /**
+   * How many tokens of the prompt the model server had in a cache. Absent: it
+   * does not tell.
+   *
+   * @generated from field: optional uint32 cached_tokens = 4;
+   */
+  cachedTokens?: number | undefined;
+
+  /**
+   * How many tokens of the completion are thoughts. Absent: the model server
+   * does not tell.
+   *
+   * @generated from field: optional uint32 reasoning_tokens = 5;
+   */
+  reasoningTokens?: number | undefined;
 };
 
 /**

@@ -5,6 +5,7 @@ import type { Warnings } from "../../core/warnings.js";
 import type { Refused } from "../http/refused.js";
 import { tools } from "./fields.js";
 import { aboutValue, refusedField } from "./refusal.js";
+import { effort } from "./thoughts.js";
 
 /** Fields that a server may refuse and that a request can go without. */
 export const optionalFields = [
@@ -17,14 +18,14 @@ export const optionalFields = [
   "parallel_tool_calls",
 ] as const;
 
-/** Fields that are sent with the contract's default where a caller chose no value. */
-const defaulted: ReadonlySet<string> = new Set(["temperature", "top_p", "size"]);
+/** Fields that are sent with the contract's default, or the operator's, where a caller chose no value. */
+const defaulted: ReadonlySet<string> = new Set(["temperature", "top_p", "size", effort]);
 
 /** Stands among what was refused for the value that a field has where nobody chose one. */
 const defaultOf = (field: string) => `default ${field}`;
 
 /** Name of such a field. */
-export type Optional = (typeof optionalFields)[number];
+export type Optional = (typeof optionalFields)[number] | typeof effort;
 
 /** What became of a request. */
 export type Attempt<T> = { readonly answer: T } | Refused;
@@ -73,7 +74,9 @@ export async function askWithout<T, F extends string>(question: Question<T, F>):
       return attempt.answer;
     }
     const { status, body } = attempt;
-    const field = refusedField(status, body, fields, ours());
+    // Thinking may be named beside what is wrong.
+    const unasked = ours().filter((one) => one !== effort);
+    const field = refusedField(status, body, fields, unasked);
     if (!field || refused.has(field)) throw attempt.failure();
     dropped.set(field, aboutValue(body, field));
   }
@@ -96,6 +99,7 @@ export function chosenForChat(
     top_k: (request.topK ?? top_k) !== top_k,
     seed: (request.seed ?? -1n) >= 0n,
     parallel_tool_calls: request.parallelToolCalls !== undefined,
+    reasoning_effort: request.reasoningEffort !== (modelSettings?.reasoningEffort ?? ""),
   };
   return values[field as Optional] ?? field === tools;
 }

@@ -1,6 +1,7 @@
 /** Whole completions of servers that may have streamed them: some proxies do, whatever was asked for. */
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import { messageChoice } from "../../core/chat-messages.js";
+import { Thoughts } from "../../core/reasoning.js";
 import { joinCalls } from "../../core/tool-calls.js";
 import { readCompletion } from "./completion.js";
 import { EventSplitter } from "./events.js";
@@ -21,7 +22,10 @@ export function collectCompletion(text: string): LLMResponse {
   stream.finish(messages);
   const said = messages.map(({ choices }) => choices[0]?.delta);
   const content = said.map((it) => it?.content ?? "").join("");
+  const thoughts = new Thoughts();
+  for (const it of said) if (it) thoughts.add(it);
   const calls = joinCalls(said.flatMap((it) => it?.toolCalls ?? []));
   const last = messages.at(-1) as LLMResponse;
-  return { ...last, choices: [messageChoice(content, last.choices[0]?.finishReason ?? "", calls)] };
+  const { finishReason = "" } = last.choices[0] ?? {};
+  return { ...last, choices: [messageChoice(content, finishReason, calls, thoughts.all)] };
 }

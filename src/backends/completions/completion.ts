@@ -1,12 +1,18 @@
 /** Reads completions as OpenAI-compatible servers write them. */
 import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
-import { messageChoice, tokenUsage } from "../../core/chat-messages.js";
+import {
+  detailsOf,
+  messageChoice,
+  tokenUsage,
+  type UsageDetails,
+} from "../../core/chat-messages.js";
 import type { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { saidIn, soleObject } from "../http/error-body.js";
 import { failureIn, nonsense } from "../http/failure.js";
 import { string, uint32 } from "../http/json.js";
 import { readCalls } from "./calls.js";
+import { readThoughts } from "./thoughts.js";
 
 /** A body or event as an object; some have their errors in a list of one. @throws LintelError `upstream_failed` */
 export function readObject(text: string): JsonObject {
@@ -44,7 +50,14 @@ export function readCompletion(text: string): LLMResponse {
     warnings: [],
     usage: readUsage(answer.usage),
     // Ollama and others leave the reason null in whole answers that are complete.
-    choices: [messageChoice(readText(message), finishReason ?? "stop", readCalls(message))],
+    choices: [
+      messageChoice(
+        readText(message),
+        finishReason ?? "stop",
+        readCalls(message),
+        readThoughts(message),
+      ),
+    ],
   };
 }
 
@@ -76,20 +89,54 @@ export const isEstimated = (answer: JsonObject): boolean => answer.usage_estimat
 export function readUsage(usage: unknown): LLMTokenUsage | undefined {
   if (!isObject(usage)) return undefined;
   const { prompt_tokens, completion_tokens, total_tokens } = usage;
-  return usageOf(uint32(prompt_tokens), uint32(completion_tokens), uint32(total_tokens));
+  return usageOf(
+    uint32(prompt_tokens),
+    uint32(completion_tokens),
+    uint32(total_tokens),
+    detailsOf(cachedIn(usage), thoughtsIn(usage)),
+  );
 }
+
+/** Of the prompt's tokens those in a cache: DeepSeek and Moonshot have a name of their own for them. */
+const cachedIn = ({ prompt_tokens_details: details, ...usage }: JsonObject) =>
+  countIn(details, "cached_tokens") ??
+  countIn(usage, "prompt_cache_hit_tokens") ??
+  countIn(usage, "cached_tokens");
+
+/** Of the completion's tokens those of thoughts: SGLang has them beside the others. */
+const thoughtsIn = ({ completion_tokens_details: details, ...usage }: JsonObject) =>
+  countIn(details, "reasoning_tokens") ?? countIn(usage, "reasoning_tokens");
+
+const countIn = (counts: unknown, name: string): number | undefined =>
+  isObject(counts) && typeof counts[name] === "number" ? uint32(counts[name]) : undefined;
 
 /**
  * Token counts that add up; `undefined` for nothing but zeros, and for more than there are numbers.
  * @param counted of the prompt; where it is 0, which no prompt is, what is more in the total is the prompt's
  * @param total may have more: xAI and Gemini count reasoning nowhere else
+ * @param details of both, which are no more than all of them
  */
-export function usageOf(counted: number, said: number, total: number): LLMTokenUsage | undefined {
+export function usageOf(
+  counted: number,
+  said: number,
+  total: number,
+  details?: UsageDetails,
+): LLMTokenUsage | undefined {
   const prompt = counted === 0 && said > 0 ? Math.max(0, total - said) : counted;
   const completionTokens = Math.max(said, total - prompt);
   if (prompt + said === 0 || uint32(prompt + completionTokens) === 0) return undefined;
-  return tokenUsage(prompt, completionTokens);
+  return tokenUsage(prompt, completionTokens, details && within(details, prompt, completionTokens));
 }
+
+const within = (
+  { cachedTokens: cached, reasoningTokens: thoughts }: UsageDetails,
+  prompt: number,
+  completion: number,
+) =>
+  detailsOf(
+    cached === undefined ? undefined : Math.min(cached, prompt),
+    thoughts === undefined ? undefined : Math.min(thoughts, completion),
+  );
 
 /** Text of a message or of a piece of one. OpenAI says in `refusal` why it says nothing else. */
 export const readText = ({ content, refusal }: JsonObject): string =>

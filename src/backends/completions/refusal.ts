@@ -10,6 +10,7 @@ import type { Refused } from "../http/refused.js";
 import { blankMessages } from "./blank.js";
 import { tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
+import { missingThoughts, otherThoughts, thoughts } from "./thoughts.js";
 
 const refuses =
   /unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
@@ -36,6 +37,7 @@ const names: Readonly<Record<string, string>> = {
   // Google's and Bedrock's own interfaces have others.
   response_format: "(?:response_format|json mode|response mime type)",
   tool_choice: "(?:tool_choice|toolConfig\\.toolChoice)",
+  reasoning_effort: "(?:reasoning[_.]effort|thinking|enable_thinking|chat_template_kwargs)",
 };
 
 /** Messages without words, in those of Mistral, Moonshot and Anthropic. */
@@ -56,8 +58,22 @@ const images = "image_url";
 const refusesImages =
   /image_url['`"]? is only supported by|unknown variant `image_url`|at most 0 image|(?:does not|doesn't|not) support (?:image|vision|multimodal)|not a multimodal model|image input (?:is not supported|which)|no endpoints found that support image input/i;
 
+/** Thoughts in messages, in the words of Groq, Cerebras, Mistral, xAI's and others' checks of what they are sent. */
+const refusesThoughts = (name: string) =>
+  new RegExp(
+    `\\b${name}\\b(?!.{0,80}\\b(?:missing|must)\\b).*?\\b(?:unsupported|not (?:supported|permitted|allowed)|extra_forbidden|unknown|unexpected|unrecognized)|\\b(?:unknown|unexpected|unrecognized|extra)\\b.{0,80}\\b${name}\\b`,
+    "is",
+  );
+
+/** Messages that have lost their thoughts, in the words of DeepSeek, Moonshot and LiteLLM. */
+const wantsThoughts =
+  /\breasoning_content\b.{0,80}\b(?:is missing|must be passed back)|\b(?:missing|must include)\b.{0,20}\breasoning_content\b/i;
+
 /** What is refused in words of its own, not by a field's name. */
 const inWords: Readonly<Record<string, RegExp>> = {
+  [missingThoughts]: wantsThoughts,
+  [thoughts]: refusesThoughts("reasoning_(?:content|details)"),
+  [otherThoughts]: refusesThoughts("reasoning"),
   [tools]: refusesTools,
   [images]: refusesImages,
   [blankMessages]: refusesBlank,

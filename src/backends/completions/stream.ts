@@ -2,6 +2,7 @@
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice } from "../../core/chat-messages.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { type Reasoning, reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { brokenOff, failureIn } from "../http/failure.js";
 import { CallPieces } from "./calls.js";
 import {
@@ -14,23 +15,29 @@ import {
   stampOf,
 } from "./completion.js";
 import type { ServerEvent } from "./events.js";
-import { ChunkTemplate } from "./template.js";
+import { ChunkTemplate, contents, thinking } from "./template.js";
+import { readThoughts } from "./thoughts.js";
+
+/** What all messages of an answer share. */
+type Stamp = Omit<LLMResponse, "usage" | "choices">;
 
 /**
  * Makes the contract's stream out of a server's: a message for each piece of
  * text, then one last message with empty content, the finish reason, and the
  * usage wherever in the stream it came. So the finish reason is held back until
- * the stream is over. Reasoning is not part of the contract and is left out.
+ * the stream is over.
  */
 export class CompletionStream {
-  #stamp: Omit<LLMResponse, "usage" | "choices"> | undefined;
+  #stamp: Stamp | undefined;
   #finishReason: string | undefined;
   #usage: LLMTokenUsage | undefined;
   #estimated = false;
   /** Whether there are pieces: a message beside them, or after them, is all of them again. */
   #inPieces = false;
   #done = false;
-  readonly #template = new ChunkTemplate();
+  readonly #template = new ChunkTemplate(contents);
+  /** Of chunks that have thoughts. */
+  readonly #thinking = new ChunkTemplate(thinking);
   #calls: CallPieces | undefined;
 
   /** Whether `[DONE]` was read: nothing that comes now counts. */
@@ -50,11 +57,7 @@ export class CompletionStream {
    */
   push({ data, failed }: ServerEvent, out: LLMResponse[]): void {
     if (this.#done) return;
-    const text = failed || !this.#stamp ? undefined : this.#template.textOf(data);
-    if (text !== undefined && this.#stamp) {
-      if (text !== "") out.push(piece(this.#stamp, text));
-      return;
-    }
+    if (!failed && this.#stamp && this.#takeKnown(data, this.#stamp, out)) return;
     const trimmed = data.trim();
     if (trimmed === "") return;
     if (trimmed.startsWith("[DONE]")) {
@@ -75,13 +78,34 @@ export class CompletionStream {
     // Azure's first chunk, about the prompt, has neither a choice nor a name.
     this.#stamp ??= stampOf(chunk);
     const said = this.#saidIn(choice);
+    const thought = readThoughts(said);
     const content = readText(said);
     const calls = said.tool_calls ? this.#callsIn(said) : [];
+    if (thought) out.push(thoughtPiece(this.#stamp, thought));
     if (content !== "") out.push(piece(this.#stamp, content));
     if (calls.length > 0) out.push(callPiece(this.#stamp, calls));
     const finishReason = readEnd(choice);
     if (finishReason) this.#finishReason = finishReason;
-    else if (content !== "" && calls.length === 0 && !usage) this.#template.learn(data, content);
+    else if (calls.length === 0 && !usage) this.#learn(data, content, thought);
+  }
+
+  /** A chunk that is like an earlier one but for its text. */
+  #takeKnown(data: string, stamp: Stamp, out: LLMResponse[]): boolean {
+    const text = this.#template.textOf(data);
+    if (text !== undefined) {
+      if (text !== "") out.push(piece(stamp, text));
+      return true;
+    }
+    const thought = this.#thinking.textOf(data);
+    if (thought === undefined) return false;
+    if (thought !== "") out.push(thoughtPiece(stamp, { reasoningContent: thought }));
+    return true;
+  }
+
+  #learn(data: string, content: string, thought: Reasoning | undefined): void {
+    if (content !== "" && !thought) this.#template.learn(data, content);
+    if (content !== "" || !thought?.reasoningContent || thought.reasoningDetails) return;
+    this.#thinking.learn(data, thought.reasoningContent);
   }
 
   #callsIn(said: JsonObject): ToolCall[] {
@@ -115,7 +139,7 @@ export class CompletionStream {
 
 /** A message of a stream. */
 export function piece(
-  stamp: Omit<LLMResponse, "usage" | "choices">,
+  stamp: Stamp,
   content: string,
   finishReason = "",
   usage?: LLMTokenUsage,
@@ -134,16 +158,25 @@ export function piece(
 }
 
 /** A message of a stream that has calls of tools, or pieces of them. */
-export const callPiece = (
-  stamp: Omit<LLMResponse, "usage" | "choices">,
-  calls: ToolCall[],
-): LLMResponse => ({ ...stamp, choices: [deltaChoice("", "", calls)] });
+export const callPiece = (stamp: Stamp, calls: ToolCall[]): LLMResponse => ({
+  ...stamp,
+  choices: [deltaChoice("", "", calls)],
+});
+
+/** A message of a stream that has thoughts. */
+export const thoughtPiece = (stamp: Stamp, thought: Reasoning): LLMResponse => ({
+  ...stamp,
+  choices: [reasoningChoice(thought)],
+});
 
 /** A whole completion as a stream, for servers that do not stream. */
 export function asStream(whole: LLMResponse): LLMResponse[] {
   const { usage, choices, ...stamp } = whole;
-  const { content = "", toolCalls = [] } = choices[0]?.message ?? {};
+  const { message } = choices[0] ?? {};
+  const { content = "", toolCalls = [] } = message ?? {};
+  const thought = reasoningOf(message?.reasoningContent ?? "", message?.reasoningDetails);
   return [
+    ...(Object.keys(thought).length === 0 ? [] : [thoughtPiece(stamp, thought)]),
     ...(content === "" ? [] : [piece(stamp, content)]),
     ...(toolCalls.length === 0 ? [] : [callPiece(stamp, toolCalls)]),
     piece(stamp, "", choices[0]?.finishReason, usage),

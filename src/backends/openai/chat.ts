@@ -14,6 +14,7 @@ import { tools } from "../completions/fields.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded } from "../completions/refusal.js";
+import { thoughtsToRefuse } from "../completions/thoughts.js";
 import type { Answer } from "../http/answer.js";
 import { readRefused, refuses } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
@@ -64,8 +65,9 @@ function fieldsOf(request: LLMRequest, stream: boolean): readonly string[] {
   // Without its calls a message may say nothing.
   const told = offers ? withoutCalls(request.messages) : request.messages;
   const blank = withoutBlank(told).length < told.length;
-  if (!blank && !offers) return fields;
-  return [...fields, ...(blank ? [blankMessages] : []), ...(offers ? [tools] : [])];
+  const ofThoughts = thoughtsToRefuse(request);
+  if (!blank && !offers && ofThoughts.length === 0) return fields;
+  return [...fields, ...(blank ? [blankMessages] : []), ...(offers ? [tools] : []), ...ofThoughts];
 }
 
 /** Sends the request, without what the server refuses. */

@@ -20,6 +20,10 @@ export interface Dialect {
   readonly tag?: string;
   /** What its list of models has to be asked for, to have those that draw, too. */
   readonly listed?: string;
+  /** Whether earlier thoughts are of no use to it, and fields for them unknown. */
+  readonly forgetsThoughts?: boolean;
+  /** What is said of an effort besides `reasoning_effort`, where that alone does not switch thinking on or off. */
+  readonly thinking?: (effort: string) => object;
   /** What has to stand with a call of a tool that lost what the server gave with it. */
   readonly unsigned?: (model: string) => object | undefined;
 }
@@ -32,6 +36,19 @@ const skipSignature = (model: string): object | undefined =>
   /gemini-[12]\D/.test(model)
     ? undefined
     : { google: { thought_signature: "skip_thought_signature_validator" } };
+
+/** For chat templates: Qwen's, GLM's and Gemma's ask by the first name, DeepSeek's and Granite's by the second. */
+const templateThinking = (effort: string) => ({
+  chat_template_kwargs: { enable_thinking: effort !== "none", thinking: effort !== "none" },
+});
+
+/** Z.ai's, DeepSeek's and Moonshot's switch. */
+const typedThinking = (effort: string) => ({
+  thinking: { type: effort === "none" ? "disabled" : "enabled" },
+});
+
+/** Alibaba's and SiliconFlow's. */
+const enabledThinking = (effort: string) => ({ enable_thinking: effort !== "none" });
 
 const openSource: Dialect = {
   maxTokens: "max_tokens",
@@ -46,10 +63,11 @@ const dialects = {
   openai: {
     ...openSource,
     ...{ maxTokens: "max_completion_tokens", topK: false, developer: true, images: "openai" },
+    forgetsThoughts: true,
   },
-  vllm: { ...openSource, images: "vllm" },
-  sglang: { ...openSource, images: "sglang" },
-  llamacpp: { ...openSource, lastSeed: 2 ** 32 - 2 },
+  vllm: { ...openSource, images: "vllm", thinking: templateThinking },
+  sglang: { ...openSource, images: "sglang", thinking: templateThinking },
+  llamacpp: { ...openSource, lastSeed: 2 ** 32 - 2, thinking: templateThinking },
   ollama: {
     ...openSource,
     topK: false,
@@ -66,12 +84,15 @@ const dialects = {
   openrouter: { ...openSource, images: "openrouter", listed: "output_modalities=text,image" },
   together: { ...openSource, images: "together" },
   nebius: { ...openSource, images: "nebius" },
-  siliconflow: { ...openSource, images: "siliconflow" },
+  siliconflow: { ...openSource, images: "siliconflow", thinking: enabledThinking },
   recraft: { ...openSource, images: "recraft" },
   deepinfra: { ...openSource, images: "deepinfra" },
-  google: { ...openSource, images: "google", unsigned: skipSignature },
+  google: { ...openSource, images: "google", unsigned: skipSignature, forgetsThoughts: true },
   xai: { ...openSource, images: "xai" },
-  zai: { ...openSource, images: "zai" },
+  zai: { ...openSource, images: "zai", thinking: typedThinking },
+  deepseek: { ...openSource, thinking: typedThinking },
+  moonshot: { ...openSource, thinking: typedThinking },
+  dashscope: { ...openSource, thinking: enabledThinking },
   // Else it lists only what answers with text.
   venice: { ...openSource, images: "venice", listed: "type=all" },
   infomaniak: { ...openSource, images: "infomaniak" },
@@ -104,6 +125,9 @@ const hosts: readonly (readonly [RegExp, DialectName])[] = [
   [/^generativelanguage\.googleapis\.com$/, "google"],
   [/(?:^|\.)api\.x\.ai$/, "xai"],
   [/^(?:api\.z\.ai|open\.bigmodel\.cn)$/, "zai"],
+  [/^api\.deepseek\.com$/, "deepseek"],
+  [/^api\.moonshot\.(?:ai|cn)$/, "moonshot"],
+  [/^dashscope(?:-[a-z]+)?\.aliyuncs\.com$/, "dashscope"],
   [/^api\.venice\.ai$/, "venice"],
   [/^api\.infomaniak\.com$/, "infomaniak"],
 ];
@@ -141,6 +165,7 @@ export function supportedBy(dialect: Dialect): string[] {
   const supported = [
     ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
     ...["tools", "tool_choice", "parallel_tool_calls", "response_format", "image_url"],
+    "reasoning_effort",
   ];
   return dialect.topK ? supported : supported.filter((field) => field !== "top_k");
 }

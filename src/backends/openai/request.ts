@@ -5,6 +5,7 @@ import { withoutCalls } from "../../core/tool-calls.js";
 import type { Optional } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
+import { thoughtFields } from "../completions/thoughts.js";
 import type { Dialect } from "./dialect.js";
 
 /** How to write a request. */
@@ -27,6 +28,7 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
   const takes = (field: Optional) => !refused.has(field);
   const takesTools = !refused.has(tools);
   const unsigned = dialect.unsigned?.(request.model);
+  const effort = takes("reasoning_effort") ? request.reasoningEffort : "";
   const offered = takesTools ? toolFields(request) : undefined;
   const told = takesTools ? request.messages : withoutCalls(request.messages);
   // Chat templates of local models may need blank ones for roles to alternate.
@@ -34,7 +36,7 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
   // What is undefined is not written.
   return JSON.stringify({
     model: request.model,
-    messages: messages.map((message) => writeMessage(message, dialect, unsigned)),
+    messages: messages.map((message) => writeMessage(message, dialect, refused, unsigned)),
     temperature: takes("temperature") ? temperature : undefined,
     top_p: takes("top_p") && (topP !== 1 || dialect.wholeTopP) ? topP : undefined,
     top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,
@@ -49,6 +51,8 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
     tool_choice: offered?.tool_choice,
     parallel_tool_calls: takes("parallel_tool_calls") ? offered?.parallel_tool_calls : undefined,
     response_format: responseFormat && writeFormat(responseFormat),
+    reasoning_effort: effort || undefined,
+    ...(effort && dialect.thinking?.(effort)),
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
   });
@@ -56,12 +60,18 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
 
 const includeUsage = { include_usage: true };
 
-function writeMessage(message: LLMMessage, dialect: Dialect, unsigned: object | undefined): object {
+function writeMessage(
+  message: LLMMessage,
+  dialect: Dialect,
+  refused: ReadonlySet<string>,
+  unsigned: object | undefined,
+): object {
   const { role } = message;
   const content = writeContent(message);
+  const thought = dialect.forgetsThoughts ? {} : thoughtFields(message, refused);
   const called = callFields(message, unsigned);
-  if (called) return { role, content, ...called };
-  return { role: writeRole(role, dialect), content };
+  if (called) return { role, content, ...thought, ...called };
+  return { role: writeRole(role, dialect), content, ...thought };
 }
 
 function writeRole(role: string, { developer }: Dialect): string {

@@ -8,6 +8,7 @@ import { readCompletion } from "../completions/completion.js";
 import type { ServerEvent } from "../completions/events.js";
 import { callFields, toolFields, writeContent, writeFormat } from "../completions/fields.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
+import { thoughtFields } from "../completions/thoughts.js";
 import { failureIn } from "./failure.js";
 import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 
@@ -67,10 +68,12 @@ function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResp
 function bodyOf(request: LLMRequest, stream: boolean): object {
   const { messages, model, temperature, maxTokens, topP, topK, seed, stop, responseFormat } =
     request;
+  const { reasoningEffort, includeReasoning } = request;
   return {
     model,
     messages: messages.map((message) => ({
       role: message.role,
+      ...thoughtFields(message),
       ...callFields(message),
       // The contract's is never null.
       content: writeContent(message),
@@ -83,6 +86,8 @@ function bodyOf(request: LLMRequest, stream: boolean): object {
     ...(stop.length > 0 && { stop }),
     ...toolFields(request),
     ...(responseFormat && { response_format: writeFormat(responseFormat) }),
+    ...(reasoningEffort !== "" && { reasoning_effort: reasoningEffort }),
+    include_reasoning: includeReasoning,
     stream,
   };
 }

@@ -12,7 +12,7 @@ import type { Amounts } from "./prices.js";
  * @param bounds of request fields, the operator's
  * @throws LintelError for an image request whose prompts can't be read
  */
-export function demandOf(call: Call, bounds: Bounds): Required<Amounts> {
+export function demandOf(call: Call, bounds: Bounds): Required<Omit<Amounts, "cachedTokens">> {
   switch (call.method) {
     case "chat":
     case "complete": {

@@ -8,6 +8,8 @@ export const unit = 1e9;
 /** What can have a price. */
 export interface Amounts {
   readonly promptTokens?: number | undefined;
+  /** Of these, those that the model server had in a cache. */
+  readonly cachedTokens?: number | undefined;
   readonly completionTokens?: number | undefined;
   readonly images?: number | undefined;
 }
@@ -22,11 +24,10 @@ export function priceOf(prices: readonly Price[], model: string): Price | undefi
 
 /** What something costs, in billionths of a unit. */
 export function costOf(
-  { input = 0, output = 0, image = 0 }: Price,
-  { promptTokens = 0, completionTokens = 0, images = 0 }: Amounts,
+  { input = 0, cachedInput = input, output = 0, image = 0 }: Price,
+  { promptTokens = 0, cachedTokens = 0, completionTokens = 0, images = 0 }: Amounts,
 ): number {
+  const prompt = (promptTokens - cachedTokens) * input + cachedTokens * cachedInput;
   // A price per million in billionths is one per token in thousandths.
-  return Math.round(
-    (promptTokens * input + completionTokens * output) * 1000 + images * image * unit,
-  );
+  return Math.round((prompt + completionTokens * output) * 1000 + images * image * unit);
 }

@@ -51,6 +51,8 @@ export interface Price {
   readonly model: string;
   /** Per million tokens of prompts. Default 0. */
   readonly input?: number | undefined;
+  /** Per million of those that the model server had in a cache. Default: as `input`. */
+  readonly cachedInput?: number | undefined;
   /** Per million tokens of completions. Default 0. */
   readonly output?: number | undefined;
   /** Per image. Default 0. */

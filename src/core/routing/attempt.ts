@@ -6,6 +6,7 @@ import { Cancellation } from "../cancellation.js";
 import { type ErrorCode, LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
 import type { BackendMethod, Input, MethodName, Output } from "../methods.js";
+import { withoutReasoning } from "../reasoning.js";
 import type { Bounds } from "../settings.js";
 import { ask, type Waiter } from "../steps.js";
 import { Warnings } from "../warnings.js";
@@ -86,7 +87,9 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       durationMs: 0,
     };
     if (hedge) this.record.hedge = true;
-    this.#handle = handlerOf(backend, call.method as BackendMethod);
+    const handle = handlerOf(backend, call.method as BackendMethod);
+    const hides = "includeReasoning" in request && request.includeReasoning === false;
+    this.#handle = hides ? withoutReasoning(handle) : handle;
     this.#own = {
       ...call,
       request,

@@ -1,16 +1,8 @@
-/** Chat completions as JSON: whole, and in chunks. */
+/** Chat completions as JSON: whole, and the members that chunks have, too. */
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
-import type { TokenCounts } from "../../core/call.js";
-import { tokenUsage } from "../../core/chat-messages.js";
-import { newCompletionId } from "../../core/completion.js";
-import type { LintelError } from "../../core/errors.js";
-import type { Running } from "../../core/gateway.js";
 import { parseJson } from "../../core/json.js";
-import { isBare, toJsonLine, toJsonString } from "../../core/json-string.js";
-import { inOnePiece, putTogether } from "../../core/one-piece.js";
-import { Warnings } from "../../core/warnings.js";
-import { errorObject } from "./error.js";
-import { type EventEncoder, type EventSink, event } from "./sse.js";
+import { toJsonLine } from "../../core/json-string.js";
+import { detailsIn, type Reasoning } from "../../core/reasoning.js";
 
 /** A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw. */
 export function wholeChat(response: LLMResponse, warnings = response.warnings): string {
@@ -18,181 +10,36 @@ export function wholeChat(response: LLMResponse, warnings = response.warnings): 
   // Only texts are left to JSON.stringify, which takes twice as long for the whole object.
   const text = choices.map(
     ({ index, message, finishReason }) =>
-      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}}`,
+      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}}`,
   );
   return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
 }
 
-/** The forms of a stream: the contract's, and what OpenAI's clients know. */
-export interface ChunkForm {
-  /**
-   * The contract's: every `delta` says its role and content, and a failure is a chunk, too.
-   * Else only what adds something is said, and a failure is an `error` alone.
-   */
-  readonly fullDelta: boolean;
-  /** Where `usage` stands: in every chunk, in one more chunk at the end, or nowhere. */
-  readonly usage: "every" | "extra" | "none";
-}
-
-/**
- * Writes the messages of one stream as chunks. What is the same in all of them
- * is made into text once.
- * @param running says what a stream that fails has no message for: the counts, and the model
- * @param asked names the model of one that fails before its model is found
- * @param notes warnings of the door itself
- */
-export const chunkEncoder = (
-  form: ChunkForm,
-  running: Pick<Running<"chat">, "model" | "counts">,
-  asked: string,
-  notes: readonly string[] = [],
-): EventEncoder<"chat"> => new ChunkEncoder(form, running, asked, notes);
-
-/** A class, since each stream would keep a closure for each of its parts. */
-class ChunkEncoder implements EventEncoder<"chat"> {
-  readonly #form: ChunkForm;
-  readonly #running: Pick<Running<"chat">, "model" | "counts">;
-  readonly #asked: string;
-  readonly #warnings: Warnings;
-  /** What every chunk begins with. */
-  #open: string | undefined;
-  /** What stands ahead of the content: nothing else changes from chunk to chunk. */
-  #ahead: string | undefined;
-  /** Bytes ahead of the content and behind it. */
-  #around = 0;
-  #started = false;
-  #usage: LLMTokenUsage | undefined;
-  #estimated = false;
-
-  constructor(...given: Required<Parameters<typeof chunkEncoder>>) {
-    const [form, running, asked, notes] = given;
-    this.#form = form;
-    this.#running = running;
-    this.#asked = asked;
-    this.#warnings = new Warnings(notes);
-  }
-
-  messages(batch: readonly LLMResponse[], to: EventSink): void {
-    for (const message of batch) {
-      this.#open ??= opening(message.id, message.created, message.model);
-      if (message.usage) this.#usage = message.usage;
-      if (message.usageEstimated) this.#estimated = true;
-      for (const warning of message.warnings) this.#warnings.add(warning);
-      const choice = message.choices[0];
-      if (!choice) continue;
-      const { content = "", toolCalls = [] } = choice.delta ?? {};
-      const { finishReason } = choice;
-      if (content !== "") this.#text(content, to);
-      if (toolCalls.length > 0) to.add(event(this.#open + this.#calls(toolCalls)));
-      if (finishReason !== "") {
-        to.add(event(this.#open + this.#last(finishReason, this.#ending())));
-      }
-    }
-  }
-
-  end(): string {
-    if (this.#form.usage !== "extra" || this.#open === undefined) return "";
-    return event(`${this.#open}]${this.#totals()}${this.#extra()}}`);
-  }
-
-  failure(error: LintelError): string {
-    const said = `"error":${toJsonLine(errorObject(error))}`;
-    const { fullDelta, usage } = this.#form;
-    // Clients that check events against schemas take one with choices for a chunk, and drop its error.
-    if (!fullDelta) return event(`{${said}}`);
-    const { model = this.#asked, counts } = this.#running;
-    this.#open ??= opening(newCompletionId(), Math.floor(Date.now() / 1000), model);
-    const counted = usage === "every" ? delivered(counts) : middleUsage[usage];
-    return event(this.#open + this.#last("error", `${counted},${said}`));
-  }
-
-  #text(content: string, to: EventSink): void {
-    const { fullDelta, usage } = this.#form;
-    const behind = behindText[usage];
-    if (this.#ahead === undefined) {
-      const role = this.#full ? '"role":"assistant",' : "";
-      this.#ahead = inOnePiece(`data: ${this.#open}{"index":0,"delta":{${role}"content":"`);
-      this.#around = Buffer.byteLength(this.#ahead) + behind.length;
-    }
-    if (isBare(content)) to.add(this.#ahead + content + behind, this.#around + content.length);
-    else to.add(this.#ahead + toJsonString(content).slice(1, -1) + behind);
-    // Of another form than the contract's, the first one alone says the role.
-    if (!this.#started && !fullDelta) this.#ahead = undefined;
-    this.#started = true;
-  }
-
-  #calls(calls: readonly ToolCall[]): string {
-    const said = this.#full ? '"role":"assistant","content":"",' : "";
-    this.#started = true;
-    const delta = said + callsText(calls, true).slice(1);
-    return `{"index":0,"delta":{${delta}},"finish_reason":null}]${middleUsage[this.#form.usage]}}`;
-  }
-
-  /** Whether a delta says everything: each of the contract's does, and the first of any stream. */
-  get #full(): boolean {
-    return this.#form.fullDelta || !this.#started;
-  }
-
-  #last(reason: string, more: string): string {
-    const empty = this.#full ? '"role":"assistant","content":""' : "";
-    return `{"index":0,"delta":{${empty}},"finish_reason":${toJsonString(reason)}}]${more}}`;
-  }
-
-  #totals(): string {
-    return `,"usage":${usageText(this.#usage)}`;
-  }
-
-  #extra(): string {
-    return extras(this.#estimated, [...this.#warnings]);
-  }
-
-  /** What the last chunk with a choice says besides. */
-  #ending(): string {
-    switch (this.#form.usage) {
-      case "every":
-        return this.#totals() + this.#extra();
-      case "extra":
-        return middleUsage.extra;
-      case "none":
-        return extras(false, [...this.#warnings]);
-    }
-  }
-}
-
-function opening(id: string, created: number, model: string): string {
-  const text = `{"id":${toJsonString(id)},"object":"chat.completion.chunk","created":${created},"model":${toJsonString(model)},"choices":[`;
-  putTogether(text);
-  return text;
-}
-
-/** `usage` of the chunks before the last, as the end of an object. */
-const middleUsage: Readonly<Record<ChunkForm["usage"], string>> = {
-  every: `,"usage":${usageText(undefined)}`,
-  extra: ',"usage":null',
-  none: "",
-};
-
-const behind = (middle: string) => inOnePiece(`"},"finish_reason":null}]${middle}}\n\n`);
-
-/** What stands behind the content. */
-const behindText: typeof middleUsage = {
-  every: behind(middleUsage.every),
-  extra: behind(middleUsage.extra),
-  none: behind(middleUsage.none),
-};
-
-function usageText(usage: LLMTokenUsage | undefined): string {
+/** `usage`, as far as it is known. */
+export function usageText(usage: LLMTokenUsage | undefined): string {
   const { promptTokens = 0, completionTokens = 0, totalTokens = 0 } = usage ?? {};
-  return `{"prompt_tokens":${promptTokens},"completion_tokens":${completionTokens},"total_tokens":${totalTokens}}`;
+  return `{"prompt_tokens":${promptTokens},"completion_tokens":${completionTokens},"total_tokens":${totalTokens}${detailsText(usage)}}`;
 }
 
-/** `usage` of an answer that broke off, as it follows other members. */
-function delivered({ promptTokens = 0, completionTokens = 0, estimated = false }: TokenCounts) {
-  return `,"usage":${usageText(tokenUsage(promptTokens, completionTokens))}${extras(estimated, [])}`;
+/** What a model server tells of the tokens besides, as it follows other members. */
+function detailsText(usage: LLMTokenUsage | undefined): string {
+  if (!usage) return "";
+  const { cachedTokens: cached, reasoningTokens: thoughts } = usage;
+  const prompt = cached === undefined ? "" : `,"prompt_tokens_details":{"cached_tokens":${cached}}`;
+  return thoughts === undefined
+    ? prompt
+    : `${prompt},"completion_tokens_details":{"reasoning_tokens":${thoughts}}`;
+}
+
+/** What the model thought, where it says so, as it follows other members. */
+export function reasoningText({ reasoningContent, reasoningDetails }: Reasoning = {}): string {
+  const said = reasoningContent ? `,"reasoning_content":${JSON.stringify(reasoningContent)}` : "";
+  const details = detailsIn(reasoningDetails ?? "");
+  return details.length > 0 ? `${said},"reasoning_details":${toJsonLine(details)}` : said;
 }
 
 /** `tool_calls`, where there are any, as they follow other members. @param inPieces as they stand in a stream */
-function callsText(calls: readonly ToolCall[] = [], inPieces: boolean): string {
+export function callsText(calls: readonly ToolCall[] = [], inPieces: boolean): string {
   if (calls.length === 0) return "";
   const written = calls.map(({ index, id, type, function: called, extraContent }) => {
     const { name = "", arguments: args = "" } = called ?? {};
@@ -208,7 +55,7 @@ function callsText(calls: readonly ToolCall[] = [], inPieces: boolean): string {
 }
 
 /** Members that only stand where there is something to say, as they follow others. */
-function extras(estimated: boolean, warnings: readonly string[]): string {
+export function extras(estimated: boolean, warnings: readonly string[]): string {
   const counted = estimated ? ',"usage_estimated":true' : "";
   return warnings.length > 0 ? `${counted},"warnings":${toJsonLine(warnings)}` : counted;
 }

@@ -23,6 +23,7 @@ const embedded: ReadonlySet<string> = new Set([
   "lintel.v1.TextToImageRequest.loras",
   "lintel.v1.FunctionTool.parameters",
   "lintel.v1.ToolCall.extra_content",
+  "lintel.v1.LLMMessage.reasoning_details",
   "lintel.v1.JsonSchemaFormat.schema",
 ]);
 

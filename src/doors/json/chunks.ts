@@ -1,0 +1,224 @@
+/** Chat completions as JSON, in chunks. */
+import type {
+  LLMMessage,
+  LLMResponse,
+  LLMTokenUsage,
+  ToolCall,
+} from "../../../gen/lintel/v1/chat_pb.js";
+import type { TokenCounts } from "../../core/call.js";
+import { tokenUsage } from "../../core/chat-messages.js";
+import { newCompletionId } from "../../core/completion.js";
+import type { LintelError } from "../../core/errors.js";
+import type { Running } from "../../core/gateway.js";
+import { isBare, toJsonLine, toJsonString } from "../../core/json-string.js";
+import { inOnePiece, putTogether } from "../../core/one-piece.js";
+import { Warnings } from "../../core/warnings.js";
+import { callsText, extras, reasoningText, usageText } from "./chat.js";
+import { errorObject } from "./error.js";
+import { type EventEncoder, type EventSink, event } from "./sse.js";
+
+/** The forms of a stream: the contract's, and what OpenAI's clients know. */
+export interface ChunkForm {
+  /**
+   * The contract's: every `delta` says its role and content, and a failure is a chunk, too.
+   * Else only what adds something is said, and a failure is an `error` alone.
+   */
+  readonly fullDelta: boolean;
+  /** Where `usage` stands: in every chunk, in one more chunk at the end, or nowhere. */
+  readonly usage: "every" | "extra" | "none";
+}
+
+/**
+ * Writes the messages of one stream as chunks. What is the same in all of them
+ * is made into text once.
+ * @param running says what a stream that fails has no message for: the counts, and the model
+ * @param asked names the model of one that fails before its model is found
+ * @param notes warnings of the door itself
+ */
+export const chunkEncoder = (
+  form: ChunkForm,
+  running: Pick<Running<"chat">, "model" | "counts">,
+  asked: string,
+  notes: readonly string[] = [],
+): EventEncoder<"chat"> => new ChunkEncoder(form, running, asked, notes);
+
+/** A class, since each stream would keep a closure for each of its parts. */
+class ChunkEncoder implements EventEncoder<"chat"> {
+  readonly #form: ChunkForm;
+  readonly #running: Pick<Running<"chat">, "model" | "counts">;
+  readonly #asked: string;
+  readonly #warnings: Warnings;
+  /** What every chunk begins with. */
+  #open: string | undefined;
+  readonly #content = new TextChunks("content");
+  readonly #thoughts = new TextChunks("reasoning_content");
+  #started = false;
+  #usage: LLMTokenUsage | undefined;
+  #estimated = false;
+
+  constructor(...given: Required<Parameters<typeof chunkEncoder>>) {
+    const [form, running, asked, notes] = given;
+    this.#form = form;
+    this.#running = running;
+    this.#asked = asked;
+    this.#warnings = new Warnings(notes);
+  }
+
+  messages(batch: readonly LLMResponse[], to: EventSink): void {
+    for (const message of batch) {
+      this.#open ??= opening(message.id, message.created, message.model);
+      if (message.usage) this.#usage = message.usage;
+      if (message.usageEstimated) this.#estimated = true;
+      for (const warning of message.warnings) this.#warnings.add(warning);
+      const choice = message.choices[0];
+      if (!choice) continue;
+      const { delta, finishReason } = choice;
+      const { content = "", toolCalls = [] } = delta ?? {};
+      if (delta?.reasoningContent) this.#text(delta.reasoningContent, this.#thoughts, to);
+      if (delta?.reasoningDetails) to.add(event(this.#open + this.#details(delta)));
+      if (content !== "") this.#text(content, this.#content, to);
+      if (toolCalls.length > 0) to.add(event(this.#open + this.#calls(toolCalls)));
+      if (finishReason !== "") {
+        to.add(event(this.#open + this.#last(finishReason, this.#ending())));
+      }
+    }
+  }
+
+  end(): string {
+    if (this.#form.usage !== "extra" || this.#open === undefined) return "";
+    return event(`${this.#open}]${this.#totals()}${this.#extra()}}`);
+  }
+
+  failure(error: LintelError): string {
+    const said = `"error":${toJsonLine(errorObject(error))}`;
+    const { fullDelta, usage } = this.#form;
+    // Clients that check events against schemas take one with choices for a chunk, and drop its error.
+    if (!fullDelta) return event(`{${said}}`);
+    const { model = this.#asked, counts } = this.#running;
+    this.#open ??= opening(newCompletionId(), Math.floor(Date.now() / 1000), model);
+    const counted = usage === "every" ? delivered(counts) : middleUsage[usage];
+    return event(this.#open + this.#last("error", `${counted},${said}`));
+  }
+
+  #text(text: string, chunks: TextChunks, to: EventSink): void {
+    const { fullDelta, usage } = this.#form;
+    chunks.write(text, to, this.#open as string, this.#full, behindText[usage]);
+    // Of another form than the contract's, the first one alone says the role.
+    if (!this.#started && !fullDelta) chunks.forget();
+    this.#started = true;
+  }
+
+  #calls(calls: readonly ToolCall[]): string {
+    return this.#delta(callsText(calls, true));
+  }
+
+  #details({ reasoningDetails }: LLMMessage): string {
+    return this.#delta(reasoningText({ reasoningDetails }));
+  }
+
+  /** @param members as they follow others */
+  #delta(members: string): string {
+    const delta = this.#full ? `"role":"assistant","content":""${members}` : members.slice(1);
+    this.#started = true;
+    return `{"index":0,"delta":{${delta}},"finish_reason":null}]${middleUsage[this.#form.usage]}}`;
+  }
+
+  /** Whether a delta says everything: each of the contract's does, and the first of any stream. */
+  get #full(): boolean {
+    return this.#form.fullDelta || !this.#started;
+  }
+
+  #last(reason: string, more: string): string {
+    const empty = this.#full ? '"role":"assistant","content":""' : "";
+    return `{"index":0,"delta":{${empty}},"finish_reason":${toJsonString(reason)}}]${more}}`;
+  }
+
+  #totals(): string {
+    return `,"usage":${usageText(this.#usage)}`;
+  }
+
+  #extra(): string {
+    return extras(this.#estimated, [...this.#warnings]);
+  }
+
+  /** What the last chunk with a choice says besides. */
+  #ending(): string {
+    switch (this.#form.usage) {
+      case "every":
+        return this.#totals() + this.#extra();
+      case "extra":
+        return middleUsage.extra;
+      case "none":
+        return extras(false, [...this.#warnings]);
+    }
+  }
+}
+
+/** Writes chunks that differ in one text. */
+class TextChunks {
+  readonly #member: keyof typeof aheadOf;
+  /** What stands ahead of the text: nothing else changes from chunk to chunk. */
+  #ahead: string | undefined;
+  /** Bytes ahead of the text and behind it. */
+  #around = 0;
+
+  /** @param member of a delta, in which the text stands */
+  constructor(member: keyof typeof aheadOf) {
+    this.#member = member;
+  }
+
+  /**
+   * @param open what every chunk begins with
+   * @param full whether the delta says everything
+   */
+  write(text: string, to: EventSink, open: string, full: boolean, behind: string): void {
+    if (this.#ahead === undefined) {
+      const [first, later] = aheadOf[this.#member];
+      this.#ahead = inOnePiece(`data: ${open}{"index":0,"delta":{${full ? first : later}`);
+      this.#around = Buffer.byteLength(this.#ahead) + behind.length;
+    }
+    if (isBare(text)) to.add(this.#ahead + text + behind, this.#around + text.length);
+    else to.add(this.#ahead + toJsonString(text).slice(1, -1) + behind);
+  }
+
+  /** What stands ahead is another from now on. */
+  forget(): void {
+    this.#ahead = undefined;
+  }
+}
+
+/** What a delta begins with that says everything, and one that says no more than its text. */
+const aheadOf = {
+  content: ['"role":"assistant","content":"', '"content":"'],
+  reasoning_content: [
+    '"role":"assistant","content":"","reasoning_content":"',
+    '"reasoning_content":"',
+  ],
+} as const;
+
+function opening(id: string, created: number, model: string): string {
+  const text = `{"id":${toJsonString(id)},"object":"chat.completion.chunk","created":${created},"model":${toJsonString(model)},"choices":[`;
+  putTogether(text);
+  return text;
+}
+
+/** `usage` of the chunks before the last, as the end of an object. */
+const middleUsage: Readonly<Record<ChunkForm["usage"], string>> = {
+  every: `,"usage":${usageText(undefined)}`,
+  extra: ',"usage":null',
+  none: "",
+};
+
+const behind = (middle: string) => inOnePiece(`"},"finish_reason":null}]${middle}}\n\n`);
+
+/** What stands behind the content. */
+const behindText: typeof middleUsage = {
+  every: behind(middleUsage.every),
+  extra: behind(middleUsage.extra),
+  none: behind(middleUsage.none),
+};
+
+/** `usage` of an answer that broke off, as it follows other members. */
+function delivered({ promptTokens = 0, completionTokens = 0, estimated = false }: TokenCounts) {
+  return `,"usage":${usageText(tokenUsage(promptTokens, completionTokens))}${extras(estimated, [])}`;
+}
