@@ -6,7 +6,15 @@ import { LintelError } from "../../src/core/errors.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { hashToken } from "../../src/core/tokens.js";
 import { chatModel, imageModel } from "../support/models.js";
-import { breaksAfter, paints, piece, scripted, usesTool } from "../support/scripted.js";
+import {
+  breaksAfter,
+  paints,
+  piece,
+  scripted,
+  thinks,
+  thought,
+  usesTool,
+} from "../support/scripted.js";
 
 /** Tokens: `all` may do all, `limited` no model of the table. */
 export const tableSettings: Partial<CoreSettings> = {
@@ -37,6 +45,7 @@ const chats: Record<string, Handle<"chat">> = {
     yield [piece("warned")];
     yield [{ ...piece("", "stop", [1, 1]), warnings: ["the server said so at the end"] }];
   },
+  thinks: thinks([thought("Hm, 6 "), thought("× 7.")], "42"),
   short: ends("cut", "length", [1, 1]),
   uncounted: ends("hi", "stop"),
   plain: ends("plain", "stop", [1, 1]),

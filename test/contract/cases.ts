@@ -5,6 +5,8 @@ import type { ErrorCode } from "../../src/core/errors.js";
 export interface ChatOutcome {
   /** The text; what was streamed before the error, if there is one. */
   readonly text?: string;
+  /** What the model thought. */
+  readonly thoughts?: string;
   readonly finishReason?: string;
   readonly totalTokens?: number;
   readonly model?: string;
@@ -90,6 +92,21 @@ export const chatCases: readonly Case<ChatOutcome>[] = [
     name: "a warning that comes at the end",
     request: { ...hello, model: "warned" },
     expected: { text: "warned", finishReason: "stop", warning: "said so at the end" },
+  },
+  {
+    name: "a model that thinks",
+    request: { ...hello, model: "thinks" },
+    expected: { text: "42", thoughts: "Hm, 6 × 7.", finishReason: "stop", totalTokens: 10 },
+  },
+  {
+    name: "thoughts that nobody wants",
+    request: { ...hello, model: "thinks", include_reasoning: false },
+    expected: { text: "42", thoughts: "", finishReason: "stop", totalTokens: 10 },
+  },
+  {
+    name: "an effort that does not exist",
+    request: { ...hello, reasoning_effort: "huge" },
+    expected: wrong("reasoning_effort"),
   },
   {
     name: "a parameter that only tunes, unsupported",

@@ -23,11 +23,12 @@ describe.each(drivers)("$name", ({ chat, image, streams, uncounted }) => {
 
   if (chat) {
     it.each(chatCases)("chat: $name", async (row) => {
-      const { text, totalTokens, ...rest } = row.expected;
+      const { text, thoughts, totalTokens, ...rest } = row.expected;
       check(await chat(lintel.url, row), {
         ...rest,
         // Whole answers tell an error only.
         ...(text !== undefined && (!rest.error || streams) && { text }),
+        ...(thoughts !== undefined && { thoughts }),
         ...(totalTokens !== undefined && !uncounted && { totalTokens }),
       });
       if (!row.expected.error) expect(text).toBeDefined();

@@ -95,6 +95,7 @@ const chatOverJson =
     if (!response.ok) return failureOf(json, response);
     return {
       text: json.choices[0].message.content,
+      thoughts: json.choices[0].message.reasoning_content ?? "",
       finishReason: json.choices[0].finish_reason,
       totalTokens: json.usage.total_tokens,
       model: json.model,
@@ -113,6 +114,7 @@ const chatOverSse =
     if (broken) return { text, ...failureOf({ error: broken.error, detail: {} }) };
     return {
       text,
+      thoughts: chunks.map((c) => c.choices?.[0]?.delta.reasoning_content ?? "").join(""),
       finishReason: chunks
         .map((c) => c.choices[0]?.finish_reason)
         .filter(Boolean)
@@ -127,10 +129,15 @@ const chatOverSse =
 const responseNames: Readonly<Record<string, string>> = {
   messages: "input",
   max_tokens: "max_output_tokens",
+  reasoning_effort: "reasoning.effort",
 };
 
-const asResponseRequest = (request: object): object =>
-  Object.fromEntries(Object.entries(request).map(([name, v]) => [responseNames[name] ?? name, v]));
+const asResponseRequest = ({ reasoning_effort: effort, ...request }: Json): object => ({
+  ...Object.fromEntries(
+    Object.entries(request).map(([name, v]) => [responseNames[name] ?? name, v]),
+  ),
+  ...(effort && { reasoning: { effort } }),
+});
 
 /** A failure with the contract's names of fields. */
 function inOurNames({ error }: { error: Failure }): { error: Failure } {
@@ -143,7 +150,12 @@ function inOurNames({ error }: { error: Failure }): { error: Failure } {
 }
 
 const answerIn = ({ status, incomplete_details, output, usage, model, warnings }: Json) => ({
-  text: output[0].content[0].text,
+  text: output.at(-1).content[0].text,
+  thoughts: output
+    .filter(({ type }: Json) => type === "reasoning")
+    .flatMap(({ content, summary }: Json) => [...(content ?? []), ...summary])
+    .map(({ text }: Json) => text)
+    .join(""),
   finishReason: { completed: "stop", max_output_tokens: "length" }[
     (incomplete_details?.reason ?? status) as string
   ],
@@ -163,10 +175,12 @@ const chatOverResponseEvents: Driver["chat"] = async (base, { request, token }) 
   const response = await post(base, "/v1/responses", body, token);
   if (!response.ok) return inOurNames(failureOf(await response.json(), response));
   const events = await responseEvents(response);
-  const text = events.map(({ type, delta }) => (type.endsWith("text.delta") ? delta : "")).join("");
+  const said = (kind: string) =>
+    events.map(({ type, delta }) => (type === `response.${kind}.delta` ? delta : "")).join("");
+  const text = said("output_text");
   const broken = events.find(({ error }) => error);
   if (broken) return { text, ...failureOf({ error: broken.error, detail: {} }) };
-  return { ...answerIn(events.at(-1).response), text };
+  return { ...answerIn(events.at(-1).response), text, thoughts: said("reasoning_text") };
 };
 
 /** What a Connect error says, in the table's terms. */
@@ -200,6 +214,7 @@ const completeOverRpc =
       );
       return {
         text: answer.choices[0]?.message?.content,
+        thoughts: answer.choices[0]?.message?.reasoningContent ?? "",
         finishReason: answer.choices[0]?.finishReason,
         totalTokens: answer.usage?.totalTokens,
         model: answer.model,
@@ -215,6 +230,7 @@ const chatOverRpc =
   async (base, { request, token }) => {
     const client = createClient(ChatService, transport(base));
     let text = "";
+    let thoughts = "";
     let last = create(ChatService.method.chat.output);
     try {
       for await (const piece of client.chat(
@@ -222,10 +238,12 @@ const chatOverRpc =
         { headers: authorization(token) },
       )) {
         text += piece.choices[0]?.delta?.content ?? "";
+        thoughts += piece.choices[0]?.delta?.reasoningContent ?? "";
         last = piece;
       }
       return {
         text,
+        thoughts,
         finishReason: last.choices[0]?.finishReason,
         totalTokens: last.usage?.totalTokens,
         model: last.model,

@@ -1,11 +1,11 @@
 /** Messages of conversations, as the contract has them. */
 import type { ContentPart, LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
 
-/** A message of plain text. @param more what it says of tools, or shows */
+/** A message of plain text. @param more what it says of tools, shows, or thought */
 export const say = (
   role: string,
   content: string,
-  more: Partial<Pick<LLMMessage, "toolCalls" | "toolCallId" | "parts">> = {},
+  more: Partial<Omit<LLMMessage, "$typeName" | "role" | "content">> = {},
 ): LLMMessage => ({
   $typeName: "lintel.v1.LLMMessage",
   role,

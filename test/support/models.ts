@@ -12,6 +12,7 @@ export function chatModel(id: string, different: Partial<Model> = {}): Model {
       ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
       ...["tools", "tool_choice", "parallel_tool_calls", "response_format"],
       "image_url",
+      "reasoning_effort",
     ],
     ...different,
   });

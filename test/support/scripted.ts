@@ -8,6 +8,7 @@ import type { Handle } from "../../src/core/call.js";
 import { deltaChoice, tokenUsage } from "../../src/core/chat-messages.js";
 import { asksForSize } from "../../src/core/defaults.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
+import { reasoningChoice, reasoningOf } from "../../src/core/reasoning.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { chatModel, imageModel } from "./models.js";
 
@@ -64,6 +65,23 @@ export function says(...pieces: string[]): Handle<"chat"> {
   return async function* () {
     for (const text of pieces) yield [piece(text)];
     yield [piece("", "stop", [7, pieces.length])];
+  };
+}
+
+/** A piece of what a model thinks, as backends send it. @param details a JSON array as text */
+export const thought = (content: string, details = ""): LLMResponse => ({
+  ...piece(""),
+  choices: [reasoningChoice(reasoningOf(content, details))],
+});
+
+/** Streams thoughts and then an answer, a step for each, then the end with usage, the thoughts' tokens counted. */
+export function thinks(thoughts: readonly LLMResponse[], ...pieces: string[]): Handle<"chat"> {
+  return async function* () {
+    for (const one of thoughts) yield [one];
+    for (const text of pieces) yield [piece(text)];
+    const details = { cachedTokens: 4, reasoningTokens: thoughts.length };
+    const usage = tokenUsage(7, thoughts.length + pieces.length, details);
+    yield [{ ...piece("", "stop"), usage }];
   };
 }
 

@@ -1,0 +1,143 @@
+/** What models think, on its way through the core. */
+import { describe, expect, it } from "vitest";
+import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { Thoughts } from "../../src/core/reasoning.js";
+import { coreOf, run } from "../support/core.js";
+import { hello } from "../support/routing.js";
+import { callsTools, piece, scripted, thinks, thought } from "../support/scripted.js";
+import { models } from "./chatting.js";
+
+type Chat = Parameters<typeof scripted>[0]["chat"];
+
+/** What each message of a stream says. */
+async function streamed(chat: Chat) {
+  const all = await run(coreOf([scripted({ chat }, models)]), "chat", hello);
+  return all.map(({ choices: [choice] }) => {
+    const { content, toolCalls, reasoningContent, reasoningDetails } = choice?.delta ?? {};
+    const calls = toolCalls?.map(({ id }) => id) ?? [];
+    return [reasoningContent, reasoningDetails, content, ...calls];
+  });
+}
+
+async function whole(chat: Chat): Promise<LLMResponse> {
+  const [answer] = await run(coreOf([scripted({ chat }, models)]), "complete", hello);
+  return answer as LLMResponse;
+}
+
+const detail = (more: object) => JSON.stringify([{ type: "reasoning.text", ...more }]);
+
+describe("thoughts", () => {
+  it("come in pieces ahead of the answer, and of calls", async () => {
+    const chat = async function* (call: Parameters<NonNullable<Chat>>[0]) {
+      yield [thought("Hm, "), thought("yes.")];
+      yield [piece("Look:")];
+      yield* callsTools([{ ...call1, index: 0 }])(call);
+    };
+    expect(await streamed(chat)).toEqual([
+      ["Hm, ", undefined, ""],
+      ["yes.", undefined, ""],
+      [undefined, undefined, "Look:"],
+      [undefined, undefined, "", "a"],
+      [undefined, undefined, ""],
+    ]);
+  });
+
+  it("have no members where there are none, so that other messages stay as small as they were", async () => {
+    const [message] = await run(
+      coreOf([scripted({ chat: thinks([], "a") }, models)]),
+      "chat",
+      hello,
+    );
+    expect(Object.keys(message?.choices[0]?.delta ?? {})).toEqual([
+      ...["$typeName", "role", "content", "toolCalls", "toolCallId", "parts"],
+    ]);
+  });
+
+  it("that a server cuts inside of a character are put together; a half that is left is U+FFFD", async () => {
+    const cut = ["a\ud83d", "\ude00", "\ud83d"].map((text) => thought(text));
+    const end = [undefined, undefined, ""];
+    expect(await streamed(thinks(cut, "b"))).toEqual([
+      ["a", undefined, ""],
+      ["\u{1f600}", undefined, ""],
+      ["\ufffd", undefined, ""],
+      [undefined, undefined, "b"],
+      end,
+    ]);
+    expect(await streamed(thinks([thought("\ud83d")]))).toEqual([["\ufffd", undefined, ""], end]);
+  });
+
+  it("are one in a whole answer, with what the server wants to see again", async () => {
+    const pieces = [
+      thought("Hm, ", detail({ index: 0, text: "Hm, ", format: "f" })),
+      thought("yes.", detail({ index: 0, text: "yes." })),
+      thought("", detail({ index: 0, signature: "s", text: null })),
+      thought("", detail({ index: 1, text: "More." })),
+    ];
+    const { message } = (await whole(thinks(pieces, "42"))).choices[0] ?? {};
+    expect(message).toMatchObject({ content: "42", reasoningContent: "Hm, yes." });
+    expect(JSON.parse(message?.reasoningDetails ?? "")).toEqual([
+      { type: "reasoning.text", index: 0, text: "Hm, yes.", format: "f", signature: "s" },
+      { type: "reasoning.text", index: 1, text: "More." },
+    ]);
+  });
+
+  it("count as tokens where the server counts none", async () => {
+    const chat = async function* () {
+      yield [thought("12345678"), piece("1234"), piece("", "stop")];
+    };
+    const { usage, usageEstimated } = await whole(chat);
+    expect(usage).toMatchObject({ completionTokens: 3 });
+    expect(usageEstimated).toBe(true);
+    const all = await run(coreOf([scripted({ chat }, models)]), "chat", hello);
+    expect(all.at(-1)?.usage).toMatchObject({ completionTokens: 3 });
+  });
+
+  it("and what was in a cache are told among the counts, and are absent where nobody tells", async () => {
+    const told = { cachedTokens: 4, reasoningTokens: 1 };
+    expect((await whole(thinks([thought("a")], "b"))).usage).toMatchObject(told);
+    const chat = thinks([thought("a")], "b");
+    const all = await run(coreOf([scripted({ chat }, models)]), "chat", hello);
+    expect(all.at(-1)?.usage).toMatchObject(told);
+    const silent = async function* () {
+      yield [piece("a", "stop", [1, 1])];
+    };
+    expect(Object.keys((await whole(silent)).usage ?? {})).not.toContain("cachedTokens");
+  });
+});
+
+const call1 = {
+  $typeName: "lintel.v1.ToolCall",
+  ...{ index: 0, id: "a", type: "function", extraContent: "" },
+  function: { $typeName: "lintel.v1.FunctionCall", name: "f", arguments: "{}" },
+} as const;
+
+describe("what is to be seen again", () => {
+  const joined = (...details: object[][]) => {
+    const thoughts = new Thoughts();
+    for (const one of details) thoughts.add({ reasoningDetails: JSON.stringify(one) });
+    return JSON.parse(thoughts.all.reasoningDetails ?? "[]");
+  };
+
+  it("is joined where pieces are of one thought, and only there", () => {
+    expect(
+      joined(
+        [{ type: "reasoning.summary", summary: "a", index: 0 }],
+        [{ type: "reasoning.summary", summary: "b", index: 0, id: "x" }],
+        [{ type: "reasoning.encrypted", data: "c", index: 0 }],
+        [{ type: "reasoning.encrypted", data: "d" }],
+        [{ type: "reasoning.encrypted", data: "e" }],
+      ),
+    ).toEqual([
+      { type: "reasoning.summary", summary: "ab", index: 0, id: "x" },
+      { type: "reasoning.encrypted", data: "c", index: 0 },
+      { type: "reasoning.encrypted", data: "d" },
+      { type: "reasoning.encrypted", data: "e" },
+    ]);
+  });
+
+  it("is nothing where it is no list of objects", () => {
+    const thoughts = new Thoughts();
+    for (const reasoningDetails of ["{", "{}", "[1]", ""]) thoughts.add({ reasoningDetails });
+    expect(thoughts.all).toEqual({});
+  });
+});
