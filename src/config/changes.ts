@@ -19,6 +19,7 @@ const live: ReadonlySet<string> = new Set<keyof Config>([
   "bounds",
   "default_models",
   "expose_sources",
+  "image_hosts",
   "limits",
   "log",
   "models",

@@ -93,6 +93,10 @@ const proxyAddress = z.string().refine(isNetwork, {
   error: "must be an IP address or a network such as 10.0.0.0/8",
 });
 
+const imageHost = z.string().regex(/^[a-z0-9.*:[\]-]+$/, {
+  error: "must be a host's name or IP address in lower case, without a port, such as *.example.com",
+});
+
 /** Where to listen if nothing is said. */
 export const defaultListen = { host: "127.0.0.1", port: 8080 } as const;
 
@@ -145,6 +149,12 @@ export const configSchema = z.strictObject({
   bounds: boundsSchema
     .prefault({})
     .describe("Bounds of request fields. A default outside of them is moved into them."),
+  image_hosts: z
+    .array(imageHost)
+    .default(["*"])
+    .describe(
+      "Hosts at whose addresses images in messages may be; the model server fetches them. One * stands for anything. An empty list: images come in the request only, as data: URLs.",
+    ),
   body_limit: size()
     .refine((bytes) => bytes >= 1 && bytes <= largestBody, {
       error: "must be from 1 byte to 512MB",

@@ -15,6 +15,7 @@ export function coreSettings(config: Config): CoreSettings {
   return {
     auth: authSettings(auth),
     bounds: Object.fromEntries(Object.entries(bounds).filter((entry) => entry[1] !== undefined)),
+    imageHosts: config.image_hosts,
     defaultModels: config.default_models,
     models: models.map(({ max_tokens, max_in_flight, reasoning_effort, ...model }) => ({
       ...model,

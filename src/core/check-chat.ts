@@ -2,12 +2,14 @@
 import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Violation } from "./errors.js";
 import { isObject, parseJson } from "./json.js";
+import { fits } from "./pattern.js";
 
 /**
  * Looks at what a request says in its messages, of tools and of the answer's form.
+ * @param hosts at which images may be, or patterns
  * @param into gets what is wrong
  */
-export function checkChat(request: LLMRequest, into: Violation[]): void {
+export function checkChat(request: LLMRequest, hosts: readonly string[], into: Violation[]): void {
   const { messages, tools, toolChoice, responseFormat } = request;
   for (let i = 0; i < messages.length; i++) {
     const message = messages[i] as LLMMessage;
@@ -18,7 +20,7 @@ export function checkChat(request: LLMRequest, into: Violation[]): void {
     if (message.toolCallId !== "" && message.role !== "tool") {
       into.push(onlyOf(`messages[${i}].tool_call_id`, "tool"));
     }
-    if (message.parts.length > 0) checkParts(`messages[${i}]`, message, into);
+    if (message.parts.length > 0) checkParts(`messages[${i}]`, message, hosts, into);
   }
   for (const [i, { function: tool }] of tools.entries()) {
     checkSchema(`tools[${i}].function.parameters`, tool?.parameters, into);
@@ -53,14 +55,19 @@ function checkReasoning(
 
 const areObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject);
 
-function checkParts(field: string, { content, parts }: LLMMessage, into: Violation[]): void {
+function checkParts(
+  field: string,
+  { content, parts }: LLMMessage,
+  hosts: readonly string[],
+  into: Violation[],
+): void {
   if (content !== "") {
     into.push({ field: `${field}.content`, message: "must be empty where there are parts" });
   }
   for (const [i, part] of parts.entries()) {
     const name = `${field}.parts[${i}]`;
     if (part.type === "text") checkText(name, part, into);
-    else if (part.type === "image_url") checkImage(`${name}.image_url`, part, into);
+    else if (part.type === "image_url") checkImage(`${name}.image_url`, part, hosts, into);
   }
 }
 
@@ -68,15 +75,35 @@ function checkText(name: string, { text }: ContentPart, into: Violation[]): void
   if (text === undefined) into.push({ field: `${name}.text`, message: "is required" });
 }
 
-function checkImage(name: string, { imageUrl }: ContentPart, into: Violation[]): void {
+function checkImage(
+  name: string,
+  { imageUrl }: ContentPart,
+  hosts: readonly string[],
+  into: Violation[],
+): void {
   if (!imageUrl) into.push({ field: name, message: "is required" });
-  else if (!imageAddress.test(imageUrl.url)) {
-    const message = "must be an http: or https: address, or a data: URL of an image in base64";
+  else if (!inline.test(imageUrl.url) && !isAt(imageUrl.url, hosts)) {
+    const address = addressAt(hosts);
+    const message = `must be ${address ? `${address}, or ` : ""}a data: URL of an image in base64`;
     into.push({ field: `${name}.url`, message });
   }
 }
 
-const imageAddress = /^(?:https?:\/\/[^\s/]|data:image\/[\w.+-]+;base64,.)/i;
+const inline = /^data:image\/[\w.+-]+;base64,./i;
+
+/** Whether an address is at one of some hosts. */
+function isAt(url: string, hosts: readonly string[]): boolean {
+  if (!/^https?:\/\/[^\s/]/i.test(url)) return false;
+  if (hosts.includes("*")) return true;
+  const hostname = URL.canParse(url) ? new URL(url).hostname : "";
+  return hosts.some((host) => fits(host, hostname));
+}
+
+function addressAt(hosts: readonly string[]): string {
+  if (hosts.length === 0) return "";
+  const where = hosts.includes("*") ? "" : ` at ${hosts.join(" or ")}`;
+  return `an http: or https: address${where}`;
+}
 
 const onlyOf = (field: string, role: string): Violation => ({
   field,

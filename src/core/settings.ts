@@ -84,6 +84,8 @@ export interface CoreSettings {
   readonly auth: AuthSettings;
   /** A default outside of them is moved to the next value within. */
   readonly bounds: Bounds;
+  /** Hosts at whose addresses images in messages may be, or patterns with one `*`; none: they come as `data:` only. */
+  readonly imageHosts: readonly string[];
   readonly defaultModels: {
     readonly chat?: string | undefined;
     readonly image?: string | undefined;
@@ -110,6 +112,7 @@ export interface CoreSettings {
 export const coreDefaults: CoreSettings = {
   auth: { mode: "public" },
   bounds: {},
+  imageHosts: ["*"],
   defaultModels: {},
   models: [],
   totalTimeoutMs: 600_000,

@@ -29,7 +29,7 @@ export function validate(settings: CoreSettings): Middleware {
     if (defect && undecoded.length === 0 && !refused) throw defect;
     const found: Violation[] = [];
     checks[call.method](call.request, "", found);
-    if (isChatCall(call)) checkChat(call.request, found);
+    if (isChatCall(call)) checkChat(call.request, settings.imageHosts, found);
     if (undecoded.length > 0) {
       throw invalidFields(joined(methods[call.method].input, undecoded, found));
     }

@@ -365,6 +365,7 @@ usage: { retention: 2d, max_waiting: 3MiB }
 bounds: { width: { max: 512 } }
 models: [{ name: m, model: n, max_tokens: 5, defaults: { temperature: 0 }, unsupported: ignore }]
 default_models: { chat: m }
+image_hosts: ["*.example.com"]
 body_limit: 2MiB
 max_connection_age: 30m
 max_connection_idle: 11m
@@ -396,6 +397,7 @@ safety: { action: blur }
     safetyOnFailure: "closed",
     callLog: { sample: 1, content: false },
     routing: routingDefaults,
+    imageHosts: ["*.example.com"],
     exposeSources: false,
   });
   expect(doorSettings(config)).toEqual({

@@ -94,6 +94,42 @@ describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
     expect(detail[0].loc.map(String)).toEqual(["body", ...loc]);
   });
 
+  test.each([
+    [[], "a data: URL of an image in base64"],
+    [
+      ["cdn.example.com", "*.example.org", "[::1]"],
+      "an http: or https: address at cdn.example.com or *.example.org or [::1], or a data: URL of an image in base64",
+    ],
+  ])("takes addresses only at the hosts that the operator allows: %j", async (imageHosts, must) => {
+    const server = await serve(scripted({ chat: says("Hi") }), { core: { imageHosts } });
+    const asked = async (url: string) => {
+      const answer = await server.post(path, user(image(url)));
+      if (answer.status === 200) return "taken";
+      const { error } = await json(answer);
+      expect(error).toMatchObject({ code: "invalid_fields", param: `${place}.image_url.url` });
+      return error.message.replace(/^.*?: must be /, "");
+    };
+    expect(await asked(png)).toBe("taken");
+    const some = imageHosts.length > 0;
+    const allowed = [
+      "https://cdn.example.com/a.png",
+      "HTTP://CDN.Example.com:8080/a",
+      "https://a.example.org?b",
+      "http://[::1]/a",
+    ];
+    for (const url of allowed) expect(await asked(url)).toBe(some ? "taken" : must);
+    const others = [
+      "http://169.254.169.254/latest/meta-data",
+      "https://cdn.example.com@evil.test/a",
+      "https://cdn.example.com.evil.test/a",
+      "https://example.org/a",
+      "https://evil.test/?cdn.example.com",
+      "http://cdn.example.com:99999/a",
+      "file:///etc/passwd",
+    ];
+    for (const url of others) expect(await asked(url)).toBe(must);
+  });
+
   test("names a wrong part of a request for a stream as the client wrote it, too", async () => {
     const server = await serve(scripted({ chat: says("Hi") }));
     const answer = await server.post(path, { ...user(image("x")), stream: true });
