@@ -159,6 +159,8 @@ export interface Call<M extends MethodName = MethodName> {
   readonly idempotencyKey?: string | undefined;
   /** What addresses for the caller begin with; absent: as the gateway knows it; null: it is told none. */
   readonly baseUrl?: string | null | undefined;
+  /** Whether a `max_tokens` above the model's cap is cut to it. */
+  readonly cutsTokens?: boolean | undefined;
   /** Set by authentication. */
   readonly caller?: Caller | undefined;
   /** Where the call goes, best first. Set by resolution. */
@@ -182,7 +184,7 @@ export interface Call<M extends MethodName = MethodName> {
   readonly connectMs?: number | undefined;
   /**
    * Tells that the model is at work though there is no message to show for it, as while it
-   * reasons: it counts as neither late nor silent then. Set by routing.
+   * thinks for who wants no thoughts: it counts as neither late nor silent then. Set by routing.
    */
   readonly alive?: (() => void) | undefined;
   /** Calls with the same value go to the same target where they can. */

@@ -66,6 +66,7 @@ const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToIm
  * The request as a model can take it, naming the model as its backend does.
  * @param bounds the operator's, which defaults are moved into
  * @param warnings gets a line for everything dropped
+ * @param cuts whether the caller's own `max_tokens` above the cap is cut to it, too
  * @throws LintelError `unsupported_parameter`, or `invalid_fields` where the
  *   caller's own `max_tokens` is above the model's cap; defaults are cut to it
  */
@@ -75,6 +76,7 @@ export function fitRequest<R extends Request>(
   settings: ModelSettings | undefined,
   bounds: Bounds,
   warnings: Warnings,
+  cuts = false,
 ): R {
   const chat = request.$typeName === "lintel.v1.LLMRequest";
   const { unset, parameters } = planOf(model, settings, bounds, chat);
@@ -93,6 +95,7 @@ export function fitRequest<R extends Request>(
     if (value !== instead) fitted[key] = instead;
   }
   if (chat) {
+    if (cuts) cutToCap(fitted, model, settings, warnings);
     checkCap(fitted, model, settings);
     if (!model.supports.includes("tools")) withoutTools(fitted, warnings);
     withFewerParts(fitted, model);
@@ -177,6 +180,18 @@ function refuseOrWarn(parameter: Parameter, policy: UnsupportedPolicy, warnings:
     throw unsupported(name);
   }
   warnings.add(`${name}: not supported by this model, ignored`);
+}
+
+function cutToCap(
+  fitted: Values,
+  model: Model,
+  settings: ModelSettings | undefined,
+  warnings: Warnings,
+): void {
+  const cap = capOf(model, settings);
+  if ((fitted.maxTokens as number) <= cap) return;
+  fitted.maxTokens = cap;
+  warnings.add(`max_tokens: cut to ${cap}, the most for this model`);
 }
 
 /** Defaults are under the cap already: what is above it is the caller's own. */

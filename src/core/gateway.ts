@@ -26,6 +26,8 @@ export interface Origin {
   readonly header?: ((name: string) => string | undefined) | undefined;
   /** `Idempotency-Key` as the caller sent it. */
   readonly idempotencyKey?: string | undefined;
+  /** Whether a `max_tokens` above the model's cap is cut to it, where clients have to send one. Default: it is refused. */
+  readonly cutsTokens?: boolean | undefined;
   /**
    * What the caller's address of the gateway begins with, without a slash at the
    * end, as a trusted proxy says; absent: as the gateway knows it; null: the caller

@@ -44,6 +44,7 @@ export function newCall<M extends MethodName>(
     defect: origin.defect,
     idempotencyKey: origin.idempotencyKey,
     baseUrl: origin.baseUrl,
+    cutsTokens: origin.cutsTokens === true,
     trace,
     observation: telemetry?.begin({ method, id, door: origin.door, trace }),
     caller: undefined,

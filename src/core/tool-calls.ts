@@ -1,5 +1,6 @@
 /** Calls of tools: whole, and in the pieces of a stream, which have one index where they are of one call. */
 import type { LLMMessage, LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import { isObject, type JsonObject, parseJson } from "./json.js";
 import { randomId } from "./random-id.js";
 import { wellFormed } from "./well-formed.js";
 
@@ -74,6 +75,17 @@ export class ToolCalls {
 
 /** An id for a call of a server that gives none: what the call results in refers to it. */
 const newCallId = () => `call_${randomId(18)}`;
+
+/**
+ * Arguments of a call, for those that know an object only; what is none is told as the AI SDK
+ * itself does.
+ */
+export function argumentsOf({ function: called }: ToolCall): JsonObject {
+  const args = called?.arguments ?? "";
+  if (args.trim() === "") return {};
+  const parsed = parseJson(args);
+  return isObject(parsed) ? parsed : { rawInvalidInput: parsed ?? args };
+}
 
 /** Whole calls out of the pieces of a stream, in the order in which they began. */
 export function joinCalls(pieces: Iterable<ToolCall>): ToolCall[] {

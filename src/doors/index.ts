@@ -1,4 +1,5 @@
 /** The ways in, one line each. */
+import { anthropic } from "./anthropic/door.js";
 import type { Door } from "./door.js";
 import { media } from "./media.js";
 import { openai } from "./openai/door.js";
@@ -7,4 +8,4 @@ import { rest } from "./rest/door.js";
 import { rpc } from "./rpc/rpc.js";
 
 /** Every door of a gateway. */
-export const doors: readonly Door[] = [rest, openai, rpc, media, operations];
+export const doors: readonly Door[] = [rest, openai, anthropic, rpc, media, operations];

@@ -40,6 +40,8 @@ export interface Case<Outcome> {
   /** Bearer token; `null`: none. Default: one that may do all. */
   readonly token?: string | null;
   readonly expected: Outcome;
+  /** What comes of it where a `max_tokens` above the model's cap is cut to that; absent: the same. */
+  readonly whereCut?: Outcome;
 }
 
 const user = (content: string) => [{ role: "user", content }];
@@ -142,6 +144,7 @@ export const chatCases: readonly Case<ChatOutcome>[] = [
     name: "max_tokens above the model's cap",
     request: { ...hello, model: "short", max_tokens: 5000 },
     expected: wrong("max_tokens"),
+    whereCut: { text: "cut", finishReason: "length", warning: "max_tokens: cut to 100" },
   },
   { name: "seed above", request: { ...hello, seed: 4294967296 }, expected: wrong("seed") },
   {

@@ -13,7 +13,7 @@ function check(outcome: object, expected: { warning?: string; error?: object }):
   if (!expected.error) expect(outcome).not.toHaveProperty("error");
 }
 
-describe.each(drivers)("$name", ({ chat, image, streams, uncounted }) => {
+describe.each(drivers)("$name", ({ chat, image, streams, uncounted, cuts }) => {
   // One for each: a model that fails on one door would soon be taken out on all.
   let lintel: Lintel;
   beforeAll(async () => {
@@ -23,7 +23,8 @@ describe.each(drivers)("$name", ({ chat, image, streams, uncounted }) => {
 
   if (chat) {
     it.each(chatCases)("chat: $name", async (row) => {
-      const { text, thoughts, totalTokens, ...rest } = row.expected;
+      const expected = (cuts && row.whereCut) || row.expected;
+      const { text, thoughts, totalTokens, ...rest } = expected;
       check(await chat(lintel.url, row), {
         ...rest,
         // Whole answers tell an error only.
@@ -31,7 +32,7 @@ describe.each(drivers)("$name", ({ chat, image, streams, uncounted }) => {
         ...(thoughts !== undefined && { thoughts }),
         ...(totalTokens !== undefined && !uncounted && { totalTokens }),
       });
-      if (!row.expected.error) expect(text).toBeDefined();
+      if (!expected.error) expect(text).toBeDefined();
     });
   }
   if (image) {

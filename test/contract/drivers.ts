@@ -17,7 +17,9 @@ import {
 import { type ErrorCode, errorTable } from "../../src/core/errors.js";
 import { responseEvents } from "../doors/response-events.js";
 import type { Case, ChatOutcome, Failure, ImageOutcome } from "./cases.js";
+import { chatOverMessageEvents, chatOverMessages } from "./messages.js";
 import { connect, grpc, grpcWeb, type TransportOf } from "./transports.js";
+import { authorization, failureOf, type Json, post, warningOf } from "./wire.js";
 
 /** A way in. */
 export interface Driver {
@@ -26,58 +28,11 @@ export interface Driver {
   readonly streams: boolean;
   /** Whether its answers tell no token counts. */
   readonly uncounted?: boolean;
+  /** Whether it cuts a `max_tokens` above the model's cap to that. */
+  readonly cuts?: boolean;
   chat?(base: string, row: Case<ChatOutcome>): Promise<ChatOutcome>;
   image?(base: string, row: Case<ImageOutcome>): Promise<ImageOutcome>;
 }
-
-const authorization = (token: string | null = "all"): Record<string, string> =>
-  token === null ? {} : { authorization: `Bearer ${token}` };
-
-async function post(base: string, path: string, body: object, token?: string | null) {
-  return fetch(base + path, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...authorization(token) },
-    body: JSON.stringify(body),
-  });
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: answers are looked at as a client would, field by field
-type Json = any;
-
-/** An error's two halves must say the same, and the status must be the table's. */
-function failureOf(json: Json, response?: Response): { error: Failure } {
-  const { error, detail } = json;
-  const code = error.code as ErrorCode;
-  const listed = Array.isArray(detail);
-  if (response) {
-    if (response.status !== errorTable[code].http)
-      throw new Error(`status ${response.status} for ${code}`);
-    if (listed !== (response.status === 422)) throw new Error("detail is a list on 422 only");
-    if (!response.headers.get("x-request-id")) throw new Error("no x-request-id");
-    if (!listed && detail.msg !== error.message) throw new Error("two messages");
-  }
-  if (/\d+\.\d+\.\d+\.\d+|secret| at .*:\d+/.test(JSON.stringify(json)))
-    throw new Error(`tells too much: ${JSON.stringify(json)}`);
-  const fields = listed
-    ? detail.map((d: Json) =>
-        d.loc
-          .slice(1)
-          .reduce(
-            (path: string, part: string | number) =>
-              typeof part === "number" ? `${path}[${part}]` : path ? `${path}.${part}` : part,
-            "",
-          ),
-      )
-    : error.param
-      ? [error.param]
-      : undefined;
-  const after = response?.headers.get("retry-after");
-  return {
-    error: { code, ...(fields && { fields }), ...(after && { retryAfter: Number(after) }) },
-  };
-}
-
-const warningOf = (warnings: readonly string[] = []) => warnings.join("; ") || undefined;
 
 async function events(response: Response): Promise<Json[]> {
   const all: string[] = [];
@@ -378,6 +333,8 @@ export const drivers: readonly Driver[] = [
   },
   { name: "OpenAI Responses JSON", streams: false, chat: chatOverResponses },
   { name: "OpenAI Responses SSE", streams: true, chat: chatOverResponseEvents },
+  { name: "Anthropic JSON", streams: false, cuts: true, chat: chatOverMessages },
+  { name: "Anthropic SSE", streams: true, cuts: true, chat: chatOverMessageEvents },
   unary("gRPC", grpc),
   streaming("gRPC", grpc),
   unary("gRPC-Web", grpcWeb),

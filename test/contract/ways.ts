@@ -5,6 +5,7 @@ import { expect } from "vitest";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import { messageEvents } from "../doors/message-events.js";
 import { responseEvents } from "../doors/response-events.js";
 import { connect, grpc, grpcWeb, type TransportOf } from "./transports.js";
 
@@ -92,6 +93,28 @@ const overResponses = (stream: boolean): Way["ask"] =>
     return seen;
   };
 
+const overMessages = (stream: boolean): Way["ask"] =>
+  async function ask(base, { model, headers }) {
+    const response = await fetch(`${base}/v1/messages`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...authorization, ...headers },
+      body: JSON.stringify({ model, messages, max_tokens: 100, stream }),
+    });
+    const seen: Seen = { text: "", status: response.status, ...beside(response.headers) };
+    if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
+      for (const { delta, error } of await messageEvents(response)) {
+        seen.text += delta?.text ?? "";
+        if (error) seen.code = error.code;
+      }
+      return seen;
+    }
+    // biome-ignore lint/suspicious/noExplicitAny: answers are looked at as a client would
+    const { content, error } = (await response.json()) as any;
+    seen.text = content?.[0].text ?? "";
+    if (error) seen.code = error.code;
+    return seen;
+  };
+
 const overRpc = (open: TransportOf, stream: boolean): Way["ask"] =>
   async function ask(base, { model, headers, timeoutMs }) {
     const client = createClient(ChatService, open(base));
@@ -133,6 +156,8 @@ const httpWays: readonly Way[] = [
   way("OpenAI SSE", true, overHttp("/v1/chat/completions", true)),
   way("OpenAI Responses JSON", false, overResponses(false)),
   way("OpenAI Responses SSE", true, overResponses(true)),
+  way("Anthropic JSON", false, overMessages(false)),
+  way("Anthropic SSE", true, overMessages(true)),
 ];
 
 /** Over RPC, where the protocol has a deadline of its own. */

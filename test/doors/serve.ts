@@ -83,6 +83,7 @@ export const jsonPaths = [
   "/text-to-image",
   "/v1/chat/completions",
   "/v1/responses",
+  "/v1/messages",
   "/v1/images/generations",
 ] as const;
 

@@ -73,6 +73,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       call.modelSettings,
       bounds,
       this.#warnings,
+      call.cutsTokens,
     );
     this.#cancellation =
       detached || (this.#streams && timeouts.firstToken !== undefined)

@@ -10,12 +10,13 @@ import { tokenUsage } from "../../core/chat-messages.js";
 import { newCompletionId } from "../../core/completion.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
-import { isBare, toJsonLine, toJsonString } from "../../core/json-string.js";
+import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { inOnePiece, putTogether } from "../../core/one-piece.js";
 import { Warnings } from "../../core/warnings.js";
 import { callsText, extras, reasoningText, usageText } from "./chat.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, type EventSink, event } from "./sse.js";
+import { TextEvents } from "./text-events.js";
 
 /** The forms of a stream: the contract's, and what OpenAI's clients know. */
 export interface ChunkForm {
@@ -50,8 +51,8 @@ class ChunkEncoder implements EventEncoder<"chat"> {
   readonly #warnings: Warnings;
   /** What every chunk begins with. */
   #open: string | undefined;
-  readonly #content = new TextChunks("content");
-  readonly #thoughts = new TextChunks("reasoning_content");
+  readonly #content = new TextEvents();
+  readonly #thoughts = new TextEvents();
   #started = false;
   #usage: LLMTokenUsage | undefined;
   #estimated = false;
@@ -74,9 +75,11 @@ class ChunkEncoder implements EventEncoder<"chat"> {
       if (!choice) continue;
       const { delta, finishReason } = choice;
       const { content = "", toolCalls = [] } = delta ?? {};
-      if (delta?.reasoningContent) this.#text(delta.reasoningContent, this.#thoughts, to);
+      if (delta?.reasoningContent) {
+        this.#text(delta.reasoningContent, "reasoning_content", this.#thoughts, to);
+      }
       if (delta?.reasoningDetails) to.add(event(this.#open + this.#details(delta)));
-      if (content !== "") this.#text(content, this.#content, to);
+      if (content !== "") this.#text(content, "content", this.#content, to);
       if (toolCalls.length > 0) to.add(event(this.#open + this.#calls(toolCalls)));
       if (finishReason !== "") {
         to.add(event(this.#open + this.#last(finishReason, this.#ending())));
@@ -100,11 +103,16 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     return event(this.#open + this.#last("error", `${counted},${said}`));
   }
 
-  #text(text: string, chunks: TextChunks, to: EventSink): void {
+  #text(text: string, member: keyof typeof aheadOf, events: TextEvents, to: EventSink): void {
     const { fullDelta, usage } = this.#form;
-    chunks.write(text, to, this.#open as string, this.#full, behindText[usage]);
+    if (!events.begun) {
+      const [full, short] = aheadOf[member];
+      const begin = `data: ${this.#open}{"index":0,"delta":{${this.#full ? full : short}`;
+      events.begin(begin, behindText[usage]);
+    }
+    events.write(text, to);
     // Of another form than the contract's, the first one alone says the role.
-    if (!this.#started && !fullDelta) chunks.forget();
+    if (!this.#started && !fullDelta) events.forget();
     this.#started = true;
   }
 
@@ -151,39 +159,6 @@ class ChunkEncoder implements EventEncoder<"chat"> {
       case "none":
         return extras(false, [...this.#warnings]);
     }
-  }
-}
-
-/** Writes chunks that differ in one text. */
-class TextChunks {
-  readonly #member: keyof typeof aheadOf;
-  /** What stands ahead of the text: nothing else changes from chunk to chunk. */
-  #ahead: string | undefined;
-  /** Bytes ahead of the text and behind it. */
-  #around = 0;
-
-  /** @param member of a delta, in which the text stands */
-  constructor(member: keyof typeof aheadOf) {
-    this.#member = member;
-  }
-
-  /**
-   * @param open what every chunk begins with
-   * @param full whether the delta says everything
-   */
-  write(text: string, to: EventSink, open: string, full: boolean, behind: string): void {
-    if (this.#ahead === undefined) {
-      const [first, later] = aheadOf[this.#member];
-      this.#ahead = inOnePiece(`data: ${open}{"index":0,"delta":{${full ? first : later}`);
-      this.#around = Buffer.byteLength(this.#ahead) + behind.length;
-    }
-    if (isBare(text)) to.add(this.#ahead + text + behind, this.#around + text.length);
-    else to.add(this.#ahead + toJsonString(text).slice(1, -1) + behind);
-  }
-
-  /** What stands ahead is another from now on. */
-  forget(): void {
-    this.#ahead = undefined;
   }
 }
 

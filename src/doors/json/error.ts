@@ -31,6 +31,16 @@ export interface ErrorBody {
   readonly detail: { readonly msg: string } | readonly FieldDetail[];
 }
 
+/** Makes the body of an error response. @param requestId as the header `x-request-id` has it */
+export type ErrorForm = (error: LintelError, requestId: string) => object;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** How errors of a route look; absent: as `errorBody` makes them. */
+    errorForm?: ErrorForm;
+  }
+}
+
 /** The `error` object alone. */
 export function errorObject(error: LintelError): ErrorObject {
   return {
@@ -77,7 +87,10 @@ export function sendError(
   if (error.http === 401) reply.header("www-authenticate", "Bearer");
   if (error.allow !== undefined) reply.header("allow", error.allow);
   if (error.code === "cancelled") return reply.send();
-  return reply.type("application/json; charset=utf-8").send(JSON.stringify(errorBody(error)));
+  // Of a path that is not there there is no route.
+  const { errorForm = errorBody } = reply.request.routeOptions?.config ?? {};
+  const body = errorForm(error, String(reply.getHeader("x-request-id")));
+  return reply.type("application/json; charset=utf-8").send(JSON.stringify(body));
 }
 
 /**

@@ -1,6 +1,8 @@
 /** The contract in the form that OpenAI's clients speak. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { LintelError } from "../../core/errors.js";
+import { anthropicList, anthropicModel } from "../anthropic/models.js";
+import { takeApiKeys } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
 import { wholeChat } from "../json/chat.js";
@@ -14,6 +16,8 @@ import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
 import { modelList, oneModel } from "./models.js";
 import { responses } from "./responses/routes.js";
 
+const isAnthropics = ({ headers }: FastifyRequest) => headers["anthropic-version"] !== undefined;
+
 const listRequest = (id: string) => ({ $typeName: "lintel.v1.ListModelsRequest", id }) as const;
 
 /**
@@ -23,6 +27,8 @@ const listRequest = (id: string) => ({ $typeName: "lintel.v1.ListModelsRequest",
 export const openai: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
+  // The lists of models are those of Anthropic's clients, too.
+  takeApiKeys(app);
   responses(app, options);
 
   app.post("/v1/chat/completions", (request, reply) => {
@@ -74,7 +80,9 @@ export const openai: Door = async (app, options) => {
   const list = (request: FastifyRequest, reply: FastifyReply, id = "") =>
     gateway.call("listModels", listRequest(id), originOf(request, reply, "openai", settings));
 
-  app.get("/v1/models", (request, reply) => sendWhole(reply, list(request, reply), modelList));
+  app.get("/v1/models", (request, reply) =>
+    sendWhole(reply, list(request, reply), isAnthropics(request) ? anthropicList : modelList),
+  );
 
   // A wildcard, since names of models may have slashes.
   app.get<{ Params: { "*": string } }>("/v1/models/*", (request, reply) => {
@@ -82,6 +90,7 @@ export const openai: Door = async (app, options) => {
     if (id === "") {
       throw new LintelError("not_found", "there is no GET /v1/models/ here, but GET /v1/models");
     }
-    return sendWhole(reply, list(request, reply, id), (response) => oneModel(response, id));
+    const form = isAnthropics(request) ? anthropicModel : undefined;
+    return sendWhole(reply, list(request, reply, id), (response) => oneModel(response, id, form));
   });
 };

@@ -9,11 +9,16 @@ export function modelList({ models }: ListModelsResponse): string {
 
 /**
  * One model as JSON text.
+ * @param form as what; absent: as OpenAI's clients read it
  * @throws LintelError `model_not_found`
  */
-export function oneModel({ models }: ListModelsResponse, id: string): string {
+export function oneModel(
+  { models }: ListModelsResponse,
+  id: string,
+  form: (model: Model) => object = modelObject,
+): string {
   const model = models.find((m) => m.id === id);
-  if (model) return JSON.stringify(modelObject(model));
+  if (model) return JSON.stringify(form(model));
   throw noModel(id, "model");
 }
 

@@ -1,0 +1,83 @@
+/** Answers of the Messages API: whole, and what stands in streams of them. */
+import type {
+  LLMMessage,
+  LLMResponse,
+  LLMTokenUsage,
+  ToolCall,
+} from "../../../gen/lintel/v1/chat_pb.js";
+import { parseJson } from "../../core/json.js";
+import { toJsonLine, toJsonString } from "../../core/json-string.js";
+import { argumentsOf } from "../../core/tool-calls.js";
+import { signatureOf } from "./signature.js";
+
+/** Why a message ended, by the contract's reasons. */
+const stopReasons: Readonly<Record<string, string>> = {
+  stop: "end_turn",
+  length: "max_tokens",
+  tool_calls: "tool_use",
+  content_filter: "refusal",
+};
+
+/** Why a message ended. Which text stopped it nobody tells. */
+export const stopReasonOf = (finishReason: string): string =>
+  stopReasons[finishReason] ?? "end_turn";
+
+/** What a message begins with. */
+export const messageHead = ({ id, model }: Pick<LLMResponse, "id" | "model">): string =>
+  `"id":"msg_${id.slice(id.indexOf("-") + 1)}","type":"message","role":"assistant","model":${toJsonString(model)}`;
+
+/** A whole answer as JSON text. */
+export function wholeMessage(response: LLMResponse, warnings: readonly string[]): string {
+  const { choices, usage, usageEstimated } = response;
+  const { message, finishReason = "stop" } = choices[0] ?? {};
+  const reason = stopReasonOf(finishReason);
+  const content = message ? blocksOf(message).join(",") : "";
+  return `{${messageHead(response)},"content":[${content}],"stop_reason":"${reason}","stop_sequence":null,"usage":${usageText(usage)}${extrasText(usageEstimated, warnings)}}`;
+}
+
+function blocksOf({
+  content,
+  toolCalls,
+  reasoningContent = "",
+  reasoningDetails = "",
+}: LLMMessage) {
+  const blocks: string[] = [];
+  if (reasoningContent !== "" || reasoningDetails !== "") {
+    blocks.push(thinkingBlock(reasoningContent, signatureOf(reasoningDetails)));
+  }
+  if (content !== "" || (toolCalls.length === 0 && blocks.length === 0)) {
+    blocks.push(textBlock(content));
+  }
+  return [...blocks, ...toolCalls.map((call) => toolBlock(call, argumentsOf(call)))];
+}
+
+/** A text, as a block. */
+export const textBlock = (text: string): string => `{"type":"text","text":${toJsonString(text)}}`;
+
+/** Thoughts, as a block. */
+export const thinkingBlock = (thinking: string, signature: string): string =>
+  `{"type":"thinking","thinking":${toJsonString(thinking)},"signature":${toJsonString(signature)}}`;
+
+/** A call of a tool, as a block. @param input its arguments */
+export function toolBlock({ id, function: called, extraContent }: ToolCall, input: object): string {
+  // What a server wants to see again: clients send blocks back as they came.
+  const extra =
+    extraContent === "" ? "" : `,"extra_content":${toJsonLine(parseJson(extraContent) as object)}`;
+  return `{"type":"tool_use","id":${toJsonString(id)},"name":${toJsonString(called?.name ?? "")},"input":${toJsonLine(input)}${extra}}`;
+}
+
+/** Counts of tokens: those of a prompt that were in a cache are none of the others. */
+export function usageText(usage: LLMTokenUsage | undefined): string {
+  const { promptTokens = 0, completionTokens = 0, cachedTokens = 0, reasoningTokens } = usage ?? {};
+  const thoughts =
+    reasoningTokens === undefined
+      ? ""
+      : `,"output_tokens_details":{"thinking_tokens":${reasoningTokens}}`;
+  return `{"input_tokens":${promptTokens - cachedTokens},"cache_creation_input_tokens":0,"cache_read_input_tokens":${cachedTokens},"output_tokens":${completionTokens}${thoughts}}`;
+}
+
+/** Members that only stand where there is something to say, as they follow others. */
+export function extrasText(estimated: boolean, warnings: readonly string[]): string {
+  const counted = estimated ? ',"usage_estimated":true' : "";
+  return warnings.length > 0 ? `${counted},"warnings":${toJsonLine(warnings)}` : counted;
+}

@@ -1,0 +1,61 @@
+/** Anthropic's Messages API, which its SDKs and Claude Code speak, as far as nothing is kept for it. */
+import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from "fastify";
+import { LintelError } from "../../core/errors.js";
+import { takeApiKeys } from "../credential.js";
+import type { Door } from "../door.js";
+import { bodyOf, takeJson } from "../json/body.js";
+import { originOf } from "../json/origin.js";
+import { renamed } from "../json/rename.js";
+import { sendWhole } from "../json/reply.js";
+import { sendEvents } from "../json/sse.js";
+import { wholeMessage } from "./answer.js";
+import { messagesError } from "./error.js";
+import { messageEncoder } from "./events.js";
+import { messagesFields, readMessages } from "./request.js";
+
+/** `POST /v1/messages`; of all else below it there is nothing. */
+export const anthropic: Door = async (app, options) => {
+  const { gateway, settings } = options;
+  takeJson(app, options);
+  takeApiKeys(app);
+
+  const answer = (request: FastifyRequest, reply: FastifyReply) => {
+    const { json = {}, admission, defect } = bodyOf(request, messagesFields);
+    const { message, stream, warnings, names, ...read } = readMessages(json);
+    const origin = {
+      ...originOf(request, reply, "anthropic", settings, {
+        admission,
+        defect: defect ?? read.defect,
+      }),
+      // Every request has one: the most that the client can take, whatever the model.
+      cutsTokens: true,
+    };
+    if (!stream) {
+      const running = renamed(gateway.call("complete", message, origin), names);
+      return sendWhole(
+        reply,
+        running,
+        (response) => wholeMessage(response, [...warnings, ...response.warnings]),
+        warnings,
+      );
+    }
+    const running = renamed(gateway.call("chat", message, origin), names);
+    const encoder = messageEncoder(running, message.model, warnings);
+    sendEvents(reply, running, encoder, settings, origin.signal, warnings);
+    return undefined;
+  };
+
+  const config = { errorForm: messagesError };
+  app.post("/v1/messages", { config }, answer as RouteHandlerMethod);
+  app.route({
+    method: ["GET", "POST", "DELETE"],
+    url: "/v1/messages/*",
+    config,
+    handler: nothingElse,
+  });
+};
+
+function nothingElse(): never {
+  const why = "no tokens are counted and no batches are kept here, there is only POST /v1/messages";
+  throw new LintelError("not_found", why);
+}

@@ -1,0 +1,164 @@
+/** Answers of the Messages API as streams of events. */
+import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import { newCompletionId } from "../../core/completion.js";
+import type { LintelError } from "../../core/errors.js";
+import type { Running } from "../../core/gateway.js";
+import { toJsonLine, toJsonString } from "../../core/json-string.js";
+import { Thoughts } from "../../core/reasoning.js";
+import { Warnings } from "../../core/warnings.js";
+import type { EventEncoder, EventSink } from "../json/sse.js";
+import { TextEvents } from "../json/text-events.js";
+import {
+  extrasText,
+  messageHead,
+  stopReasonOf,
+  textBlock,
+  thinkingBlock,
+  toolBlock,
+  usageText,
+} from "./answer.js";
+import { messagesError } from "./error.js";
+import { signatureOf } from "./signature.js";
+
+/**
+ * Writes the messages of one stream as events.
+ * @param running says what a stream that fails has no message for: the model
+ * @param asked names the model of one that fails before its model is found
+ * @param notes warnings of the door itself
+ */
+export const messageEncoder = (
+  running: Pick<Running<"chat">, "model">,
+  asked: string,
+  notes: readonly string[] = [],
+): EventEncoder<"chat"> => new MessageEncoder(running, asked, notes);
+
+/** What a block is while it comes; calls end with the answer: pieces of several may come in turns. */
+type Kind = "text" | "thinking";
+
+class MessageEncoder implements EventEncoder<"chat"> {
+  readonly plainEnd = true;
+  readonly #running: Pick<Running<"chat">, "model">;
+  readonly #asked: string;
+  readonly #warnings: Warnings;
+  #begun = false;
+  /** How many blocks there are. */
+  #count = 0;
+  /** What is being said or thought, and where. */
+  #open: { readonly kind: Kind; readonly index: number } | undefined;
+  readonly #deltas = new TextEvents();
+  /** What the model server wants to see again of what is being thought. */
+  #thoughts: Thoughts | undefined;
+  /** Places of calls, by their index. */
+  readonly #calls = new Map<number, number>();
+  #finishReason = "";
+  #usage: LLMTokenUsage | undefined;
+  #estimated = false;
+
+  constructor(...given: Required<Parameters<typeof messageEncoder>>) {
+    const [running, asked, notes] = given;
+    this.#running = running;
+    this.#asked = asked;
+    this.#warnings = new Warnings(notes);
+  }
+
+  messages(batch: readonly LLMResponse[], to: EventSink): void {
+    for (const message of batch) {
+      if (!this.#begun) to.add(this.#begin(message));
+      if (message.usage) this.#usage = message.usage;
+      if (message.usageEstimated) this.#estimated = true;
+      for (const warning of message.warnings) this.#warnings.add(warning);
+      const choice = message.choices[0];
+      if (!choice) continue;
+      const { delta } = choice;
+      if (delta?.reasoningContent) this.#say("thinking", delta.reasoningContent, to);
+      if (delta?.reasoningDetails) this.#note(delta.reasoningDetails, to);
+      if (delta?.content) this.#say("text", delta.content, to);
+      for (const call of delta?.toolCalls ?? []) to.add(this.#call(call));
+      if (choice.finishReason !== "") this.#finishReason = choice.finishReason;
+    }
+  }
+
+  end(): string {
+    const begun = this.#begun ? "" : this.#begin();
+    // Many a client looks for a text in any answer.
+    const silent = this.#count === 0 ? this.#opening("text") : "";
+    const calls = [...this.#calls.values()].map(stopped).join("");
+    const reason = stopReasonOf(this.#finishReason);
+    const delta = `"delta":{"stop_reason":"${reason}","stop_sequence":null}`;
+    const more = extrasText(this.#estimated, [...this.#warnings]);
+    const last = `${delta},"usage":${usageText(this.#usage)}${more}`;
+    return (
+      begun + silent + this.#close() + calls + event("message_delta", last) + event("message_stop")
+    );
+  }
+
+  failure(error: LintelError): string {
+    const begun = this.#begun ? "" : this.#begin();
+    return `${begun}event: error\ndata: ${toJsonLine(messagesError(error))}\n\n`;
+  }
+
+  #begin(stamp?: LLMResponse): string {
+    this.#begun = true;
+    const { id, model } = stamp ?? {
+      id: newCompletionId(),
+      model: this.#running.model ?? this.#asked,
+    };
+    const message = `{${messageHead({ id, model })},"content":[],"stop_reason":null,"stop_sequence":null,"usage":${usageText(undefined)}}`;
+    return event("message_start", `"message":${message}`);
+  }
+
+  #say(kind: Kind, text: string, to: EventSink): void {
+    if (this.#open?.kind !== kind) to.add(this.#close() + this.#opening(kind));
+    this.#deltas.write(text, to);
+  }
+
+  #note(reasoningDetails: string, to: EventSink): void {
+    if (this.#open?.kind !== "thinking") to.add(this.#close() + this.#opening("thinking"));
+    this.#thoughts ??= new Thoughts();
+    this.#thoughts.add({ reasoningDetails });
+  }
+
+  #opening(kind: Kind): string {
+    const index = this.#count++;
+    this.#open = { kind, index };
+    const head = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{`;
+    this.#deltas.begin(`${head}"type":"${kind}_delta","${kind}":"`, '"}}\n\n');
+    const block = kind === "text" ? textBlock("") : thinkingBlock("", "");
+    return event("content_block_start", `"index":${index},"content_block":${block}`);
+  }
+
+  /** Ends what is being said or thought. */
+  #close(): string {
+    if (!this.#open) return "";
+    const { index } = this.#open;
+    this.#open = undefined;
+    const { reasoningDetails = "" } = this.#thoughts?.all ?? {};
+    this.#thoughts = undefined;
+    const signature = signatureOf(reasoningDetails);
+    const signed = `"type":"signature_delta","signature":${toJsonString(signature)}`;
+    return (signature === "" ? "" : delta(index, signed)) + stopped(index);
+  }
+
+  #call(call: ToolCall): string {
+    let said = "";
+    let index = this.#calls.get(call.index);
+    if (index === undefined) {
+      said = this.#close();
+      index = this.#count++;
+      this.#calls.set(call.index, index);
+      const block = toolBlock(call, {});
+      said += event("content_block_start", `"index":${index},"content_block":${block}`);
+    }
+    const args = call.function?.arguments ?? "";
+    if (args === "") return said;
+    return said + delta(index, `"type":"input_json_delta","partial_json":${toJsonString(args)}`);
+  }
+}
+
+const event = (type: string, members = ""): string =>
+  `event: ${type}\ndata: {"type":"${type}"${members === "" ? "" : `,${members}`}}\n\n`;
+
+const delta = (index: number, members: string): string =>
+  event("content_block_delta", `"index":${index},"delta":{${members}}`);
+
+const stopped = (index: number): string => event("content_block_stop", `"index":${index}`);

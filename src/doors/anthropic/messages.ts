@@ -1,0 +1,205 @@
+/** Conversations of the Messages API, to the contract's. */
+import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
+import { isObject, type JsonObject } from "../../core/json.js";
+import { tooManyItems } from "../items.js";
+import { type Part, partOf, textsOf } from "./parts.js";
+import { redactedIn, signedBy } from "./signature.js";
+
+/** What became of the messages. */
+export interface Conversation {
+  /** As the contract has them in JSON; what is no message stands where it stood. */
+  readonly messages: readonly unknown[];
+  /** What can't be read, by the client's names. */
+  readonly violations: readonly Violation[];
+  /** The first block that this gateway can't serve. */
+  readonly refused: LintelError | undefined;
+  /** Where a message begins with what the client wrote, by its position. */
+  readonly places: readonly Place[];
+}
+
+/** Where the parts of a message stand at the client. */
+export interface Place {
+  readonly at: string;
+  readonly content: string;
+  /** Of each part of the content. */
+  readonly parts?: readonly string[];
+  /** Of each call of a tool. */
+  readonly calls?: readonly string[];
+}
+
+/** Reads `system` and `messages`: what tools said is a message of its own in the contract. */
+export function readConversation({ system, messages }: JsonObject): Conversation {
+  const reading = new Reading();
+  if (system != null) reading.system(system);
+  if (Array.isArray(messages)) reading.list(messages);
+  else if (messages != null) reading.wrong("messages", "must be an array");
+  return reading;
+}
+
+class Reading implements Conversation {
+  readonly messages: unknown[] = [];
+  readonly violations: Violation[] = [];
+  readonly places: Place[] = [];
+  refused: LintelError | undefined;
+
+  wrong(field: string, message: string): void {
+    this.violations.push({ field, message });
+  }
+
+  system(system: unknown): void {
+    const content = Array.isArray(system) ? textsOf(system.filter(isForModels)) : system;
+    if (typeof content === "string") {
+      if (content !== "")
+        this.#add({ role: "system", content }, { at: "system", content: "system" });
+    } else this.wrong("system", "must be a string, or an array of texts");
+  }
+
+  list(messages: readonly unknown[]): void {
+    const tooMany = tooManyItems("messages", messages.length);
+    if (tooMany) this.violations.push(tooMany);
+    else for (const [i, message] of messages.entries()) this.#message(message, `messages[${i}]`);
+  }
+
+  #message(message: unknown, at: string): void {
+    const content = `${at}.content`;
+    if (!isObject(message) || !Array.isArray(message.content)) {
+      this.#add(message, { at, content });
+      return;
+    }
+    const blocks = (message.content as unknown[]).map((block, i) => {
+      const place = `${content}[${i}]`;
+      if (!isObject(block)) this.wrong(place, "must be an object");
+      else if (typeof block.type !== "string") this.wrong(`${place}.type`, "must be a string");
+      return { block: isObject(block) ? block : {}, place };
+    });
+    if (message.role === "assistant") this.#assistant(blocks, at);
+    else this.#user(message.role, blocks, at);
+  }
+
+  #assistant(blocks: readonly Block[], at: string): void {
+    const texts: string[] = [];
+    const thoughts: string[] = [];
+    const details: JsonObject[] = [];
+    const calls: object[] = [];
+    const places: string[] = [];
+    for (const { block, place } of blocks) {
+      switch (block.type) {
+        case "text":
+          texts.push(this.#text(block, "text", place));
+          break;
+        case "thinking": {
+          const thinking = this.#text(block, "thinking", place);
+          thoughts.push(thinking);
+          details.push(...signedBy(this.#text(block, "signature", place, ""), thinking));
+          break;
+        }
+        case "redacted_thinking":
+          details.push(...redactedIn(this.#text(block, "data", place)));
+          break;
+        case "tool_use":
+          calls.push(this.#call(block, place));
+          places.push(place);
+          break;
+        default:
+          this.#refuse(block, place);
+      }
+    }
+    this.#add(
+      {
+        ...{ role: "assistant", content: texts.join("") },
+        ...(calls.length > 0 && { tool_calls: calls }),
+        ...(thoughts.length > 0 && { reasoning_content: thoughts.join("\n\n") }),
+        ...(details.length > 0 && { reasoning_details: numbered(details) }),
+      },
+      { at, content: `${at}.content`, calls: places },
+    );
+  }
+
+  #call({ id, name, input, extra_content }: JsonObject, place: string): object {
+    if (!isObject(input ?? {})) this.wrong(`${place}.input`, "must be an object");
+    let args = "{}";
+    try {
+      args = JSON.stringify(input ?? {});
+    } catch {
+      this.wrong(`${place}.input`, "is nested too deeply");
+    }
+    return { id, type: "function", function: { name, arguments: args }, extra_content };
+  }
+
+  /** What tools said comes first, as it has to; pictures among it are shown behind it. */
+  #user(role: unknown, blocks: readonly Block[], at: string): void {
+    const parts: Part[] = [];
+    for (const { block, place } of blocks) {
+      if (block.type === "tool_result") parts.push(...this.#result(block, place));
+    }
+    for (const { block, place } of blocks) {
+      if (block.type !== "tool_result") parts.push(...this.#part(block, place));
+    }
+    if (parts.length === 0 && blocks.length > 0) return;
+    const texts = parts.flatMap(({ part }) => (part.type === "text" ? [part.text] : []));
+    const plain = texts.length === parts.length && texts.every((it) => typeof it === "string");
+    const content = plain ? texts.join("\n\n") : parts.map(({ part }) => part);
+    const places = parts.map(({ place }) => place);
+    this.#add({ role, content }, { at, content: `${at}.content`, parts: places });
+  }
+
+  /** @returns its pictures */
+  #result({ tool_use_id, content, ...block }: JsonObject, place: string): Part[] {
+    if (typeof tool_use_id !== "string") this.wrong(`${place}.tool_use_id`, "must be a string");
+    const said = (content ?? "") as unknown;
+    const inner = Array.isArray(said) ? (said as unknown[]) : [];
+    const parts = inner.flatMap((one, i) => this.#part(one, `${place}.content[${i}]`));
+    const isText = ({ part }: Part) => part.type === "text";
+    const texts = parts.filter(isText).map(({ part }) => part.text);
+    const text = Array.isArray(said) ? texts.join("\n") : said;
+    // Else nobody would know that it failed.
+    const told = block.is_error === true && text === "" ? "error" : text;
+    const where = { at: place, content: `${place}.content` };
+    this.#add({ role: "tool", tool_call_id: tool_use_id, content: told }, where);
+    return parts.filter((part) => !isText(part));
+  }
+
+  /** A part, or nothing where it is none that can be served. */
+  #part(block: unknown, place: string): Part[] {
+    const part = isObject(block)
+      ? partOf(block, place, (field, why) => this.wrong(field, why))
+      : {};
+    if (part !== undefined && part.type !== undefined) return [{ part, place }];
+    if (isObject(block)) this.#refuse(block, place);
+    else this.wrong(place, "must be an object");
+    return [];
+  }
+
+  #text(block: JsonObject, member: string, place: string, otherwise?: string): string {
+    const text = block[member] ?? otherwise;
+    if (typeof text === "string") return text;
+    this.wrong(`${place}.${member}`, text === undefined ? "is required" : "must be a string");
+    return "";
+  }
+
+  #refuse({ type }: JsonObject, place: string): void {
+    if (typeof type !== "string") return;
+    const why = `a block of the type ${type.slice(0, 40)} is not supported here`;
+    this.refused ??= unsupported(place, why);
+  }
+
+  #add(message: unknown, place: Place): void {
+    this.messages.push(message);
+    this.places.push(place);
+  }
+}
+
+/** Claude Code's note for Anthropic's bills, another one each time: with it no prompt would be found in a cache. */
+const isForModels = (block: unknown): boolean =>
+  !isObject(block) || !String(block.text).startsWith("x-anthropic-billing-header:");
+
+interface Block {
+  readonly block: JsonObject;
+  readonly place: string;
+}
+
+/** Thoughts of several blocks, told apart by their numbers. */
+const numbered = (details: readonly JsonObject[]): JsonObject[] =>
+  details.every(({ index }) => index === 0)
+    ? details.map((it, index) => ({ ...it, index }))
+    : [...details];

@@ -1,0 +1,46 @@
+/** Texts and images in blocks, to the contract's parts. */
+import { isObject, type JsonObject } from "../../core/json.js";
+
+/** A part, and where it stands at the client. */
+export interface Part {
+  readonly part: JsonObject;
+  readonly place: string;
+}
+
+/** What is read of a block's source. */
+export const sourceFields = { type: true, media_type: true, data: true, url: true };
+
+/**
+ * A block as the contract has it in JSON; `undefined` where it is neither text nor an image.
+ * @param wrong gets a field that has the wrong type, and what is allowed
+ */
+export function partOf(
+  block: JsonObject,
+  place: string,
+  wrong: (field: string, message: string) => void,
+): JsonObject | undefined {
+  const { type, text, source } = block;
+  if (type === "text") return { type, text };
+  const of = isObject(source) ? source : {};
+  if (type === "document" && of.type === "text") return { type: "text", text: of.data };
+  if (type !== "image" || of.type === "file") return undefined;
+  const url = addressIn(of);
+  if (url === undefined) {
+    wrong(`${place}.source`, "must be base64 with a media_type and data, or a url");
+  }
+  return { type: "image_url", image_url: { url: url ?? "data:image/png;base64,x" } };
+}
+
+function addressIn({ type, media_type: kind, data, url }: JsonObject): string | undefined {
+  if (type === "url" && typeof url === "string") return url;
+  const inline = type === "base64" && typeof kind === "string" && typeof data === "string";
+  return inline ? `data:${kind};base64,${data}` : undefined;
+}
+
+/** Texts in blocks, as one; `undefined` where something else is among them. */
+export function textsOf(blocks: readonly unknown[]): string | undefined {
+  const texts = blocks.map((block) =>
+    isObject(block) && block.type === "text" ? block.text : undefined,
+  );
+  return texts.every((text) => typeof text === "string") ? texts.join("\n\n") : undefined;
+}

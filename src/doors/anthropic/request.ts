@@ -1,0 +1,116 @@
+/** A request of the Messages API to the contract's. */
+import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
+import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
+import { isObject, type JsonObject } from "../../core/json.js";
+import { compileDecoder } from "../json/decode.js";
+import { answerForm } from "../json/fields.js";
+import { fields, fieldsOf, type Known } from "../json/known.js";
+import type { Names } from "../json/rename.js";
+import { readConversation } from "./messages.js";
+import { namesOf } from "./names.js";
+import { sourceFields } from "./parts.js";
+import { readTools } from "./tools.js";
+
+/** What a request asks for. */
+export interface MessagesRequest {
+  readonly message: LLMRequest;
+  readonly stream: boolean;
+  readonly defect: LintelError | undefined;
+  /** What was dropped. */
+  readonly warnings: readonly string[];
+  readonly names: Names;
+}
+
+const decode = compileDecoder(LLMRequestSchema);
+
+const inBlock = {
+  ...{ type: true, text: true, thinking: true, signature: true, data: true },
+  ...{ id: true, name: true, input: true, extra_content: true },
+  ...{ tool_use_id: true, is_error: true, source: fields(sourceFields) },
+};
+const blocks: Known = fields({ ...inBlock, content: fields(inBlock) });
+
+/** Fields of the contract that have other names here. */
+const renamedFields = ["stop", "response_format", "reasoning_effort", "parallel_tool_calls"];
+
+/** What is read of a request. */
+export const messagesFields = fieldsOf(
+  LLMRequestSchema,
+  {
+    ...{ stream: true, stop_sequences: true, system: fields({ type: true, text: true }) },
+    messages: fields({ role: true, content: blocks }),
+    tools: fields({
+      ...{ type: true, name: true, description: true, input_schema: true, strict: true },
+    }),
+    tool_choice: fields({ type: true, name: true, disable_parallel_tool_use: true }),
+    thinking: fields({ type: true, budget_tokens: true }),
+    output_config: fields({ effort: true, format: fields({ type: true, schema: true }) }),
+    ...{ container: true, mcp_servers: true, context_management: true },
+  },
+  ({ name }) => (renamedFields.includes(name) ? [] : [name]),
+);
+
+/** What Anthropic runs itself, and nothing here does. */
+const hosted = ["container", "mcp_servers", "context_management"];
+
+/** Reads a request; the contract's further fields may stand in it, too. */
+export function readMessages(json: JsonObject): MessagesRequest {
+  const warnings = hosted.filter((name) => asks(json[name])).map(notSupported);
+  const conversation = readConversation(json);
+  const offer = readTools(json, warnings);
+  const wrong: Violation[] = [];
+  const thinking = objectIn(json, "thinking", wrong);
+  const config = objectIn(json, "output_config", wrong);
+  const { message, violations } = decode({
+    ...json,
+    messages: json.messages == null ? json.messages : conversation.messages,
+    stop: json.stop_sequences,
+    tools: offer.tools,
+    tool_choice: offer.choice,
+    parallel_tool_calls: offer.parallel,
+    response_format: formatOf(config.format),
+    reasoning_effort: effortOf(thinking, config),
+    include_reasoning: json.include_reasoning ?? thinks(thinking),
+  });
+  const { stream } = answerForm({ stream: json.stream }, violations);
+  violations.push(...conversation.violations, ...wrong);
+  const names = namesOf(conversation.places, offer.places);
+  const refused = conversation.refused ?? offer.refused;
+  const defect = violations.length > 0 ? invalidFields(violations) : refused;
+  return { message, stream, defect, warnings, names };
+}
+
+const asks = (value: unknown): boolean =>
+  value != null && !(Array.isArray(value) && value.length === 0);
+
+const notSupported = (name: string): string => `${name}: not supported, ignored`;
+
+function objectIn(json: JsonObject, name: string, into: Violation[]): JsonObject {
+  const value = json[name] ?? {};
+  if (isObject(value)) return value;
+  into.push({ field: name, message: "must be an object" });
+  return {};
+}
+
+/** Who does not ask for thoughts gets none: many a client takes the first block for the text. */
+const thinks = ({ type }: JsonObject): boolean => type === "enabled" || type === "adaptive";
+
+/** Budgets, in tokens, up to which an effort is meant. */
+const budgets: readonly (readonly [most: number, effort: string])[] = [
+  [2048, "low"],
+  [8192, "medium"],
+];
+
+/** How much to think; `undefined` where that is left to the model. */
+function effortOf({ type, budget_tokens: budget }: JsonObject, { effort }: JsonObject): unknown {
+  if (type === "disabled") return "none";
+  if (effort != null || type !== "enabled") return effort;
+  const tokens = typeof budget === "number" ? budget : 0;
+  return budgets.find(([most]) => tokens <= most)?.[1] ?? "high";
+}
+
+/** The answer's form: the contract's schemas have a name. */
+function formatOf(format: unknown): unknown {
+  if (!isObject(format) || format.type !== "json_schema") return format;
+  return { type: "json_schema", json_schema: { name: "output", schema: format.schema } };
+}

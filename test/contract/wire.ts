@@ -1,0 +1,55 @@
+/** What drivers over HTTP share: how a request is posted, and what a failure says. */
+import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import type { Failure } from "./cases.js";
+
+/** The header that says who asks. @param token `null`: nobody */
+export const authorization = (token: string | null = "all"): Record<string, string> =>
+  token === null ? {} : { authorization: `Bearer ${token}` };
+
+/** Posts JSON. */
+export async function post(base: string, path: string, body: object, token?: string | null) {
+  return fetch(base + path, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...authorization(token) },
+    body: JSON.stringify(body),
+  });
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked at as a client would, field by field
+export type Json = any;
+
+/** An error's two halves must say the same, and the status must be the table's. */
+export function failureOf(json: Json, response?: Response): { error: Failure } {
+  const { error, detail } = json;
+  const code = error.code as ErrorCode;
+  const listed = Array.isArray(detail);
+  if (response) {
+    if (response.status !== errorTable[code].http)
+      throw new Error(`status ${response.status} for ${code}`);
+    if (listed !== (response.status === 422)) throw new Error("detail is a list on 422 only");
+    if (!response.headers.get("x-request-id")) throw new Error("no x-request-id");
+    if (!listed && detail.msg !== error.message) throw new Error("two messages");
+  }
+  if (/\d+\.\d+\.\d+\.\d+|secret| at .*:\d+/.test(JSON.stringify(json)))
+    throw new Error(`tells too much: ${JSON.stringify(json)}`);
+  const fields = listed
+    ? detail.map((d: Json) =>
+        d.loc
+          .slice(1)
+          .reduce(
+            (path: string, part: string | number) =>
+              typeof part === "number" ? `${path}[${part}]` : path ? `${path}.${part}` : part,
+            "",
+          ),
+      )
+    : error.param
+      ? [error.param]
+      : undefined;
+  const after = response?.headers.get("retry-after");
+  return {
+    error: { code, ...(fields && { fields }), ...(after && { retryAfter: Number(after) }) },
+  };
+}
+
+/** Warnings as one. */
+export const warningOf = (warnings: readonly string[] = []) => warnings.join("; ") || undefined;
