@@ -135,7 +135,8 @@ class Reading implements Conversation {
     for (const { block, place } of blocks) {
       if (block.type !== "tool_result") parts.push(...this.#part(block, place));
     }
-    if (parts.length === 0 && blocks.length > 0) return;
+    const results = blocks.filter(({ block }) => block.type === "tool_result");
+    if (blocks.length > 0 && results.length === blocks.length && parts.length === 0) return;
     const texts = parts.flatMap(({ part }) => (part.type === "text" ? [part.text] : []));
     const plain = texts.length === parts.length && texts.every((it) => typeof it === "string");
     const content = plain ? texts.join("\n\n") : parts.map(({ part }) => part);

@@ -20,12 +20,15 @@ const callMembers: Readonly<Record<string, string>> = {
  * Finds the client's names of fields.
  * @param messages where each message stands at the client
  * @param tools where each tool does
+ * @param own fields that are named as the client does already
  */
 export function namesOf(
   messages: readonly Place[],
   tools: readonly string[],
+  own: ReadonlySet<string | undefined>,
 ): (field: string) => string {
   return (field) => {
+    if (own.has(field)) return field;
     const [, list, index, rest = ""] = /^(messages|tools)\[(\d+)\](.*)$/.exec(field) ?? [];
     const i = Number(index);
     if (list === "tools") return (tools[i] ?? `tools[${i}]`) + inTool(rest);

@@ -74,8 +74,9 @@ export function readMessages(json: JsonObject): MessagesRequest {
   });
   const { stream } = answerForm({ stream: json.stream }, violations);
   violations.push(...conversation.violations, ...wrong);
-  const names = namesOf(conversation.places, offer.places);
   const refused = conversation.refused ?? offer.refused;
+  const own = new Set([...conversation.violations.map(({ field }) => field), refused?.param]);
+  const names = namesOf(conversation.places, offer.places, own);
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
   return { message, stream, defect, warnings, names };
 }

@@ -1,0 +1,329 @@
+/** Requests of Anthropic's Messages API, and what becomes of them. */
+import { describe, expect, test } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { toolCall } from "../../src/core/tool-calls.js";
+import { imagePart, say, textPart } from "../support/messages.js";
+import { chatModel } from "../support/models.js";
+import { says, scripted } from "../support/scripted.js";
+import { json, serve } from "./serve.js";
+
+const path = "/v1/messages";
+const text = (said: string) => ({ type: "text", text: said });
+const ask = (...messages: object[]) => ({ model: "chat-1", max_tokens: 100, messages });
+const hello = (more: object = {}) => ({ ...ask({ role: "user", content: "Hello" }), ...more });
+
+/** What a backend is asked. */
+async function asked(body: object): Promise<{ request: LLMRequest; warnings: string[] }> {
+  const backend = scripted({ chat: says("Hi") });
+  const server = await serve(backend);
+  const answer = await server.post(path, body);
+  expect([answer.status, answer.status === 200 || (await answer.text())]).toEqual([200, true]);
+  const { warnings = [] } = await json(answer);
+  return { request: backend.asked[0] as LLMRequest, warnings };
+}
+
+const messagesOf = async (body: object) => (await asked(body)).request.messages;
+
+describe("messages", () => {
+  test("are texts, or texts in blocks, behind what the model is told before anything else", async () => {
+    const body = {
+      ...ask(
+        { role: "user", content: [text("a"), text("b")] },
+        { role: "assistant", content: "c" },
+      ),
+      system: [
+        text("x-anthropic-billing-header: cc_version=2.1.1;"),
+        { ...text("Be brief."), cache_control: { type: "ephemeral" } },
+        text("Be kind."),
+      ],
+    };
+    expect(await messagesOf(body)).toEqual([
+      say("system", "Be brief.\n\nBe kind."),
+      say("user", "a\n\nb"),
+      say("assistant", "c"),
+    ]);
+    const [first] = await messagesOf({ ...body, system: "Be brief." });
+    expect(first).toEqual(say("system", "Be brief."));
+    const noteAlone = { ...body, system: [text("x-anthropic-billing-header: a")] };
+    expect((await messagesOf(noteAlone))[0]).toEqual(say("user", "a\n\nb"));
+  });
+
+  test("show images, in them or by their address, and texts of documents", async () => {
+    const blocks = [
+      text("This:"),
+      { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw==" } },
+      { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
+      { type: "document", source: { type: "text", media_type: "text/plain", data: "A letter." } },
+    ];
+    expect(await messagesOf(ask({ role: "user", content: blocks }))).toEqual([
+      say("user", "", {
+        parts: [
+          textPart("This:"),
+          imagePart("data:image/png;base64,iVBORw=="),
+          imagePart("https://example.com/a.png"),
+          textPart("A letter."),
+        ],
+      }),
+    ]);
+  });
+
+  test("have calls and what came of them, each in a message of its own, ahead of what is said", async () => {
+    const picture = { type: "base64", media_type: "image/png", data: "iVBORw==" };
+    const body = ask(
+      { role: "user", content: "Rome?" },
+      {
+        role: "assistant",
+        content: [
+          text("Let me"),
+          text(" look."),
+          { type: "tool_use", id: "a", name: "weather", input: { city: "Rome" } },
+          { type: "tool_use", id: "b", name: "now", input: {}, extra_content: { google: {} } },
+          { type: "tool_use", id: "c", name: "map", input: {} },
+          { type: "tool_use", id: "d", name: "fail", input: {} },
+        ],
+      },
+      {
+        role: "user",
+        content: [
+          text("Well?"),
+          { type: "tool_result", tool_use_id: "a", content: "sunny" },
+          { type: "tool_result", tool_use_id: "b", content: [text("ten"), text("past")] },
+          {
+            ...{ type: "tool_result", tool_use_id: "c" },
+            content: [text("see:"), { type: "image", source: picture }],
+          },
+          { type: "tool_result", tool_use_id: "d", is_error: true },
+        ],
+      },
+    );
+    expect(await messagesOf(body)).toEqual([
+      say("user", "Rome?"),
+      say("assistant", "Let me look.", {
+        toolCalls: [
+          toolCall(0, "a", "weather", '{"city":"Rome"}'),
+          toolCall(0, "b", "now", "{}", '{"google":{}}'),
+          toolCall(0, "c", "map", "{}"),
+          toolCall(0, "d", "fail", "{}"),
+        ],
+      }),
+      say("tool", "sunny", { toolCallId: "a" }),
+      say("tool", "ten\npast", { toolCallId: "b" }),
+      say("tool", "see:", { toolCallId: "c" }),
+      say("tool", "error", { toolCallId: "d" }),
+      say("user", "", {
+        parts: [imagePart("data:image/png;base64,iVBORw=="), textPart("Well?")],
+      }),
+    ]);
+  });
+
+  test("of what tools said alone are no message of the user's", async () => {
+    const result = { type: "tool_result", tool_use_id: "a", content: "sunny" };
+    const body = ask({ role: "user", content: [result] });
+    expect(await messagesOf(body)).toEqual([say("tool", "sunny", { toolCallId: "a" })]);
+  });
+
+  test("have thoughts, with Claude's own signatures in the form that others know", async () => {
+    const body = ask(
+      { role: "user", content: "6 × 7?" },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "Hm.", signature: "Erk=" },
+          { type: "redacted_thinking", data: "xyz" },
+          { type: "thinking", thinking: "Yes.", signature: "" },
+          text("42"),
+        ],
+      },
+    );
+    const [, assistant] = await messagesOf(body);
+    expect(assistant).toMatchObject({ content: "42", reasoningContent: "Hm.\n\nYes." });
+    const format = "anthropic-claude-v1";
+    expect(JSON.parse(assistant?.reasoningDetails ?? "")).toEqual([
+      { type: "reasoning.text", text: "Hm.", signature: "Erk=", format, index: 0 },
+      { type: "reasoning.encrypted", data: "xyz", format, index: 1 },
+    ]);
+  });
+});
+
+describe("settings", () => {
+  test("are the contract's", async () => {
+    const body = hello({ temperature: 0.5, top_p: 0.9, top_k: 3, stop_sequences: ["."], seed: 7 });
+    expect((await asked(body)).request).toMatchObject({
+      ...{ maxTokens: 100, temperature: 0.5, topP: 0.9, topK: 3, stop: ["."], seed: 7n },
+    });
+  });
+
+  test.each<[object, string, boolean]>([
+    [{}, "", false],
+    [{ thinking: { type: "disabled" } }, "none", false],
+    [{ thinking: { type: "adaptive" } }, "", true],
+    [{ thinking: { type: "enabled", budget_tokens: 1024 } }, "low", true],
+    [{ thinking: { type: "enabled", budget_tokens: 8000 } }, "medium", true],
+    [{ thinking: { type: "enabled", budget_tokens: 31999 } }, "high", true],
+    [
+      { thinking: { type: "enabled", budget_tokens: 1024 }, output_config: { effort: "max" } },
+      "max",
+      true,
+    ],
+    [{ output_config: { effort: "medium" } }, "medium", false],
+    [{ include_reasoning: true }, "", true],
+  ])("say how much to think: %j", async (more, effort, included) => {
+    const { request } = await asked(hello(more));
+    expect([request.reasoningEffort, request.includeReasoning]).toEqual([effort, included]);
+  });
+
+  test("have tools, and the choice among them", async () => {
+    const input_schema = { type: "object", properties: { city: { type: "string" } } };
+    const weather = { name: "weather", description: "The weather.", input_schema, strict: true };
+    const choice = { type: "tool", name: "weather", disable_parallel_tool_use: true };
+    const body = hello({ tools: [weather, { type: "custom", name: "now" }], tool_choice: choice });
+    expect((await asked(body)).request).toMatchObject({
+      tools: [
+        {
+          function: {
+            ...{ name: "weather", description: "The weather.", strict: true },
+            parameters: JSON.stringify(input_schema),
+          },
+        },
+        { function: { name: "now", parameters: "" } },
+      ],
+      toolChoice: { type: "function", function: { name: "weather" } },
+      parallelToolCalls: false,
+    });
+    for (const [type, ours] of [
+      ["auto", "auto"],
+      ["any", "required"],
+      ["none", "none"],
+    ]) {
+      const { request } = await asked(hello({ tools: [weather], tool_choice: { type } }));
+      expect(request.toolChoice).toMatchObject({ type: ours, function: undefined });
+      expect(request.parallelToolCalls).toBeUndefined();
+    }
+  });
+
+  test("ask for a form of the answer", async () => {
+    const schema = { type: "object", properties: {} };
+    const format = { type: "json_schema", schema };
+    const { request } = await asked(hello({ output_config: { format } }));
+    expect(request.responseFormat).toMatchObject({
+      type: "json_schema",
+      jsonSchema: { name: "output", schema: JSON.stringify(schema) },
+    });
+  });
+
+  test("that only Anthropic can honour are dropped with a warning", async () => {
+    const tools = [
+      { type: "web_search_20250305", name: "web_search" },
+      { type: "bash_20250124", name: "bash" },
+      { name: "mine", input_schema: { type: "object" } },
+    ];
+    const more = { tools, mcp_servers: [{}], container: "c", context_management: null };
+    const { request, warnings } = await asked(hello({ ...more, metadata: { user_id: "u" } }));
+    expect(request.tools.map(({ function: it }) => it?.name)).toEqual(["mine"]);
+    expect(warnings).toEqual([
+      "container: not supported, ignored",
+      "mcp_servers: not supported, ignored",
+      "tools: web_search_20250305 is not supported, ignored",
+      "tools: bash_20250124 is not supported, ignored",
+    ]);
+  });
+
+  test("of more tokens than the model has are cut to those", async () => {
+    const backend = scripted({ chat: says("Hi") }, [chatModel("chat-1", { maxTokens: 64 })]);
+    const server = await serve(backend);
+    const { warnings } = await json(await server.post(path, hello({ max_tokens: 32_000 })));
+    expect(warnings).toEqual(["max_tokens: cut to 64, the most for this model"]);
+    expect(backend.asked[0]).toMatchObject({ maxTokens: 64 });
+    expect((await server.post("/llm", hello({ max_tokens: 32_000 }))).status).toBe(422);
+  });
+});
+
+const user = (...content: unknown[]) => ask({ role: "user", content });
+const assistant = (...content: unknown[]) => ask({ role: "assistant", content });
+const source = (it: unknown) => user({ type: "image", source: it });
+
+test.each<[string, object]>([
+  ["messages", { max_tokens: 5 }],
+  ["messages", { messages: {} }],
+  ["messages[0].role", ask({ role: "king", content: "a" })],
+  ["messages[0].content", ask({ role: "user", content: 5 })],
+  ["messages[0].content[0]", user("a")],
+  ["messages[0].content[0].type", user({ text: "a" })],
+  ["messages[0].content[1].text", user({ type: "text", text: "a" }, { type: "text" })],
+  ["messages[0].content[0].source", source(5)],
+  ["messages[0].content[0].source", source({ type: "base64", media_type: "image/png" })],
+  [
+    "messages[0].content[1].source",
+    user(text("a"), { type: "image", source: { type: "url", url: "ftp://a/b" } }),
+  ],
+  ["messages[0].content[0].tool_use_id", user({ type: "tool_result", content: "a" })],
+  ["messages[0].content[0].content", user({ type: "tool_result", tool_use_id: "a", content: 5 })],
+  [
+    "messages[0].content[0].content[1]",
+    user({ type: "tool_result", tool_use_id: "a", content: [text("b"), 5] }),
+  ],
+  ["messages[0].content[1].input", assistant(text("a"), { type: "tool_use", name: "f", input: 5 })],
+  ["messages[0].content[0].name", assistant({ type: "tool_use", id: "a", name: 5, input: {} })],
+  ["messages[0].content[0].thinking", assistant({ type: "thinking", signature: "a" })],
+  ["messages[0].content[0].signature", assistant({ type: "thinking", thinking: "", signature: 5 })],
+  ["messages[0].content[0].data", assistant({ type: "redacted_thinking" })],
+  ["system", hello({ system: 5 })],
+  ["system", hello({ system: [{ type: "image" }] })],
+  ["stop_sequences[1]", hello({ stop_sequences: [".", ""] })],
+  ["max_tokens", hello({ max_tokens: 0 })],
+  ["thinking", hello({ thinking: "on" })],
+  ["output_config", hello({ output_config: 5 })],
+  ["output_config.effort", hello({ output_config: { effort: "huge" } })],
+  ["output_config.format.type", hello({ output_config: { format: { type: "xml" } } })],
+  [
+    "output_config.format.schema",
+    hello({ output_config: { format: { type: "json_schema", schema: 5 } } }),
+  ],
+  ["tools", hello({ tools: {} })],
+  ["tools[0].name", hello({ tools: [{ input_schema: {} }] })],
+  [
+    "tools[1].input_schema",
+    hello({
+      tools: [
+        { type: "bash_1", name: "b" },
+        { name: "a", input_schema: [] },
+      ],
+    }),
+  ],
+  ["tool_choice.type", hello({ tool_choice: { type: "always" } })],
+  ["tool_choice.name", hello({ tools: [{ name: "a" }], tool_choice: { type: "tool", name: "b" } })],
+  ["stream", hello({ stream: "yes" })],
+])("422: %s", async (field, body) => {
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const answer = await server.post(path, body);
+  expect(answer.status).toBe(422);
+  const { error, detail } = await json(answer);
+  expect(error).toMatchObject({
+    type: "invalid_request_error",
+    code: "invalid_fields",
+    param: field,
+  });
+  expect(error.message).toContain(`${field}: `);
+  const loc = field.split(/[.[\]]+/).filter((it) => it !== "");
+  expect(detail[0].loc.map(String)).toEqual(["body", ...loc]);
+});
+
+test.each<[string, object]>([
+  ["messages[0].content[1]", user(text("a"), { type: "document", source: { type: "base64" } })],
+  ["messages[0].content[0]", user({ type: "image", source: { type: "file", file_id: "f" } })],
+  ["messages[0].content[0]", assistant({ type: "server_tool_use", id: "a" })],
+  [
+    "tool_choice",
+    hello({
+      tools: [{ type: "bash_1", name: "bash" }],
+      tool_choice: { type: "tool", name: "bash" },
+    }),
+  ],
+])("400: %s", async (param, body) => {
+  const backend = scripted({ chat: says("Hi") });
+  const server = await serve(backend);
+  const answer = await server.post(path, body);
+  expect(answer.status).toBe(400);
+  expect((await json(answer)).error).toMatchObject({ code: "unsupported_parameter", param });
+  expect(backend.asked).toEqual([]);
+});

@@ -1,0 +1,324 @@
+/** Answers of Anthropic's Messages API. */
+import { describe, expect, test } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { toolCall } from "../../src/core/tool-calls.js";
+import {
+  breaksAfter,
+  callsTools,
+  piece,
+  says,
+  scripted,
+  thinks,
+  thought,
+} from "../support/scripted.js";
+import { messageEvents } from "./message-events.js";
+import { json, serve } from "./serve.js";
+
+const path = "/v1/messages";
+const hello = (more: object = {}) => ({
+  ...{ model: "chat-1", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] },
+  ...more,
+});
+const adaptive = { thinking: { type: "adaptive" } };
+
+type Chat = Parameters<typeof scripted>[0]["chat"];
+
+async function whole(chat: Chat, more: object = {}) {
+  const server = await serve(scripted({ chat }));
+  return json(await server.post(path, hello(more)));
+}
+
+/** The events of a stream, and the message that they make, as Anthropic's clients put it together. */
+async function streamed(chat: Chat, more: object = {}) {
+  const server = await serve(scripted({ chat }));
+  const events = await messageEvents(await server.post(path, hello({ ...more, stream: true })));
+  // biome-ignore lint/suspicious/noExplicitAny: the message is looked at as a client would
+  let message: any;
+  const open = new Set<number>();
+  for (const { type, index, delta, ...event } of events) {
+    if (type === "message_start") message = structuredClone(event.message);
+    if (type === "content_block_start") {
+      expect(index).toBe(message.content.length);
+      message.content.push({ ...event.content_block, json: "" });
+      open.add(index);
+    }
+    if (type === "content_block_delta") {
+      expect(open.has(index)).toBe(true);
+      const block = message.content[index];
+      const { type: kind, partial_json: json = "", ...said } = delta;
+      for (const [name, text] of Object.entries(said)) block[name] += text;
+      block.json += json;
+      expect(`${block.type}/${kind}`).toMatch(
+        /^(?:text\/text|thinking\/(?:thinking|signature)|tool_use\/input_json)_delta$/,
+      );
+    }
+    if (type === "content_block_stop") expect(open.delete(index)).toBe(true);
+    if (type === "message_delta") Object.assign(message, delta, { usage: event.usage });
+  }
+  if (events.at(-1)?.type === "message_stop") expect(open.size).toBe(0);
+  for (const block of message?.content ?? []) {
+    if (block.type === "tool_use") block.input = JSON.parse(block.json || "{}");
+    delete block.json;
+  }
+  return { events, message };
+}
+
+const usage = (input: number, output: number, more: object = {}) => ({
+  ...{ input_tokens: input, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 },
+  ...{ output_tokens: output, ...more },
+});
+
+describe("a text", () => {
+  const message = {
+    ...{ id: expect.stringMatching(/^msg_[\w-]{24}$/), type: "message", role: "assistant" },
+    ...{ model: "chat-1", content: [{ type: "text", text: 'Hel"lo' }] },
+    ...{ stop_reason: "end_turn", stop_sequence: null, usage: usage(7, 2) },
+  };
+
+  test("whole", async () => {
+    expect(await whole(says("Hel", '"lo'))).toEqual(message);
+  });
+
+  test("in a stream", async () => {
+    const { events, message: made } = await streamed(says("Hel", '"lo'));
+    expect(made).toEqual(message);
+    expect(events.map(({ type }) => type)).toEqual([
+      ...["message_start", "content_block_start", "content_block_delta", "content_block_delta"],
+      ...["content_block_stop", "message_delta", "message_stop"],
+    ]);
+    expect(events[0].message).toMatchObject({ content: [], stop_reason: null, usage: usage(0, 0) });
+  });
+
+  test("that is empty is one all the same: clients look for it", async () => {
+    const content = [{ type: "text", text: "" }];
+    expect(await whole(says())).toMatchObject({ content });
+    expect((await streamed(says())).message).toMatchObject({ content });
+  });
+
+  test.each([
+    ["length", "max_tokens"],
+    ["content_filter", "refusal"],
+    ["stop", "end_turn"],
+  ])("ends with a reason: %s", async (reason, theirs) => {
+    const chat = async function* () {
+      yield [piece("Hi", reason, [1, 1])];
+    };
+    expect((await whole(chat)).stop_reason).toBe(theirs);
+    expect((await streamed(chat)).message.stop_reason).toBe(theirs);
+  });
+
+  test("has warnings and estimates beside it", async () => {
+    const chat = async function* () {
+      yield [{ ...piece("Hi", "stop"), warnings: ["so it is"] }];
+    };
+    const said = {
+      usage_estimated: true,
+      warnings: ["mcp_servers: not supported, ignored", "so it is"],
+    };
+    expect(await whole(chat, { mcp_servers: [{}] })).toMatchObject(said);
+    const { events } = await streamed(chat, { mcp_servers: [{}] });
+    expect(events.at(-2)).toMatchObject({ type: "message_delta", ...said });
+  });
+});
+
+describe("thoughts", () => {
+  const details = [{ type: "reasoning.text", text: "Hm.", signature: "s", format: "f", index: 0 }];
+  const thinking = thinks(
+    [thought("H"), thought("m."), thought("", JSON.stringify(details))],
+    "42",
+  );
+  const counted = {
+    ...usage(3, 4, { output_tokens_details: { thinking_tokens: 3 } }),
+    cache_read_input_tokens: 4,
+  };
+
+  test("are not told to who does not ask for them", async () => {
+    const content = [{ type: "text", text: "42" }];
+    expect((await whole(thinking)).content).toEqual(content);
+    expect((await streamed(thinking)).message.content).toEqual(content);
+  });
+
+  test("are a block of their own, whose signature brings back what the server wants to see again", async () => {
+    const backend = scripted({ chat: thinking });
+    const server = await serve(backend);
+    const answer = await json(await server.post(path, hello(adaptive)));
+    const { message } = await streamed(thinking, adaptive);
+    const [block] = answer.content;
+    expect(answer.content).toEqual([
+      { type: "thinking", thinking: "Hm.", signature: expect.stringMatching(/^lintel\.[\w-]+$/) },
+      { type: "text", text: "42" },
+    ]);
+    expect(message.content).toEqual(answer.content);
+    expect([answer.usage, message.usage]).toEqual([counted, counted]);
+    const turns = [
+      { role: "assistant", content: answer.content },
+      { role: "user", content: "?" },
+    ];
+    await server.post(path, hello({ messages: [...hello().messages, ...turns] }));
+    expect(backend.asked[1]).toMatchObject({
+      messages: [
+        {},
+        {
+          content: "42",
+          reasoningContent: block.thinking,
+          reasoningDetails: JSON.stringify(details),
+        },
+        {},
+      ],
+    });
+  });
+
+  test("of Claude have its own signature", async () => {
+    const own = [{ ...details[0], format: "anthropic-claude-v1" }];
+    const claude = thinks([thought("Hm."), thought("", JSON.stringify(own))], "42");
+    const content = [
+      { type: "thinking", thinking: "Hm.", signature: "s" },
+      { type: "text", text: "42" },
+    ];
+    expect((await whole(claude, adaptive)).content).toEqual(content);
+    expect((await streamed(claude, adaptive)).message.content).toEqual(content);
+  });
+
+  test("may come again behind a text, and without words", async () => {
+    const chat = async function* () {
+      yield [thought("a"), piece("b"), thought("c")];
+      yield [piece("d"), thought("", '[{"type":"reasoning.encrypted","data":"x"}]')];
+      yield [piece("", "stop")];
+    };
+    const { message } = await streamed(chat, adaptive);
+    // biome-ignore lint/suspicious/noExplicitAny: blocks are looked at as a client would
+    expect(message.content.map((it: any) => [it.type, it.thinking ?? it.text])).toEqual([
+      ["thinking", "a"],
+      ["text", "b"],
+      ["thinking", "c"],
+      ["text", "d"],
+      ["thinking", ""],
+    ]);
+    expect(message.content[4].signature).toMatch(/^lintel\./);
+  });
+});
+
+describe("calls of tools", () => {
+  const pieces = [
+    [toolCall(0, "a", "weather", "", '{"google":{"thought_signature":"s"}}')],
+    [toolCall(0, "", "", '{"city":'), toolCall(1, "b", "weather", '{"city":"Oslo"}')],
+    [toolCall(0, "", "", '"Rome"}')],
+  ];
+  const chat: Chat = async function* (call) {
+    yield [piece("Let me look.")];
+    yield* callsTools(...pieces)(call);
+  };
+  const use = (id: string, city: string, more: object = {}) => ({
+    ...{ type: "tool_use", id, name: "weather", input: { city }, ...more },
+  });
+  const content = [
+    { type: "text", text: "Let me look." },
+    use("a", "Rome", { extra_content: { google: { thought_signature: "s" } } }),
+    use("b", "Oslo"),
+  ];
+  const tools = [{ name: "weather", input_schema: { type: "object" } }];
+
+  test("are blocks, whole and in pieces", async () => {
+    expect(await whole(chat, { tools })).toMatchObject({ content, stop_reason: "tool_use" });
+    expect((await streamed(chat, { tools })).message).toMatchObject({
+      content,
+      stop_reason: "tool_use",
+    });
+  });
+
+  test("whose arguments are no object have them under a name", async () => {
+    const broken = callsTools([toolCall(0, "a", "weather", '{"city":')]);
+    expect((await whole(broken, { tools })).content[0].input).toEqual({
+      rawInvalidInput: '{"city":',
+    });
+  });
+});
+
+describe("errors", () => {
+  test.each([
+    [401, "authentication_error", {}, { authorization: "" }],
+    [404, "not_found_error", { model: "nope" }, {}],
+    [422, "invalid_request_error", { max_tokens: 0 }, {}],
+  ])("%i has Anthropic's form", async (status, type, more, headers) => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const answer = await server.post(path, hello(more), headers);
+    expect(answer.status).toBe(status);
+    const { error, ...body } = await json(answer);
+    expect(body).toMatchObject({ type: "error", request_id: answer.headers.get("x-request-id") });
+    expect(error).toMatchObject({ type, message: expect.any(String), code: expect.any(String) });
+  });
+
+  test.each([
+    ["rate_limited", 429, "rate_limit_error"],
+    ["upstream_failed", 502, "api_error"],
+    ["unavailable", 503, "overloaded_error"],
+    ["timeout", 504, "timeout_error"],
+  ] as const)("%s has its type, whole and in a stream", async (code, status, type) => {
+    const chat = breaksAfter(new LintelError(code, "so it is"));
+    const server = await serve(scripted({ chat }));
+    const answer = await server.post(path, hello());
+    expect(answer.status).toBe(status);
+    expect((await json(answer)).error).toMatchObject({ type, code });
+    const { events } = await streamed(breaksAfter(new LintelError(code, "so it is"), "Hel"));
+    expect(events.at(-1)).toEqual({
+      type: "error",
+      error: { type, code, message: "so it is", param: null },
+    });
+  });
+
+  test("of a body that is no JSON, or of another type, too", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const broken = await server.post(path, "{");
+    expect(broken.status).toBe(400);
+    expect(await json(broken)).toMatchObject({ type: "error", error: { code: "invalid_json" } });
+    const other = await server.post(path, "a", { "content-type": "text/plain" });
+    expect(other.status).toBe(415);
+    expect((await json(other)).error.type).toBe("invalid_request_error");
+  });
+
+  test("say that there is nothing else below", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const answer = await server.post(`${path}/count_tokens`, hello());
+    expect(answer.status).toBe(404);
+    expect(await json(answer)).toMatchObject({ type: "error", error: { type: "not_found_error" } });
+  });
+});
+
+describe("keys", () => {
+  const core = { auth: { mode: "none" } } as const;
+  test("may come in x-api-key, and a bearer token goes before them", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const send = (headers: Record<string, string>) =>
+      fetch(server.url + path, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: JSON.stringify(hello()),
+      });
+    expect((await send({})).status).toBe(401);
+    expect((await send({ "x-api-key": "" })).status).toBe(401);
+    expect((await send({ "x-api-key": "me" })).status).toBe(200);
+    expect((await send({ "x-api-key": "me", authorization: "Basic eA==" })).status).toBe(401);
+    const list = (headers: Record<string, string>) => fetch(`${server.url}/v1/models`, { headers });
+    expect((await list({ "x-api-key": "me" })).status).toBe(200);
+  });
+
+  test("list models in Anthropic's form for its clients, in OpenAI's for others", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }), { core });
+    const anthropics = { "anthropic-version": "2023-06-01" };
+    const first = {
+      ...{ type: "model", id: "chat-1", display_name: "chat-1" },
+      created_at: "2023-11-14T22:13:20.000Z",
+    };
+    expect(await json(await server.get("/v1/models", anthropics))).toMatchObject({
+      ...{
+        data: [first, { id: "image-1" }],
+        has_more: false,
+        first_id: "chat-1",
+        last_id: "image-1",
+      },
+    });
+    expect(await json(await server.get("/v1/models/chat-1", anthropics))).toEqual(first);
+    expect(await json(await server.get("/v1/models"))).toMatchObject({ object: "list" });
+    expect(await json(await server.get("/v1/models/chat-1"))).toMatchObject({ object: "model" });
+  });
+});
