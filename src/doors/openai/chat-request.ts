@@ -14,6 +14,7 @@ import { fields, fieldsOf } from "../json/known.js";
 import type { Names } from "../json/rename.js";
 import { withAllowedTools } from "./allowed-tools.js";
 import { chatParameters, checkParameters, fieldsOfRules } from "./parameters.js";
+import { readReasoning, reasoningFields } from "./reasoning.js";
 
 /** What a request asks for. */
 export interface ChatRequest {
@@ -32,9 +33,11 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   ...formFields,
   ...fieldsOfRules(chatParameters),
   max_completion_tokens: true,
+  reasoning: reasoningFields,
   tool_choice: fieldsOf(ToolChoiceSchema, { allowed_tools: true }),
   messages: fields({
     ...{ role: true, refusal: true, tool_call_id: true, function_call: true },
+    ...{ reasoning_content: true, reasoning: true, reasoning_details: true },
     tool_calls: fieldsOf(ToolCallSchema),
     content: fields({ type: true, text: true, refusal: true, image_url: fieldsOf(ImageUrlSchema) }),
   }),
@@ -45,16 +48,25 @@ export function readChat(json: JsonObject): ChatRequest {
   const warnings: string[] = [];
   let refused = checkParameters(json, chatParameters, warnings);
   const { messages, max_completion_tokens: limit } = json;
-  const names: Names = limit == null ? {} : { max_tokens: "max_completion_tokens" };
-  const ofChoice: Violation[] = [];
-  let asked = withAllowedTools(json, ofChoice);
+  const wrong: Violation[] = [];
+  let asked = withAllowedTools(json, wrong);
+  const reasoning = readReasoning(json, warnings, wrong);
+  if (reasoning.isSaid) asked = { ...asked, ...reasoning.asked };
+  const names: Record<string, string> = {
+    ...reasoning.names,
+    ...(limit != null && { max_tokens: "max_completion_tokens" }),
+  };
   if (Array.isArray(messages) && messages.some(isRewritten)) {
-    const readable = messages.map((item, i) =>
-      rewritten(item, (part) => {
+    const readable = messages.map((item, i) => {
+      // What is no text is told of by its own name.
+      if (isOtherwiseThought(item) && typeof item.reasoning !== "string") {
+        names[`messages[${i}].reasoning_content`] = `messages[${i}].reasoning`;
+      }
+      return rewritten(item, (part) => {
         const said = `messages[${i}] has a part that is neither text nor an image: ${part}`;
         refused ??= unsupported("messages", said);
-      }),
-    );
+      });
+    });
     asked = { ...asked, messages: readable };
   }
   if (Array.isArray(messages) && messages.some(callsFunctions)) {
@@ -62,7 +74,7 @@ export function readChat(json: JsonObject): ChatRequest {
   }
   if (limit != null) asked = { ...asked, max_tokens: limit };
   const { message, violations } = decode(asked);
-  violations.push(...ofChoice);
+  violations.push(...wrong);
   const form = answerForm(json, violations);
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
   return { message, form, defect, warnings, names };
@@ -71,7 +83,17 @@ export function readChat(json: JsonObject): ChatRequest {
 /** Whether a message has its text elsewhere than in `content`, or in parts, or an older role. */
 const isRewritten = (message: unknown) =>
   isObject(message) &&
-  (Array.isArray(message.content) || isRefusal(message) || message.role === olderTool);
+  (Array.isArray(message.content) ||
+    isRefusal(message) ||
+    message.role === olderTool ||
+    isOtherwiseThought(message));
+
+/** Whether what a model thought stands where OpenRouter, Groq and vLLM have it in their answers. */
+const isOtherwiseThought = (message: unknown): message is JsonObject =>
+  isObject(message) &&
+  message.role === "assistant" &&
+  message.reasoning != null &&
+  (message.reasoning_content ?? "") === "";
 
 /** The role of what a `function_call` resulted in. */
 const olderTool = "function";
@@ -89,7 +111,12 @@ const callsFunctions = (message: unknown) => isObject(message) && isObject(messa
  */
 function rewritten(item: unknown, refuse: (type: string) => void): unknown {
   if (!isObject(item)) return item;
-  const message = item.role === olderTool ? { ...item, role: "tool" } : item;
+  const message: JsonObject =
+    item.role === olderTool
+      ? { ...item, role: "tool" }
+      : isOtherwiseThought(item)
+        ? { ...item, reasoning_content: item.reasoning }
+        : item;
   const { content } = message;
   if (isRefusal(message)) return { ...message, content: message.refusal };
   if (!Array.isArray(content)) return message;

@@ -42,7 +42,6 @@ export const chatParameters = rules({
   moderation: refuse(),
   prediction: warn(),
   presence_penalty: warn(0),
-  reasoning_effort: warn(),
   top_logprobs: warn(0),
   verbosity: warn("medium"),
   web_search_options: { ...warn(), emptyAsks: true },
@@ -50,12 +49,20 @@ export const chatParameters = rules({
 
 const nothingKept = "nothing is kept here, send the whole conversation in input";
 
+/** Of an object `reasoning`. */
+export const reasoningParameters = rules({
+  // Whatever of earlier thoughts is sent goes to the model.
+  context: warn("auto", "all_turns"),
+  max_tokens: warn(),
+  mode: warn("standard"),
+});
+
 /** Of `POST /v1/responses`; `reasoning` and `text` have rules of their own. */
 export const responseParameters = rules({
   background: refuse(false),
   context_management: warn(),
   conversation: refuseSince(nothingKept),
-  // What is encrypted here or there is of models' own, and comes from none.
+  // It stands there, whether or not it is asked for.
   include: warn("reasoning.encrypted_content"),
   moderation: refuse(),
   previous_response_id: refuseSince(nothingKept),

@@ -3,7 +3,9 @@ import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../../gen/linte
 import type { LintelError } from "../../../core/errors.js";
 import { parseJson } from "../../../core/json.js";
 import { toJsonLine, toJsonString } from "../../../core/json-string.js";
+import type { Reasoning } from "../../../core/reasoning.js";
 import type { Echo } from "./echo.js";
+import { sealed } from "./kept-thoughts.js";
 import type { Namespaces } from "./namespaces.js";
 
 /** Whether something is complete. */
@@ -61,13 +63,16 @@ export function wholeResponse(
 ): string {
   const { choices, usage, usageEstimated: estimated } = response;
   const { message, finishReason = "stop" } = choices[0] ?? {};
-  const { content = "", toolCalls = [] } = message ?? {};
+  const { content = "", toolCalls = [], reasoningContent, reasoningDetails } = message ?? {};
   const ending = endingOf(finishReason);
-  const said = content !== "" || toolCalls.length === 0 ? 1 : 0;
+  const thought = reasoningContent || reasoningDetails ? 1 : 0;
+  const said = content !== "" || thought + toolCalls.length === 0 ? 1 : 0;
   // Of an answer that is incomplete it is the last item that is so.
-  const last = said + toolCalls.length - 1;
+  const last = thought + said + toolCalls.length - 1;
   const statusOf = (index: number) => (index === last ? ending.status : "completed");
-  const output = said === 1 ? [messageItem(response, 0, content, statusOf(0))] : [];
+  const output: string[] = [];
+  if (thought === 1) output.push(reasoningItem(response, 0, message ?? {}, statusOf(0)));
+  if (said === 1) output.push(messageItem(response, thought, content, statusOf(thought)));
   for (const call of toolCalls) {
     const status = statusOf(output.length);
     output.push(callItem(response, output.length, call, status, echo.namespaces));
@@ -76,8 +81,28 @@ export function wholeResponse(
 }
 
 /** An id of a kind: the answer's own letters, and behind them a number that tells items apart. */
-export const idOf = (kind: "resp" | "msg" | "fc", { id }: Stamp, number = 0): string =>
+export const idOf = (kind: "resp" | "rs" | "msg" | "fc", { id }: Stamp, number = 0): string =>
   `${kind}_${id.slice(id.indexOf("-") + 1)}${number > 0 ? `_${number}` : ""}`;
+
+/**
+ * What the model thought, as an item. It stands where OpenAI's models have summaries: that is what
+ * clients show, and what they ask for only where they know the model's name.
+ */
+export function reasoningItem(
+  stamp: Stamp,
+  number: number,
+  { reasoningContent = "", reasoningDetails = "" }: Reasoning,
+  status: Status,
+): string {
+  const summary = reasoningContent === "" ? "" : summaryPart(reasoningContent);
+  // Clients drop thoughts without: nothing is kept here, so they are to come back.
+  const kept = status === "in_progress" ? "null" : `"${sealed(reasoningDetails)}"`;
+  return `{"id":"${idOf("rs", stamp, number)}","type":"reasoning","status":"${status}","summary":[${summary}],"encrypted_content":${kept}}`;
+}
+
+/** Text as a part of what the model thought. */
+export const summaryPart = (text: string): string =>
+  `{"type":"summary_text","text":${toJsonString(text)}}`;
 
 /** What is said, as an item; one that begins has no parts. */
 export function messageItem(stamp: Stamp, number: number, text: string, status: Status): string {
@@ -107,7 +132,9 @@ export function callItem(
 
 const oneLine = (json: string): string => toJsonLine(parseJson(json) as object);
 
-/** Servers count neither what they had in a cache nor reasoning. */
-function usageText({ promptTokens, completionTokens, totalTokens }: LLMTokenUsage): string {
-  return `{"input_tokens":${promptTokens},"input_tokens_details":{"cached_tokens":0},"output_tokens":${completionTokens},"output_tokens_details":{"reasoning_tokens":0},"total_tokens":${totalTokens}}`;
+/** Clients want all counts: what a server does not tell is 0. */
+function usageText(usage: LLMTokenUsage): string {
+  const { promptTokens, completionTokens, totalTokens } = usage;
+  const { cachedTokens = 0, reasoningTokens = 0 } = usage;
+  return `{"input_tokens":${promptTokens},"input_tokens_details":{"cached_tokens":${cachedTokens}},"output_tokens":${completionTokens},"output_tokens_details":{"reasoning_tokens":${reasoningTokens}},"total_tokens":${totalTokens}}`;
 }

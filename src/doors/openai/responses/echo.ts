@@ -1,5 +1,5 @@
 /** Answers repeat their requests. */
-import type { JsonObject } from "../../../core/json.js";
+import { isObject, type JsonObject } from "../../../core/json.js";
 import { toJsonLine } from "../../../core/json-string.js";
 import type { Namespaces } from "./namespaces.js";
 
@@ -19,6 +19,7 @@ export interface Echo {
 export function membersOf(json: JsonObject, tools: readonly unknown[]): string {
   const { text, tool_choice: choice } = json;
   const { format } = (text ?? {}) as JsonObject;
+  const thinking = isObject(json.reasoning) ? json.reasoning : {};
   try {
     return toJsonLine({
       instructions: json.instructions ?? null,
@@ -26,7 +27,10 @@ export function membersOf(json: JsonObject, tools: readonly unknown[]): string {
       metadata: json.metadata ?? {},
       parallel_tool_calls: json.parallel_tool_calls ?? true,
       previous_response_id: null,
-      reasoning: { effort: null, summary: null },
+      reasoning: {
+        effort: thinking.effort ?? null,
+        summary: thinking.summary ?? thinking.generate_summary ?? null,
+      },
       // Nothing is kept, whatever was asked for.
       store: false,
       temperature: json.temperature ?? null,

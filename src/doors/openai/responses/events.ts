@@ -4,12 +4,14 @@ import { newCompletionId } from "../../../core/completion.js";
 import type { LintelError } from "../../../core/errors.js";
 import type { Running } from "../../../core/gateway.js";
 import { toJsonLine } from "../../../core/json-string.js";
+import { type Reasoning, Thoughts } from "../../../core/reasoning.js";
 import { Warnings } from "../../../core/warnings.js";
 import { errorObject } from "../../json/error.js";
 import type { EventEncoder, EventSink } from "../../json/sse.js";
 import { endingOf, responseText, type Stamp, type State, type Status } from "./answer.js";
 import type { Echo } from "./echo.js";
 import { CallItem, type Item, MessageItem } from "./open-items.js";
+import { ReasoningItem } from "./reasoning-item.js";
 
 /**
  * Writes the messages of one stream as events.
@@ -35,8 +37,12 @@ class ResponseEncoder implements EventEncoder<"chat"> {
   /** Number of the next event. */
   #number = 0;
   readonly #items: Item[] = [];
-  /** What is being said: calls end it. */
+  /** What is being said: calls and thoughts end it. */
   #saying: MessageItem | undefined;
+  /** What is being thought: all else ends it. */
+  #thinking: ReasoningItem | undefined;
+  /** What a model server wants to see again, and told only beside something else. */
+  #late: Thoughts | undefined;
   /** Calls by their index. They end with the answer: pieces of several may come in turns. */
   readonly #calls = new Map<number, CallItem>();
   #finishReason = "";
@@ -59,7 +65,9 @@ class ResponseEncoder implements EventEncoder<"chat"> {
       for (const warning of message.warnings) this.#warnings.add(warning);
       const choice = message.choices[0];
       if (!choice) continue;
-      const { content = "", toolCalls = [] } = choice.delta ?? {};
+      const { delta } = choice;
+      const { content = "", toolCalls = [] } = delta ?? {};
+      if (delta?.reasoningContent || delta?.reasoningDetails) this.#think(delta, to);
       if (content !== "") this.#say(content, to);
       for (const call of toolCalls) to.add(this.#call(call));
       if (choice.finishReason !== "") this.#finishReason = choice.finishReason;
@@ -70,7 +78,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
     const begun = this.#stamp ? "" : this.#begin();
     const { status, reason } = endingOf(this.#finishReason);
     const silent = this.#items.length === 0 ? this.#open(new MessageItem(this.#place())) : "";
-    const closed = this.#close(status);
+    const closed = this.#close(status) + this.#tellLate();
     const state = {
       ...{ status, ...(reason !== undefined && { reason }), usage: this.#usage },
       ...{ estimated: this.#estimated, warnings: [...this.#warnings] },
@@ -108,18 +116,53 @@ class ResponseEncoder implements EventEncoder<"chat"> {
 
   #say(content: string, to: EventSink): void {
     if (!this.#saying) {
+      const before = this.#endText();
       this.#saying = new MessageItem(this.#place());
-      to.add(this.#open(this.#saying));
+      to.add(before + this.#open(this.#saying));
     }
     this.#saying.add(content, this.#number++, to);
+  }
+
+  #think(thought: Reasoning, to: EventSink): void {
+    const { reasoningContent: text = "" } = thought;
+    if (!this.#thinking) {
+      if (text === "" && this.#items.length > 0) {
+        // No reason to end what is being said.
+        this.#late ??= new Thoughts();
+        this.#late.add(thought);
+        return;
+      }
+      const before = this.#endText();
+      this.#thinking = new ReasoningItem(this.#place(), this.#late);
+      this.#late = undefined;
+      to.add(before + this.#open(this.#thinking));
+    }
+    this.#thinking.keep(thought);
+    if (text === "") return;
+    if (!this.#thinking.hasText) to.add(this.#written(this.#thinking.begin()));
+    this.#thinking.add(text, this.#number++, to);
+  }
+
+  /** Ends what is said or thought: something else follows. */
+  #endText(): string {
+    const item = this.#saying ?? this.#thinking;
+    this.#saying = undefined;
+    this.#thinking = undefined;
+    return item ? this.#written(item.close("completed")) : "";
+  }
+
+  /** An item of what came too late for another. */
+  #tellLate(): string {
+    if (!this.#late) return "";
+    const item = new ReasoningItem(this.#place(), this.#late);
+    return this.#open(item) + this.#written(item.close("completed"));
   }
 
   #call(piece: ToolCall): string {
     let said = "";
     let call = this.#calls.get(piece.index);
     if (!call) {
-      said = this.#saying ? this.#written(this.#saying.close("completed")) : "";
-      this.#saying = undefined;
+      said = this.#endText();
       call = new CallItem(this.#place(), piece, this.#echo.namespaces);
       this.#calls.set(piece.index, call);
       said += this.#open(call);

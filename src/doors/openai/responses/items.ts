@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
 import { qualified } from "./namespaces.js";
 import { contentOf } from "./parts.js";
+import { joined, readThoughts, type Thought } from "./thoughts.js";
 
 /** What became of the items. */
 export interface Conversation {
@@ -33,8 +34,8 @@ interface Message {
 }
 
 /**
- * Reads `instructions` and `input`. What an assistant says and the calls beside it, which are items
- * of their own, become one message: a model server takes nothing between a call and its result.
+ * Reads `instructions` and `input`. What an assistant thinks and says and the calls beside it, which are
+ * items of their own, become one message: a model server takes nothing between a call and its result.
  */
 export function readItems({ instructions, input }: JsonObject): Conversation {
   const reading = new Reading();
@@ -59,19 +60,44 @@ class Reading implements Conversation {
   refused: LintelError | undefined;
   /** The last message, where it is an assistant's. */
   #assistant: Message | undefined;
+  /** What it thought. */
+  #thoughts: Thought[] = [];
+  /** What was thought since: it belongs to what the assistant says next, or else said last. */
+  #waiting: Thought[] = [];
 
   items(input: readonly unknown[]): void {
     const tooMany = tooManyItems("messages", input.length);
     if (tooMany) this.violations.push(tooMany);
     else for (const [i, item] of input.entries()) this.#item(item, `input[${i}]`);
+    this.#endTurn();
   }
 
   /** @param content where that stands */
   add(message: unknown, at: string, content = `${at}.content`, calls: string[] = []): void {
     this.messages.push(message);
     this.places.push({ at, content, calls });
-    this.#assistant =
-      isObject(message) && message.role === "assistant" ? asMessage(message) : undefined;
+    const next = isObject(message) && message.role === "assistant" ? asMessage(message) : undefined;
+    const thoughts = next ? this.#waiting : [];
+    if (next) this.#waiting = [];
+    this.#endTurn();
+    this.#assistant = next;
+    this.#thoughts = thoughts;
+  }
+
+  /** The assistant's message is complete: what waits still is of its turn, or of one that said nothing. */
+  #endTurn(): void {
+    if (this.#assistant) {
+      this.#takeThoughts();
+      Object.assign(this.#assistant, joined(this.#thoughts));
+    }
+    this.#assistant = undefined;
+    this.#waiting = [];
+  }
+
+  /** What waits is the assistant's, whose message goes on. */
+  #takeThoughts(): void {
+    for (const thought of this.#waiting) this.#thoughts.push(thought);
+    this.#waiting = [];
   }
 
   #item(item: unknown, at: string): void {
@@ -93,7 +119,7 @@ class Reading implements Conversation {
         break;
       }
       case "reasoning":
-        // A model's own, which clients send back, and no other model's business.
+        this.#waiting.push(readThoughts(item, at, this.violations));
         break;
       default:
         if (typeof type === "string") this.refused ??= unsupported(at, whyNot(type));
@@ -107,6 +133,7 @@ class Reading implements Conversation {
     const said = this.#content(content, `${at}.content`);
     const before = this.#assistant;
     if (role === "assistant" && before?.tool_calls && typeof said === "string") {
+      this.#takeThoughts();
       before.content = [before.content, said].filter(Boolean).join("\n\n");
     } else this.add({ role, content: said }, at);
   }
@@ -118,6 +145,7 @@ class Reading implements Conversation {
     const before = this.#assistant;
     if (!before) this.add({ role: "assistant", tool_calls: [call] }, at, undefined, [at]);
     else {
+      this.#takeThoughts();
       before.tool_calls ??= [];
       before.tool_calls.push(call);
       this.places.at(-1)?.calls.push(at);

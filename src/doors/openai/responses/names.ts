@@ -21,15 +21,15 @@ const callMembers: Readonly<Record<string, string>> = {
  * Finds the client's names of fields.
  * @param messages where each message stands at the client
  * @param tools where each tool does
- * @param limit what it calls `max_tokens`
+ * @param renamed what it calls those fields that have further names at it
  */
 export function namesOf(
   messages: readonly Place[],
   tools: readonly string[],
-  limit: string,
+  renamed: Readonly<Record<string, string>>,
 ): (field: string) => string {
   return (field) => {
-    if (field === "max_tokens") return limit;
+    if (Object.hasOwn(renamed, field)) return renamed[field] ?? field;
     const [, list, index, rest = ""] = /^(messages|tools)\[(\d+)\](.*)$/.exec(field) ?? [];
     const i = Number(index);
     if (list === "tools") return (tools[i] ?? `tools[${i}]`) + rest.replace(/^\.function/, "");

@@ -1,11 +1,11 @@
 /** Items of an answer while they come, and the events that tell of each. */
 import type { ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
-import { isBare, toJsonString } from "../../../core/json-string.js";
-import { inOnePiece } from "../../../core/one-piece.js";
+import { toJsonString } from "../../../core/json-string.js";
 import { toolCall } from "../../../core/tool-calls.js";
 import type { EventSink } from "../../json/sse.js";
 import { callItem, idOf, messageItem, type Stamp, type Status, textPart } from "./answer.js";
 import type { Namespaces } from "./namespaces.js";
+import { TextDeltas } from "./text-deltas.js";
 
 /** An event: its type, and what it says besides, as members of an object. */
 export type Said = readonly [type: string, members: string];
@@ -27,12 +27,14 @@ export interface Item {
   text(): string;
 }
 
-const added = ({ index }: Where, item: string): Said => [
+/** Says that an item is there. */
+export const added = ({ index }: Where, item: string): Said => [
   "response.output_item.added",
   `"output_index":${index},"item":${item}`,
 ];
 
-const done = ({ index }: Where, item: string): Said => [
+/** Says that an item is complete. */
+export const done = ({ index }: Where, item: string): Said => [
   "response.output_item.done",
   `"output_index":${index},"item":${item}`,
 ];
@@ -42,9 +44,7 @@ export class MessageItem implements Item {
   readonly #where: Where;
   #status: Status = "in_progress";
   #text = "";
-  /** What a piece begins with: nothing changes there. */
-  #ahead: string | undefined;
-  #around = 0;
+  #deltas: TextDeltas | undefined;
 
   constructor(where: Where) {
     this.#where = where;
@@ -66,14 +66,8 @@ export class MessageItem implements Item {
   /** A piece of text. @param number of the event */
   add(text: string, number: number, to: EventSink): void {
     this.#text += text;
-    if (this.#ahead === undefined) {
-      const type = "response.output_text.delta";
-      this.#ahead = inOnePiece(`event: ${type}\ndata: {"type":"${type}",${this.#part},"delta":"`);
-      this.#around = Buffer.byteLength(this.#ahead) + behind.length + end.length;
-    }
-    const said = `${behind}${number}${end}`;
-    if (!isBare(text)) to.add(this.#ahead + toJsonString(text).slice(1, -1) + said);
-    else to.add(this.#ahead + text + said, this.#around + text.length + digitsOf(number));
+    this.#deltas ??= new TextDeltas("response.output_text.delta", this.#part, behind);
+    this.#deltas.write(text, number, to);
   }
 
   close(status: Status): Said[] {
@@ -99,9 +93,6 @@ export class MessageItem implements Item {
 }
 
 const behind = '","logprobs":[],"sequence_number":';
-const end = "}\n\n";
-
-const digitsOf = (number: number): number => `${number}`.length;
 
 /** A call of a tool. */
 export class CallItem implements Item {

@@ -7,6 +7,7 @@ import { answerForm } from "../../json/fields.js";
 import { fields, fieldsOf } from "../../json/known.js";
 import type { Names } from "../../json/rename.js";
 import { checkParameters, fieldsOfRules, responseParameters } from "../parameters.js";
+import { readReasoning, reasoningFields } from "../reasoning.js";
 import { type Echo, membersOf } from "./echo.js";
 import { readItems } from "./items.js";
 import { namesOf } from "./names.js";
@@ -41,6 +42,7 @@ export const responseFields = fieldsOf(
     ...{ stream: true, instructions: true, max_output_tokens: true, metadata: true },
     input: fields({
       ...{ type: true, role: true, content: parts },
+      ...{ summary: parts, encrypted_content: true },
       ...{ call_id: true, name: true, namespace: true, arguments: true, extra_content: true },
       output: parts,
     }),
@@ -50,7 +52,7 @@ export const responseFields = fieldsOf(
       format: fields({ type: true, name: true, description: true, schema: true, strict: true }),
       verbosity: true,
     }),
-    reasoning: true,
+    reasoning: reasoningFields,
   },
   ({ name }) => (renamedFields.includes(name) ? [] : [name]),
 );
@@ -62,13 +64,15 @@ export function readResponse(json: JsonObject): ResponseRequest {
   const conversation = readItems(json);
   const offer = readTools(json, warnings);
   const text = isObject(json.text) ? json.text : {};
-  if (asksForReasoning(json.reasoning)) warnings.push("reasoning: not supported, ignored");
   if ((text.verbosity ?? "medium") !== "medium") {
     warnings.push("text.verbosity: not supported, ignored");
   }
   const limit = json.max_output_tokens ?? undefined;
+  const ofReasoning: Violation[] = [];
+  const reasoning = readReasoning(json, warnings, ofReasoning);
   const { message, violations } = decode({
     ...json,
+    ...reasoning.asked,
     messages: conversation.messages,
     max_tokens: limit ?? json.max_tokens,
     tools: offer.tools,
@@ -76,12 +80,11 @@ export function readResponse(json: JsonObject): ResponseRequest {
     response_format: formatOf(text.format),
   });
   const { stream } = answerForm({ stream: json.stream }, violations);
-  violations.push(...conversation.violations, ...wrongIn(json));
-  const names = namesOf(
-    conversation.places,
-    offer.places,
-    limit === undefined ? "max_tokens" : "max_output_tokens",
-  );
+  violations.push(...conversation.violations, ...ofReasoning, ...wrongIn(json));
+  const names = namesOf(conversation.places, offer.places, {
+    ...reasoning.names,
+    ...(limit !== undefined && { max_tokens: "max_output_tokens" }),
+  });
   const refused = parameter ?? offer.refused ?? conversation.refused;
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
   const echo = { members: membersOf(json, offer.kept), namespaces: offer.namespaces };
@@ -98,10 +101,6 @@ function wrongIn({ text, metadata }: JsonObject): Violation[] {
   }
   return wrong;
 }
-
-const asksForReasoning = (reasoning: unknown): boolean =>
-  isObject(reasoning) &&
-  Object.values(reasoning).some((value) => value != null && value !== "none");
 
 /** The answer's form: what is flat here has an object of its own in the contract. */
 function formatOf(format: unknown): unknown {

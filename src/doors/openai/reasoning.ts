@@ -1,0 +1,72 @@
+/** The object `reasoning` of requests, as OpenAI's Responses API and OpenRouter know it, to the contract's fields. */
+import type { Violation } from "../../core/errors.js";
+import { isObject, type JsonObject } from "../../core/json.js";
+import { fields } from "../json/known.js";
+import { checkParameters, fieldsOfRules, reasoningParameters } from "./parameters.js";
+
+/** What such an object asks for. */
+export interface ReasoningAsked {
+  /** Whether it says anything. */
+  readonly isSaid: boolean;
+  /** By the contract's names; absent is what it does not say. */
+  readonly asked: { readonly reasoning_effort?: unknown; readonly include_reasoning?: boolean };
+  /** The client's names of the fields that it says. */
+  readonly names: Readonly<Record<string, string>>;
+}
+
+/** What is read of it. */
+export const reasoningFields = fields({
+  ...fieldsOfRules(reasoningParameters),
+  ...{ effort: true, summary: true, generate_summary: true, exclude: true, enabled: true },
+});
+
+const nothing: ReasoningAsked = { isSaid: false, asked: {}, names: {} };
+
+/** What may be asked of summaries. What there is of thoughts is told, whichever it is. */
+const summaries: readonly unknown[] = ["auto", "concise", "detailed", "none"];
+
+/**
+ * Reads it. What it says goes before the contract's own fields beside it.
+ * @param warnings gets a line for each member that is dropped
+ * @param into gets what is wrong of it, but for the effort, which is the contract's to check
+ */
+export function readReasoning(
+  { reasoning }: JsonObject,
+  warnings: string[],
+  into: Violation[],
+): ReasoningAsked {
+  if (reasoning === undefined || reasoning === null) return nothing;
+  if (!isObject(reasoning)) {
+    into.push({ field: "reasoning", message: "must be an object" });
+    return nothing;
+  }
+  for (const name of ["exclude", "enabled"]) {
+    if (typeof (reasoning[name] ?? false) === "boolean") continue;
+    into.push({ field: `reasoning.${name}`, message: "must be true or false" });
+  }
+  for (const name of ["summary", "generate_summary"]) {
+    if (summaries.includes(reasoning[name] ?? "auto")) continue;
+    into.push({ field: `reasoning.${name}`, message: "must be one of auto, concise, detailed" });
+  }
+  const dropped: string[] = [];
+  checkParameters(reasoning, reasoningParameters, dropped);
+  warnings.push(...dropped.map((line) => `reasoning.${line}`));
+  const effort = effortOf(reasoning);
+  return {
+    isSaid: true,
+    asked: {
+      ...(effort !== undefined && { reasoning_effort: effort }),
+      ...(reasoning.exclude === true && { include_reasoning: false }),
+    },
+    names: effort === undefined ? {} : { reasoning_effort: "reasoning.effort" },
+  };
+}
+
+/** `enabled` alone means OpenRouter's default; models that think little by themselves need one. */
+function effortOf({ enabled, effort, max_tokens: most }: JsonObject): unknown {
+  if (enabled === false) return "none";
+  const said = effort ?? undefined;
+  return said === undefined && enabled === true && (most ?? undefined) === undefined
+    ? "medium"
+    : said;
+}
