@@ -159,7 +159,7 @@ describe("parameters", () => {
       ...{ include: ["reasoning.encrypted_content"], truncation: "disabled", top_logprobs: 0 },
       ...{ previous_response_id: null, conversation: null, prompt: null, max_tool_calls: 3 },
       ...{
-        reasoning: { effort: null, summary: null },
+        reasoning: { effort: null, summary: null, context: "auto", mode: "standard" },
         text: { format: { type: "text" }, verbosity: "medium" },
       },
       // Of the other form, which this one does not have.
@@ -259,7 +259,7 @@ describe("parameters", () => {
   test("what can't be honoured is dropped, and said", async () => {
     const { post } = await serveChat(says("Hi"));
     const more = {
-      reasoning: { effort: "low", summary: "auto" },
+      reasoning: { context: "current_turn", mode: "pro", max_tokens: 5 },
       text: { verbosity: "high" },
       tools: [
         { type: "web_search" },
@@ -280,7 +280,9 @@ describe("parameters", () => {
       /^tools: web_search is/,
       /^tools: custom is/,
       /^tools: namespace is/,
-      /^reasoning: /,
+      /^reasoning\.context: /,
+      /^reasoning\.mode: /,
+      /^reasoning\.max_tokens: /,
       /^text\.verbosity: /,
     ].map((pattern) => expect.stringMatching(pattern));
     const whole = await post(path, { input, ...more });

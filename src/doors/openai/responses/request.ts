@@ -64,12 +64,12 @@ export function readResponse(json: JsonObject): ResponseRequest {
   const conversation = readItems(json);
   const offer = readTools(json, warnings);
   const text = isObject(json.text) ? json.text : {};
+  const ofReasoning: Violation[] = [];
+  const reasoning = readReasoning(json, warnings, ofReasoning);
   if ((text.verbosity ?? "medium") !== "medium") {
     warnings.push("text.verbosity: not supported, ignored");
   }
   const limit = json.max_output_tokens ?? undefined;
-  const ofReasoning: Violation[] = [];
-  const reasoning = readReasoning(json, warnings, ofReasoning);
   const { message, violations } = decode({
     ...json,
     ...reasoning.asked,

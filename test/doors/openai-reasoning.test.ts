@@ -1,0 +1,139 @@
+/** What models think, in `POST /v1/chat/completions`: asked for, told, and sent back in other words than the contract's. */
+import { describe, expect, test } from "vitest";
+import type { Handle } from "../../src/core/call.js";
+import { reasoningChoice, reasoningOf } from "../../src/core/reasoning.js";
+import { say } from "../support/messages.js";
+import { chatModel } from "../support/models.js";
+import { piece, says, scripted } from "../support/scripted.js";
+import { chunks, hello, json, serve, serveChat } from "./serve.js";
+
+const completions = "/v1/chat/completions";
+
+const details = [{ type: "reasoning.text", text: "Hm", signature: "abc", index: 0 }];
+
+const thinksAndSays: Handle<"chat"> = async function* (call) {
+  const reasoning = reasoningOf("Hm", JSON.stringify(details));
+  yield [{ ...piece(""), choices: [reasoningChoice(reasoning)] }];
+  yield* says("Hi")(call);
+};
+
+/** What a model that thinks is asked for a request that is answered, and what is warned of. */
+async function askedFor(body: object) {
+  const supports = [...chatModel("chat-1").supports, "reasoning_effort"];
+  const backend = scripted({ chat: says("Hi") }, [chatModel("chat-1", { supports })]);
+  const { post } = await serve(backend);
+  const { object, warnings = [] } = await json(await post(completions, hello(body)));
+  expect(object).toBe("chat.completion");
+  return { asked: backend.asked[0], warnings };
+}
+
+describe("how much shall be thought", () => {
+  test.each([
+    [{ reasoning_effort: "high" }, "high"],
+    [{ reasoning_effort: "none" }, "none"],
+    [{ reasoning_effort: null }, ""],
+    [{ reasoning_effort: "" }, ""],
+    [{ reasoning: { effort: "xhigh" } }, "xhigh"],
+    [{ reasoning: { enabled: false } }, "none"],
+    [{ reasoning: { enabled: true } }, "medium"],
+    [{ reasoning: { enabled: true, effort: "low" } }, "low"],
+    [{ reasoning: { effort: null }, reasoning_effort: "low" }, "low"],
+    [{ reasoning: { effort: "high" }, reasoning_effort: "low" }, "high"],
+    [{ reasoning: {} }, ""],
+    [{ reasoning: null }, ""],
+  ])("%j is the effort %j", async (body, reasoningEffort) => {
+    const { asked, warnings } = await askedFor(body);
+    expect(asked).toMatchObject({ reasoningEffort });
+    expect(warnings).toEqual([]);
+  });
+
+  test("in tokens is dropped, and said; it alone chooses no effort", async () => {
+    const { asked, warnings } = await askedFor({ reasoning: { enabled: true, max_tokens: 5 } });
+    expect(asked).toMatchObject({ reasoningEffort: "" });
+    expect(warnings).toEqual(["reasoning.max_tokens: not supported, ignored"]);
+  });
+
+  test("is dropped for models without, and said", async () => {
+    const { post } = await serveChat(says("Hi"));
+    const { warnings } = await json(await post(completions, hello({ reasoning_effort: "high" })));
+    expect(warnings).toEqual([expect.stringMatching(/^reasoning_effort: .*this model/)]);
+  });
+
+  test.each([
+    ["reasoning_effort", { reasoning_effort: "extreme" }],
+    ["reasoning_effort", { reasoning_effort: 5 }],
+    ["reasoning.effort", { reasoning: { effort: "extreme" } }],
+    ["reasoning.effort", { reasoning: { effort: 5 } }],
+    ["reasoning.exclude", { reasoning: { exclude: 1 } }],
+    ["reasoning", { reasoning: true }],
+    ["include_reasoning", { include_reasoning: "no" }],
+  ])("422 by the client's name of the field: %s %j", async (param, body) => {
+    const { post } = await serveChat(says("Hi"));
+    for (const stream of [true, false]) {
+      const response = await post(completions, hello({ ...body, stream }));
+      expect(response.status).toBe(422);
+      const { error } = await json(response);
+      expect(error.param).toBe(param);
+      expect(error.message).toContain(`${param}: `);
+    }
+  });
+});
+
+describe("what was thought", () => {
+  test("stands in answers and in streams, unless nobody wants it", async () => {
+    const { post } = await serveChat(thinksAndSays);
+    const whole = async (more: object) =>
+      (await json(await post(completions, hello(more)))).choices[0].message;
+    const thought = { reasoning_content: "Hm", reasoning_details: details };
+    expect(await whole({})).toEqual({ role: "assistant", content: "Hi", ...thought });
+    for (const more of [{ reasoning: { exclude: true } }, { include_reasoning: false }]) {
+      expect(await whole(more)).toEqual({ role: "assistant", content: "Hi" });
+    }
+    const stream = await chunks(await post(completions, hello({ stream: true })));
+    expect(stream.map(({ choices }) => choices[0].delta)).toEqual([
+      { role: "assistant", content: "", reasoning_content: "Hm" },
+      { reasoning_details: details },
+      { content: "Hi" },
+      {},
+    ]);
+  });
+
+  const answer = { role: "assistant", content: "Hi" };
+  const thought = (text: string) => ({ ...say("assistant", "Hi"), reasoningContent: text });
+
+  test.each([
+    [{ ...answer, reasoning_content: "Hm" }, thought("Hm")],
+    [{ ...answer, reasoning: "Hm" }, thought("Hm")],
+    [{ ...answer, content: [{ type: "text", text: "Hi" }], reasoning: "Hm" }, thought("Hm")],
+    [{ ...answer, reasoning: "Hm", reasoning_content: "" }, thought("Hm")],
+    [{ ...answer, reasoning: "So", reasoning_content: "Hm" }, thought("Hm")],
+    [{ ...answer, reasoning: null, reasoning_content: null }, say("assistant", "Hi")],
+    [
+      { ...answer, reasoning: "Hm", reasoning_details: details },
+      { ...thought("Hm"), reasoningDetails: JSON.stringify(details) },
+    ],
+    // Of others it is nothing that is known.
+    [{ role: "user", content: "Hi", reasoning: "Hm" }, say("user", "Hi")],
+  ])("comes back in %j", async (message, told) => {
+    const { asked, warnings } = await askedFor({ messages: [message] });
+    expect(asked).toMatchObject({ messages: [{ ...told, parts: expect.anything() }] });
+    const [{ reasoningContent }] = (asked as unknown as { messages: [typeof told] }).messages;
+    expect(reasoningContent).toBe(told.reasoningContent);
+    expect(warnings).toEqual([]);
+  });
+
+  test.each([
+    ["messages[1].reasoning", { ...answer, reasoning: { text: "Hm" } }],
+    ["messages[1].reasoning_content", { ...answer, reasoning_content: 5 }],
+    ["messages[1].reasoning_details", { ...answer, reasoning_details: ["Hm"] }],
+    ["messages[1].reasoning_content", { role: "user", content: "Hi", reasoning_content: "Hm" }],
+  ])("422 by the client's name of the field: %s %j", async (param, message) => {
+    const { post } = await serveChat(says("Hi"));
+    const messages = [{ role: "user", content: "Hello" }, message];
+    const response = await post(completions, { messages });
+    expect(response.status).toBe(422);
+    const { error } = await json(response);
+    expect(error.param).toBe(param);
+    expect(error.message).toContain(`${param}: `);
+  });
+});
