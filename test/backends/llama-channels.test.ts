@@ -14,25 +14,30 @@ const names = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"];
 const tokenOf = (text: string) => names.indexOf(text) as Token;
 const tokens = channelTokens(names.join(" "), (text) => [tokenOf(text)]);
 
-/** What a reader is given of an answer, piece by piece; both are written as the model writes them. */
-function read(answer: string, prompt: string): string[] {
+/** What comes of an answer, piece by piece; both are written as the model writes them. */
+function read(answer: string, prompt: string) {
   if (!tokens) throw new Error("no tokens");
   const piecesOf = (text: string) => text.split(/(<\|\w+\|>|\s)/).filter((piece) => piece !== "");
   const texts = piecesOf(prompt);
   // Of words it does not matter which tokens they are.
   const words = texts.map((text, i) => (names.includes(text) ? tokenOf(text) : 100 + i) as Token);
   const reader = new ChannelReader(tokens, words, (token) => texts[words.indexOf(token)] ?? "");
-  const shown = piecesOf(answer).map((piece) => reader.push(tokenOf(piece), piece));
-  return [...shown, reader.flush()].filter((text) => text !== "");
+  const said = piecesOf(answer).map((piece) => reader.push(tokenOf(piece), piece));
+  const all = [...said, reader.flush()];
+  return {
+    texts: all.map(({ text }) => text).filter((text) => text !== ""),
+    thoughts: all.map(({ thought }) => thought).filter((thought) => thought !== ""),
+  };
 }
 
 const prompt = "<|start|>user<|message|>hello<|end|><|start|>assistant";
 
-describe("what is for the reader", () => {
+describe("what is for the reader, and what is thought", () => {
   it.each([
     [
       "<|channel|>analysis<|message|>They say hi.<|end|><|start|>assistant<|channel|>final<|message|>Hi there!",
       "Hi there!",
+      "They say hi.",
     ],
     ["<|channel|>final<|message|>Hi!", "Hi!"],
     ["<|channel|>final<|message|>Hi<|start|>assistant<|channel|>final<|message|>!<|end|>", "Hi!"],
@@ -49,18 +54,29 @@ describe("what is for the reader", () => {
     ],
     ["<|start|>assistant<|message|>Hi!", "Hi!"],
     // Cut by the limit.
-    ["<|channel|>analysis<|message|>They say", ""],
+    ["<|channel|>analysis<|message|>They say", "", "They say"],
+    // Tools of the model's own are called in its thoughts.
+    [
+      "<|channel|>analysis to=python code<|message|>1+1<|end|><|start|>assistant<|channel|>analysis<|message|>2.",
+      "",
+      "2.",
+    ],
     // Who writes none of it is read as it is.
     ["Hi there!", "Hi there!"],
-  ])("%s", (answer, shown) => {
-    expect(read(answer, prompt).join("")).toBe(shown);
+  ])("%s", (answer, shown, thought = "") => {
+    const { texts, thoughts } = read(answer, prompt);
+    expect([texts.join(""), thoughts.join("")]).toEqual([shown, thought]);
   });
 
   it("comes as it is made, also where the prompt has chosen the channel", () => {
-    expect(read("Hi there", `${prompt}<|channel|>final<|message|>`)).toEqual(["Hi", " ", "there"]);
-    expect(read("hm<|end|>", `${prompt}<|channel|>analysis<|message|>`)).toEqual([]);
-    expect(read("<|channel|>final<|message|>Hi there", prompt)).toEqual(["Hi", " ", "there"]);
-    expect(read("Hi there", "hello")).toEqual(["Hi there"]);
+    const hi = { texts: ["Hi", " ", "there"], thoughts: [] };
+    expect(read("Hi there", `${prompt}<|channel|>final<|message|>`)).toEqual(hi);
+    expect(read("hm hm<|end|>", `${prompt}<|channel|>analysis<|message|>`)).toEqual({
+      texts: [],
+      thoughts: ["hm", " ", "hm"],
+    });
+    expect(read("<|channel|>final<|message|>Hi there", prompt)).toEqual(hi);
+    expect(read("Hi there", "hello")).toEqual({ texts: ["Hi there"], thoughts: [] });
   });
 });
 
@@ -91,7 +107,7 @@ describe("a model has channels", () => {
     expect(channelTokens("<|start|>", (text) => [tokenOf(text)])).toBeUndefined();
   });
 
-  it("and counts what it thought, of which nothing is said", async () => {
+  it("and tells and counts what it thought, in which no answer stops", async () => {
     const of = (text: string) => model.model.tokenize(text, true);
     const [channel, message, start, end] = ["<|user|>", "<|assistant|>", "<|system|>", "<|end|>"]
       .map(of)
@@ -109,11 +125,15 @@ describe("a model has channels", () => {
     const messages = [];
     for await (const batch of generate(model, request, never)) messages.push(...batch);
     next.mockRestore();
-    expect(messages.map(({ choices }) => choices[0]?.delta?.content).join("")).toBe("Hi");
+    const deltas = messages.map(({ choices }) => choices[0]?.delta);
+    expect(deltas.map((delta) => delta?.content).join("")).toBe("Hi");
+    const thoughts = "stop they say hi";
+    expect(deltas.map((delta) => delta?.reasoningContent).join("")).toBe(thoughts);
     expect(model.ends(end as Token)).toBe(false);
     expect(messages.at(-1)).toMatchObject({
       choices: [{ finishReason: "length" }],
-      usage: { completionTokens: script.length },
+      // With the token that ends them.
+      usage: { completionTokens: script.length, reasoningTokens: thoughts.length + 1 },
     });
   });
 

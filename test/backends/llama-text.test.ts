@@ -255,10 +255,11 @@ describe("prompts", () => {
   });
 
   it("have no open thought in front of an answer that begins at once", () => {
-    const texts = { bos: "", eos: "", control: ["<think>", "</think>"] };
+    const marks = { open: "<think>", close: "</think>" };
+    const texts = { bos: "", eos: "", control: Object.values(marks), thoughts: marks };
     const forced = new ChatTemplate(boundedTemplate(jinja, thinks), texts);
     const ask = (template: ChatTemplate, atOnce: boolean) =>
-      template.render([say("hi")], { atOnce }).join("");
+      template.render([say("hi")], { effort: atOnce ? "none" : "" }).join("");
     expect(ask(forced, false)).toBe("<|user|>hi<|end|><|assistant|><think>");
     expect(ask(forced, true)).toBe("<|user|>hi<|end|><|assistant|><think>\n\n</think>\n\n");
     // As Qwen3's: it does so itself.

@@ -1,8 +1,9 @@
 /**
- * What of an answer is for its reader, where a model writes on several channels, as gpt-oss does
+ * What of an answer is thought, and what is for its reader, where a model writes on several channels, as gpt-oss does
  * (OpenAI's harmony format): `<|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>…`.
  */
 import type { Token } from "node-llama-cpp";
+import { type AnswerReader, nothing, type Said } from "./answer.js";
 
 /** The control tokens of such a model. */
 export interface ChannelTokens {
@@ -51,11 +52,12 @@ export function finalChannel(
 }
 
 /** Reads one answer. */
-export class ChannelReader {
+export class ChannelReader implements AnswerReader {
   readonly #tokens: ChannelTokens;
   #header = "";
   #inHeader = true;
-  #shown = false;
+  /** What the message is; absent: neither thoughts nor for the reader. */
+  #kind: keyof Said | undefined;
   #begun = false;
   /** What was written before there was a message. */
   #written = "";
@@ -68,35 +70,41 @@ export class ChannelReader {
     this.#written = "";
   }
 
-  /**
-   * Takes the next token, with the text that became whole by it.
-   * @returns what of the text is for the reader
-   */
-  push(token: Token, text: string): string {
+  get isThinking(): boolean {
+    return this.#kind === "thought";
+  }
+
+  push(token: Token, text: string): Said {
     const { channel, message, start, end } = this.#tokens;
     if (!this.#begun) this.#written += text;
     if (token === start || token === end || token === channel) {
       // The engine writes some of these tokens out.
-      const rest = this.#shown ? text.replace(/<\|\w+\|>$/, "") : "";
+      const rest = this.#said(text.replace(/<\|\w+\|>$/, ""));
       // A receiver may stand with the role, in front of the channel.
       this.#header = this.#inHeader && token === channel ? `${this.#header}\n` : "";
       this.#inHeader = true;
-      this.#shown = false;
+      this.#kind = undefined;
       return rest;
     }
     if (token === message) {
-      // Thoughts, and calls of tools, which have a receiver, are not for the reader.
-      this.#shown = !/^\s*analysis\b|\bto=/m.test(this.#header);
+      // Calls of tools, which have a receiver, are not for the reader.
+      const isCall = /\bto=/.test(this.#header);
+      const isThought = /^\s*analysis\b/m.test(this.#header);
+      this.#kind = isCall ? undefined : isThought ? "thought" : "text";
       this.#inHeader = false;
       this.#begun = true;
-      return "";
+      return nothing;
     }
     if (this.#inHeader) this.#header += text;
-    return this.#shown ? text : "";
+    return this.#said(text);
   }
 
   /** All of an answer that never had a message. */
-  flush(): string {
-    return this.#begun ? "" : this.#written;
+  flush(): Said {
+    return this.#begun ? nothing : { thought: "", text: this.#written };
+  }
+
+  #said(text: string): Said {
+    return this.#kind ? { ...nothing, [this.#kind]: text } : nothing;
   }
 }

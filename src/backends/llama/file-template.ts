@@ -3,15 +3,18 @@ import type { LlamaModel, Token } from "node-llama-cpp";
 import { messageOf } from "../../core/chat-messages.js";
 import { boundedTemplate } from "./bounded.js";
 import { channelTokens } from "./channels.js";
+import { effortsOf } from "./effort.js";
 import type { LlamaLibrary } from "./library.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
-import { type ToolForm, textsOf, toolFormOf } from "./tools/form.js";
+import { textsOf as textsOfMarks, thoughtMarksOf } from "./thoughts.js";
+import { textsOf, toolFormOf } from "./tools/form.js";
 
 /** How a model is spoken to, and how it answers. */
 export type Speech = ReturnType<typeof chatTemplateOf>;
 
 /**
- * The template of a model's file, what ends its answers besides tokens, and the channels that it has.
+ * The template of a model's file, what ends its answers besides tokens, and the channels or the marks of
+ * thoughts that it has.
  * @throws Error if the file's template can't be parsed or does not work
  */
 export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
@@ -26,12 +29,25 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
   try {
     const rendering = boundedTemplate(jinja, source);
     const known = toolFormOf(source);
-    const template = new ChatTemplate(rendering, { ...texts, knowsTools: known !== undefined });
     const tokenize = (text: string) => model.tokenize(text, true);
     const channels = channelTokens(source, tokenize);
+    const thoughts = channels ? undefined : thoughtMarksOf(source);
+    const template = new ChatTemplate(rendering, {
+      ...texts,
+      knowsTools: known !== undefined,
+      thoughts,
+      efforts: effortsOf(source),
+    });
     const tools = known && tells(template) ? known : undefined;
-    const marks = tools ? marksOf(tools, tokenize, (token) => model.detokenize([token])) : noMarks;
-    return { template, stops: own ? [] : ["<|im_end|>"], channels, tools, marks };
+    return {
+      template,
+      stops: own ? [] : ["<|im_end|>"],
+      channels,
+      thoughts: thoughts && { marks: thoughts, tokens: controlIn(textsOfMarks(thoughts), model) },
+      hasEffort: channels !== undefined || changesByEffort(template),
+      tools,
+      marks: tools ? controlIn(textsOf(tools), model) : noMarks,
+    };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message.slice(0, 200) : "unknown reason";
     throw new Error(`its chat template does not work: ${why}`, { cause });
@@ -55,18 +71,28 @@ function tells(template: ChatTemplate): boolean {
   }
 }
 
+/** Whether a template's prompt is another where the model shall think, and where it shall not. */
+function changesByEffort(template: ChatTemplate): boolean {
+  const prompt = (effort: string) => template.render([hello], { effort }).join("");
+  try {
+    return prompt("none") !== prompt("high");
+  } catch {
+    return false;
+  }
+}
+
 const hello = messageOf("user", "Hello");
 
-/** The texts of a form that are control tokens, which else are no text of an answer. */
-function marksOf(
-  form: ToolForm,
-  tokenize: (text: string) => readonly Token[],
-  textOf: (token: Token) => string,
-): ReadonlyMap<Token, string> {
+/** The control tokens that stand in texts, which else are no text of an answer. */
+function controlIn(texts: readonly string[], model: LlamaModel): ReadonlyMap<Token, string> {
   const marks = new Map<Token, string>();
-  for (const text of textsOf(form)) {
-    const [token, ...more] = tokenize(text);
-    if (token !== undefined && more.length === 0 && textOf(token) === "") marks.set(token, text);
+  for (const text of texts) {
+    const tokens = model.tokenize(text, true);
+    for (const token of tokens) {
+      const written = tokens.length === 1 ? text : model.detokenize([token], true);
+      const isPart = written !== "" && text.includes(written);
+      if (isPart && model.detokenize([token]) === "") marks.set(token, written);
+    }
   }
   return marks;
 }

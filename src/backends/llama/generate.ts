@@ -4,16 +4,18 @@ import { randomInt } from "node:crypto";
 import type { Token } from "node-llama-cpp";
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import { tokenUsage } from "../../core/chat-messages.js";
+import { detailsOf, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue, unsupported } from "../../core/errors.js";
 import { mustCall } from "../../core/tool-calls.js";
+import { type AnswerReader, nothing } from "./answer.js";
 import { ChannelReader } from "./channels.js";
 import { constraintOf } from "./constraint.js";
 import { Detokenizer } from "./detokenizer.js";
 import { Evaluation, type Sampling } from "./evaluation.js";
 import type { LoadedModel } from "./model.js";
 import { StopScanner } from "./stop.js";
+import { beginsThoughts, ThoughtReader } from "./thoughts.js";
 import { piece, Told } from "./told.js";
 import type { ToolForm } from "./tools/form.js";
 import { toolsOf } from "./tools/rendering.js";
@@ -35,7 +37,7 @@ export async function* generate(
   const tools = toolsFor(loaded, request);
   const grammar = await constraintOf(loaded, request, tools);
   const prompt = loaded.tokenize(messages, {
-    atOnce: grammar !== undefined,
+    effort: grammar ? "none" : request.reasoningEffort,
     tools: tools && toolsOf(request),
   });
   const room = loaded.contextSize - prompt.length;
@@ -51,32 +53,43 @@ export async function* generate(
   const evaluation = loaded.begin(new Evaluation(place, work));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
-    const textOf = (token: Token) => loaded.model.detokenize([token]);
-    const reader = loaded.channels && new ChannelReader(loaded.channels, prompt, textOf);
+    const reader = readerOf(loaded, prompt);
+    // Thoughts may well have what their answer ends with.
     const scanner = new StopScanner([...request.stop, ...loaded.stops]);
     const told = new Told(request, tools);
     let count = 0;
+    let thoughts = 0;
+    let stopped = false;
     let finishReason = "";
     while (finishReason === "") {
       const token = await evaluation.next(signal);
       count++;
+      if (reader?.isThinking) thoughts++;
       if (token === undefined || ends(token)) {
         finishReason = "stop";
       } else {
         const fresh = (tools && loaded.marks.get(token)) ?? detokenizer.push(token);
-        const { text, stopped } = scanner.push(reader ? reader.push(token, fresh) : fresh);
-        yield* told.push(text);
+        const said = reader ? reader.push(token, fresh) : { thought: "", text: fresh };
+        yield* told.think(said.thought);
+        const scanned = scanner.push(said.text);
+        stopped = scanned.stopped;
+        yield* told.push(scanned.text);
         if (stopped || told.isDone) finishReason = "stop";
         else if (count >= limit) finishReason = "length";
       }
     }
-    yield* told.end(scanner.flush() + (reader?.flush() ?? ""));
-    const usage = tokenUsage(prompt.length, count);
+    const rest = (!stopped && reader?.flush()) || nothing;
+    yield* told.think(rest.thought);
+    const last = scanner.push(rest.text);
+    if (last.stopped) finishReason = "stop";
+    yield* told.end(last.text + scanner.flush());
+    const details = detailsOf(undefined, loaded.thoughts || loaded.channels ? thoughts : undefined);
+    const usage = tokenUsage(prompt.length, count, details);
     yield [
       {
         ...piece(request, "", told.reason(finishReason)),
         usage,
-        warnings: warningsOf(loaded, request),
+        warnings: warningsOf(loaded, request, grammar !== undefined),
       },
     ];
   } finally {
@@ -95,9 +108,33 @@ function toolsFor({ tools }: LoadedModel, request: LLMRequest): ToolForm | undef
   throw unsupported("tool_choice");
 }
 
-/** Before it was loaded, nobody knew whether the model knows of tools. */
-const warningsOf = ({ tools }: LoadedModel, request: LLMRequest): string[] =>
-  tools || request.tools.length === 0 ? [] : ["tools: not supported by this model, ignored"];
+/** What finds thoughts in an answer; `undefined` where all of it is said. */
+function readerOf(
+  { model, channels, thoughts }: LoadedModel,
+  prompt: readonly Token[],
+): AnswerReader | undefined {
+  if (channels) return new ChannelReader(channels, prompt, (token) => model.detokenize([token]));
+  if (!thoughts) return undefined;
+  // With room for the lines behind the mark.
+  const end = prompt.slice(-thoughts.marks.open.length - 8);
+  return new ThoughtReader(thoughts, beginsThoughts(model.detokenize(end, true), thoughts.marks));
+}
+
+/** What was asked for in vain: before it was loaded, nobody knew what the model can do. */
+function warningsOf(loaded: LoadedModel, request: LLMRequest, hasForm: boolean): string[] {
+  const warnings: string[] = [];
+  if (!loaded.tools && request.tools.length > 0) {
+    warnings.push("tools: not supported by this model, ignored");
+  }
+  if (request.reasoningEffort !== "" && request.reasoningEffort !== "none") {
+    if (!loaded.hasEffort) {
+      warnings.push("reasoning_effort: not supported by this model, ignored");
+    } else if (hasForm) {
+      warnings.push("reasoning_effort: an answer in a form has no thoughts before it, ignored");
+    }
+  }
+  return warnings;
+}
 
 /** With OpenAI's code for it, by which clients know that a shorter conversation would do. */
 const tooLong = (tokens: number | string, { contextSize }: LoadedModel) =>

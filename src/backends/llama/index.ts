@@ -37,8 +37,11 @@ const llamaSupports = [
   "response_format",
 ];
 
-/** And one whose template tells it of tools; one that was not loaded yet may. */
-const toolSupports = [...llamaSupports, "tools", "tool_choice", "parallel_tool_calls"];
+/** And one whose template tells it of tools. */
+const toolSupports = ["tools", "tool_choice", "parallel_tool_calls"];
+
+/** And one whose template tells it how much to think. */
+const thoughtSupports = ["reasoning_effort"];
 
 /** A backend of the kind `llama`. */
 export const createLlamaBackend: CreateBackend<LlamaConfig> = (config, context) =>
@@ -67,7 +70,8 @@ class LlamaBackend implements ResidentBackend {
     const id = config.id ?? ggufName(config.path);
     const model = modelOf(id, Task.CHAT, {
       state: this.#lazy ? State.IDLE : State.LOADING,
-      supports: toolSupports,
+      // One that was not loaded yet may support all of it.
+      supports: [...llamaSupports, ...toolSupports, ...thoughtSupports],
       maxTokens: config.context_size ?? 0,
       created: Math.floor(Date.now() / 1000),
       source: config.path,
@@ -161,7 +165,12 @@ class LlamaBackend implements ResidentBackend {
       },
     );
     const maxTokens = loaded.contextSize;
-    this.#update({ maxTokens, supports: loaded.tools ? toolSupports : llamaSupports });
+    const supports = [
+      ...llamaSupports,
+      ...(loaded.tools ? toolSupports : []),
+      ...(loaded.hasEffort ? thoughtSupports : []),
+    ];
+    this.#update({ maxTokens, supports });
     log.info({ model: id, maxTokens, ...loaded.where }, "model loaded");
     return loaded;
   }

@@ -9,6 +9,7 @@ import type { Grammars } from "./grammar/grammars.js";
 import { inParts } from "./parts.js";
 import { Pool } from "./pool.js";
 import type { Asked, ChatTemplate } from "./template.js";
+import type { WrittenMarks } from "./thoughts.js";
 import type { ToolForm } from "./tools/form.js";
 
 /** A model that answers. */
@@ -19,8 +20,12 @@ export class LoadedModel {
   readonly contextSize: number;
   /** Texts that end an answer besides the model's own tokens. */
   readonly stops: readonly string[];
-  /** Absent: all that it writes is for its reader. */
+  /** Absent: it writes on no channels. */
   readonly channels: ChannelTokens | undefined;
+  /** How it marks thoughts in front of its answers; absent: all that it writes is said. */
+  readonly thoughts: WrittenMarks | undefined;
+  /** Whether it can be told how much to think. */
+  readonly hasEffort: boolean;
   /** In what form it calls tools; absent: it does not know of any. */
   readonly tools: ToolForm | undefined;
   /** Control tokens that calls begin or end with. */
@@ -37,7 +42,7 @@ export class LoadedModel {
     model: LlamaModel,
     context: LlamaContext,
     grammars: Grammars,
-    { template, stops, channels, tools, marks }: Speech,
+    { template, stops, channels, thoughts, hasEffort, tools, marks }: Speech,
   ) {
     this.model = model;
     this.grammars = grammars;
@@ -45,6 +50,8 @@ export class LoadedModel {
     this.#template = template;
     this.stops = stops;
     this.channels = channels;
+    this.thoughts = thoughts;
+    this.hasEffort = hasEffort;
     this.tools = tools;
     this.marks = marks;
     this.contextSize = context.contextSize;
@@ -77,7 +84,7 @@ export class LoadedModel {
     }
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
-    if (asked?.atOnce && this.channels) {
+    if (asked?.effort === "none" && this.channels) {
       tokens.push(...finalChannel(this.channels, tokens, (text) => this.model.tokenize(text)));
     }
     return tokens;

@@ -3,7 +3,9 @@ import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidValue } from "../../core/errors.js";
 import { type Rendering, TooMuch } from "./bounded.js";
 import { ControlTokenMarks } from "./control-tokens.js";
+import { effortFields } from "./effort.js";
 import { ShortRuns } from "./runs.js";
+import { type ThoughtMarks, withoutThoughts } from "./thoughts.js";
 import { callFields, withTexts } from "./tools/rendering.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */
@@ -21,21 +23,36 @@ export interface TemplateTexts {
   readonly sought?: readonly string[];
   /** Whether it tells the model of tools, and of what was called; absent: it does not. */
   readonly knowsTools?: boolean;
+  /** Marks of thoughts that it knows; absent: none. */
+  readonly thoughts?: ThoughtMarks | undefined;
+  /** Efforts that it tells apart; absent: those of most. */
+  readonly efforts?: readonly string[];
 }
 
 /** What an answer has to be, besides one to the messages. */
 export interface Asked {
-  /** Whether it begins at once, without thoughts: it has a form. */
-  readonly atOnce?: boolean;
+  /** How much is to be thought before, as in the contract; absent: as the template has it. */
+  readonly effort?: string;
   /** Tools that the model may call, as templates read them. */
   readonly tools?: readonly object[];
 }
 
-interface Turn {
+interface Turn extends Thought {
   readonly role: string;
   readonly content: string;
   // And what it says of tools.
 }
+
+/** What was thought before a message, as templates read it. */
+interface Thought {
+  /** As Qwen's, GLM's and others call it. */
+  readonly reasoning_content?: string;
+  /** As gpt-oss'. */
+  readonly thinking?: string;
+}
+
+const thoughtFields = (thought: string): Thought =>
+  thought !== "" ? { reasoning_content: thought, thinking: thought } : {};
 
 /** A template that was parsed. */
 export class ChatTemplate {
@@ -69,14 +86,16 @@ export class ChatTemplate {
   render(messages: readonly LLMMessage[], asked: Asked = {}): string[] {
     const said = this.#texts.knowsTools ? callFields(messages) : [];
     const tools = asked.tools && this.#marked(asked.tools);
-    const turns = messages.map(({ role, content }, i) => ({
+    const turns = messages.map(({ role, content, reasoningContent = "" }, i) => ({
       ...(this.#marked(said[i] ?? {}) as object),
+      ...(role === "assistant" && thoughtFields(this.#marks.insert(reasoningContent))),
       role: role === "developer" ? "system" : role,
       content: (role === "assistant" ? this.#assistantMarks : this.#marks).insert(content),
     }));
+    const { thoughts } = this.#texts;
     const split = (prompt: string) =>
       this.#marks
-        .split(asked.atOnce ? withoutThoughts(prompt) : prompt)
+        .split(asked.effort === "none" && thoughts ? withoutThoughts(prompt, thoughts) : prompt)
         .flatMap((piece) => this.#assistantMarks.split(piece))
         .flatMap((piece) => this.#runs.cut(piece));
     let partial: string | undefined;
@@ -101,11 +120,10 @@ export class ChatTemplate {
     return withTexts(value, (text) => this.#marks.insert(text)) as T;
   }
 
-  #render(messages: readonly Turn[], { atOnce, tools = [] }: Asked = {}): string {
+  #render(messages: readonly Turn[], { effort = "", tools = [] }: Asked = {}): string {
     return this.#template.render({
       messages,
-      // As Qwen's, GLM's and others call it.
-      ...(atOnce && { enable_thinking: false }),
+      ...effortFields(effort, this.#texts.efforts),
       ...(tools.length > 0 && { tools }),
       add_generation_prompt: true,
       bos_token: this.#texts.bos,
@@ -123,18 +141,22 @@ export const looksFor = (template: string, text: string): boolean =>
     (literal) => template.includes(`${literal} in `) || template.includes(`.split(${literal}`),
   );
 
-/** The prompt, thoughts that it begins ended: some templates begin them whatever they are told. */
-const withoutThoughts = (prompt: string): string =>
-  /<think>\s*$/.test(prompt) ? `${prompt.trimEnd()}\n\n</think>\n\n` : prompt;
-
 const refused = (thrown: unknown) =>
   invalidValue(
     "messages",
     `the model's chat template refuses them: ${thrown instanceof Error ? thrown.message.slice(0, 200) : "unknown reason"}`,
   );
 
-/** A conversation as it is, and, for templates that know less, with ever fewer kinds of turns. */
+/** A conversation as it is, and, for templates that know less, in other forms. */
 function* formsOf(turns: readonly Turn[]): Generator<readonly Turn[]> {
+  yield* fewerKinds(turns);
+  // Some want no thoughts in a turn that has a text.
+  const thoughtless = turns.map(({ reasoning_content, thinking, ...turn }) => turn);
+  if (turns.some(({ thinking }) => thinking !== undefined)) yield* fewerKinds(thoughtless);
+}
+
+/** A conversation as it is, and with ever fewer kinds of turns. */
+function* fewerKinds(turns: readonly Turn[]): Generator<readonly Turn[]> {
   yield turns;
   // Some models know one system message, at the beginning.
   const led = hasLateSystem(turns) ? withOneSystem(turns) : turns;

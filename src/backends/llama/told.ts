@@ -1,6 +1,12 @@
-/** What callers are told of an answer: its text, and the calls in it. */
-import type { LLMRequest, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+/** What callers are told of an answer: what the model thought, its text, and the calls in it. */
+import type {
+  LLMChoice,
+  LLMRequest,
+  LLMResponse,
+  ToolCall,
+} from "../../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice } from "../../core/chat-messages.js";
+import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { toolCall } from "../../core/tool-calls.js";
 import type { ToolForm } from "./tools/form.js";
 import { CallReader, type Read } from "./tools/reader.js";
@@ -21,6 +27,12 @@ export class Told {
   /** Whether the caller wants no more than there is. */
   get isDone(): boolean {
     return this.#request.parallelToolCalls === false && this.#called > 0;
+  }
+
+  /** What the model thinks next. */
+  *think(thought: string): Generator<readonly LLMResponse[]> {
+    if (thought === "") return;
+    yield [messageOf(this.#request, reasoningChoice(reasoningOf(thought)))];
   }
 
   /** The next text of the answer. */
@@ -50,19 +62,19 @@ export class Told {
 }
 
 /** A message of a streamed answer. */
-export function piece(
+export const piece = (
   request: LLMRequest,
   content: string,
   finishReason: string,
   toolCalls?: ToolCall[],
-): LLMResponse {
-  return {
-    $typeName: "lintel.v1.LLMResponse",
-    id: "",
-    model: request.model,
-    created: 0,
-    choices: [deltaChoice(content, finishReason, toolCalls)],
-    usageEstimated: false,
-    warnings: [],
-  };
-}
+): LLMResponse => messageOf(request, deltaChoice(content, finishReason, toolCalls));
+
+const messageOf = ({ model }: LLMRequest, choice: LLMChoice): LLMResponse => ({
+  $typeName: "lintel.v1.LLMResponse",
+  id: "",
+  model,
+  created: 0,
+  choices: [choice],
+  usageEstimated: false,
+  warnings: [],
+});
