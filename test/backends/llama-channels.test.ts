@@ -8,7 +8,7 @@ import { loadModel } from "../../src/backends/llama/load.js";
 import type { LoadedModel } from "../../src/backends/llama/model.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
-import { chatRequest, tiny } from "./llama-subject.js";
+import { chatRequest, say, tiny } from "./llama-subject.js";
 
 const names = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"];
 const tokenOf = (text: string) => names.indexOf(text) as Token;
@@ -113,6 +113,10 @@ describe("a model has channels", () => {
       .map(of)
       .map(([token]) => token as Token);
     Object.assign(model, { channels: { channel, message, start, end } });
+    // Where nothing is to be thought, the answer is begun.
+    const asked = [say("hi", "system")];
+    const [most, none] = ["high", "none"].map((effort) => model.tokenize(asked, { effort }));
+    expect(none).toEqual([...(most ?? []), ...of("<|user|>final<|assistant|>")]);
     const script = [
       ...of("<|user|>analysis<|assistant|>stop they say hi<|end|>"),
       ...of("<|system|>assistant<|user|>final<|assistant|>Hi"),

@@ -42,6 +42,7 @@ const templates = {
   magistral: `{% if reasoning_effort == 'none' %}{% elif reasoning_effort == 'high' %}[THINK]{% elif reasoning_effort %}{{ raise_exception('none or high!') }}{% endif %}${all}`,
   /** Wants thoughts in turns without a text. */
   strict: `{% for m in messages %}{% if m.thinking and m.content %}{{ raise_exception('not both!') }}{% endif %}{{ m.thinking }}${turn}{% endfor %}<|assistant|>`,
+  gemma: `${all}{% if not enable_thinking %}<|channel>thought\n<channel|>{% endif %}`,
   none: all,
 };
 
@@ -186,6 +187,15 @@ describe("an answer", () => {
       ...said,
       reasoningTokens: "\nHm.\n".length + 1,
     });
+  });
+
+  it("has them also where a part of a mark is a control token", async () => {
+    const words = { "<|user|>": "<|channel>", "<|system|>": "<channel|>" };
+    const model = await loaded("gemma", words);
+    const written = "<|channel>thought\nHm.\n<channel|>Hi.";
+    const script = model.model.tokenize(written, true);
+    expect(script).toHaveLength("?thought\nHm.\n?Hi.".length);
+    expect(await answerOf(model, script)).toMatchObject(said);
   });
 
   it("begins with them where the prompt does", async () => {
