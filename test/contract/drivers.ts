@@ -135,7 +135,7 @@ const chatOverResponseEvents: Driver["chat"] = async (base, { request, token }) 
   const text = said("output_text");
   const broken = events.find(({ error }) => error);
   if (broken) return { text, ...failureOf({ error: broken.error, detail: {} }) };
-  return { ...answerIn(events.at(-1).response), text, thoughts: said("reasoning_text") };
+  return { ...answerIn(events.at(-1).response), text, thoughts: said("reasoning_summary_text") };
 };
 
 /** What a Connect error says, in the table's terms. */

@@ -54,7 +54,8 @@ describe("how much shall be thought", () => {
   });
 
   test("is dropped for models without, and said", async () => {
-    const { post } = await serveChat(says("Hi"));
+    const plain = chatModel("chat-1", { supports: [] });
+    const { post } = await serve(scripted({ chat: says("Hi") }, [plain]));
     const { warnings } = await json(await post(completions, hello({ reasoning_effort: "high" })));
     expect(warnings).toEqual([expect.stringMatching(/^reasoning_effort: .*this model/)]);
   });

@@ -85,6 +85,9 @@ async function askedFor(body: object) {
   return { asked: backend.asked[0], warnings };
 }
 
+/** A model that can't be told how much to think. */
+const plain = () => scripted({ chat: says("Hi") }, [chatModel("chat-1", { supports: [] })]);
+
 const whole = async (chat: Handle<"chat">, body: object = {}) =>
   json(await (await serveChat(chat)).post(path, { input, ...body }));
 
@@ -116,7 +119,8 @@ describe("requests", () => {
   });
 
   test("a model without efforts is asked all the same, and that is said", async () => {
-    const answer = await whole(says("Hi"), { reasoning: { effort: "high" } });
+    const server = await serve(plain());
+    const answer = await json(await server.post(path, { input, reasoning: { effort: "high" } }));
     expect(answer).toMatchObject({ status: "completed", reasoning: { effort: "high" } });
     expect(answer.warnings).toEqual([expect.stringMatching(/^reasoning_effort: /)]);
   });
@@ -147,7 +151,7 @@ describe("requests", () => {
   });
 
   test("a refused effort has the client's name", async () => {
-    const { post } = await serveChat(says("Hi"), {
+    const { post } = await serve(plain(), {
       core: { models: [{ name: "chat-1", unsupported: "reject" }] },
     });
     const response = await post(path, { input, reasoning: { effort: "high" } });

@@ -27,8 +27,10 @@ export class TextEvents {
     this.#ahead = undefined;
   }
 
-  write(text: string, to: EventSink): void {
-    if (isBare(text)) to.add(this.#ahead + text + this.#behind, this.#around + text.length);
-    else to.add(this.#ahead + toJsonString(text).slice(1, -1) + this.#behind);
+  /** @param end ASCII that stands behind what is the same; absent: nothing */
+  write(text: string, to: EventSink, end = ""): void {
+    const behind = this.#behind + end;
+    if (isBare(text)) to.add(this.#ahead + text + behind, this.#around + text.length + end.length);
+    else to.add(this.#ahead + toJsonString(text).slice(1, -1) + behind);
   }
 }

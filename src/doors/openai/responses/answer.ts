@@ -4,8 +4,8 @@ import type { LintelError } from "../../../core/errors.js";
 import { parseJson } from "../../../core/json.js";
 import { toJsonLine, toJsonString } from "../../../core/json-string.js";
 import type { Reasoning } from "../../../core/reasoning.js";
+import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
-import { sealed } from "./kept-thoughts.js";
 import type { Namespaces } from "./namespaces.js";
 
 /** Whether something is complete. */

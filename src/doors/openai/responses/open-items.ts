@@ -3,9 +3,9 @@ import type { ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
 import { toJsonString } from "../../../core/json-string.js";
 import { toolCall } from "../../../core/tool-calls.js";
 import type { EventSink } from "../../json/sse.js";
+import { TextEvents } from "../../json/text-events.js";
 import { callItem, idOf, messageItem, type Stamp, type Status, textPart } from "./answer.js";
 import type { Namespaces } from "./namespaces.js";
-import { TextDeltas } from "./text-deltas.js";
 
 /** An event: its type, and what it says besides, as members of an object. */
 export type Said = readonly [type: string, members: string];
@@ -27,6 +27,10 @@ export interface Item {
   text(): string;
 }
 
+/** What events of a piece of text begin with. @param at where it stands, as members of an object */
+export const deltaHead = (type: string, at: string): string =>
+  `event: ${type}\ndata: {"type":"${type}",${at},"delta":"`;
+
 /** Says that an item is there. */
 export const added = ({ index }: Where, item: string): Said => [
   "response.output_item.added",
@@ -44,7 +48,7 @@ export class MessageItem implements Item {
   readonly #where: Where;
   #status: Status = "in_progress";
   #text = "";
-  #deltas: TextDeltas | undefined;
+  readonly #deltas = new TextEvents();
 
   constructor(where: Where) {
     this.#where = where;
@@ -66,8 +70,11 @@ export class MessageItem implements Item {
   /** A piece of text. @param number of the event */
   add(text: string, number: number, to: EventSink): void {
     this.#text += text;
-    this.#deltas ??= new TextDeltas("response.output_text.delta", this.#part, behind);
-    this.#deltas.write(text, number, to);
+    if (!this.#deltas.begun) {
+      const type = "response.output_text.delta";
+      this.#deltas.begin(deltaHead(type, this.#part), '","logprobs":[],"sequence_number":');
+    }
+    this.#deltas.write(text, to, `${number}}\n\n`);
   }
 
   close(status: Status): Said[] {
@@ -91,8 +98,6 @@ export class MessageItem implements Item {
     return `"item_id":"${idOf("msg", stamp, index)}","output_index":${index},"content_index":0`;
   }
 }
-
-const behind = '","logprobs":[],"sequence_number":';
 
 /** A call of a tool. */
 export class CallItem implements Item {

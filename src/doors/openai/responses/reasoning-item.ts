@@ -2,9 +2,9 @@
 import { toJsonString } from "../../../core/json-string.js";
 import { type Reasoning, Thoughts } from "../../../core/reasoning.js";
 import type { EventSink } from "../../json/sse.js";
+import { TextEvents } from "../../json/text-events.js";
 import { idOf, reasoningItem, type Status, summaryPart } from "./answer.js";
-import { added, done, type Item, type Said, type Where } from "./open-items.js";
-import { TextDeltas } from "./text-deltas.js";
+import { added, deltaHead, done, type Item, type Said, type Where } from "./open-items.js";
 
 /** An item of thoughts. */
 export class ReasoningItem implements Item {
@@ -13,7 +13,7 @@ export class ReasoningItem implements Item {
   readonly #details: Thoughts;
   #status: Status = "in_progress";
   #text = "";
-  #deltas: TextDeltas | undefined;
+  readonly #deltas = new TextEvents();
 
   /** @param details those that came before it */
   constructor(where: Where, details = new Thoughts()) {
@@ -27,7 +27,7 @@ export class ReasoningItem implements Item {
 
   /** Whether its text has begun: some thoughts have none that may be read. */
   get hasText(): boolean {
-    return this.#deltas !== undefined;
+    return this.#deltas.begun;
   }
 
   opening(): Said[] {
@@ -36,15 +36,15 @@ export class ReasoningItem implements Item {
 
   /** Begins its text, which is the only part. */
   begin(): Said[] {
-    const behind = '","sequence_number":';
-    this.#deltas = new TextDeltas("response.reasoning_summary_text.delta", this.#part, behind);
+    const head = deltaHead("response.reasoning_summary_text.delta", this.#part);
+    this.#deltas.begin(head, '","sequence_number":');
     return [["response.reasoning_summary_part.added", `${this.#part},"part":${summaryPart("")}`]];
   }
 
   /** A piece of its text, which has begun. @param number of the event */
   add(text: string, number: number, to: EventSink): void {
     this.#text += text;
-    this.#deltas?.write(text, number, to);
+    this.#deltas.write(text, to, `${number}}\n\n`);
   }
 
   /** Takes what the model server wants to see again. */

@@ -2,7 +2,7 @@
 import type { Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { Thoughts } from "../../../core/reasoning.js";
-import { unsealed } from "./kept-thoughts.js";
+import { unsealed } from "../../json/kept-thoughts.js";
 
 /** What an item says. */
 export interface Thought {

@@ -1,8 +1,9 @@
 /**
- * What a model server wants to see again of its thoughts, as the client keeps it: `encrypted_content`
- * of items. It is base64 of a JSON array, and nothing for clients to read.
+ * What a model server wants to see again of its thoughts, where clients keep it as one text: OpenAI's
+ * as `encrypted_content`, Anthropic's as `signature`. It is base64 of a JSON array, and nothing for
+ * them to read.
  */
-import { isObject, parseJson } from "../../../core/json.js";
+import { isObject, parseJson } from "../../core/json.js";
 
 /** @param details JSON array as text; empty: nothing */
 export const sealed = (details: string): string => Buffer.from(details || "[]").toString("base64");
