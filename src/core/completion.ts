@@ -14,7 +14,7 @@ import { deltaChoice, messageChoice, tokenUsage } from "./chat-messages.js";
 import { iterable } from "./iterate.js";
 import { isChat } from "./methods.js";
 import { randomId } from "./random-id.js";
-import { type Reasoning, reasoningChoice, reasoningOf } from "./reasoning.js";
+import { hidesReasoning, type Reasoning, reasoningChoice, reasoningOf } from "./reasoning.js";
 import { settle, settled } from "./settle.js";
 import { ask, Steps, type Waiter } from "./steps.js";
 import { ToolCalls } from "./tool-calls.js";
@@ -106,7 +106,8 @@ class Whole extends Shaped {
     const bytes = Buffer.byteLength(content) + Buffer.byteLength(thought) + (called?.bytes ?? 0);
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
     const reason = finishReasonOf(choice.finishReason, called !== undefined);
-    const answer = messageChoice(content, reason, calls, reasoningOf(thought, details));
+    const told = hidesReasoning(this.call.request) ? undefined : reasoningOf(thought, details);
+    const answer = messageChoice(content, reason, calls, told);
     const whole = response(newStamp(this.call), settled(this.call), answer);
     whole.usageEstimated = estimated;
     whole.warnings = merged(this.call.warnings, message.warnings);
@@ -125,11 +126,13 @@ class Stream extends Shaped {
   readonly #text = new WholeCharacters();
   /** What the model thinks, while it does. */
   #thinking: WholeCharacters | undefined;
+  readonly #hidesThoughts: boolean;
   #calls: ToolCalls | undefined;
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
     super(call, source);
     this.#stamp = newStamp(call);
+    this.#hidesThoughts = hidesReasoning(call.request);
   }
 
   override return(): Promise<Step> {
@@ -178,6 +181,7 @@ class Stream extends Shaped {
   #tellThought(text: string, details: string, out: LLMResponse[]): void {
     const thought = wellFormed(text);
     this.#bytes += Buffer.byteLength(thought);
+    if (this.#hidesThoughts) return;
     const reasoning = reasoningOf(thought, wellFormed(details));
     out.push(response(this.#stamp, noUsage, reasoningChoice(reasoning)));
   }

@@ -1,8 +1,7 @@
-/** What models think before they answer: in pieces, joined, and left out for callers who want none of it. */
+/** What models think before they answer: in pieces, joined, and kept back for callers who want none of it. */
 import type { LLMChoice, LLMMessage, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Call, Handle } from "./call.js";
-import { messageOf, tokenUsage } from "./chat-messages.js";
-import { estimateTokens } from "./estimate.js";
+import { messageOf } from "./chat-messages.js";
 import { isObject, type JsonObject, parseJson } from "./json.js";
 import type { Output } from "./methods.js";
 
@@ -70,38 +69,47 @@ export function detailsIn(text: string): JsonObject[] {
   return Array.isArray(details) ? details.filter(isObject) : [];
 }
 
+/** Whether a caller wants the answer without what was thought. */
+export const hidesReasoning = (request: object): boolean =>
+  "includeReasoning" in request && request.includeReasoning === false;
+
 /**
- * Answers of which nothing is left that the model thought. What is left out was answered all the
- * same: where the model server counts no tokens, it is part of the estimate.
+ * Keeps back what a model thinks of which the caller sees nothing, until something comes that is
+ * seen: as long as that may be another target's. It is still in the messages then, since it counts
+ * as the rest of the answer does: who counts leaves it out.
  */
-export const withoutReasoning = (handle: Handle): Handle =>
+export const unseenThoughts = (handle: Handle): Handle =>
   async function* (call: Call) {
-    let bytes = 0;
+    let kept: LLMResponse | undefined;
+    let seen = false;
     for await (const batch of handle(call)) {
-      const left = (batch as readonly LLMResponse[]).map((message) => {
-        const [choice] = message.choices;
-        const said = choice?.delta ?? choice?.message;
-        if (!choice || !said) return message;
-        const { reasoningContent = "", reasoningDetails, ...rest } = said;
-        bytes += Buffer.byteLength(said.content) + Buffer.byteLength(reasoningContent);
-        const counted = choice.finishReason === "" || message.usage ? {} : estimated(bytes);
-        const side = choice.delta ? { delta: rest } : { message: rest };
-        return { ...message, ...counted, choices: [{ ...choice, ...side }] };
-      });
-      const told = left.filter(saysSomething);
-      if (told.length > 0) yield told as readonly Output<Call["method"]>[];
-      else call.alive?.();
+      const messages = batch as readonly LLMResponse[];
+      seen ||= messages.some(isSeen);
+      if (!seen) {
+        for (const message of messages) kept = together(kept, message);
+        call.alive?.();
+        continue;
+      }
+      yield (kept ? [kept, ...messages] : messages) as readonly Output<Call["method"]>[];
+      kept = undefined;
     }
+    if (kept) yield [kept as Output<Call["method"]>];
   };
 
-/** Counts of an answer of so many bytes; those of its prompt are for others to estimate. */
-const estimated = (bytes: number) => ({
-  usage: tokenUsage(0, estimateTokens(bytes)),
-  usageEstimated: true,
-});
+function isSeen({ choices: [choice] }: LLMResponse): boolean {
+  if (!choice) return false;
+  const { delta, finishReason } = choice;
+  return !delta || finishReason !== "" || delta.content !== "" || delta.toolCalls.length > 0;
+}
 
-function saysSomething({ choices, usage, warnings }: LLMResponse): boolean {
-  const [choice] = choices;
-  if (!choice?.delta || usage || warnings.length > 0 || choice.finishReason !== "") return true;
-  return choice.delta.content !== "" || choice.delta.toolCalls.length > 0;
+/** Two messages that nobody sees as one: no thought of its details will be told, and of its text only the length. */
+function together(before: LLMResponse | undefined, message: LLMResponse): LLMResponse {
+  const thought = (it?: LLMResponse) => it?.choices[0]?.delta?.reasoningContent ?? "";
+  return {
+    ...message,
+    usage: message.usage ?? before?.usage,
+    usageEstimated: message.usageEstimated || (before?.usageEstimated ?? false),
+    warnings: message.warnings.length > 0 ? message.warnings : (before?.warnings ?? []),
+    choices: [reasoningChoice(reasoningOf(thought(before) + thought(message)))],
+  };
 }

@@ -60,6 +60,12 @@ export function piece(content: string, finishReason = "", usage?: [number, numbe
   };
 }
 
+/** A message of a stream that says what the model thinks. @param details a JSON array as text */
+export const thought = (text: string, details = ""): LLMResponse => ({
+  ...piece(""),
+  choices: [reasoningChoice(reasoningOf(text, details))],
+});
+
 /** Streams the pieces, one step each, then the end with usage. */
 export function says(...pieces: string[]): Handle<"chat"> {
   return async function* () {

@@ -6,7 +6,7 @@ import { Cancellation } from "../cancellation.js";
 import { type ErrorCode, LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
 import type { BackendMethod, Input, MethodName, Output } from "../methods.js";
-import { withoutReasoning } from "../reasoning.js";
+import { hidesReasoning, unseenThoughts } from "../reasoning.js";
 import type { Bounds } from "../settings.js";
 import { ask, type Waiter } from "../steps.js";
 import { Warnings } from "../warnings.js";
@@ -89,8 +89,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     };
     if (hedge) this.record.hedge = true;
     const handle = handlerOf(backend, call.method as BackendMethod);
-    const hides = "includeReasoning" in request && request.includeReasoning === false;
-    this.#handle = hides ? withoutReasoning(handle) : handle;
+    this.#handle = hidesReasoning(request) ? unseenThoughts(handle) : handle;
     this.#own = {
       ...call,
       request,
