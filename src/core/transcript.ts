@@ -36,12 +36,14 @@ export class Transcript {
       case "complete": {
         const { messages } = this.#call.request as Input<"chat">;
         const prompt = messages.map((message) => ({
-          ...{ role: message.role, content: textOf(message) },
+          role: message.role,
+          ...thought(message.reasoningContent),
+          content: textOf(message),
           ...called(message.toolCalls),
         }));
         return {
           prompt,
-          ...(this.#thoughts !== "" && { reasoning: this.#thoughts }),
+          ...thought(this.#thoughts),
           completion: this.#completion,
           ...called(joinCalls(this.#calls)),
         };
@@ -56,6 +58,9 @@ export class Transcript {
     }
   }
 }
+
+/** What was thought, where something was. */
+const thought = (reasoning: string | undefined) => reasoning && { reasoning };
 
 /** Calls of tools, where there are any. */
 const called = (calls: LLMMessage["toolCalls"]) =>

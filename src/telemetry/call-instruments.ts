@@ -70,6 +70,16 @@ export function callInstruments() {
       "Tokens of calls, by input and output.",
       tokenCounts,
     ),
+    cachedTokens: counter(
+      "lintel.cached_tokens",
+      "{token}",
+      "Tokens of prompts that model servers had in a cache.",
+    ),
+    reasoningTokens: counter(
+      "lintel.reasoning_tokens",
+      "{token}",
+      "Tokens of completions that are thoughts.",
+    ),
   };
 }
 

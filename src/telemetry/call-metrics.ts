@@ -33,6 +33,10 @@ interface AttemptSeries {
 interface TokenSeries {
   readonly input: Distribution;
   readonly output: Distribution;
+  /** What tells the counters below from others; they are made when a model server tells of such tokens. */
+  readonly some: Attributes;
+  cached?: Count;
+  reasoning?: Count;
 }
 
 /** Most kinds whose series are remembered; more of them are looked up anew. */
@@ -76,11 +80,19 @@ export class CallMetrics implements Watcher {
       return;
     }
     if (attributes.images) series.images?.add(attributes.images);
-    const { promptTokens, completionTokens, backend = "" } = attributes;
+    const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = attributes;
     if (promptTokens !== undefined || completionTokens !== undefined) {
-      const { input, output } = this.#tokenSeries(operation, backend, model);
-      if (promptTokens !== undefined) input.record(promptTokens);
-      if (completionTokens !== undefined) output.record(completionTokens);
+      const series = this.#tokenSeries(operation, attributes.backend ?? "", model);
+      if (promptTokens !== undefined) series.input.record(promptTokens);
+      if (completionTokens !== undefined) series.output.record(completionTokens);
+      if (cachedTokens !== undefined) {
+        series.cached ??= this.#on.cachedTokens.at(series.some);
+        series.cached.add(cachedTokens);
+      }
+      if (reasoningTokens !== undefined) {
+        series.reasoning ??= this.#on.reasoningTokens.at(series.some);
+        series.reasoning.add(reasoningTokens);
+      }
     }
     if (code !== "ok" || firstMs === undefined) return;
     series.firstToken?.record(firstMs / 1000);
@@ -148,14 +160,19 @@ export class CallMetrics implements Watcher {
     const key = `${backend}\n${name}\n${model}`;
     const known = this.#tokens.get(key);
     if (known) return known;
+    const provider = this.#providers.get(backend) ?? ownProvider;
     const of = (type: string) =>
       this.#on.tokenUsage.at({
         "gen_ai.operation.name": name,
-        "gen_ai.provider.name": this.#providers.get(backend) ?? ownProvider,
+        "gen_ai.provider.name": provider,
         "gen_ai.token.type": type,
         "gen_ai.request.model": model,
       });
-    const series: TokenSeries = { input: of("input"), output: of("output") };
+    const series: TokenSeries = {
+      input: of("input"),
+      output: of("output"),
+      some: { "gen_ai.provider.name": provider, "gen_ai.request.model": model },
+    };
     this.#tokens.set(key, series);
     return series;
   }

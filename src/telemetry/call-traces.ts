@@ -163,7 +163,8 @@ function requestAttributes({ method, request, attributes: { model } }: Call) {
   // Nothing was checked yet: a number that OTLP has no room for would cost all spans of a batch.
   if (model === undefined || method === "listModels") return {};
   if (isChat(method)) {
-    const { maxTokens, temperature, topP, topK, seed, stop } = request as LLMRequest;
+    const { maxTokens, temperature, topP, topK, seed, stop, reasoningEffort } =
+      request as LLMRequest;
     return {
       ...(maxTokens !== undefined && { "gen_ai.request.max_tokens": maxTokens }),
       ...(temperature !== undefined && { "gen_ai.request.temperature": temperature }),
@@ -171,6 +172,7 @@ function requestAttributes({ method, request, attributes: { model } }: Call) {
       ...(topK !== undefined && { "gen_ai.request.top_k": topK }),
       ...(seed !== undefined && { "gen_ai.request.seed": Number(seed) }),
       ...(stop.length > 0 && { "gen_ai.request.stop_sequences": stop.map(inShort) }),
+      ...(reasoningEffort !== "" && { "gen_ai.request.reasoning.level": reasoningEffort }),
     };
   }
   const { seed, numImagesPerPrompt } = request as TextToImageRequest;
@@ -200,7 +202,14 @@ function callAttributes({ id, attributes }: Call) {
   };
 }
 
-const usageAttributes = ({ promptTokens, completionTokens }: Call["attributes"]) => ({
-  ...(promptTokens !== undefined && { "gen_ai.usage.input_tokens": promptTokens }),
-  ...(completionTokens !== undefined && { "gen_ai.usage.output_tokens": completionTokens }),
-});
+function usageAttributes(attributes: Call["attributes"]) {
+  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = attributes;
+  return {
+    ...(promptTokens !== undefined && { "gen_ai.usage.input_tokens": promptTokens }),
+    ...(cachedTokens !== undefined && { "gen_ai.usage.cache_read.input_tokens": cachedTokens }),
+    ...(completionTokens !== undefined && { "gen_ai.usage.output_tokens": completionTokens }),
+    ...(reasoningTokens !== undefined && {
+      "gen_ai.usage.reasoning.output_tokens": reasoningTokens,
+    }),
+  };
+}

@@ -6,9 +6,10 @@ import { detailsOf, messageChoice, tokenUsage } from "../../src/core/chat-messag
 import { LintelError } from "../../src/core/errors.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { outcome, start } from "../support/calls.js";
+import { FakeClock } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
-import { bench, hello } from "../support/routing.js";
-import { callsTools, hangsAfter, piece, scripted, thought } from "../support/scripted.js";
+import { bench, hello, routing, textOf } from "../support/routing.js";
+import { callsTools, hangsAfter, piece, says, scripted, thought } from "../support/scripted.js";
 import { models } from "./chatting.js";
 
 const hidden = { ...hello, includeReasoning: false };
@@ -31,7 +32,7 @@ const thoughtsIn = (messages: readonly LLMResponse[]) =>
   });
 
 describe("include_reasoning: false", () => {
-  const thinks = streams(
+  const answer = streams(
     thought("I think "),
     thought("so. "),
     thought("", details),
@@ -41,9 +42,9 @@ describe("include_reasoning: false", () => {
 
   it("is asked for: else thoughts are told, streamed and whole", async () => {
     for (const more of [{}, { includeReasoning: true }]) {
-      const all = await run(coreThat(thinks), "chat", { ...hello, ...more });
+      const all = await run(coreThat(answer), "chat", { ...hello, ...more });
       expect(thoughtsIn(all)).toEqual(["I think ", "so. ", details]);
-      const [whole] = await run(coreThat(thinks), "complete", { ...hello, ...more });
+      const [whole] = await run(coreThat(answer), "complete", { ...hello, ...more });
       expect(whole?.choices[0]?.message).toMatchObject({
         reasoningContent: "I think so. ",
         reasoningDetails: details,
@@ -52,7 +53,7 @@ describe("include_reasoning: false", () => {
   });
 
   it.each(both)("leaves them out, and their details: %s", async (method) => {
-    const all = await run(coreThat(thinks), method, hidden);
+    const all = await run(coreThat(answer), method, hidden);
     expect(thoughtsIn(all)).toEqual([]);
     const texts = all.map(({ choices: [it] }) => (it?.delta ?? it?.message)?.content);
     expect(texts).toEqual(method === "chat" ? ["Hello", ""] : ["Hello"]);
@@ -196,4 +197,18 @@ describe("a target that fails after thoughts", () => {
     const begun = await outcome(asked(fails(thought("hm"), piece("Hel"))), "chat", request);
     expect([begun.code, begun.messages.length]).toEqual(["upstream_unreachable", 1]);
   });
+});
+
+it("a target that thinks unseen is alive: it has as long again for its first token", async () => {
+  const clock = new FakeClock();
+  const chat: Handle<"chat"> = async function* (call) {
+    for (const text of ["I ", "think ", "so."]) {
+      await clock.advance(1999);
+      yield [thought(text)];
+    }
+    yield* says("Hello")(call);
+  };
+  const settings = { routing: routing({ timeouts: { firstToken: 2000 }, retry: { attempts: 1 } }) };
+  const core = coreOf([scripted({ chat }, models)], settings, { clock });
+  expect(await textOf(run(core, "chat", hidden))).toBe("Hello");
 });

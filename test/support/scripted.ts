@@ -5,7 +5,7 @@ import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../src/core/backend.js";
 import type { Handle } from "../../src/core/call.js";
-import { deltaChoice, tokenUsage } from "../../src/core/chat-messages.js";
+import { deltaChoice, detailsOf, tokenUsage } from "../../src/core/chat-messages.js";
 import { asksForSize } from "../../src/core/defaults.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import { reasoningChoice, reasoningOf } from "../../src/core/reasoning.js";
@@ -65,6 +65,14 @@ export const thought = (text: string, details = ""): LLMResponse => ({
   ...piece(""),
   choices: [reasoningChoice(reasoningOf(text, details))],
 });
+
+/** Thinks, says one word, and tells how many tokens of 7 and 9 were in a cache, and thoughts: 3 and 8. */
+export const thinks = (reasoning: string, word: string): Handle<"chat"> =>
+  async function* () {
+    yield [thought(reasoning)];
+    yield [piece(word)];
+    yield [{ ...piece("", "stop"), usage: tokenUsage(7, 9, detailsOf(3, 8)) }];
+  };
 
 /** Streams the pieces, one step each, then the end with usage. */
 export function says(...pieces: string[]): Handle<"chat"> {

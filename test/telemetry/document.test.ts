@@ -13,7 +13,17 @@ import { samples } from "./support.js";
 const pem = (name: string) => readFileSync(join(root, `test/fixtures/tls/${name}.pem`), "utf8");
 const cert = pem("cert");
 
-/** Does what the last message says; without usage where that says so. */
+/** What an answer has of thoughts. */
+const thinking = {
+  message: { reasoning_content: "hm" },
+  usage: {
+    ...{ prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
+    prompt_tokens_details: { cached_tokens: 4 },
+    completion_tokens_details: { reasoning_tokens: 2 },
+  },
+};
+
+/** Does what the last message says; without usage where that says so, and thinking likewise. */
 function server() {
   const draw = drawing("localai/image");
   let release = () => {};
@@ -29,9 +39,14 @@ function server() {
     if (said === "break") return exchange.destroy();
     if (said === "fail") return exchange.sendJson(503, { error: { message: "scripted" } });
     if (said === "wait") await released;
-    if (said !== "no usage" || stream) return echo(exchange);
-    const choices = [{ index: 0, message: { content: "x" }, finish_reason: "stop" }];
-    return exchange.sendJson(200, { id: "1", created: 1, model: "m", choices });
+    if ((said !== "no usage" && said !== "think") || stream) return echo(exchange);
+    const thought = said === "think" ? thinking : undefined;
+    const message = { content: "x", ...thought?.message };
+    const choices = [{ index: 0, message, finish_reason: "stop" }];
+    return exchange.sendJson(200, {
+      ...{ id: "1", created: 1, model: "m", choices },
+      usage: thought?.usage,
+    });
   };
   return { script, release };
 }
@@ -82,6 +97,7 @@ ${at("b")}
   await chat("fail");
   await chat("break");
   await chat("no usage");
+  await chat("think");
   await chat("Hello", { model: "scarce" });
   const both = [1, 2].map(() => chat("wait", { model: "narrow" }));
   const waiting = () => it.running.core.routing.snapshot().endpoints.map((at) => at.waiting);

@@ -15,6 +15,7 @@ import {
   paints,
   says,
   scripted,
+  thinks,
 } from "../support/scripted.js";
 
 /** A core, and what it logs of calls. */
@@ -139,6 +140,28 @@ describe("what was said", () => {
     const chat = { prompt: asked.messages, completion: "the answer" };
     expect(lines).toMatchObject([chat, chat, { prompt: "a house", negativePrompt: "trees" }]);
     for (const line of lines) expect(JSON.stringify(line).length).toBeLessThan(1000);
+  });
+
+  test("so is what was thought, now and before, as far as the caller sees it", async () => {
+    const { core, lines } = logging([scripted({ chat: thinks("I think so.", "Yes") })], {
+      content: true,
+    });
+    const messages = [
+      say("user", "Really?"),
+      say("assistant", "Yes", { reasoningContent: "I thought so." }),
+      say("user", "Really?"),
+    ];
+    await outcome(core, "chat", { messages });
+    await outcome(core, "complete", { messages, includeReasoning: false });
+    const counts = { cachedTokens: 3, reasoningTokens: 8 };
+    expect(lines).toMatchObject([
+      { reasoning: "I think so.", completion: "Yes", ...counts },
+      { completion: "Yes", ...counts },
+    ]);
+    expect(lines[1]).not.toHaveProperty("reasoning");
+    const question = { role: "user", content: "Really?" };
+    const answer = { role: "assistant", reasoning: "I thought so.", content: "Yes" };
+    expect(lines[0]?.prompt).toEqual([question, answer, question]);
   });
 
   test("so are calls of tools, and the texts beside images", async () => {

@@ -5,8 +5,9 @@ import { memoryLimits } from "../../src/state/limits/memory.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
 import { say } from "../support/messages.js";
+import { chatModel } from "../support/models.js";
 import { backend, bench, fails, hello } from "../support/routing.js";
-import { hangsAfter, paints, says, scripted } from "../support/scripted.js";
+import { hangsAfter, paints, says, scripted, thinks } from "../support/scripted.js";
 import { Collector } from "./collector.js";
 import { otlpTo, samples, telemetryOf } from "./support.js";
 
@@ -52,6 +53,28 @@ describe("as Prometheus reads them", () => {
     expect(of(text, "gen_ai_client_operation_time_to_first_chunk_seconds_count")).toEqual([1]);
     expect(of(text, "lintel_target_failures_total", 'lintel_backend="a"')).toEqual([1]);
     expect(of(text, "lintel_target_available")).toEqual([1, 1]);
+  });
+
+  test("tokens that were in a cache, and thoughts, are counted where a model server tells of them", async () => {
+    const open = await telemetryOf({ prometheus: true, providers: new Map([["a", "openai"]]) });
+    const backends = [
+      backend("a", thinks("hm", "x")),
+      scripted({ chat: says("x") }, [chatModel("silent")], "b"),
+    ];
+    const store = new MemoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1e6, maxBytes: 1e6 });
+    const idempotency = { store, lingerMs: 1000 };
+    const core = coreOf(backends, {}, { telemetry: open.telemetry, idempotency });
+    for (const model of ["m", "m", "silent"]) {
+      await run(core, "chat", { ...hello, model }, { idempotencyKey: model });
+      await run(core, "chat", { ...hello, model });
+    }
+    const text = open.prometheus?.() ?? "";
+    // Two calls, and one whose answer was given twice.
+    const labels = '{gen_ai_provider_name="openai",gen_ai_request_model="m"}';
+    expect([...samples(text)].filter(([key]) => /cached|reasoning/.test(key))).toEqual([
+      [`lintel_cached_tokens_total${labels}`, 9],
+      [`lintel_reasoning_tokens_total${labels}`, 24],
+    ]);
   });
 
   test.each([

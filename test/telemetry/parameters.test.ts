@@ -24,7 +24,7 @@ test("of a completion they are those that the caller gave", async () => {
   const { telemetry, told } = await spans();
   const core = coreOf([backend("a", says("x"))], {}, { telemetry });
   const asked = { maxTokens: 20, temperature: 0.5, topP: 0.9, topK: 5, seed: 0n, stop: ["."] };
-  await run(core, "complete", { ...hello, model: "m", ...asked });
+  await run(core, "complete", { ...hello, model: "m", ...asked, reasoningEffort: "low" });
   expect(await told()).toEqual({
     "gen_ai.request.model": "m",
     "gen_ai.request.stream": false,
@@ -34,6 +34,7 @@ test("of a completion they are those that the caller gave", async () => {
     "gen_ai.request.top_k": 5,
     "gen_ai.request.seed": 0,
     "gen_ai.request.stop_sequences": ["."],
+    "gen_ai.request.reasoning.level": "low",
   });
 });
 

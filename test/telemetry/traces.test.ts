@@ -7,7 +7,7 @@ import { silent } from "../../src/core/log.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
 import { backend, equals, fails, hello } from "../support/routing.js";
-import { paints, says, scripted } from "../support/scripted.js";
+import { paints, says, scripted, thinks } from "../support/scripted.js";
 import { Collector, type Span } from "./collector.js";
 import { otlpTo, telemetryOf } from "./support.js";
 
@@ -91,6 +91,23 @@ describe("a call", () => {
       },
     });
     expect(won?.attributes).not.toHaveProperty("error.type");
+    expect(JSON.stringify(sink.spans)).not.toMatch(/cache_read|reasoning/);
+  });
+
+  test("tells what of its tokens was in a cache, and thoughts, where the model server does", async () => {
+    const sink = await collector();
+    const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
+    const backends = [backend("a", thinks("hm", "x"))];
+    const core = coreOf(backends, {}, { telemetry: telemetry.telemetry });
+    await run(core, "chat", hello);
+    await telemetry.close();
+    const usage = {
+      "gen_ai.usage.input_tokens": 7,
+      "gen_ai.usage.cache_read.input_tokens": 3,
+      "gen_ai.usage.output_tokens": 9,
+      "gen_ai.usage.reasoning.output_tokens": 8,
+    };
+    expect(sink.spans).toMatchObject([{ attributes: usage }, { attributes: usage }]);
   });
 
   test("that the caller did wrong is no fault of this side, one that failed is", async () => {
