@@ -124,6 +124,8 @@ function entryOf({ group, ...totals }: UsageTotals) {
     cancelled: totals.cancelled,
     prompt_tokens: totals.promptTokens,
     completion_tokens: totals.completionTokens,
+    cached_tokens: totals.cachedTokens,
+    reasoning_tokens: totals.reasoningTokens,
     images: totals.images,
     spend: totals.spend / unit,
     mean_duration_ms: rounded(totals.meanDurationMs),
@@ -139,6 +141,8 @@ const columns = [
   "cancelled",
   "prompt_tokens",
   "completion_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
   "images",
   "spend",
   "mean_duration_ms",
@@ -166,7 +170,7 @@ function forPeople(totals: readonly UsageTotals[], by: readonly Group[]): [strin
 
 /** The last line: everything together. */
 function sumOf(totals: readonly UsageTotals[], by: readonly Group[]): string[] {
-  type Sum = "calls" | "failed" | "cancelled" | "promptTokens" | "completionTokens" | "images";
+  type Sum = Exclude<keyof UsageTotals, "group" | "spend" | "meanDurationMs" | "meanFirstMs">;
   const sum = (key: Sum) => String(totals.reduce((all, one) => all + one[key], 0));
   const spend = totals.reduce((all, one) => all + one.spend, 0) / unit;
   return [
@@ -177,6 +181,8 @@ function sumOf(totals: readonly UsageTotals[], by: readonly Group[]): string[] {
     sum("cancelled"),
     sum("promptTokens"),
     sum("completionTokens"),
+    sum("cachedTokens"),
+    sum("reasoningTokens"),
     sum("images"),
     plain(spend),
   ];

@@ -16,9 +16,19 @@ async function filled(): Promise<string> {
   const sql = openNamed(join(cwd, "usage.db"));
   const at = Date.now() - hour;
   const records = [
-    record({ at, caller: "alice", model: "m", promptTokens: 1000, spend: 1_500_000_000 }),
+    record({
+      at,
+      caller: "alice",
+      model: "m",
+      promptTokens: 1000,
+      cachedTokens: 900,
+      spend: 1_500_000_000,
+    }),
     record({ at, caller: "alice", model: "m", spend: 1, outcome: "cancelled", firstMs: 5.25 }),
-    record({ at, caller: '=HYPERLINK("x")', model: "n,1", images: 2, outcome: "timeout" }),
+    record({
+      ...{ at, caller: '=HYPERLINK("x")', model: "n,1", images: 2, outcome: "timeout" },
+      reasoningTokens: 3,
+    }),
     record({ at: at - 30 * 24 * hour, caller: "old", requestId: "req-old" }),
   ];
   await new DatabaseUsage(sql).insert(linesOf(...records));
@@ -48,19 +58,21 @@ test("as a table, as CSV and as JSON", async () => {
       "CANCELLED",
       "PROMPT TOKENS",
       "COMPLETION TOKENS",
+      "CACHED TOKENS",
+      "REASONING TOKENS",
       "IMAGES",
       "SPEND",
       "MEAN DURATION MS",
       "MEAN FIRST MS",
     ],
-    ["alice", "m", "2", "0", "1", "1010", "10", "0", "1.500000001", "20", "5.3"],
-    ['=HYPERLINK("x")', "n,1", "1", "1", "0", "10", "5", "2", "0", "20"],
-    ["total", "3", "1", "1", "1020", "15", "2", "1.500000001"],
+    ["alice", "m", "2", "0", "1", "1010", "10", "900", "0", "0", "1.500000001", "20", "5.3"],
+    ['=HYPERLINK("x")', "n,1", "1", "1", "0", "10", "5", "0", "3", "2", "0", "20"],
+    ["total", "3", "1", "1", "1020", "15", "900", "3", "2", "1.500000001"],
   ]);
   expect(csv.stdout.split("\r\n")).toEqual([
-    "token,model,calls,failed,cancelled,prompt_tokens,completion_tokens,images,spend,mean_duration_ms,mean_first_ms",
-    "alice,m,2,0,1,1010,10,0,1.500000001,20,5.3",
-    `"'=HYPERLINK(""x"")","n,1",1,1,0,10,5,2,0,20,\n`,
+    "token,model,calls,failed,cancelled,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,images,spend,mean_duration_ms,mean_first_ms",
+    "alice,m,2,0,1,1010,10,900,0,0,1.500000001,20,5.3",
+    `"'=HYPERLINK(""x"")","n,1",1,1,0,10,5,0,3,2,0,20,\n`,
   ]);
   expect(JSON.parse(json.stdout)).toEqual([
     {
@@ -70,6 +82,8 @@ test("as a table, as CSV and as JSON", async () => {
       cancelled: 1,
       prompt_tokens: 1010,
       completion_tokens: 10,
+      cached_tokens: 900,
+      reasoning_tokens: 0,
       images: 0,
       spend: 1.500000001,
       mean_duration_ms: 20,
@@ -77,7 +91,7 @@ test("as a table, as CSV and as JSON", async () => {
     },
   ]);
   expect(all.stdout).toMatch(/^old +1 +0 +0 +10 +5 /m);
-  expect(one.stdout.split("\r\n").slice(1)).toEqual(["old,1,0,0,10,5,0,0,20,\n"]);
+  expect(one.stdout.split("\r\n").slice(1)).toEqual(["old,1,0,0,10,5,0,0,0,0,20,\n"]);
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "nothing was used\n" });
 });
 

@@ -19,6 +19,7 @@ import {
   png,
   says,
   scripted,
+  thinks,
 } from "../support/scripted.js";
 
 const messages = [{ role: "user", content: "Hello" }];
@@ -115,6 +116,21 @@ describe("one record for each call", () => {
     ]);
     await run(core, "chat", { messages });
     expect(sink.records).toMatchObject([{ firstMs: 12.35, durationMs: 32.35 }]);
+  });
+
+  test("with what was in a cache, and thought, where the model server tells, by its own price", async () => {
+    const sink = new Sink();
+    const price = { model: "*", input: 2, cachedInput: 0.5, output: 10 };
+    const backend = scripted({ chat: thinks("hm", "x") });
+    const core = coreOf([backend], {}, { usage: { sink, prices: [price] } });
+    await run(core, "chat", { messages, includeReasoning: false });
+    await run(core, "complete", { messages });
+    // 4 of 7 at 2, 3 at 0.5, and 9 at 10 per million.
+    const record = { promptTokens: 7, completionTokens: 9, cachedTokens: 3, reasoningTokens: 8 };
+    expect(sink.records).toMatchObject([
+      { ...record, spend: 99_500 },
+      { ...record, spend: 99_500 },
+    ]);
   });
 
   test("however many backends were asked", async () => {

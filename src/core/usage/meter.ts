@@ -127,6 +127,8 @@ class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
       attempts,
       promptTokens: attributes.promptTokens ?? 0,
       completionTokens: attributes.completionTokens ?? 0,
+      cachedTokens: attributes.cachedTokens,
+      reasoningTokens: attributes.reasoningTokens,
       images: attributes.images ?? 0,
       estimated: attributes.estimated ?? false,
       durationMs: toHundredths(performance.now() - this.#startedAt),

@@ -25,6 +25,10 @@ export interface UsageRecord {
   /** Tokens and images as delivered, also where the caller left half-way. */
   readonly promptTokens: number;
   readonly completionTokens: number;
+  /** Of the prompt's tokens those that the model server had in a cache; absent where it does not tell. */
+  readonly cachedTokens?: number | undefined;
+  /** Of the completion's tokens those of thoughts; absent where the model server does not tell. */
+  readonly reasoningTokens?: number | undefined;
   readonly images: number;
   /** Whether the tokens are an estimate, because the model server told none. */
   readonly estimated: boolean;

@@ -43,6 +43,11 @@ export const migrations: readonly (readonly string[])[] = [
     // By time alone: with one by caller SQLite reads all of it to group by callers, whatever the time.
     "CREATE INDEX lintel_usage_at ON lintel_usage (at)",
   ],
+  // NULL: the model server did not tell, or the record is older.
+  [
+    "ALTER TABLE lintel_usage ADD COLUMN cached_tokens BIGINT",
+    "ALTER TABLE lintel_usage ADD COLUMN reasoning_tokens BIGINT",
+  ],
 ];
 
 /** Where the version stands. Made before everything else. */

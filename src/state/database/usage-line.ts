@@ -24,6 +24,8 @@ export const columns: readonly (readonly [column: string, member: keyof UsageRec
   ["first_ms", "firstMs"],
   ["outcome", "outcome"],
   ["spend", "spend"],
+  ["cached_tokens", "cachedTokens"],
+  ["reasoning_tokens", "reasoningTokens"],
 ];
 
 /** An array of its values: their names would be half of the line, and of the time it takes. */

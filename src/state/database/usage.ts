@@ -40,6 +40,10 @@ export interface UsageTotals {
   readonly cancelled: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
+  /** Of the prompts' tokens those in a cache, as far as model servers told. */
+  readonly cachedTokens: number;
+  /** Of the completions' tokens those of thoughts, as far as model servers told. */
+  readonly reasoningTokens: number;
   readonly images: number;
   /** In billionths of the price table's unit. */
   readonly spend: number;
@@ -150,6 +154,8 @@ const sums = `COUNT(*) AS calls,
   COALESCE(SUM(CASE WHEN outcome = 'cancelled' THEN 1 ELSE 0 END), 0) AS cancelled,
   COALESCE(SUM(prompt_tokens), 0) AS prompt_tokens,
   COALESCE(SUM(completion_tokens), 0) AS completion_tokens,
+  COALESCE(SUM(cached_tokens), 0) AS cached_tokens,
+  COALESCE(SUM(reasoning_tokens), 0) AS reasoning_tokens,
   COALESCE(SUM(images), 0) AS images,
   COALESCE(SUM(spend), 0) AS spend,
   COALESCE(AVG(duration_ms), 0) AS mean_duration_ms,
@@ -174,6 +180,8 @@ function totalsOf(row: Row, by: readonly Group[]): UsageTotals {
     cancelled: Number(row.cancelled),
     promptTokens: Number(row.prompt_tokens),
     completionTokens: Number(row.completion_tokens),
+    cachedTokens: Number(row.cached_tokens),
+    reasoningTokens: Number(row.reasoning_tokens),
     images: Number(row.images),
     spend: Number(row.spend),
     meanDurationMs: Number(row.mean_duration_ms),

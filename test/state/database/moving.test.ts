@@ -48,6 +48,7 @@ async function fill(sql: Sql) {
   await new DatabaseUsage(sql).insert(
     linesOf(
       record({ id: "full", firstMs: 1.25, spend: 12_345_678_901_234, estimated: true }),
+      record({ id: "told", cachedTokens: 4, reasoningTokens: 0 }),
       record({ id: "bare", token: undefined, model: undefined, backend: undefined }),
       record({ id: "odd", caller: `a, "b"\nc\r\nd 'é😀\\N`, model: "", durationMs: 20.25 }),
     ),

@@ -57,6 +57,43 @@ onEveryDatabase((make) => {
     ]);
   });
 
+  test("tokens in a cache, and thoughts, are summed where they were told", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const told = { cachedTokens: 4, reasoningTokens: 0 };
+    const [line = ""] = linesOf(record({ id: "earlier", caller: "before" }));
+    const earlier = JSON.stringify(JSON.parse(line).slice(0, 18));
+    expect(await usage.insert([...linesOf(record(told), record(told)), earlier])).toEqual([]);
+    expect(await usage.totals(["token"])).toMatchObject([
+      { group: { token: "alice" }, cachedTokens: 8, reasoningTokens: 0 },
+      { group: { token: "before" }, calls: 1, cachedTokens: 0, reasoningTokens: 0 },
+    ]);
+    const text = "SELECT cached_tokens, reasoning_tokens FROM lintel_usage ORDER BY id DESC";
+    const [row, , oldest] = await rowsOf(again(), text);
+    expect(row).toEqual({ cached_tokens: 4, reasoning_tokens: 0 });
+    expect(oldest).toEqual({ cached_tokens: null, reasoning_tokens: null });
+  });
+
+  test("a database of an earlier version gets the columns that it lacks, and keeps its records", async () => {
+    const { again } = await make();
+    const old = again();
+    await new DatabaseUsage(old).insert(linesOf(record({ id: "kept", spend: 7 })));
+    await old.run([
+      { text: "ALTER TABLE lintel_usage DROP COLUMN cached_tokens" },
+      { text: "ALTER TABLE lintel_usage DROP COLUMN reasoning_tokens" },
+      { text: "DELETE FROM lintel_migrations WHERE version > 1" },
+    ]);
+    await old.close();
+    const usage = new DatabaseUsage(again());
+    expect(await usage.totals([])).toMatchObject([{ calls: 1, spend: 7, cachedTokens: 0 }]);
+    expect(await usage.insert(linesOf(record({ cachedTokens: 3, reasoningTokens: 2 })))).toEqual(
+      [],
+    );
+    expect(await usage.totals([])).toMatchObject([
+      { calls: 2, promptTokens: 20, cachedTokens: 3, reasoningTokens: 2 },
+    ]);
+  });
+
   test("text with every character is taken", async () => {
     const { again } = await make();
     const usage = new DatabaseUsage(again());
