@@ -117,7 +117,10 @@ function unsetOf(
   bounds: Bounds,
 ): unknown {
   if (name === "seed") return undefined;
-  if (name === "reasoning_effort") return settings?.reasoningEffort;
+  // Nobody asked a model for it that knows no such thing: a node would warn of it.
+  if (name === "reasoning_effort") {
+    return model.supports.includes(name) ? settings?.reasoningEffort : undefined;
+  }
   const bound = bounds[name];
   const own = settings?.defaults?.[name] ?? model.defaults[name] ?? fallback;
   // Less than 1 means all, which is no small number but the greatest.

@@ -19,6 +19,7 @@ describe("limits", () => {
     - { model: gpt-*, requests_per_minute: 10 }
 prices:
   - { model: gpt-4o, input: 2.5, output: 10 }
+  - { model: gpt-5*, input: 2.5, cached_input: 0.25 }
   - { model: flux, image: 0.04 }
 `);
     expect(limitParts(config, store)).toMatchObject({
@@ -34,6 +35,7 @@ prices:
       },
       prices: [
         { model: "gpt-4o", input: 2.5, output: 10, image: 0 },
+        { model: "gpt-5*", input: 2.5, cachedInput: 0.25, output: 0, image: 0 },
         { model: "flux", input: 0, output: 0, image: 0.04 },
       ],
       store,
@@ -117,6 +119,13 @@ test.each<[string, string[]]>([
     [
       "lintel.yaml:3:12: prices[0].input: must be a number",
       "lintel.yaml:4:12: prices[1].model: is the same as that of prices[0]; must be unique",
+    ],
+  ],
+  [
+    "prices:\n  - model: a\n    cached_input: -1\n  - model: b\n    cached_inputs: 1\n",
+    [
+      "lintel.yaml:3:19: prices[0].cached_input: must be at least 0",
+      'lintel.yaml:5:5: prices[1].cached_inputs: unknown key (did you mean "cached_input"?)',
     ],
   ],
   [

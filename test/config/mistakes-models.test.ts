@@ -38,6 +38,15 @@ describe("mistakes in backends and models", () => {
       ["lintel.yaml:1:45: models[0].defaults.max_tokens: must be at most 2147483647"],
     ],
     [
+      "an effort that there is not, or that is no default among numbers",
+      "models:\n  - { name: a, reasoning_effort: huge }\n  - { name: b, effort: high }\n  - { name: c, defaults: { reasoning_effort: low } }\n",
+      [
+        "lintel.yaml:2:34: models[0].reasoning_effort: must be one of none, minimal, low, medium, high, xhigh or max",
+        'lintel.yaml:3:16: models[1].effort: unknown key (did you mean "reasoning_effort"?)',
+        "models[2].defaults.reasoning_effort: unknown key; known: temperature,",
+      ],
+    ],
+    [
       "defaults beyond wider bounds",
       "bounds: { width: { max: 4096 }, temperature: { min: 1 } }\nmodels: [{ name: a, defaults: { width: 8000, temperature: -1 } }]\n",
       [

@@ -8,7 +8,7 @@ import { start } from "../support/calls.js";
 import { run } from "../support/core.js";
 import { chat, draw, limited, outcome } from "../support/limits.js";
 import { chatModel } from "../support/models.js";
-import { breaksAfter, hangsAfter } from "../support/scripted.js";
+import { breaksAfter, hangsAfter, thinks } from "../support/scripted.js";
 
 describe("tokens per minute", () => {
   const tokens = (tokensPerMinute: number) => ({ caller: { tokensPerMinute } });
@@ -136,6 +136,26 @@ describe("budgets", () => {
     expect((await outcome(core, "textToImage", draw)).code).toBe("rate_limited");
     clock.now = Date.UTC(2026, 1, 1);
     expect((await outcome(core, "chat", chat)).code).toBe("ok");
+  });
+
+  it("are spent less on tokens in a cache, where these have a price of their own", async () => {
+    const budget = { amount: 1, period: "month" } as const;
+    const handlers = { chat: thinks("hm", "x") };
+    // Of 7 tokens 3 were in a cache; the 9 of the completion cost nothing.
+    for (const [cachedInput, cost] of [
+      [undefined, 7],
+      [0.5, 5.5],
+      [0, 4],
+    ] as const) {
+      const settled = [
+        { model: "chat-1", input: 1000, cachedInput: cachedInput && cachedInput * 1000 },
+      ];
+      const { core } = limited({ caller: { budget } }, { prices: settled, handlers });
+      let passed = 0;
+      while ((await outcome(core, "chat", chat)).code === "ok") passed++;
+      // The prompt is estimated at 8, as if nothing of it were in a cache.
+      expect(passed).toBe(Math.floor((1000 - 8) / cost) + 1);
+    }
   });
 
   it("that only running calls fill refuse for a moment, and clients may come again", async () => {
