@@ -218,7 +218,7 @@ export const configSchema = z.strictObject({
   state: stateSchema.prefault({}).describe("Where tokens and usage are kept."),
   limits: limitSettingsSchema.prefault({}).describe("How much may be asked of this gateway."),
   prices: pricesSchema
-    .default([])
+    .prefault([])
     .describe("What models cost, in the unit of budgets. A model without a price costs nothing."),
   idempotency: idempotencySchema
     .prefault({})
