@@ -1,23 +1,18 @@
 /** `lintel chat`: one answer, or a conversation, on any Lintel. */
 import { createInterface } from "node:readline/promises";
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Client } from "@connectrpc/connect";
-import { ChatService, type LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { choicesOf } from "../core/rules.js";
+import { type Message, printAnswer } from "./answer.js";
 import { integerOf, numberOf, seedOf, serverOptions, withServer } from "./client.js";
-import type { Command, Given } from "./command.js";
-import { printableLines, say } from "./output.js";
+import { type Command, type Given, UsageError } from "./command.js";
+import { addressOf } from "./shown-image.js";
 
-interface Message {
-  readonly role: string;
-  readonly content: string;
-}
-
-type CallOptions = { headers: Headers; signal: AbortSignal };
+const efforts = choicesOf(LLMRequestSchema.field.reasoningEffort);
 
 export const chat: Command = {
   summary: "asks a model, or talks with it, on any Lintel",
   details:
-    "With MESSAGE: prints the answer. Without: a conversation, line by line, until the input ends.\nCtrl-C ends it.",
+    "With MESSAGE: prints the answer. Without: a conversation, line by line, until the input ends.\nCtrl-C ends it. What the model thinks before it answers goes to stderr, its answer to stdout.",
   operand: "[MESSAGE]",
   options: {
     ...serverOptions,
@@ -27,16 +22,27 @@ export const chat: Command = {
     "top-k": { value: "N", help: "how many of the likeliest tokens to choose from (default: all)" },
     "max-tokens": { value: "N", help: "most tokens of an answer (default: 256)" },
     seed: { value: "N", help: "for the same answer again, where the model can" },
+    effort: {
+      value: "LEVEL",
+      help: `how much to think first: ${efforts.join(", ")} (default: as the model does)`,
+    },
+    "no-thoughts": { help: "leaves out what the model thinks" },
+    image: {
+      value: "FILE",
+      multiple: true,
+      help: "an image to look at, with the first message: a PNG, JPEG, WebP or GIF, or its address; may be repeated",
+    },
   },
   run: (given) =>
     withServer(given, ChatService, async (client, options, explain) => {
       const settings = settingsOf(given);
+      const images = await Promise.all(given.texts("image").map(addressOf));
       const ask = (messages: readonly Message[]) =>
-        answer(client, { ...settings, messages: [...messages] }, options);
+        printAnswer(client, { ...settings, messages: [...messages] }, options);
       const system = given.text("system");
       const messages: Message[] = system === undefined ? [] : [{ role: "system", content: system }];
-      if (given.operand === "") return converse(ask, messages, options.signal, explain);
-      await ask([...messages, { role: "user", content: given.operand }]);
+      if (given.operand === "") return converse(ask, messages, images, options.signal, explain);
+      await ask([...messages, question(given.operand, images)]);
       return 0;
     }),
 };
@@ -49,15 +55,38 @@ const settingsOf = (given: Given) => ({
   topK: integerOf(given, "top-k"),
   maxTokens: integerOf(given, "max-tokens"),
   seed: seedOf(given),
+  reasoningEffort: effortOf(given),
+  includeReasoning: given.has("no-thoughts") ? false : undefined,
 });
+
+/** @throws UsageError */
+function effortOf(given: Given): string | undefined {
+  const effort = given.text("effort");
+  if (effort === undefined || efforts.includes(effort)) return effort;
+  throw new UsageError(`--effort must be one of ${efforts.join(", ")}`);
+}
+
+/** What the user says, and shows. @param images addresses */
+const question = (text: string, images: readonly string[]): Message =>
+  images.length === 0
+    ? { role: "user", content: text }
+    : {
+        role: "user",
+        parts: [
+          { type: "text", text },
+          ...images.map((url) => ({ type: "image_url", imageUrl: { url } })),
+        ],
+      };
 
 /**
  * Answers line by line. A message that fails is forgotten, and the conversation goes on.
+ * @param images that are shown with the first message which is answered
  * @returns the exit code: 1 if a message failed
  */
 async function converse(
-  ask: (messages: readonly Message[]) => Promise<string>,
+  ask: (messages: readonly Message[]) => Promise<Message>,
   messages: Message[],
+  images: readonly string[],
   signal: AbortSignal,
   explain: (thrown: unknown) => void,
 ): Promise<number> {
@@ -69,14 +98,15 @@ async function converse(
   };
   signal.addEventListener("abort", () => lines.close(), { once: true });
   let code = 0;
+  let shown = images;
   prompt();
   for await (const line of lines) {
     prompted = false;
     if (line.trim() !== "") {
-      const said = { role: "user", content: line };
+      const said = question(line, shown);
       try {
-        const content = await ask([...messages, said]);
-        messages.push(said, { role: "assistant", content });
+        messages.push(said, await ask([...messages, said]));
+        shown = [];
       } catch (thrown) {
         if (signal.aborted) break;
         explain(thrown);
@@ -88,31 +118,4 @@ async function converse(
   // Else what the shell says next would stand behind the prompt.
   if (prompted) process.stderr.write("\n");
   return signal.aborted ? 130 : code;
-}
-
-/** Prints an answer as it comes. */
-async function answer(
-  client: Client<typeof ChatService>,
-  request: MessageInitShape<typeof LLMRequestSchema>,
-  options: CallOptions,
-): Promise<string> {
-  let text = "";
-  let reason = "";
-  try {
-    for await (const { choices, warnings } of client.chat(request, options)) {
-      const [choice] = choices;
-      const piece = choice?.delta?.content ?? "";
-      text += piece;
-      if (choice?.finishReason) reason = choice.finishReason;
-      process.stdout.write(printableLines(piece));
-      for (const warning of warnings) say(`\nwarning: ${warning}`);
-    }
-  } catch (thrown) {
-    // What is said of it gets a line of its own.
-    if (text !== "") process.stdout.write("\n");
-    throw thrown;
-  }
-  process.stdout.write("\n");
-  if (reason === "length") say("(cut off: --max-tokens allows more)");
-  return text;
 }

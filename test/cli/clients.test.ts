@@ -27,7 +27,7 @@ import {
 import { startLintel } from "../support/lintel.js";
 import { imageModel } from "../support/models.js";
 import { hangsAfter, paints, piece, png, says, scripted } from "../support/scripted.js";
-import { runHere } from "./here.js";
+import { runHere, typing } from "./here.js";
 
 const seen: unknown[] = [];
 const lintel = await startLintel([
@@ -100,13 +100,6 @@ describe("lintel chat", () => {
     expect(asked.at(-1)).toEqual(["one", "answer to one", "three"]);
     await server.close();
   });
-
-  /** A conversation at a terminal. */
-  function typing(stdin: Readable): void {
-    const isTTY = Object.assign(stdin, { isTTY: true }) as unknown as typeof process.stdin;
-    const input = vi.spyOn(process, "stdin", "get").mockReturnValue(isTTY);
-    onTestFinished(() => input.mockRestore());
-  }
 
   test("a conversation at a terminal has a prompt for each line, and an end of its own", async () => {
     typing(Readable.from(["Hi\n", "  \n"]));

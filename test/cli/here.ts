@@ -1,5 +1,6 @@
 /** The command line in this process: for what needs no process of its own. */
-import { vi } from "vitest";
+import type { Readable } from "node:stream";
+import { onTestFinished, vi } from "vitest";
 import { run } from "../../src/cli/run.js";
 
 /** Runs `lintel` and answers what it wrote. */
@@ -26,4 +27,11 @@ export async function runHere(
     out.mockRestore();
     err.mockRestore();
   }
+}
+
+/** What is typed at a terminal, until the test ends. */
+export function typing(stdin: Readable): void {
+  const isTTY = Object.assign(stdin, { isTTY: true }) as unknown as typeof process.stdin;
+  const input = vi.spyOn(process, "stdin", "get").mockReturnValue(isTTY);
+  onTestFinished(() => input.mockRestore());
 }
