@@ -28,9 +28,9 @@ export const chat: Command = {
     },
     "no-thoughts": { help: "leaves out what the model thinks" },
     image: {
-      value: "FILE",
+      value: "FILE|URL",
       multiple: true,
-      help: "an image to look at, with the first message: a PNG, JPEG, WebP or GIF, or its address; may be repeated",
+      help: "an image to look at, with the first message: PNG, JPEG, WebP or GIF; may be repeated",
     },
   },
   run: (given) =>
