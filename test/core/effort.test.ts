@@ -46,7 +46,7 @@ backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
 
 describe("a model that knows no effort", () => {
   const run = async (more: object, settings: object = {}) => {
-    const backend = scripted({ chat: says("x") }, [chatModel("chat-1")]);
+    const backend = scripted({ chat: says("x") }, [chatModel("chat-1", { supports: [] })]);
     const entry = { name: "chat-1", reasoningEffort: "high", ...settings };
     const core = coreOf([backend], { models: [entry] });
     const { code, warnings } = await outcome(core, "chat", { ...hello, model: "chat-1", ...more });

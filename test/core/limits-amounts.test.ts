@@ -8,7 +8,7 @@ import { start } from "../support/calls.js";
 import { run } from "../support/core.js";
 import { chat, draw, limited, outcome } from "../support/limits.js";
 import { chatModel } from "../support/models.js";
-import { breaksAfter, hangsAfter, thinks } from "../support/scripted.js";
+import { breaksAfter, hangsAfter, thinksCounted } from "../support/scripted.js";
 
 describe("tokens per minute", () => {
   const tokens = (tokensPerMinute: number) => ({ caller: { tokensPerMinute } });
@@ -140,7 +140,7 @@ describe("budgets", () => {
 
   it("are spent less on tokens in a cache, where these have a price of their own", async () => {
     const budget = { amount: 1, period: "month" } as const;
-    const handlers = { chat: thinks("hm", "x") };
+    const handlers = { chat: thinksCounted("hm", "x") };
     // Of 7 tokens 3 were in a cache; the 9 of the completion cost nothing.
     for (const [cachedInput, cost] of [
       [undefined, 7],

@@ -19,7 +19,7 @@ import {
   png,
   says,
   scripted,
-  thinks,
+  thinksCounted,
 } from "../support/scripted.js";
 
 const messages = [{ role: "user", content: "Hello" }];
@@ -121,7 +121,7 @@ describe("one record for each call", () => {
   test("with what was in a cache, and thought, where the model server tells, by its own price", async () => {
     const sink = new Sink();
     const price = { model: "*", input: 2, cachedInput: 0.5, output: 10 };
-    const backend = scripted({ chat: thinks("hm", "x") });
+    const backend = scripted({ chat: thinksCounted("hm", "x") });
     const core = coreOf([backend], {}, { usage: { sink, prices: [price] } });
     await run(core, "chat", { messages, includeReasoning: false });
     await run(core, "complete", { messages });

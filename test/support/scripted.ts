@@ -67,7 +67,7 @@ export const thought = (text: string, details = ""): LLMResponse => ({
 });
 
 /** Thinks, says one word, and tells how many tokens of 7 and 9 were in a cache, and thoughts: 3 and 8. */
-export const thinks = (reasoning: string, word: string): Handle<"chat"> =>
+export const thinksCounted = (reasoning: string, word: string): Handle<"chat"> =>
   async function* () {
     yield [thought(reasoning)];
     yield [piece(word)];
@@ -81,12 +81,6 @@ export function says(...pieces: string[]): Handle<"chat"> {
     yield [piece("", "stop", [7, pieces.length])];
   };
 }
-
-/** A piece of what a model thinks, as backends send it. @param details a JSON array as text */
-export const thought = (content: string, details = ""): LLMResponse => ({
-  ...piece(""),
-  choices: [reasoningChoice(reasoningOf(content, details))],
-});
 
 /** Streams thoughts and then an answer, a step for each, then the end with usage, the thoughts' tokens counted. */
 export function thinks(thoughts: readonly LLMResponse[], ...pieces: string[]): Handle<"chat"> {

@@ -15,7 +15,7 @@ import {
   paints,
   says,
   scripted,
-  thinks,
+  thinksCounted,
 } from "../support/scripted.js";
 
 /** A core, and what it logs of calls. */
@@ -143,7 +143,7 @@ describe("what was said", () => {
   });
 
   test("so is what was thought, now and before, as far as the caller sees it", async () => {
-    const { core, lines } = logging([scripted({ chat: thinks("I think so.", "Yes") })], {
+    const { core, lines } = logging([scripted({ chat: thinksCounted("I think so.", "Yes") })], {
       content: true,
     });
     const messages = [

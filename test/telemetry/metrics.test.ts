@@ -7,7 +7,7 @@ import { startLintel } from "../support/lintel.js";
 import { say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { backend, bench, fails, hello } from "../support/routing.js";
-import { hangsAfter, paints, says, scripted, thinks } from "../support/scripted.js";
+import { hangsAfter, paints, says, scripted, thinksCounted } from "../support/scripted.js";
 import { Collector } from "./collector.js";
 import { otlpTo, samples, telemetryOf } from "./support.js";
 
@@ -58,7 +58,7 @@ describe("as Prometheus reads them", () => {
   test("tokens that were in a cache, and thoughts, are counted where a model server tells of them", async () => {
     const open = await telemetryOf({ prometheus: true, providers: new Map([["a", "openai"]]) });
     const backends = [
-      backend("a", thinks("hm", "x")),
+      backend("a", thinksCounted("hm", "x")),
       scripted({ chat: says("x") }, [chatModel("silent")], "b"),
     ];
     const store = new MemoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1e6, maxBytes: 1e6 });

@@ -7,7 +7,7 @@ import { silent } from "../../src/core/log.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
 import { backend, equals, fails, hello } from "../support/routing.js";
-import { paints, says, scripted, thinks } from "../support/scripted.js";
+import { paints, says, scripted, thinksCounted } from "../support/scripted.js";
 import { Collector, type Span } from "./collector.js";
 import { otlpTo, telemetryOf } from "./support.js";
 
@@ -97,7 +97,7 @@ describe("a call", () => {
   test("tells what of its tokens was in a cache, and thoughts, where the model server does", async () => {
     const sink = await collector();
     const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
-    const backends = [backend("a", thinks("hm", "x"))];
+    const backends = [backend("a", thinksCounted("hm", "x"))];
     const core = coreOf(backends, {}, { telemetry: telemetry.telemetry });
     await run(core, "chat", hello);
     await telemetry.close();
