@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from "fast
 /** What scripts in a browser may read of an answer, besides what is always allowed. */
 const exposedHeaders = [
   "x-request-id",
+  "request-id",
   "x-lintel-warnings",
   "x-lintel-attempts",
   "retry-after",

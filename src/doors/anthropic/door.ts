@@ -18,6 +18,11 @@ export const anthropic: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
   takeApiKeys(app);
+  app.addHook("onRequest", (request, reply, done) => {
+    // Where its clients look for it.
+    reply.header("request-id", request.id);
+    done();
+  });
 
   const answer = (request: FastifyRequest, reply: FastifyReply) => {
     const { json = {}, admission, defect } = bodyOf(request, messagesFields);
