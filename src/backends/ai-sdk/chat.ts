@@ -8,13 +8,16 @@ import type {
 } from "@ai-sdk/provider";
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
-import { messageChoice } from "../../core/chat-messages.js";
+import { messageChoice, detailsOf as usageDetails } from "../../core/chat-messages.js";
+import { isObject } from "../../core/json.js";
+import { reasoningOf } from "../../core/reasoning.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
-import { gaveUp, readFinishReason, usageOf } from "../completions/completion.js";
+import { gaveUp, readFinishReason, readUsageDetails, usageOf } from "../completions/completion.js";
 import { aboutNeeded } from "../completions/refusal.js";
-import { callPiece, piece } from "../completions/stream.js";
+import { callPiece, piece, thoughtPiece } from "../completions/stream.js";
 import { uint32 } from "../http/json.js";
 import { CallParts, callsIn } from "./calls.js";
+import { chatPackage } from "./chat-packages.js";
 import {
   beginsMessage,
   failureOf,
@@ -25,9 +28,10 @@ import {
   reportedBy,
 } from "./failure.js";
 import { heed, refuseLost } from "./heed.js";
-import { type Configured, optionalFieldsOf, optionsOf } from "./request.js";
+import { ThoughtParts, thoughtsIn } from "./reasoning.js";
+import { type ChatCall, type Configured, optionalFieldsOf, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
-import { refusalOf } from "./untold.js";
+import { detailsOf, refusalOf } from "./untold.js";
 
 /** A chat model with what is configured for it. */
 export interface ChatModel extends Configured {
@@ -36,8 +40,6 @@ export interface ChatModel extends Configured {
   /** The vendor refused a field, and did well without, or the provider leaves it out. */
   learn(field: string): void;
 }
-
-type ChatCall = Call<"chat"> | Call<"complete">;
 
 /** Streams a completion. `signal` is the call's, or aborts with it. */
 export async function* chat(
@@ -55,16 +57,21 @@ export async function* chat(
     let refusal = "";
     let ofAnthropic = false;
     const calls = new CallParts();
+    const thoughts = new ThoughtParts();
     for (;;) {
       const { done, value } = await asked(signal, reader.read());
       if (done) throw noReason();
       const part: LanguageModelV3StreamPart = value;
+      const thought = thoughts.read(part);
+      if (thought) yield [thoughtPiece(stamp, thought)];
       if (part.type === "stream-start") heed(known, call, part.warnings);
       else if (part.type === "raw") {
         if (refusal !== "") yield [piece(stamp, refusal)];
         heedFailure(part.rawValue);
         ofAnthropic ||= beginsMessage(part.rawValue);
         refusal = refusalOf(part.rawValue);
+        const details = untoldDetails(known, part.rawValue);
+        if (details !== "") yield [thoughtPiece(stamp, reasoningOf("", details))];
       } else if (part.type === "error") {
         const passed = isPing(part.error) || (ofAnthropic && isNewer(part.error));
         if (!passed) throw failureOf(part.error);
@@ -81,7 +88,7 @@ export async function* chat(
       } else {
         const called = calls.read(part);
         if (called) yield [callPiece(stamp, [called])];
-        else call.alive?.();
+        else if (!thought) call.alive?.();
       }
     }
   } finally {
@@ -111,12 +118,25 @@ async function generated(
   const told = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
   const refusal = refusalOf(result.response?.body);
   const content = told.endsWith(refusal) ? told : told + refusal;
+  const details = untoldDetails(known, result.response?.body);
+  const thought = thoughtsIn(result.content);
   return {
     ...stampOf(call.request.model, result.response),
     usage: countsOf(result.usage),
-    choices: [messageChoice(content, finishReasonOf(result.finishReason), callsIn(result.content))],
+    choices: [
+      messageChoice(
+        content,
+        finishReasonOf(result.finishReason),
+        callsIn(result.content),
+        details === "" ? thought : { ...thought, reasoningDetails: details },
+      ),
+    ],
   };
 }
+
+/** What a server of OpenAI's form wants to see again, of which its provider does not know. */
+const untoldDetails = ({ package: name }: ChatModel, raw: unknown): string =>
+  chatPackage(name).thoughts === "fields" ? detailsOf(raw) : "";
 
 function heedFailure(raw: unknown): void {
   const failure = reportedBy(raw);
@@ -204,5 +224,17 @@ function finishReasonOf({ unified, raw }: LanguageModelV3FinishReason): string {
 
 /** Providers hand on whatever is a number, and those for any OpenAI-compatible server leave out what only the total has. */
 function countsOf({ inputTokens, outputTokens, raw }: LanguageModelV3Usage) {
-  return usageOf(uint32(inputTokens.total), uint32(outputTokens.total), uint32(raw?.total_tokens));
+  // Such providers have 0 for what is not told.
+  const details =
+    isObject(raw) && "prompt_tokens" in raw
+      ? readUsageDetails(raw)
+      : usageDetails(toldOf(inputTokens.cacheRead), toldOf(outputTokens.reasoning));
+  return usageOf(
+    uint32(inputTokens.total),
+    uint32(outputTokens.total),
+    uint32(raw?.total_tokens),
+    details,
+  );
 }
+
+const toldOf = (count: number | undefined) => (count === undefined ? undefined : uint32(count));

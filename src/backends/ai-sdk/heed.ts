@@ -4,7 +4,9 @@ import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { unsupported } from "../../core/errors.js";
+import { chosenForChat } from "../completions/asking.js";
 import { neededBy } from "../completions/refusal.js";
+import { effort, summaries } from "../completions/thoughts.js";
 import { readWarning } from "./warnings.js";
 
 type ChatCall = Call<"chat"> | Call<"complete">;
@@ -53,15 +55,21 @@ export function heed(
     temperature: request.temperature === chatDefaults.temperature,
     max_tokens: request.maxTokens === chatDefaults.maxTokens,
     tool_choice: request.toolChoice?.type === "auto",
+    [effort]: !chosenForChat(call, effort),
+    // Asked for with the effort, of which the same is said.
+    [summaries]: request.reasoningEffort !== "",
   };
-  for (const { fields, ignored, text } of said.map(readWarning)) {
+  for (const { fields, ignored, thinking, another, text } of said.map(readWarning)) {
     for (const field of ignored ? fields : []) {
-      const name = needed.get(field) ?? (lasting.has(field) ? field : undefined);
+      const lasts = (lasting.has(field) && !thinking) || (field === effort && !another);
+      const name = needed.get(field) ?? (lasts ? field : undefined);
       if (name !== undefined) learn(name);
       const meant = meantBy(field, needed);
       if (needed.has(meant)) unlessIgnored(meant, call);
     }
-    if (!fields.some((field) => defaults[field])) warnings.add(text);
+    // Who does not think by itself does what was asked.
+    const idle = request.reasoningEffort === "none" && fields.includes(effort) && !another;
+    if (!idle && !fields.some((field) => defaults[field])) warnings.add(text);
   }
 }
 

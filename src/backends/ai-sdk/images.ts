@@ -13,7 +13,7 @@ import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
 import { aboutSize, choosesSide, choosesSize, insistsOnSize } from "../size.js";
 import { attempt } from "./chat.js";
-import { imagePackage } from "./packages.js";
+import { imagePackage } from "./image-packages.js";
 import { type Dropped, readWarning } from "./warnings.js";
 
 /** An image model with what is known of it. */

@@ -14,10 +14,12 @@ import { agentTo } from "../http/pools.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
 import { Running } from "../running.js";
 import { chat, complete } from "./chat.js";
+import { chatPackage, fieldsOfChat } from "./chat-packages.js";
+import { saysEffort } from "./efforts.js";
 import { guardedFetch } from "./fetch.js";
+import { imageFields, imagePackage } from "./image-packages.js";
 import { textToImage } from "./images.js";
-import { type Loaded, loadModel, loadProvider } from "./load.js";
-import { imagePackage, supportedBy } from "./packages.js";
+import { hasEffort, type Loaded, loadModel, loadProvider } from "./load.js";
 import type { AiSdkConfig, AiSdkModel } from "./schema.js";
 
 /** A backend of the kind `ai-sdk`. */
@@ -160,9 +162,15 @@ export class AiSdkBackend implements Backend {
     return Object.fromEntries([...keys].map((key) => [key, { ...all[key], ...own[key] }]));
   }
 
-  #supported({ config, ignored }: Entry): string[] {
-    const fields = config.supports ?? supportedBy(this.#config.package, config.task);
-    return fields.filter((field) => !ignored.has(field));
+  #supported({ config, ignored, loaded }: Entry): string[] {
+    const { package: name } = this.#config;
+    const usual = () => {
+      if (config.task === "image") return imageFields(name);
+      const common = loaded?.task === "chat" && hasEffort(loaded.model);
+      const thinks = common || chatPackage(name).thinking !== undefined;
+      return fieldsOfChat(thinks && !saysEffort(this.#options(config)));
+    };
+    return (config.supports ?? usual()).filter((field) => !ignored.has(field));
   }
 
   async #load(log: BackendContext["log"]): Promise<void> {

@@ -2,7 +2,7 @@
 import type { ImageModelV3, LanguageModelV3, ProviderV3 } from "@ai-sdk/provider";
 import { LintelError } from "../../core/errors.js";
 import { importInstalled, isMissing, packageOf } from "../../installed.js";
-import { chatPackage } from "./packages.js";
+import { chatPackage } from "./chat-packages.js";
 import type { AiSdkConfig, AiSdkModel } from "./schema.js";
 
 /** A function that makes a provider. */
@@ -18,6 +18,10 @@ export type Loaded =
 
 /** The versions of the interface whose calls, as made here, are the same. */
 const versions: ReadonlySet<string> = new Set(["v3", "v4"]);
+
+/** Whether a model's interface has a word for how much it thinks. */
+export const hasEffort = ({ specificationVersion }: LanguageModelV3): boolean =>
+  (specificationVersion as string) !== "v3";
 
 /**
  * Imports the provider's package and makes the provider.

@@ -10,18 +10,21 @@ import { isObject, parseJson } from "../../core/json.js";
 import { withoutCalls } from "../../core/tool-calls.js";
 import { withoutBlank } from "../completions/blank.js";
 import { type Fetched, partsOf } from "./parts.js";
-import { signedBy } from "./signature.js";
+import { noReplay, type Replay } from "./replay.js";
+import { signedAs, signedBy } from "./signature.js";
 
 /**
  * The messages that say something.
  * @param calls whether the model is told of calls as such
  * @param fetched addresses of images that the provider takes
+ * @param replay says what is handed back of thoughts. Default: nothing
  * @throws LintelError `unsupported_parameter` for images that it does not take
  */
 export function promptOf(
   messages: readonly LLMMessage[],
   calls: boolean,
   fetched: Fetched = {},
+  replay: Replay = noReplay,
 ): LanguageModelV3Prompt {
   const told = withoutBlank(calls ? messages : withoutCalls(messages));
   const prompt: LanguageModelV3Message[] = [];
@@ -30,7 +33,7 @@ export function promptOf(
   for (const message of told) {
     for (const { id, function: called } of message.toolCalls) names.set(id, called?.name ?? "");
     if (message.toolCallId === "") {
-      prompt.push(messageOf(message, fetched));
+      prompt.push(messageOf(message, fetched, replay));
       continue;
     }
     const result = resultOf(message, names.get(message.toolCallId) ?? "");
@@ -43,17 +46,28 @@ export function promptOf(
 }
 
 /** What a tool said, where nobody says on which call, is told as the user's. */
-function messageOf(message: LLMMessage, fetched: Fetched): LanguageModelV3Message {
+function messageOf(message: LLMMessage, fetched: Fetched, replay: Replay): LanguageModelV3Message {
   const { role, content, toolCalls } = message;
   const said = partsOf(message, fetched);
   if (role === "system" || role === "developer") return { role: "system", content };
   if (role !== "assistant") return { role: "user", content: said };
-  const calls = toolCalls.map(callOf);
-  return { role, content: calls.length > 0 && content.trim() === "" ? calls : [...said, ...calls] };
+  const { reasoning, signatures, ofMessage } = replay(message);
+  const calls = toolCalls.map((call) => callOf(call, signatures.get(call.id)));
+  const words = calls.length > 0 && content.trim() === "" ? [] : said;
+  const signed = signedAs(signatures.get(""));
+  return {
+    role,
+    content: [...reasoning, ...words.map((part) => ({ ...part, ...signed })), ...calls],
+    ...(ofMessage && { providerOptions: ofMessage }),
+  };
 }
 
-function callOf({ id, function: called, extraContent }: ToolCall): LanguageModelV3ToolCallPart {
-  const providerOptions = signedBy(extraContent);
+/** @param signature where the call itself has none */
+function callOf(
+  { id, function: called, extraContent }: ToolCall,
+  signature: string | undefined,
+): LanguageModelV3ToolCallPart {
+  const providerOptions = signedBy(extraContent) ?? signedAs(signature)?.providerOptions;
   return {
     type: "tool-call",
     toolCallId: id,

@@ -1,20 +1,36 @@
 /** Requests for completions, as the AI SDK's common interface has them. */
-import type { LanguageModelV3, LanguageModelV3CallOptions } from "@ai-sdk/provider";
+import type {
+  LanguageModelV3,
+  LanguageModelV3CallOptions,
+  SharedV3ProviderOptions,
+} from "@ai-sdk/provider";
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { onlyOffersTools } from "../../core/tool-calls.js";
 import { tools } from "../completions/fields.js";
-import { chatPackage } from "./packages.js";
+import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
+import { chatPackage } from "./chat-packages.js";
+import { effortOf } from "./effort.js";
 import { losesDetail } from "./parts.js";
 import { promptOf } from "./prompt.js";
+import { replayTo } from "./replay.js";
 import { formatOf, toolOptions } from "./tools.js";
 
 const optionalFields = ["temperature", "top_p", "top_k", "seed"] as const;
 
+/** A call of either operation of chat. */
+export type ChatCall = Call<"chat"> | Call<"complete">;
+
 /** What a vendor may refuse and the request can go without. */
-export const optionalFieldsOf = (request: LLMRequest): readonly string[] =>
-  onlyOffersTools(request) ? [...optionalFields, tools] : optionalFields;
+export const optionalFieldsOf = (request: LLMRequest): readonly string[] => [
+  ...optionalFields,
+  ...(onlyOffersTools(request) ? [tools] : []),
+  ...(request.reasoningEffort === "" ? [] : [summaries]),
+  ...(request.messages.some(({ reasoningDetails }) => reasoningDetails) ? [signedThoughts] : []),
+  ...thoughtsToRefuse(request),
+];
 
 /** What is configured for a model. */
 export interface Configured {
@@ -29,7 +45,7 @@ export interface Configured {
  * @throws LintelError `unsupported_parameter` for images that the provider does not take
  */
 export async function optionsOf(
-  call: Call<"chat"> | Call<"complete">,
+  call: ChatCall,
   configured: Configured,
   refused: ReadonlySet<string>,
   signal: AbortSignal,
@@ -40,34 +56,61 @@ export async function optionsOf(
     call.warnings.add("image_url.detail: not supported by this model, ignored");
   }
   const takes = (field: (typeof optionalFields)[number]) => !refused.has(field);
+  const effort = effortOf(call, configured, refused);
+  const limit = effort.maxTokens ?? maxTokens;
+  const known = chatPackage(configured.package);
+  const { supportedUrls } = configured.model;
+  const replay = replayTo(known, isStored(configured), refused);
   return {
-    prompt: promptOf(request.messages, !refused.has(tools), await configured.model.supportedUrls),
+    prompt: promptOf(request.messages, !refused.has(tools), await supportedUrls, replay),
     ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.
     ...(topP !== undefined && topP < 1 && takes("top_p") && { topP }),
     ...(topK >= 1 && takes("top_k") && { topK }),
-    ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
+    ...(limit !== undefined && { maxOutputTokens: limit }),
     ...(seed !== undefined && seed >= 0n && takes("seed") && { seed: Number(seed) }),
     ...(stop.length > 0 && { stopSequences: stop }),
     ...(!refused.has(tools) && toolOptions(request)),
     ...formatOf(request.responseFormat),
     headers: { "x-request-id": id, ...traceHeaders(call) },
     abortSignal: signal,
-    providerOptions: providerOptionsOf(configured, request),
+    ...effort.common,
+    providerOptions: providerOptionsOf(configured, request, effort.options),
   };
 }
 
-/** Most providers that can be told how strictly to keep to a schema do so to the letter by themselves. */
+/** Whether the operator lets the vendor keep answers, where that is the provider's to say. */
+function isStored({ package: name, providerOptions }: Configured): boolean {
+  const { keys, sent } = chatPackage(name);
+  return sent?.store === false && keys.some((key) => providerOptions[key]?.store);
+}
+
+/** Options for every request and for this one, where the operator says nothing else. */
 function providerOptionsOf(
   { package: name, providerOptions }: Configured,
   { responseFormat }: LLMRequest,
-): ProviderOptions {
-  const { keys } = chatPackage(name);
-  if (responseFormat?.type !== "json_schema") return providerOptions as ProviderOptions;
-  const asked = { strictJsonSchema: responseFormat.jsonSchema?.strict ?? false };
-  const all = Object.assign(asked, ...keys.map((key) => providerOptions[key]));
+  effort: JsonObject,
+): SharedV3ProviderOptions {
+  const { keys, strict, sent } = chatPackage(name);
+  // Most providers that can be told how strictly to keep to a schema do so to the letter by themselves.
+  const strictly = strict &&
+    responseFormat?.type === "json_schema" && {
+      strictJsonSchema: responseFormat.jsonSchema?.strict ?? false,
+    };
+  const ours = { ...sent, ...effort, ...strictly };
+  if (Object.keys(ours).length === 0) return providerOptions as SharedV3ProviderOptions;
+  const all = keys.reduce((said, key) => above(said, providerOptions[key]), ours);
   const own = Object.fromEntries(keys.map((key) => [key, all]));
-  return { ...providerOptions, ...own } as ProviderOptions;
+  return { ...providerOptions, ...own } as SharedV3ProviderOptions;
 }
 
-type ProviderOptions = NonNullable<LanguageModelV3CallOptions["providerOptions"]>;
+/** Options with others above them, also inside of what both have. */
+const above = (ours: JsonObject, theirs: JsonObject = {}): JsonObject => ({
+  ...ours,
+  ...Object.fromEntries(
+    Object.entries(theirs).map(([name, value]) => {
+      const under = ours[name];
+      return [name, isObject(under) && isObject(value) ? { ...under, ...value } : value];
+    }),
+  ),
+});

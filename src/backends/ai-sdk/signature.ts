@@ -20,6 +20,9 @@ export function extraContentOf(said: SharedV3ProviderMetadata = {}): string {
 export function signedBy(extraContent: string): SharedV3ProviderOptions | undefined {
   const extra = parseJson(extraContent);
   const google = isObject(extra) && isObject(extra.google) ? extra.google : {};
-  const thoughtSignature = string(google.thought_signature);
-  return thoughtSignature === "" ? undefined : { google: { thoughtSignature } };
+  return signedAs(string(google.thought_signature))?.providerOptions;
 }
+
+/** What stands with a part of a message that has a signature. */
+export const signedAs = (thoughtSignature: string | undefined) =>
+  thoughtSignature ? { providerOptions: { google: { thoughtSignature } } } : undefined;

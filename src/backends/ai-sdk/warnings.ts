@@ -1,6 +1,7 @@
 /** What a provider left out, in words for the caller. */
 import type { SharedV3Warning } from "@ai-sdk/provider";
 import { withoutAddresses } from "../../core/withheld.js";
+import { effort, summaries } from "../completions/thoughts.js";
 
 /** Our fields by the names of the common interface's. */
 const fields: Readonly<Record<string, readonly string[]>> = {
@@ -13,6 +14,7 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   tools: ["tools"],
   toolChoice: ["tool_choice"],
   responseFormat: ["response_format"],
+  reasoningSummary: [summaries],
   size: ["width", "height"],
   n: ["num_images_per_prompt"],
 };
@@ -23,6 +25,10 @@ export interface Dropped {
   readonly fields: readonly string[];
   /** Whether the fields were left out altogether. */
   readonly ignored: boolean;
+  /** Whether that is of a model that thinks, only as long as it does. */
+  readonly thinking: boolean;
+  /** Whether another value of a field that was left out may do. */
+  readonly another: boolean;
   /** In words. */
   readonly text: string;
 }
@@ -30,12 +36,35 @@ export interface Dropped {
 /** Reads a warning; interfaces after v3 may add kinds of them. */
 export function readWarning(warning: SharedV3Warning): Dropped {
   const said = "message" in warning ? warning.message : (warning.details ?? "");
-  const about = "feature" in warning ? (fields[warning.feature] ?? []) : [];
+  const about = "feature" in warning ? fieldsOf(warning.feature) : [];
   const named = about.join(", ") || ("feature" in warning ? warning.feature : "");
-  // Where a value is only bent, the details say how: "clamped to 1".
-  const bent = /\b(?:clamp|limit|cap|reduc|adjust|exceed|convert|round|deriv)/i.test(said);
-  const ignored = warning.type === "unsupported" && !bent;
-  const words = ignored && about.length > 0 ? "not supported by this model, ignored" : said;
+  const ignored = warning.type === "unsupported" && !isBent(said, about);
+  const thinking = /\bwhen thinking is enabled\b/i.test(said);
+  const lost = thinking ? "not supported while this model thinks, ignored" : unsupported;
+  const words = ignored && about.length > 0 ? lost : said;
   const text = [named, words || "not supported by this model"].filter((part) => part !== "");
-  return { fields: about, ignored, text: withoutAddresses(text.join(": ")) };
+  return {
+    fields: about,
+    ignored,
+    thinking,
+    another: anotherMayDo.test(said),
+    text: withoutAddresses(text.join(": ")),
+  };
 }
+
+const unsupported = "not supported by this model, ignored";
+
+/** Where a value is only bent, the details say how: "clamped to 1". Of a choice they say what is used instead of it. */
+const isBent = (said: string, about: readonly string[]): boolean =>
+  /\b(?:clamp|limit|cap|reduc|adjust|exceed|convert|round|deriv)/i.test(said) ||
+  (about.includes(effort) && /\b(?:using|lowered)\b/i.test(said));
+
+const anotherMayDo =
+  /\b(?:only supports|cannot be|always)\b|["'`](?:minimal|low|medium|high|xhigh|max)\b/i;
+
+/** Providers have many a word for how much is thought, their options' among them. */
+const ofEffort =
+  /^(?:providerOptions\.\w+\.)?(?:reasoning(?:Effort|Config)?|(?:extended |adaptive )?thinking|effort|budgetTokens)\b/;
+
+const fieldsOf = (feature: string): readonly string[] =>
+  fields[feature] ?? (ofEffort.test(feature) ? [effort] : []);

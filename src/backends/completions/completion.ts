@@ -93,9 +93,13 @@ export function readUsage(usage: unknown): LLMTokenUsage | undefined {
     uint32(prompt_tokens),
     uint32(completion_tokens),
     uint32(total_tokens),
-    detailsOf(cachedIn(usage), thoughtsIn(usage)),
+    readUsageDetails(usage),
   );
 }
+
+/** Which tokens were in a cache, and which are thoughts, in `usage`; nothing where that is not told. */
+export const readUsageDetails = (usage: JsonObject): UsageDetails | undefined =>
+  detailsOf(cachedIn(usage), thoughtsIn(usage));
 
 /** Of the prompt's tokens those in a cache: DeepSeek and Moonshot have a name of their own for them. */
 const cachedIn = ({ prompt_tokens_details: details, ...usage }: JsonObject) =>

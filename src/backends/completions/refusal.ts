@@ -10,7 +10,7 @@ import type { Refused } from "../http/refused.js";
 import { blankMessages } from "./blank.js";
 import { tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
-import { missingThoughts, otherThoughts, thoughts } from "./thoughts.js";
+import { missingThoughts, otherThoughts, signedThoughts, thoughts } from "./thoughts.js";
 
 const refuses =
   /unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
@@ -37,7 +37,8 @@ const names: Readonly<Record<string, string>> = {
   // Google's and Bedrock's own interfaces have others.
   response_format: "(?:response_format|json mode|response mime type)",
   tool_choice: "(?:tool_choice|toolConfig\\.toolChoice)",
-  reasoning_effort: "(?:reasoning[_.]effort|thinking|enable_thinking|chat_template_kwargs)",
+  reasoning_effort:
+    "(?:reasoning[_. ]?effort|effort parameter|output_config\\.effort|(?:enable_)?thinking(?:_?(?:config|level|budget))?|chat_template_kwargs)",
 };
 
 /** Messages without words, in those of Mistral, Moonshot and Anthropic. */
@@ -69,8 +70,13 @@ const refusesThoughts = (name: string) =>
 const wantsThoughts =
   /\breasoning_content\b.{0,80}\b(?:is missing|must be passed back)|\b(?:missing|must include)\b.{0,20}\breasoning_content\b/i;
 
+/** Signatures and encrypted thoughts of another account or model, in the words of Anthropic, OpenAI and Google. */
+const refusesSigned =
+  /invalid\W+signature\W+in\W+thinking|thinking\W+blocks?\b.{0,80}\bcannot be modified|encrypted.content\b.{0,120}\bcould not be (?:verified|decrypted)|invalid_encrypted_content|thought.signature is not valid|(?:corrupted|invalid) thought.signature/is;
+
 /** What is refused in words of its own, not by a field's name. */
 const inWords: Readonly<Record<string, RegExp>> = {
+  [signedThoughts]: refusesSigned,
   [missingThoughts]: wantsThoughts,
   [thoughts]: refusesThoughts("reasoning_(?:content|details)"),
   [otherThoughts]: refusesThoughts("reasoning"),
@@ -149,10 +155,10 @@ const fixed = /only (?:the default|\S+ is allowed)/i;
 
 /**
  * Whether an error is about what a field holds: another value may do. So may another size, of
- * which servers say no more than "not supported".
+ * which servers say no more than "not supported", and the thoughts of another conversation.
  */
 export function aboutValue(body: string, field: string): boolean {
-  if (field === "size") return true;
+  if (field === "size" || field === signedThoughts) return true;
   const text = wordsOf(body);
   return !ofForm.has(field) && ofValue.test(text) && !fixed.test(text);
 }

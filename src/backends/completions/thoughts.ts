@@ -11,6 +11,12 @@ export const effort = "reasoning_effort";
 export const thoughts = "reasoning_content in messages";
 export const otherThoughts = "reasoning in messages";
 
+/** Stands for what a server wants to see again of thoughts, where it refused that as not its own. */
+export const signedThoughts = "reasoning_details in messages";
+
+/** Stands for summaries of thoughts, which OpenAI shows to some accounts only. */
+export const summaries = "reasoning.summary";
+
 /** Stands for messages without thoughts, where a server refused those. */
 export const missingThoughts = "messages without reasoning_content";
 

@@ -1,4 +1,4 @@
-/** What is known of the providers' packages besides their common interface. */
+/** What is known of the packages of image providers besides their common interface. */
 
 /** How an image provider takes what the common interface has no field for. */
 export interface ImagePackage {
@@ -84,38 +84,8 @@ export function imagePackage(name: string): ImagePackage {
   return imagePackages[name] ?? { keys: [], size: true, seed: true };
 }
 
-/** How a chat provider takes what the common interface has no field for. */
-export interface ChatPackage {
-  /** Keys of its options in `providerOptions`, where `strictJsonSchema` is one of them. */
-  readonly keys: readonly string[];
-  /** Options of its create function that it has where the operator says nothing. */
-  readonly options?: Readonly<Record<string, unknown>>;
-}
-
-const chatPackages: Readonly<Record<string, ChatPackage>> = {
-  // Without it a schema is left out; a server that takes none says so itself.
-  "@ai-sdk/openai-compatible": {
-    keys: ["openaiCompatible"],
-    options: { supportsStructuredOutputs: true },
-  },
-  "@ai-sdk/openai": { keys: ["openai"] },
-  "@ai-sdk/azure": { keys: ["openai", "azure"] },
-  "@ai-sdk/groq": { keys: ["groq"] },
-  "@ai-sdk/mistral": { keys: ["mistral"] },
-};
-
-/** What is known of a package's chat models. */
-export const chatPackage = (name: string): ChatPackage => chatPackages[name] ?? { keys: [] };
-
-/** Fields of chat requests that the common interface has; it has none for `parallel_tool_calls`. */
-const chatFields = [
-  ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
-  ...["tools", "tool_choice", "response_format", "image_url"],
-];
-
-/** Request fields that a package can honour, by their names. */
-export function supportedBy(name: string, task: "chat" | "image"): string[] {
-  if (task === "chat") return chatFields;
+/** Request fields that a package's image models can honour, by their names. */
+export function imageFields(name: string): string[] {
   const { size, seed, tuning = {} } = imagePackage(name);
   return [
     ...(size ? ["width", "height"] : []),

@@ -1,0 +1,128 @@
+/** What is known of the packages of chat providers besides their common interface. */
+import { claude, claudeOnBedrock } from "./claude.js";
+import type { Format } from "./details.js";
+import {
+  alibaba,
+  cohere,
+  deepseek,
+  gemini,
+  groq,
+  levels,
+  mistral,
+  moonshot,
+  openai as openaiEffort,
+  perplexity,
+  type Thinking,
+} from "./efforts.js";
+
+/** How a chat provider takes what the common interface has no field for. */
+export interface ChatPackage {
+  /** Keys of its options in `providerOptions`. */
+  readonly keys: readonly string[];
+  /** Options of its create function that it has where the operator says nothing. */
+  readonly options?: Readonly<Record<string, unknown>>;
+  /** Whether `strictJsonSchema` is one of its options. */
+  readonly strict?: boolean;
+  /** Options that are sent where the operator says nothing. */
+  readonly sent?: Readonly<Record<string, unknown>>;
+  /** How it is told how much to think; absent: not at all, or by the common interface of AI SDK 7. */
+  readonly thinking?: Thinking;
+  /**
+   * How it takes back what was thought: the `text` alone, text and details as `fields` of the
+   * message, or only what was said in certain forms. Absent: nobody knows.
+   */
+  readonly thoughts?: "text" | "fields" | readonly Format[];
+}
+
+/** All that is built on the provider for any server of OpenAI's form, which also reads this key. */
+const compatible: ChatPackage = {
+  keys: ["openaiCompatible"],
+  thinking: levels(),
+  thoughts: "fields",
+};
+
+/** Without being stored thoughts come back encrypted, and nothing of a conversation is bound to an account. */
+const stateless = { store: false };
+
+const anthropic: ChatPackage = {
+  keys: ["anthropic"],
+  thinking: claude,
+  thoughts: ["anthropic-claude-v1"],
+};
+
+const vertex: ChatPackage = {
+  keys: ["google", "vertex", "googleVertex"],
+  thinking: gemini,
+  thoughts: ["google-gemini-v1"],
+};
+
+const packages: Readonly<Record<string, ChatPackage>> = {
+  "@ai-sdk/openai-compatible": {
+    ...compatible,
+    // Without it a schema is left out; a server that takes none says so itself.
+    options: { supportsStructuredOutputs: true },
+    strict: true,
+  },
+  "@ai-sdk/baseten": compatible,
+  "@ai-sdk/cerebras": compatible,
+  "@ai-sdk/deepinfra": compatible,
+  "@ai-sdk/fireworks": compatible,
+  "@ai-sdk/togetherai": compatible,
+  "@ai-sdk/google-vertex/maas": compatible,
+  "@ai-sdk/openai": {
+    keys: ["openai"],
+    strict: true,
+    sent: stateless,
+    thinking: openaiEffort,
+    thoughts: ["openai-responses-v1"],
+  },
+  "@ai-sdk/azure": {
+    keys: ["openai", "azure"],
+    strict: true,
+    sent: stateless,
+    thinking: openaiEffort,
+    thoughts: ["azure-openai-responses-v1", "openai-responses-v1"],
+  },
+  "@ai-sdk/xai": {
+    keys: ["xai"],
+    sent: stateless,
+    thinking: levels("none", "low", "medium", "high", "xhigh"),
+    thoughts: ["xai-responses-v1"],
+  },
+  "@ai-sdk/anthropic": anthropic,
+  "@ai-sdk/amazon-bedrock/anthropic": anthropic,
+  "@ai-sdk/google-vertex/anthropic": anthropic,
+  "@ai-sdk/amazon-bedrock": {
+    keys: ["bedrock", "amazonBedrock"],
+    thinking: claudeOnBedrock,
+    thoughts: ["anthropic-claude-v1"],
+  },
+  "@ai-sdk/google": { keys: ["google"], thinking: gemini, thoughts: ["google-gemini-v1"] },
+  "@ai-sdk/google-vertex": vertex,
+  "@ai-sdk/groq": { keys: ["groq"], strict: true, thinking: groq, thoughts: "text" },
+  "@ai-sdk/mistral": { keys: ["mistral"], strict: true, thinking: mistral, thoughts: "text" },
+  "@ai-sdk/deepseek": { keys: ["deepseek"], thinking: deepseek, thoughts: "text" },
+  "@ai-sdk/moonshotai": { keys: ["moonshotai"], thinking: moonshot, thoughts: "text" },
+  "@ai-sdk/alibaba": { keys: ["alibaba"], thinking: alibaba, thoughts: "text" },
+  "@ai-sdk/cohere": { keys: ["cohere"], thinking: cohere, thoughts: [] },
+  "@ai-sdk/perplexity": { keys: ["perplexity"], thinking: perplexity, thoughts: [] },
+  // It would say thoughts again as a part of the answer.
+  "@ai-sdk/huggingface": { keys: ["huggingface"], thinking: levels(), thoughts: [] },
+};
+
+/** What is known of a package's chat models. */
+export const chatPackage = (name: string): ChatPackage =>
+  packages[name.replace(/\/edge$/, "")] ?? { keys: [] };
+
+/** Fields of chat requests that the common interface has; it has none for `parallel_tool_calls`. */
+const chatFields = [
+  ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
+  ...["tools", "tool_choice", "response_format", "image_url"],
+];
+
+/**
+ * Request fields that a package's chat models can honour, by their names.
+ * @param thinks whether they can be told how much to think
+ */
+export const fieldsOfChat = (thinks: boolean): string[] =>
+  thinks ? [...chatFields, "reasoning_effort"] : chatFields;

@@ -1,0 +1,175 @@
+/** How much models shall think, as providers' packages are told. */
+import { isObject, type JsonObject } from "../../core/json.js";
+
+/** What is asked, and of whom. */
+export interface Asked {
+  /** The contract's word: `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. */
+  readonly effort: string;
+  /** Name of the model at its vendor. */
+  readonly model: string;
+  /** Most tokens of the answer, its thoughts among them; absent: as the model does. */
+  readonly maxTokens: number | undefined;
+  /** Whether the caller wants to see what is thought. */
+  readonly shown: boolean;
+  /** Whether the effort itself goes by the common interface: AI SDK 7 has a word for it. */
+  readonly common: boolean;
+  /** Why a budget for thoughts would be refused; absent: it would not. Asked for where one is needed. */
+  noBudget(): string | undefined;
+  /** Tells the caller what becomes of the effort. */
+  warn(text: string): void;
+}
+
+/** What a provider is told. */
+export interface Told {
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Most tokens of the answer as this provider counts them, where that is another number. */
+  readonly maxTokens?: number;
+}
+
+/** Says to a provider what is asked; nothing where its model does not think. */
+export type Thinking = (asked: Asked) => Told | undefined;
+
+const scale = ["minimal", "low", "medium", "high", "xhigh", "max"];
+
+/** The nearest of the words that are known: a lesser one, else a greater; `none` is no lesser one. */
+export function nearest(effort: string, known: readonly string[]): string {
+  if (known.includes(effort)) return effort;
+  const at = scale.indexOf(effort);
+  const order = [...scale.slice(0, Math.max(at, 0)).reverse(), ...scale.slice(at + 1)];
+  return order.find((word) => known.includes(word)) ?? effort;
+}
+
+/** By the option that most have. @param known the words that it takes. Default: all */
+export const levels =
+  (...known: readonly string[]): Thinking =>
+  ({ effort, common }) => ({
+    options: common
+      ? {}
+      : { reasoningEffort: known.length === 0 ? effort : nearest(effort, known) },
+  });
+
+/** OpenAI shows no more than summaries, and these where they are asked for. */
+export const openai: Thinking = ({ effort, common, shown }) => ({
+  options: {
+    ...(!common && { reasoningEffort: effort }),
+    ...(shown && effort !== "none" && { reasoningSummary: "auto" }),
+  },
+});
+
+/** Qwen's models are only switched on and off, and have their thoughts in the text if not told otherwise. */
+export const groq: Thinking = ({ effort, model, common }) => {
+  const qwen = /qwen/i.test(model);
+  const off = effort === "none";
+  const word = qwen ? (off ? "none" : "default") : nearest(effort, groqLevels(model));
+  return {
+    options: {
+      ...(!common && { reasoningEffort: word }),
+      ...(qwen && !off && { reasoningFormat: "parsed" }),
+    },
+  };
+};
+
+/** OpenAI's open models always think. */
+const groqLevels = (model: string) => [
+  ...(/gpt-oss/i.test(model) ? [] : ["none"]),
+  ...["low", "medium", "high"],
+];
+
+const typed = (effort: string) => ({ type: effort === "none" ? "disabled" : "enabled" });
+
+const unlessCommon =
+  (options: (asked: Asked) => Told["options"]): Thinking =>
+  (asked) => ({ options: asked.common ? {} : options(asked) });
+
+export const mistral = unlessCommon(({ effort }) => ({
+  reasoningEffort: effort === "none" ? "none" : "high",
+}));
+
+export const cohere = unlessCommon(({ effort }) => ({ thinking: typed(effort) }));
+
+export const alibaba = unlessCommon(({ effort }) => ({ enableThinking: effort !== "none" }));
+
+export const perplexity = unlessCommon(({ effort }) => ({
+  reasoning_effort: nearest(effort, ["minimal", "low", "medium", "high"]),
+}));
+
+export const deepseek = unlessCommon(({ effort }) => ({
+  thinking: typed(effort),
+  ...(effort !== "none" && {
+    reasoningEffort: nearest(effort, ["low", "medium", "high", "xhigh", "max"]),
+  }),
+}));
+
+/** Kimi K3 always thinks, and knows how much; those before are switched on and off. */
+export const moonshot = unlessCommon(({ effort, model }) =>
+  /\bk2/i.test(model)
+    ? { thinking: typed(effort) }
+    : { reasoningEffort: nearest(effort, ["low", "high", "max"]) },
+);
+
+/** How much of the answer is for thoughts, where that is to be said in tokens. */
+const shares: Readonly<Record<string, number>> = {
+  minimal: 0.1,
+  low: 0.2,
+  medium: 0.5,
+  high: 0.8,
+  xhigh: 0.9,
+  max: 0.95,
+};
+
+/** Tokens for thoughts. @param maxTokens of all the answer */
+export const budgetOf = (effort: string, maxTokens: number): number =>
+  Math.round(maxTokens * (shares[effort] ?? 0));
+
+/** Most tokens of an answer, where nobody says. */
+export const usualTokens = 16_384;
+
+/** Gemini 3 and later know levels, 2.5 a budget, and those before don't think. */
+export const gemini: Thinking = (asked) => {
+  const { effort, model, common, shown } = asked;
+  const [, major = "", minor] = /gemini-(\d+)(?:\.(\d+))?/i.exec(model) ?? [];
+  if (major === "1" || (major === "2" && minor !== "5")) return undefined;
+  const how = major === "2" ? { thinkingBudget: geminiBudget(asked) } : geminiLevel(effort, model);
+  const off = effort === "none";
+  return {
+    options: {
+      thinkingConfig: {
+        ...(common && major !== "2" ? {} : how),
+        // Where nothing is thought, asking to see it is refused.
+        ...(shown && !off && { includeThoughts: true }),
+      },
+    },
+  };
+};
+
+/** Its thoughts are a part of its tokens, which the provider does not heed. */
+function geminiBudget({ effort, model, maxTokens = usualTokens }: Asked): number {
+  const pro = /pro/i.test(model);
+  if (effort === "none") return pro ? 128 : 0;
+  const least = pro ? 128 : /lite/i.test(model) ? 512 : 1;
+  return Math.min(Math.max(budgetOf(effort, maxTokens), least), pro ? 32_768 : 24_576);
+}
+
+const geminiLevel = (effort: string, model: string) => ({
+  thinkingLevel: nearest(effort, [
+    ...(/flash/i.test(model) ? ["minimal"] : []),
+    ...["low", "medium", "high"],
+  ]),
+});
+
+const efforts = /^(?:reasoning_?effort|effort|enable_?thinking|thinking_?budget)$/i;
+const configs = /^(?:reasoning|thinking|thinkingConfig|reasoningConfig)$/;
+const members = [
+  ...["type", "effort", "enabled", "thinkingLevel", "thinkingBudget"],
+  ...["budgetTokens", "tokenBudget", "maxReasoningEffort"],
+];
+
+/** Whether the operator's options say how much is thought. */
+export const saysEffort = (providerOptions: Readonly<Record<string, JsonObject>>): boolean =>
+  Object.values(providerOptions).some((options) =>
+    Object.entries(options).some(
+      ([name, value]) =>
+        efforts.test(name) ||
+        (configs.test(name) && isObject(value) && members.some((member) => member in value)),
+    ),
+  );
