@@ -47,8 +47,8 @@ describe("Anthropic", () => {
     });
     let told = 0;
     const alive = () => {
-      // The beginning and the end of a thought, and what is thought.
-      if (++told === 3) seen.open();
+      // The beginning and the end of a thought; what is thought is a message.
+      if (++told === 2) seen.open();
     };
     const call = { ...callOf("chat", chatRequest()), alive };
     const steps = opened(anthropicAt(server.url)).handlers.chat?.(call) ?? [];

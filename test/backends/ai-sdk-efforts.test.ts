@@ -1,0 +1,519 @@
+/** How much is to be thought, as vendors get it. */
+import type { LanguageModelV3 } from "@ai-sdk/provider";
+import { describe, expect, it } from "vitest";
+import { optionsOf } from "../../src/backends/ai-sdk/request.js";
+import type { ModelSettings } from "../../src/core/settings.js";
+import { never } from "../support/calls.js";
+import { say } from "../support/messages.js";
+import { asked, bodies, weatherTools } from "./ai-sdk-calls.js";
+import { aiSdkBackend, anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
+import { claude, compatible, gemini, googleAt, responses } from "./ai-sdk-thoughts.js";
+import { chatRequest } from "./openai-subject.js";
+import { opened, serve } from "./serve.js";
+import { callOf } from "./subject.js";
+import type { Script } from "./upstream.js";
+
+/** What a package's provider is told, by its interface v3, or v4 that has a word for it. */
+async function told(name: string, modelId: string, effort: string, more: object = {}) {
+  const {
+    version = "v3",
+    options = {},
+    ...request
+  } = more as { version?: string; options?: object };
+  const model = { specificationVersion: version, modelId, supportedUrls: {} };
+  const call = callOf(
+    "chat",
+    chatRequest({ reasoningEffort: effort, maxTokens: 10_000, ...request }),
+  );
+  const configured = {
+    model: model as unknown as LanguageModelV3,
+    package: name,
+    providerOptions: options as Record<string, Record<string, unknown>>,
+  };
+  const asked = await optionsOf(call, configured, new Set(), never);
+  const { providerOptions, maxOutputTokens } = asked;
+  const { reasoning } = asked as { reasoning?: string };
+  return { providerOptions, maxOutputTokens, reasoning, warnings: [...call.warnings] };
+}
+
+describe("a package is told", () => {
+  const shown = { display: "summarized" };
+  it.each([
+    ["@ai-sdk/openai-compatible", "m", "max", "openaiCompatible", { reasoningEffort: "max" }],
+    ["@ai-sdk/deepinfra", "m", "none", "openaiCompatible", { reasoningEffort: "none" }],
+    ["@ai-sdk/google-vertex/maas", "m", "low", "openaiCompatible", { reasoningEffort: "low" }],
+    [
+      ...["@ai-sdk/openai", "o3", "low", "openai"],
+      { reasoningEffort: "low", reasoningSummary: "auto", store: false },
+    ],
+    ["@ai-sdk/openai", "gpt-6", "none", "openai", { reasoningEffort: "none", store: false }],
+    [
+      ...["@ai-sdk/azure", "m", "high", "azure"],
+      { reasoningEffort: "high", reasoningSummary: "auto", store: false },
+    ],
+    ["@ai-sdk/xai", "grok-5", "minimal", "xai", { reasoningEffort: "low", store: false }],
+    ["@ai-sdk/xai", "grok-5", "max", "xai", { reasoningEffort: "xhigh", store: false }],
+    ["@ai-sdk/groq", "openai/gpt-oss-20b", "none", "groq", { reasoningEffort: "low" }],
+    ["@ai-sdk/groq", "openai/gpt-oss-20b", "max", "groq", { reasoningEffort: "high" }],
+    [
+      ...["@ai-sdk/groq", "qwen/qwen3-32b", "low", "groq"],
+      { reasoningEffort: "default", reasoningFormat: "parsed" },
+    ],
+    ["@ai-sdk/groq", "qwen/qwen3-32b", "none", "groq", { reasoningEffort: "none" }],
+    ["@ai-sdk/mistral", "m", "low", "mistral", { reasoningEffort: "high" }],
+    ["@ai-sdk/mistral", "m", "none", "mistral", { reasoningEffort: "none" }],
+    ["@ai-sdk/cohere", "m", "low", "cohere", { thinking: { type: "enabled" } }],
+    ["@ai-sdk/alibaba", "qwen3-max", "none", "alibaba", { enableThinking: false }],
+    [
+      ...["@ai-sdk/deepseek", "m", "minimal", "deepseek"],
+      { thinking: { type: "enabled" }, reasoningEffort: "low" },
+    ],
+    ["@ai-sdk/deepseek", "m", "none", "deepseek", { thinking: { type: "disabled" } }],
+    ["@ai-sdk/moonshotai", "kimi-k3", "xhigh", "moonshotai", { reasoningEffort: "high" }],
+    ["@ai-sdk/moonshotai", "kimi-k2.6", "low", "moonshotai", { thinking: { type: "enabled" } }],
+    ["@ai-sdk/perplexity", "sonar", "none", "perplexity", { reasoning_effort: "minimal" }],
+    [
+      ...["@ai-sdk/google", "gemini-3-pro", "minimal", "google"],
+      { thinkingConfig: { thinkingLevel: "low", includeThoughts: true } },
+    ],
+    [
+      ...["@ai-sdk/google", "gemini-3-flash", "none", "google"],
+      { thinkingConfig: { thinkingLevel: "minimal" } },
+    ],
+    [
+      ...["@ai-sdk/google-vertex", "gemini-2.5-flash", "medium", "vertex"],
+      { thinkingConfig: { thinkingBudget: 5000, includeThoughts: true } },
+    ],
+    [
+      ...["@ai-sdk/google-vertex/edge", "gemini-2.5-pro", "none", "google"],
+      { thinkingConfig: { thinkingBudget: 128 } },
+    ],
+    [
+      ...["@ai-sdk/google", "gemini-2.5-flash", "none", "google"],
+      { thinkingConfig: { thinkingBudget: 0 } },
+    ],
+    [
+      ...["@ai-sdk/anthropic", "claude-opus-4-7", "xhigh", "anthropic"],
+      { thinking: { type: "adaptive", ...shown }, effort: "xhigh" },
+    ],
+    [
+      ...["@ai-sdk/google-vertex/anthropic", "claude-sonnet-4-6@20260101", "xhigh", "anthropic"],
+      { thinking: { type: "adaptive", ...shown }, effort: "high" },
+    ],
+    [
+      ...["@ai-sdk/anthropic", "claude-sonnet-5", "none", "anthropic"],
+      { thinking: { type: "disabled" } },
+    ],
+    ["@ai-sdk/anthropic", "claude-opus-5-5", "none", "anthropic", { effort: "low" }],
+    [
+      ...["@ai-sdk/amazon-bedrock", "us.anthropic.claude-opus-4-6-v1:0", "minimal", "bedrock"],
+      { reasoningConfig: { type: "adaptive", ...shown, maxReasoningEffort: "low" } },
+    ],
+    [
+      ...["@ai-sdk/amazon-bedrock", "anthropic.claude-fable-5-v1:0", "none", "amazonBedrock"],
+      { reasoningConfig: { maxReasoningEffort: "low" } },
+    ],
+    [
+      ...["@ai-sdk/amazon-bedrock", "openai.gpt-oss-120b-1:0", "max", "bedrock"],
+      { reasoningConfig: { maxReasoningEffort: "high" } },
+    ],
+    [
+      ...["@ai-sdk/amazon-bedrock", "us.amazon.nova-2-lite-v1:0", "low", "bedrock"],
+      { reasoningConfig: { type: "enabled", maxReasoningEffort: "low" } },
+    ],
+  ] as [string, string, string, string, object][])(
+    "%s, of %s: %s",
+    async (name, model, effort, key, expected) => {
+      const { providerOptions, maxOutputTokens, reasoning, warnings } = await told(
+        ...[name, model, effort],
+      );
+      expect(providerOptions?.[key]).toEqual(expected);
+      expect([maxOutputTokens, reasoning, warnings]).toEqual([10_000, undefined, []]);
+    },
+  );
+
+  it.each([
+    ["@ai-sdk/anthropic", "claude-haiku-4-5", "anthropic", "thinking"],
+    ["@ai-sdk/anthropic", "claude-3-7-sonnet-20250219", "anthropic", "thinking"],
+    ["@ai-sdk/anthropic", "claude-opus-4-20250514", "anthropic", "thinking"],
+    ["@ai-sdk/anthropic", "MiniMax-M2", "anthropic", "thinking"],
+    ["@ai-sdk/amazon-bedrock", "eu.anthropic.claude-sonnet-4-5-v1:0", "bedrock", "reasoningConfig"],
+  ])("%s a budget within the limit, of %s", async (name, model, key, option) => {
+    for (const [effort, maxTokens, budgetTokens] of [
+      ["low", 10_000, 2000],
+      ["max", 10_000, 8976],
+      ["minimal", 4000, 1024],
+    ] as const) {
+      const { providerOptions, maxOutputTokens, warnings } = await told(name, model, effort, {
+        maxTokens,
+      });
+      expect(providerOptions?.[key], effort).toEqual({
+        [option]: { type: "enabled", budgetTokens },
+      });
+      expect([maxOutputTokens, warnings]).toEqual([maxTokens - budgetTokens, []]);
+    }
+    const { maxOutputTokens, warnings } = await told(name, model, "high", { maxTokens: 256 });
+    expect(maxOutputTokens).toBe(256);
+    expect(warnings).toEqual([
+      "reasoning_effort: thoughts come on top of max_tokens, since this model has at least 1024 tokens for them",
+    ]);
+  });
+
+  it.each([
+    ["@ai-sdk/anthropic", "claude-3-5-haiku-20241022"],
+    ["@ai-sdk/amazon-bedrock", "meta.llama4-scout-17b-instruct-v1:0"],
+    ["@ai-sdk/google", "gemini-2.0-flash"],
+  ])("%s nothing where a model does not think: %s", async (name, model) => {
+    const none = await told(name, model, "none");
+    expect([none.providerOptions, none.warnings]).toEqual([{}, []]);
+    const high = await told(name, model, "high");
+    expect([high.providerOptions, high.warnings]).toEqual([
+      {},
+      ["reasoning_effort: not supported by this model, ignored"],
+    ]);
+  });
+
+  it("by the common interface where that has a word for it, and what that has none for", async () => {
+    const v4 = { version: "v4" };
+    for (const [name, model, options] of [
+      ["some-provider", "m", {}],
+      ["@ai-sdk/groq", "openai/gpt-oss-20b", {}],
+      ["@ai-sdk/openai", "o3", { openai: { store: false, reasoningSummary: "auto" } }],
+      ["@ai-sdk/google", "gemini-3-pro", { google: { thinkingConfig: { includeThoughts: true } } }],
+      [
+        "@ai-sdk/anthropic",
+        "claude-opus-4-7",
+        { anthropic: { thinking: { type: "adaptive", ...shown } } },
+      ],
+      [
+        ...(["@ai-sdk/anthropic", "claude-haiku-4-5"] as const),
+        { anthropic: { thinking: { type: "enabled", budgetTokens: 5000 } } },
+      ],
+    ] as const) {
+      const { providerOptions, reasoning } = await told(name, model, "medium", v4);
+      expect([providerOptions, reasoning], name).toEqual([options, "medium"]);
+    }
+    const { reasoning, warnings } = await told("@ai-sdk/google", "gemini-2.0-flash", "low", v4);
+    expect([reasoning, warnings.length]).toEqual([undefined, 1]);
+    expect((await told("some-provider", "m", "medium")).providerOptions).toEqual({});
+  });
+
+  it("what is not to be seen", async () => {
+    const unseen = { includeReasoning: false };
+    for (const [name, model, key, options] of [
+      ["@ai-sdk/openai", "o3", "openai", { reasoningEffort: "low", store: false }],
+      ["@ai-sdk/google", "gemini-3-pro", "google", { thinkingConfig: { thinkingLevel: "low" } }],
+      [
+        ...(["@ai-sdk/anthropic", "claude-opus-4-7", "anthropic"] as const),
+        { thinking: { type: "adaptive", display: "omitted" }, effort: "low" },
+      ],
+    ] as const) {
+      const { providerOptions } = await told(name, model, "low", unseen);
+      expect(providerOptions?.[key], name).toEqual(options);
+    }
+  });
+
+  it("what the operator says, which is above it", async () => {
+    const anthropic = { thinking: { type: "enabled", budgetTokens: 2000 } };
+    const own = await told("@ai-sdk/anthropic", "claude-haiku-4-5", "low", {
+      options: { anthropic },
+    });
+    expect([own.providerOptions, own.maxOutputTokens]).toEqual([{ anthropic }, 10_000]);
+    const google = { thinkingConfig: { includeThoughts: false } };
+    const { providerOptions } = await told("@ai-sdk/google", "gemini-3-pro", "low", {
+      options: { google },
+    });
+    expect(providerOptions).toEqual({
+      google: { thinkingConfig: { thinkingLevel: "low", includeThoughts: false } },
+    });
+  });
+});
+
+describe("a model", () => {
+  const supports = (config: object) => {
+    const models = [{ id: "m" }];
+    return opened(aiSdkBackend({ models, ...config })).models()[0]?.supports;
+  };
+
+  it("supports reasoning_effort where its package is known, and the operator has not said it", () => {
+    expect(supports({ package: "@ai-sdk/groq" })).toContain("reasoning_effort");
+    expect(supports({ package: "some-provider" })).not.toContain("reasoning_effort");
+    for (const said of [
+      { reasoningEffort: "low" },
+      { thinking: { type: "disabled" } },
+      { thinkingConfig: { thinkingBudget: 0 } },
+    ]) {
+      const config = { package: "@ai-sdk/groq", provider_options: { any: said } };
+      expect(supports(config), JSON.stringify(said)).not.toContain("reasoning_effort");
+    }
+    const shown = { google: { thinkingConfig: { includeThoughts: true } } };
+    expect(supports({ package: "@ai-sdk/google", provider_options: shown })).toContain(
+      "reasoning_effort",
+    );
+  });
+});
+
+describe("the bytes that a vendor gets", () => {
+  const rain = { type: "text", text: "Rain." };
+
+  it("of Anthropic's: a budget and all of the answer are within the limit", async () => {
+    const server = await serve(claude(rain));
+    const backend = opened(anthropicAt(server.url, { models: [{ id: "claude-haiku-4-5" }] }));
+    const request = { model: "claude-haiku-4-5", reasoningEffort: "medium", maxTokens: 4096 };
+    const { code, warnings } = await asked(backend, "complete", request);
+    expect([code, warnings]).toEqual(["ok", []]);
+    expect(bodies(server)[0]).toMatchObject({
+      ...{ max_tokens: 4096, thinking: { type: "enabled", budget_tokens: 2048 } },
+    });
+    expect(bodies(server)[0].temperature).toBeUndefined();
+  });
+
+  it("of Anthropic's: newer models see for themselves", async () => {
+    const server = await serve(claude(rain));
+    const backend = opened(anthropicAt(server.url, { models: [{ id: "claude-opus-4-8" }] }));
+    await asked(backend, "chat", { model: "claude-opus-4-8", reasoningEffort: "minimal" });
+    expect(bodies(server)[0]).toMatchObject({
+      ...{ max_tokens: 256, thinking: { type: "adaptive", display: "summarized" } },
+      output_config: { effort: "low" },
+    });
+  });
+
+  it("of Google's, OpenAI's, and a server's of OpenAI's form", async () => {
+    const google = await serve(gemini({ text: "Rain." }));
+    const effort = { reasoningEffort: "medium" };
+    await asked(opened(googleAt(google.url)), "chat", { model: "gemini-3-pro", ...effort });
+    expect(bodies(google)[0].generationConfig.thinkingConfig).toEqual({
+      ...{ thinkingLevel: "medium", includeThoughts: true },
+    });
+    const item = {
+      ...{ type: "message", id: "msg_1" },
+      content: [{ type: "output_text", text: "a" }],
+    };
+    const openai = await serve(responses({ ...item, role: "assistant" }));
+    const backend = opened(openaiAt(openai.url, { models: [{ id: "gpt-5" }] }));
+    await asked(backend, "chat", { model: "gpt-5", ...effort });
+    expect(bodies(openai)[0].reasoning).toEqual({ effort: "medium", summary: "auto" });
+    const server = await serve(compatible({ content: "Rain." }));
+    await asked(opened(compatibleAt(server.url)), "chat", effort);
+    expect(bodies(server)[0].reasoning_effort).toBe("medium");
+  });
+});
+
+describe("a Claude that thinks with a budget", () => {
+  const thinking = async (request: object, id = "claude-haiku-4-5") => {
+    const server = await serve(claude({ type: "text", text: "Rain." }));
+    const backend = opened(anthropicAt(server.url, { models: [{ id }] }));
+    const effort = { model: id, reasoningEffort: "low", maxTokens: 5000 };
+    const { code, warnings } = await asked(backend, "complete", { ...effort, ...request });
+    expect(code).toBe("ok");
+    return { type: bodies(server)[0].thinking.type, warnings };
+  };
+  const schema = { name: "a", schema: '{"type":"object","properties":{}}' };
+  const formed = { responseFormat: { type: "json_schema", jsonSchema: schema } };
+  const call = { id: "a1", function: { name: "get_time", arguments: "{}" } };
+  const conversation = (more: object) => [
+    { role: "user", content: "What time is it?" },
+    { role: "assistant", toolCalls: [call], ...more },
+    { role: "tool", toolCallId: "a1", content: "noon" },
+  ];
+  const signed = JSON.stringify([
+    { type: "reasoning.text", text: "Hm.", signature: "s", index: 0 },
+  ]);
+  const tools = [weatherTools[1]];
+
+  it("does not where a tool has to be called, or stands for a form", async () => {
+    const forced = { tools, toolChoice: { type: "required" } };
+    expect(await thinking(forced)).toEqual({
+      type: "disabled",
+      warnings: ["reasoning_effort: not supported beside a forced tool_choice, ignored"],
+    });
+    const before = "claude-sonnet-4-20250514";
+    expect(await thinking(formed, before)).toEqual({
+      type: "disabled",
+      warnings: ["reasoning_effort: not supported beside this response_format, ignored"],
+    });
+    expect(await thinking(formed)).toEqual({ type: "enabled", warnings: [] });
+  });
+
+  it("goes on with what it thought, and not where that is lost", async () => {
+    const going = { tools, messages: conversation({ reasoningDetails: signed }) };
+    expect(await thinking(going)).toEqual({ type: "enabled", warnings: [] });
+    expect(await thinking({ tools, messages: conversation({}) })).toEqual({
+      type: "disabled",
+      warnings: [
+        "reasoning_effort: not supported without the reasoning_details of the answer that goes on, ignored",
+      ],
+    });
+  });
+
+  it("has no temperature of the caller's meanwhile, and has it again afterwards", async () => {
+    const server = await serve(claude({ type: "text", text: "Rain." }));
+    const backend = opened(anthropicAt(server.url, { models: [{ id: "claude-haiku-4-5" }] }));
+    const request = { model: "claude-haiku-4-5", temperature: 0.2, topK: 4 };
+    const effort = { reasoningEffort: "low", maxTokens: 5000 };
+    const { warnings } = await asked(backend, "complete", { ...request, ...effort });
+    expect(warnings).toEqual([
+      "temperature: not supported while this model thinks, ignored",
+      "top_k: not supported while this model thinks, ignored",
+    ]);
+    expect((await asked(backend, "complete", request)).warnings).toEqual([]);
+    expect(bodies(server)[1]).toMatchObject({ temperature: 0.2, top_k: 4 });
+  });
+});
+
+describe("an effort that is refused", () => {
+  const refusing =
+    (has: (body: never) => unknown, error: object, otherwise: Script): Script =>
+    (exchange) =>
+      has(exchange.json() as never) ? exchange.sendJson(400, { error }) : otherwise(exchange);
+  const lost = ["reasoning_effort: not supported by this model, ignored"];
+
+  it("is left out, and told to who chose it: a server of OpenAI's form", async () => {
+    const message = "reasoning_effort is not supported with this model";
+    const script = refusing(
+      (body: { reasoning_effort?: string }) => body.reasoning_effort,
+      { message, type: "invalid_request_error" },
+      compatible({ content: "Rain." }),
+    );
+    const server = await serve(script);
+    const backend = opened(compatibleAt(server.url));
+    for (const requests of [2, 3]) {
+      expect((await asked(backend, "chat", { reasoningEffort: "low" })).warnings).toEqual(lost);
+      expect(server.requests).toHaveLength(requests);
+    }
+    expect(backend.models()[0]?.supports).not.toContain("reasoning_effort");
+    const models: ModelSettings[] = [{ name: "m", reasoningEffort: "low" }];
+    expect((await asked(opened(compatibleAt(server.url)), "chat", {}, models)).warnings).toEqual(
+      [],
+    );
+  });
+
+  it.each([
+    ["adaptive thinking is not supported on this model", "claude-opus-4-8"],
+    ["This model does not support the effort parameter.", "claude-opus-4-8"],
+    ["output_config.effort: Extra inputs are not permitted", "claude-opus-4-8"],
+  ])("is left out: Anthropic, %s", async (message, id) => {
+    const script = refusing(
+      (body: { thinking?: object }) => body.thinking,
+      { type: "invalid_request_error", message },
+      claude({ type: "text", text: "Rain." }),
+    );
+    const backend = opened(anthropicAt((await serve(script)).url, { models: [{ id }] }));
+    const result = await asked(backend, "complete", { model: id, reasoningEffort: "low" });
+    expect([result.code, result.warnings]).toEqual(["ok", lost]);
+  });
+
+  it("is left out: Google", async () => {
+    const script = refusing(
+      (body: { generationConfig: { thinkingConfig?: object } }) =>
+        body.generationConfig.thinkingConfig,
+      {
+        code: 400,
+        message: "Thinking level is not supported for this model.",
+        status: "INVALID_ARGUMENT",
+      },
+      gemini({ text: "Rain." }),
+    );
+    const backend = opened(googleAt((await serve(script)).url));
+    const request = { model: "gemini-3-pro", reasoningEffort: "low" };
+    const { code, warnings } = await asked(backend, "complete", request);
+    expect([code, warnings]).toEqual(["ok", lost]);
+  });
+
+  it("counts for one value where another may do: OpenAI", async () => {
+    const content = [{ type: "output_text", text: "Rain.", annotations: [] }];
+    const error = {
+      message:
+        "Unsupported value: 'minimal' is not supported with the 'o3' model. Supported values are: 'low', 'medium', and 'high'.",
+      ...{ type: "invalid_request_error", param: "reasoning.effort", code: "unsupported_value" },
+    };
+    const script = refusing(
+      (body: { reasoning?: { effort?: string } }) => body.reasoning?.effort === "minimal",
+      error,
+      responses({ type: "message", id: "msg_1", role: "assistant", content }),
+    );
+    const server = await serve(script);
+    const backend = opened(openaiAt(server.url, { models: [{ id: "o3" }] }));
+    const { warnings } = await asked(backend, "complete", {
+      model: "o3",
+      reasoningEffort: "minimal",
+    });
+    expect(warnings).toEqual(lost);
+    expect(
+      (await asked(backend, "complete", { model: "o3", reasoningEffort: "low" })).warnings,
+    ).toEqual([]);
+    expect(bodies(server).map(({ reasoning }) => reasoning?.effort)).toEqual([
+      ...["minimal", undefined, "low"],
+    ]);
+  });
+
+  it("is none where only summaries are refused: OpenAI to accounts that are not verified", async () => {
+    const content = [{ type: "output_text", text: "Rain.", annotations: [] }];
+    const error = {
+      message:
+        "Your organization must be verified to generate reasoning summaries. Please go to: https://platform.openai.com/settings/organization/general and click on Verify Organization.",
+      ...{ type: "invalid_request_error", param: "reasoning.summary", code: "unsupported_value" },
+    };
+    const script = refusing(
+      (body: { reasoning?: { summary?: string } }) => body.reasoning?.summary,
+      error,
+      responses({ type: "message", id: "msg_1", role: "assistant", content }),
+    );
+    const server = await serve(script);
+    const backend = opened(openaiAt(server.url, { models: [{ id: "gpt-5" }] }));
+    for (const method of ["chat", "complete"] as const) {
+      const result = await asked(backend, method, { model: "gpt-5", reasoningEffort: "low" });
+      expect([result.code, result.warnings]).toEqual(["ok", []]);
+    }
+    expect(bodies(server).map(({ reasoning }) => reasoning)).toEqual([
+      { effort: "low", summary: "auto" },
+      { effort: "low" },
+      { effort: "low" },
+    ]);
+  });
+});
+
+describe("an effort that a provider leaves out by itself", () => {
+  it("is told once, and then not asked for: OpenAI's models that don't think", async () => {
+    const content = [{ type: "output_text", text: "Rain.", annotations: [] }];
+    const server = await serve(
+      responses({ type: "message", id: "msg_1", role: "assistant", content }),
+    );
+    const backend = opened(openaiAt(server.url, { models: [{ id: "gpt-4o" }] }));
+    const request = { model: "gpt-4o", reasoningEffort: "low" };
+    for (const time of ["first", "second"]) {
+      expect((await asked(backend, "chat", request)).warnings, time).toEqual([
+        "reasoning_effort: not supported by this model, ignored",
+      ]);
+    }
+    expect(backend.models()[0]?.supports).not.toContain("reasoning_effort");
+    const none = opened(openaiAt(server.url, { models: [{ id: "gpt-4o" }] }));
+    const off = { ...request, reasoningEffort: "none" };
+    expect((await asked(none, "chat", off)).warnings).toEqual([]);
+  });
+
+  it("is told where thinking can't be switched off, and goes on being supported: Claude Sonnet 5.5", async () => {
+    const server = await serve(claude({ type: "text", text: "Rain." }));
+    const models = [{ id: "claude-sonnet-5-5" }];
+    const backend = opened(anthropicAt(server.url, { models }));
+    const request = { model: "claude-sonnet-5-5", reasoningEffort: "none" };
+    const { warnings } = await asked(backend, "chat", request);
+    expect(warnings).toEqual([
+      "reasoning_effort: thinking cannot be disabled for claude-sonnet-5-5. Using 'between_tools' thinking, the lowest thinking setting, instead.",
+    ]);
+    expect(backend.models()[0]?.supports).toContain("reasoning_effort");
+  });
+});
+
+it("a message without thoughts is handed on as it was, with store: false for OpenAI's alone", async () => {
+  const call = callOf("chat", chatRequest({ messages: [say("user", "a"), say("assistant", "b")] }));
+  const model = { specificationVersion: "v3", modelId: "m", supportedUrls: {} };
+  const at = async (name: string) => {
+    const known = { model: model as never, package: name, providerOptions: {} };
+    const { prompt, providerOptions } = await optionsOf(call, known, new Set(), never);
+    expect(prompt[1]).toEqual({ role: "assistant", content: [{ type: "text", text: "b" }] });
+    return providerOptions;
+  };
+  expect(await at("@ai-sdk/openai")).toEqual({ openai: { store: false } });
+  expect(await at("@ai-sdk/anthropic")).toEqual({});
+});
