@@ -1,5 +1,13 @@
 /** What models think, out of answers and back into messages, by the APIs of vendors. */
+import { ReadableStream } from "node:stream/web";
+import type { LanguageModelV3 } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
+import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
+import { chat, complete } from "../../src/backends/ai-sdk/chat.js";
+import { optionsOf } from "../../src/backends/ai-sdk/request.js";
+import { Thoughts } from "../../src/core/reasoning.js";
+import { never } from "../support/calls.js";
+import { say } from "../support/messages.js";
 import { asked, bodies, weatherTools } from "./ai-sdk-calls.js";
 import { anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
 import {
@@ -12,7 +20,9 @@ import {
   roundTrip,
   thought,
 } from "./ai-sdk-thoughts.js";
+import { chatRequest } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
+import { callOf } from "./subject.js";
 
 const methods: readonly Method[] = ["chat", "complete"];
 const tools = [weatherTools[1]];
@@ -327,4 +337,111 @@ describe("thoughts of another vendor", () => {
       }
     },
   );
+});
+
+describe("a package that nobody knows", () => {
+  const blocks = [
+    { text: "It may rain.", providerMetadata: { own: { token: "t-1", unsaid: null } } },
+    { text: "I look.", providerMetadata: { anthropic: { signature: "s" }, own: { n: 1 } } },
+    { text: "Hm.", providerMetadata: undefined },
+  ];
+  const details = [
+    {
+      ...{ type: "reasoning.text", text: "It may rain.", format: "unknown" },
+      ...{ provider_metadata: { own: { token: "t-1" } }, index: 0 },
+    },
+    {
+      ...{ type: "reasoning.text", text: "I look.", signature: "s", format: "anthropic-claude-v1" },
+      ...{ provider_metadata: { own: { n: 1 } }, index: 1 },
+    },
+  ];
+  const none = { total: undefined, text: undefined, noCache: undefined };
+  const usage = {
+    inputTokens: { ...none, cacheRead: undefined, cacheWrite: undefined },
+    outputTokens: { ...none, reasoning: undefined },
+  };
+  const finishReason = { unified: "stop", raw: "stop" } as const;
+
+  /** A model whose blocks run side by side in a stream. */
+  const model = {
+    ...{ specificationVersion: "v3", provider: "own", modelId: "m", supportedUrls: {} },
+    async doGenerate() {
+      const content = blocks.map((block) => ({ type: "reasoning", ...block }));
+      return { content, finishReason, usage, warnings: [] };
+    },
+    async doStream() {
+      const parts = [
+        { type: "reasoning-start", id: "a" },
+        { type: "reasoning-delta", id: "a", delta: "It may" },
+        { type: "reasoning-start", id: "b", providerMetadata: blocks[1]?.providerMetadata },
+        { type: "reasoning-delta", id: "a", delta: " rain." },
+        { type: "reasoning-end", id: "a", providerMetadata: blocks[0]?.providerMetadata },
+        { type: "reasoning-delta", id: "b", delta: "I look." },
+        { type: "reasoning-end", id: "b" },
+        { type: "reasoning-start", id: "c" },
+        { type: "reasoning-delta", id: "c", delta: "Hm." },
+        { type: "reasoning-end", id: "c" },
+        { type: "finish", finishReason, usage },
+      ];
+      return { stream: ReadableStream.from(parts) };
+    },
+  } as unknown as LanguageModelV3;
+  const known = {
+    ...{ model, package: "own-provider", providerOptions: {} },
+    ...{ refused: new Set<string>(), learn() {} },
+  };
+
+  it.each(methods)("has what it says of blocks handed back: %s", async (method) => {
+    const call = callOf(method, chatRequest()) as never;
+    const steps = method === "chat" ? chat(known, call, never) : complete(known, call, never);
+    const thoughts = new Thoughts();
+    for await (const [answer] of steps) {
+      const [choice] = answer?.choices ?? [];
+      thoughts.add(choice?.delta ?? choice?.message ?? {});
+    }
+    const { reasoningContent, reasoningDetails = "" } = thoughts.all;
+    expect(reasoningContent).toBe("It may rain.\n\nI look.\n\nHm.");
+    expect(JSON.parse(reasoningDetails)).toEqual(details);
+    const said = { ...say("assistant", "Rain."), reasoningContent, reasoningDetails } as LLMMessage;
+    expect(await handedBack("own-provider", said)).toEqual([
+      { type: "reasoning", text: "It may rain.", providerOptions: { own: { token: "t-1" } } },
+      {
+        ...{ type: "reasoning", text: "I look." },
+        providerOptions: { own: { n: 1 }, anthropic: { signature: "s" } },
+      },
+      { type: "text", text: "Rain." },
+    ]);
+  });
+
+  it("of which others know no more than what is everybody's", async () => {
+    const reasoningDetails = JSON.stringify(details);
+    const said = { ...say("assistant", "Rain."), reasoningDetails } as LLMMessage;
+    const signed = (...keys: string[]) => ({
+      ...{ type: "reasoning", text: "I look." },
+      providerOptions: Object.fromEntries(keys.map((key) => [key, { signature: "s" }])),
+    });
+    const rain = { type: "text", text: "Rain." };
+    expect(await handedBack("@ai-sdk/amazon-bedrock", said)).toEqual([
+      signed("bedrock", "amazonBedrock"),
+      rain,
+    ]);
+    expect(await handedBack("@ai-sdk/google-vertex/anthropic/edge", said)).toEqual([
+      signed("anthropic"),
+      rain,
+    ]);
+    expect(await handedBack("@ai-sdk/groq", said)).toEqual([
+      { type: "reasoning", text: "It may rain.\n\nI look." },
+      rain,
+    ]);
+    for (const name of ["@ai-sdk/openai", "@ai-sdk/huggingface", "@ai-sdk/cohere"]) {
+      expect(await handedBack(name, said), name).toEqual([rain]);
+    }
+  });
+
+  /** What a package's provider gets of a message. */
+  async function handedBack(name: string, message: LLMMessage) {
+    const call = callOf("chat", chatRequest({ messages: [message] }));
+    const { prompt } = await optionsOf(call, { ...known, package: name }, new Set(), never);
+    return prompt[0]?.content;
+  }
 });

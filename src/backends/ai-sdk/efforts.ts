@@ -56,15 +56,15 @@ export const openai: Thinking = ({ effort, common, shown }) => ({
   },
 });
 
-/** Qwen's models are only switched on and off, and have their thoughts in the text if not told otherwise. */
+/** Qwen's models have their thoughts in the text if not told otherwise, and Qwen 3 knows no levels. */
 export const groq: Thinking = ({ effort, model, common }) => {
-  const qwen = /qwen/i.test(model);
   const off = effort === "none";
-  const word = qwen ? (off ? "none" : "default") : nearest(effort, groqLevels(model));
+  const switched = /qwen-?3-/i.test(model);
+  const word = off || !switched ? nearest(effort, groqLevels(model)) : "default";
   return {
     options: {
-      ...(!common && { reasoningEffort: word }),
-      ...(qwen && !off && { reasoningFormat: "parsed" }),
+      ...((switched || !common) && { reasoningEffort: word }),
+      ...(/qwen/i.test(model) && !off && { reasoningFormat: "parsed" }),
     },
   };
 };
