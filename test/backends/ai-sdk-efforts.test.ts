@@ -1,6 +1,8 @@
 /** How much is to be thought, as vendors get it. */
+import { ReadableStream } from "node:stream/web";
 import type { LanguageModelV3 } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
+import { chat } from "../../src/backends/ai-sdk/chat.js";
 import { optionsOf } from "../../src/backends/ai-sdk/request.js";
 import type { ModelSettings } from "../../src/core/settings.js";
 import { never } from "../support/calls.js";
@@ -46,7 +48,31 @@ describe("a package is told", () => {
       ...["@ai-sdk/openai", "o3", "low", "openai"],
       { reasoningEffort: "low", reasoningSummary: "auto", store: false },
     ],
-    ["@ai-sdk/openai", "gpt-6", "none", "openai", { reasoningEffort: "none", store: false }],
+    ["@ai-sdk/openai", "gpt-6-sol", "none", "openai", { reasoningEffort: "none", store: false }],
+    ["@ai-sdk/openai", "gpt-6", "none", "openai", { reasoningEffort: "low", store: false }],
+    [
+      "@ai-sdk/openai",
+      "gpt-5-mini",
+      "none",
+      "openai",
+      { reasoningEffort: "minimal", store: false },
+    ],
+    [
+      ...["@ai-sdk/openai", "o4-mini", "max", "openai"],
+      { reasoningEffort: "high", reasoningSummary: "auto", store: false },
+    ],
+    [
+      ...["@ai-sdk/openai", "gpt-5.1-codex-max", "max", "openai"],
+      { reasoningEffort: "xhigh", reasoningSummary: "auto", store: false },
+    ],
+    [
+      ...["@ai-sdk/openai", "gpt-5.2-2025-12-11", "minimal", "openai"],
+      { reasoningEffort: "low", reasoningSummary: "auto", store: false },
+    ],
+    [
+      ...["@ai-sdk/openai", "gpt-5.6", "max", "openai"],
+      { reasoningEffort: "max", reasoningSummary: "auto", store: false },
+    ],
     [
       ...["@ai-sdk/azure", "m", "high", "azure"],
       { reasoningEffort: "high", reasoningSummary: "auto", store: false },
@@ -403,15 +429,14 @@ describe("an effort that is refused", () => {
     expect([result.code, result.warnings]).toEqual(["ok", lost]);
   });
 
-  it("is left out: Google", async () => {
+  it.each([
+    "Thinking level is not supported for this model.",
+    `Invalid JSON payload received. Unknown name "thinkingLevel" at 'generation_config.thinking_config': Cannot find field.`,
+  ])("is left out: Google, %s", async (message) => {
     const script = refusing(
       (body: { generationConfig: { thinkingConfig?: object } }) =>
         body.generationConfig.thinkingConfig,
-      {
-        code: 400,
-        message: "Thinking level is not supported for this model.",
-        status: "INVALID_ARGUMENT",
-      },
+      { code: 400, message, status: "INVALID_ARGUMENT" },
       gemini({ text: "Rain." }),
     );
     const backend = opened(googleAt((await serve(script)).url));
@@ -424,7 +449,7 @@ describe("an effort that is refused", () => {
     const content = [{ type: "output_text", text: "Rain.", annotations: [] }];
     const error = {
       message:
-        "Unsupported value: 'minimal' is not supported with the 'o3' model. Supported values are: 'low', 'medium', and 'high'.",
+        "Unsupported value: 'minimal' is not supported with the 'gpt-5-pro' model. Supported values are: 'high'.",
       ...{ type: "invalid_request_error", param: "reasoning.effort", code: "unsupported_value" },
     };
     const script = refusing(
@@ -433,17 +458,17 @@ describe("an effort that is refused", () => {
       responses({ type: "message", id: "msg_1", role: "assistant", content }),
     );
     const server = await serve(script);
-    const backend = opened(openaiAt(server.url, { models: [{ id: "o3" }] }));
+    const backend = opened(openaiAt(server.url, { models: [{ id: "gpt-5-pro" }] }));
     const { warnings } = await asked(backend, "complete", {
-      model: "o3",
+      model: "gpt-5-pro",
       reasoningEffort: "minimal",
     });
     expect(warnings).toEqual(lost);
     expect(
-      (await asked(backend, "complete", { model: "o3", reasoningEffort: "low" })).warnings,
+      (await asked(backend, "complete", { model: "gpt-5-pro", reasoningEffort: "high" })).warnings,
     ).toEqual([]);
     expect(bodies(server).map(({ reasoning }) => reasoning?.effort)).toEqual([
-      ...["minimal", undefined, "low"],
+      ...["minimal", undefined, "high"],
     ]);
   });
 
@@ -490,6 +515,39 @@ describe("an effort that a provider leaves out by itself", () => {
     const none = opened(openaiAt(server.url, { models: [{ id: "gpt-4o" }] }));
     const off = { ...request, reasoningEffort: "none" };
     expect((await asked(none, "chat", off)).warnings).toEqual([]);
+    const operators = opened(openaiAt(server.url, { models: [{ id: "gpt-4o" }] }));
+    const settings = [{ name: "gpt-4o", reasoningEffort: "low" }];
+    expect((await asked(operators, "chat", { model: "gpt-4o" }, settings)).warnings).toEqual([]);
+  });
+
+  it("is asked for again where another may do", async () => {
+    const learned: string[] = [];
+    const warnings = [
+      {
+        ...{ type: "unsupported", feature: "reasoning" },
+        details: 'reasoning "max" is not supported by this model.',
+      },
+    ];
+    const finish = { type: "finish", finishReason: { unified: "stop", raw: "stop" } };
+    const usage = { inputTokens: {}, outputTokens: {} };
+    const parts = [
+      { type: "stream-start", warnings },
+      { ...finish, usage },
+    ];
+    const model = {
+      ...{ specificationVersion: "v4", modelId: "m", supportedUrls: {} },
+      doStream: async () => ({ stream: ReadableStream.from(parts) }),
+    };
+    const known = {
+      ...{ model: model as never, package: "some-provider", providerOptions: {} },
+      ...{ refused: new Set<string>(), learn: (field: string) => void learned.push(field) },
+    };
+    const call = callOf("chat", chatRequest({ reasoningEffort: "max" }));
+    for await (const _ of chat(known, call, never));
+    expect([[...call.warnings], learned]).toEqual([
+      ["reasoning_effort: not supported by this model, ignored"],
+      [],
+    ]);
   });
 
   it("is told where thinking can't be switched off, and goes on being supported: Claude Sonnet 5.5", async () => {

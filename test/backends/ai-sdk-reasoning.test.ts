@@ -92,12 +92,11 @@ describe.each(methods)("Gemini: %s", (method) => {
     ]);
   });
 
-  it("sees the signature of its text again", async () => {
-    const parts = [
-      { text: "It may rain.", thought: true },
-      { text: "Rain." },
-      { text: "", thoughtSignature: "of-text" },
-    ];
+  it.each([
+    ["behind it", [{ text: "Rain." }, { text: "", thoughtSignature: "of-text" }]],
+    ["with it", [{ text: "Rain.", thoughtSignature: "of-text" }]],
+  ])("sees the signature of its text again, that comes %s", async (_, text) => {
+    const parts = [{ text: "It may rain.", thought: true }, ...text];
     const { answer, body } = await roundTrip(gemini(...parts), googleAt, method, request);
     expect(answer.reasoning.reasoningContent).toBe("It may rain.");
     expect(answer.details).toEqual([

@@ -49,12 +49,28 @@ export const levels =
   });
 
 /** OpenAI shows no more than summaries, and these where they are asked for. */
-export const openai: Thinking = ({ effort, common, shown }) => ({
+export const openai: Thinking = ({ effort, model, common, shown }) => ({
   options: {
-    ...(!common && { reasoningEffort: effort }),
+    ...(!common && { reasoningEffort: nearest(effort, openaiLevels(model)) }),
     ...(shown && effort !== "none" && { reasoningSummary: "auto" }),
   },
 });
+
+/** By the model's name; of those that say nothing, such as deployments of Azure, the vendor knows. */
+function openaiLevels(model: string): readonly string[] {
+  const usual = ["low", "medium", "high"];
+  if (/^o\d/.test(model)) return usual;
+  const [, major, minor = "0"] = /^gpt-(\d+)(?:\.(\d+))?/.exec(model) ?? [];
+  const version = Number(major) + Number(minor) / 10;
+  if (version === 5) return ["minimal", ...usual];
+  if (version > 5 && version < 6) {
+    const more = version > 5.1 || model.includes("codex-max") ? ["xhigh"] : [];
+    return ["none", ...usual, ...more, ...(version > 5.5 ? ["max"] : [])];
+  }
+  if (!(version >= 6)) return ["none", ...scale];
+  const none = /^gpt-(?:6-sol|6-luna|6\.1-terra)\b/.test(model) ? ["none"] : [];
+  return [...none, ...usual, "xhigh", "max"];
+}
 
 /** Qwen's models have their thoughts in the text if not told otherwise, and Qwen 3 knows no levels. */
 export const groq: Thinking = ({ effort, model, common }) => {

@@ -12,10 +12,10 @@ import { onlyOffersTools } from "../../core/tool-calls.js";
 import { tools } from "../completions/fields.js";
 import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
 import { chatPackage } from "./chat-packages.js";
-import { effortOf } from "./effort.js";
 import { losesDetail } from "./parts.js";
 import { promptOf } from "./prompt.js";
 import { replayTo } from "./replay.js";
+import { effortOf } from "./request-effort.js";
 import { formatOf, toolOptions } from "./tools.js";
 
 const optionalFields = ["temperature", "top_p", "top_k", "seed"] as const;

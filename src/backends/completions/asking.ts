@@ -5,7 +5,7 @@ import type { Warnings } from "../../core/warnings.js";
 import type { Refused } from "../http/refused.js";
 import { tools } from "./fields.js";
 import { aboutValue, refusedField } from "./refusal.js";
-import { effort, signedThoughts, summaries } from "./thoughts.js";
+import { effort, signedThoughts } from "./thoughts.js";
 
 /** Fields that a server may refuse and that a request can go without. */
 export const optionalFields = [
@@ -19,10 +19,7 @@ export const optionalFields = [
 ] as const;
 
 /** Fields that are sent with the contract's default, or the operator's, where a caller chose no value. */
-const defaulted: ReadonlySet<string> = new Set([
-  ...["temperature", "top_p", "size"],
-  ...[effort, summaries],
-]);
+const defaulted: ReadonlySet<string> = new Set(["temperature", "top_p", "size", effort]);
 
 /** Stands among what was refused for the value that a field has where nobody chose one. */
 const defaultOf = (field: string) => `default ${field}`;
