@@ -74,8 +74,8 @@ describe("a package is told", () => {
       { reasoningEffort: "max", reasoningSummary: "auto", store: false },
     ],
     [
-      ...["@ai-sdk/azure", "m", "high", "azure"],
-      { reasoningEffort: "high", reasoningSummary: "auto", store: false },
+      ...["@ai-sdk/azure", "m", "minimal", "azure"],
+      { reasoningEffort: "minimal", reasoningSummary: "auto", store: false },
     ],
     ["@ai-sdk/xai", "grok-5", "minimal", "xai", { reasoningEffort: "low", store: false }],
     ["@ai-sdk/xai", "grok-5", "max", "xai", { reasoningEffort: "xhigh", store: false }],

@@ -1,23 +1,16 @@
 /** Completions by a provider of the AI SDK. */
 
-import type {
-  LanguageModelV3CallOptions,
-  LanguageModelV3FinishReason,
-  LanguageModelV3StreamPart,
-  LanguageModelV3Usage,
-} from "@ai-sdk/provider";
+import type { LanguageModelV3CallOptions, LanguageModelV3StreamPart } from "@ai-sdk/provider";
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
-import { messageChoice, detailsOf as usageDetails } from "../../core/chat-messages.js";
-import { isObject } from "../../core/json.js";
+import { messageChoice } from "../../core/chat-messages.js";
 import { reasoningOf } from "../../core/reasoning.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
-import { gaveUp, readFinishReason, readUsageDetails, usageOf } from "../completions/completion.js";
 import { aboutNeeded } from "../completions/refusal.js";
 import { callPiece, piece, thoughtPiece } from "../completions/stream.js";
-import { uint32 } from "../http/json.js";
 import { CallParts, callsIn } from "./calls.js";
 import { chatPackage } from "./chat-packages.js";
+import { brokeOff, countsOf, finishReasonOf } from "./ending.js";
 import {
   beginsMessage,
   failureOf,
@@ -200,41 +193,3 @@ function stampOf(
     warnings: [],
   };
 }
-
-const finishReasons: Readonly<Record<string, string>> = {
-  stop: "stop",
-  length: "length",
-  "content-filter": "content_filter",
-  "tool-calls": "tool_calls",
-};
-
-/**
- * Whether the vendor's stream ended without a reason: providers begin with `other`, or since
- * AI SDK 7 with `interrupted`, and still have that then. Whole answers may do without.
- */
-function brokeOff({ unified, raw }: { unified: string; raw: string | undefined }): boolean {
-  return unified === "interrupted" || (unified === "other" && raw === undefined);
-}
-
-/** What a provider has no name of its own for is read as OpenAI-compatible servers say it. */
-function finishReasonOf({ unified, raw }: LanguageModelV3FinishReason): string {
-  if (unified === "error") throw gaveUp(raw ?? unified);
-  return finishReasons[unified] ?? readFinishReason(raw) ?? "stop";
-}
-
-/** Providers hand on whatever is a number, and those for any OpenAI-compatible server leave out what only the total has. */
-function countsOf({ inputTokens, outputTokens, raw }: LanguageModelV3Usage) {
-  // Such providers have 0 for what is not told.
-  const details =
-    isObject(raw) && "prompt_tokens" in raw
-      ? readUsageDetails(raw)
-      : usageDetails(toldOf(inputTokens.cacheRead), toldOf(outputTokens.reasoning));
-  return usageOf(
-    uint32(inputTokens.total),
-    uint32(outputTokens.total),
-    uint32(raw?.total_tokens),
-    details,
-  );
-}
-
-const toldOf = (count: number | undefined) => (count === undefined ? undefined : uint32(count));
