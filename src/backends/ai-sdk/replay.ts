@@ -100,8 +100,8 @@ function partsOf(details: readonly JsonObject[], takes: Takes): LanguageModelV3R
       .filter((detail) => detail.type === "reasoning.encrypted" && isTaken(takes, detail))
       .map(({ id, data }) => [string(id), string(data)]),
   );
-  /** Of the items that have been begun, with their last part. */
   const parts: LanguageModelV3ReasoningPart[] = [];
+  /** Items of which there is a part. */
   const begun = new Set<string>();
   for (const detail of details) {
     const format = formatOf(detail);
