@@ -77,8 +77,8 @@ export class ToolCalls {
 const newCallId = () => `call_${randomId(18)}`;
 
 /**
- * Arguments of a call, for those that know an object only; what is none is told as the AI SDK
- * itself does.
+ * Arguments of a call, for those that take an object only. What is none stands in one, by the name
+ * that the AI SDK has for it.
  */
 export function argumentsOf({ function: called }: ToolCall): JsonObject {
   const args = called?.arguments ?? "";

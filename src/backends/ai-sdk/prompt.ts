@@ -6,8 +6,7 @@ import type {
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
 import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
-import { isObject, parseJson } from "../../core/json.js";
-import { withoutCalls } from "../../core/tool-calls.js";
+import { argumentsOf, withoutCalls } from "../../core/tool-calls.js";
 import { withoutBlank } from "../completions/blank.js";
 import { type Fetched, partsOf } from "./parts.js";
 import { noReplay, type Replay } from "./replay.js";
@@ -63,25 +62,16 @@ function messageOf(message: LLMMessage, fetched: Fetched, replay: Replay): Langu
 }
 
 /** @param signature where the call itself has none */
-function callOf(
-  { id, function: called, extraContent }: ToolCall,
-  signature: string | undefined,
-): LanguageModelV3ToolCallPart {
+function callOf(call: ToolCall, signature: string | undefined): LanguageModelV3ToolCallPart {
+  const { id, function: called, extraContent } = call;
   const providerOptions = signedBy(extraContent) ?? signedAs(signature)?.providerOptions;
   return {
     type: "tool-call",
     toolCallId: id,
     toolName: called?.name ?? "",
-    input: inputOf(called?.arguments ?? ""),
+    input: argumentsOf(call),
     ...(providerOptions && { providerOptions }),
   };
-}
-
-/** Arguments as vendors take them, which is an object; what is none is told as the AI SDK itself does. */
-function inputOf(args: string): unknown {
-  if (args.trim() === "") return {};
-  const parsed = parseJson(args);
-  return isObject(parsed) ? parsed : { rawInvalidInput: parsed ?? args };
 }
 
 const resultOf = (
