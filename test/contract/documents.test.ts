@@ -11,6 +11,7 @@ import { chatDefaults, imageDefaults } from "../../src/core/defaults.js";
 import { errorTable, type Violation } from "../../src/core/errors.js";
 import { methods } from "../../src/core/methods.js";
 import { compileRules } from "../../src/core/rules.js";
+import { messagesFields } from "../../src/doors/anthropic/request.js";
 import {
   chatParameters,
   imageParameters,
@@ -82,6 +83,19 @@ describe("docs/openai.md", () => {
     const sentence = otherwise === "warn" ? "dropped with a warning" : "refused";
     expect(image.replace(/\s+/g, " ")).toMatch(new RegExp(`\`${name}\`[^.;]* ${sentence}[.;]`));
   });
+});
+
+describe("docs/anthropic.md", () => {
+  const text = readFileSync(join(import.meta.dirname, "../../docs/anthropic.md"), "utf8");
+  const [, parameters = ""] = /## Parameters\n(.*?)\n## /s.exec(text) ?? [];
+
+  it.each([...(messagesFields as ReadonlyMap<string, unknown>).keys()])(
+    "tells what becomes of %s",
+    (name) => {
+      const told = new RegExp(`^\\|.*\`${name}(?:\\.\\w+)?\`.*\\| \\S`, "m");
+      expect(parameters).toMatch(told);
+    },
+  );
 });
 
 describe("google.api.http in the proto", () => {
