@@ -1,4 +1,5 @@
 /** The targets of one call: which of them it may still go to, and what is said where there is none. */
+import type { Call } from "../call.js";
 import type { LintelError } from "../errors.js";
 import { choose } from "./choose.js";
 import { lastWord } from "./last-word.js";
@@ -10,6 +11,8 @@ export class Candidates {
   readonly #affinity: string | undefined;
   readonly #random: () => number;
   readonly #patient: boolean;
+  /** Those that would leave out what others can do: asked where no other one is there. */
+  readonly #lesser: ReadonlySet<Target> | undefined;
   /** Those that were asked. */
   #tried: Set<Target> | undefined;
   /** Those that can't do it, whenever they are asked, and those that are about to leave. */
@@ -22,21 +25,28 @@ export class Candidates {
    * @param targets by tier
    * @param random from 0 to below 1
    * @param patient as of `Choice`
+   * @param lesser those that would leave out what others can do; absent: none
    */
   constructor(
     targets: readonly Target[],
     affinity: string | undefined,
     random: () => number,
     patient: boolean,
+    lesser?: ReadonlySet<Target>,
   ) {
     this.all = targets;
     this.#patient = patient;
     this.#affinity = affinity;
     this.#random = random;
+    this.#lesser = lesser;
   }
 
   /** A target with room: one that was not asked yet; else, one that may be asked again. */
   choose(now: number): Target | "full" | undefined {
+    if (this.#lesser) {
+      const better = this.#choose(now, both(this.#passed(), this.#lesser));
+      if (better === "full" || (better && !better.endpoint.isAway(now))) return better;
+    }
     const chosen = this.#choose(now, this.#passed());
     const none = chosen === undefined || chosen === "full" || chosen.endpoint.isAway(now);
     return none && this.#tried ? this.#choose(now, this.#unfit) : chosen;
@@ -44,7 +54,7 @@ export class Candidates {
 
   /** A healthy one with room, besides those that are being asked. */
   second(now: number, asked: readonly Target[]): Target | undefined {
-    const without = new Set([...(this.#passed() ?? []), ...asked]);
+    const without = new Set([...(both(this.#passed(), this.#lesser) ?? []), ...asked]);
     const chosen = choose(this.all, { now, random: this.#random, without });
     if (chosen === "full" || !chosen?.endpoint.usable(now)) return undefined;
     // One that may be away is no help against one that is slow.
@@ -92,7 +102,22 @@ export class Candidates {
   }
 
   #passed(): ReadonlySet<Target> | undefined {
-    if (!this.#tried || !this.#unfit) return this.#tried ?? this.#unfit;
-    return new Set([...this.#tried, ...this.#unfit]);
+    return both(this.#tried, this.#unfit);
   }
+}
+
+type Some = ReadonlySet<Target> | undefined;
+
+const both = (some: Some, others: Some): Some =>
+  some && others ? new Set([...some, ...others]) : (some ?? others);
+
+/**
+ * Of the targets of a call that offers tools those that know none, where others do: they would
+ * answer without.
+ */
+export function lesserFor({ request }: Call, targets: readonly Target[]): Some {
+  if (targets.length < 2 || request.$typeName !== "lintel.v1.LLMRequest") return undefined;
+  if (request.tools.length === 0 || request.toolChoice?.type === "none") return undefined;
+  const lesser = targets.filter(({ model }) => !model.supports.includes("tools"));
+  return lesser.length > 0 && lesser.length < targets.length ? new Set(lesser) : undefined;
 }

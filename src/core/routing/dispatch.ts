@@ -9,7 +9,7 @@ import { Steps, tell, type Waiter } from "../steps.js";
 import type { Attempt, Batch } from "./attempt.js";
 import { Attempts } from "./attempts.js";
 import { isDeadline } from "./blame.js";
-import { Candidates } from "./candidates.js";
+import { Candidates, lesserFor } from "./candidates.js";
 import { hedgeDelay, hedged, type Outcome, type Started } from "./hedge.js";
 import type { Place } from "./queue.js";
 import { beforeRetry } from "./retry.js";
@@ -49,7 +49,8 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     const targets = call.targets ?? [];
     // The one that tries whether a target is back may take minutes to draw.
     const patient = call.method === "streamTextToImage";
-    this.#candidates = new Candidates(targets, call.affinity, tools.random, patient);
+    const lesser = lesserFor(call, targets);
+    this.#candidates = new Candidates(targets, call.affinity, tools.random, patient, lesser);
     this.#hedge = targets.length > 1 ? tools.hedgeOf(call) : undefined;
     this.#unseen = call.unseen ? new Unseen() : undefined;
     const detached = this.#hedge !== undefined || call.unseen === true;
