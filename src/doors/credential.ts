@@ -1,5 +1,5 @@
 /** The bearer token of a request, the same for every door. */
-import type { FastifyInstance } from "fastify";
+import type { onRequestHookHandler } from "fastify";
 
 /**
  * Takes the token out of an `authorization` header. The scheme's case does not
@@ -11,14 +11,14 @@ export function credentialOf(authorization: string | undefined): string | undefi
   return match?.[1];
 }
 
-/** Makes a door take a key in `x-api-key`, as Anthropic's clients send it, for a bearer token where there is none. */
-export function takeApiKeys(app: FastifyInstance): void {
-  // Ahead of the body, which is read once its sender is let in.
-  app.addHook("onRequest", (request, _, done) => {
-    const { authorization, "x-api-key": key } = request.headers;
-    if (authorization === undefined && typeof key === "string" && key !== "") {
-      request.headers.authorization = `Bearer ${key}`;
-    }
-    done();
-  });
-}
+/**
+ * Takes a key in `x-api-key`, as Anthropic's clients send it, for a bearer token where there is
+ * none: ahead of the body, which is read once its sender is let in.
+ */
+export const apiKeyAsToken: onRequestHookHandler = ({ headers }, _, done) => {
+  const { authorization, "x-api-key": key } = headers;
+  if (authorization === undefined && typeof key === "string" && key !== "") {
+    headers.authorization = `Bearer ${key}`;
+  }
+  done();
+};

@@ -245,6 +245,7 @@ const source = (it: unknown) => user({ type: "image", source: it });
 test.each<[string, object]>([
   ["messages", { max_tokens: 5 }],
   ["messages", { messages: {} }],
+  ["messages", { messages: [], system: "Be brief." }],
   ["messages[0].role", ask({ role: "king", content: "a" })],
   ["messages[0].content", ask({ role: "user", content: 5 })],
   ["messages[0].content[0]", user("a")],

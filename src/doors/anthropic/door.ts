@@ -1,7 +1,7 @@
 /** Anthropic's Messages API, which its SDKs and Claude Code speak, as far as nothing is kept for it. */
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from "fastify";
 import { LintelError } from "../../core/errors.js";
-import { takeApiKeys } from "../credential.js";
+import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
 import { originOf } from "../json/origin.js";
@@ -17,7 +17,7 @@ import { messagesFields, readMessages } from "./request.js";
 export const anthropic: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
-  takeApiKeys(app);
+  app.addHook("onRequest", apiKeyAsToken);
   app.addHook("onRequest", (request, reply, done) => {
     // Where its clients look for it.
     reply.header("request-id", request.id);

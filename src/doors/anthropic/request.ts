@@ -63,7 +63,8 @@ export function readMessages(json: JsonObject): MessagesRequest {
   const config = objectIn(json, "output_config", wrong);
   const { message, violations } = decode({
     ...json,
-    messages: json.messages == null ? json.messages : conversation.messages,
+    // What stands in `system` alone is no conversation.
+    messages: asks(json.messages) ? conversation.messages : json.messages,
     stop: json.stop_sequences,
     tools: offer.tools,
     tool_choice: offer.choice,

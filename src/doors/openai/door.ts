@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { LintelError } from "../../core/errors.js";
 import { anthropicList, anthropicModel } from "../anthropic/models.js";
-import { takeApiKeys } from "../credential.js";
+import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
 import { wholeChat } from "../json/chat.js";
@@ -27,8 +27,6 @@ const listRequest = (id: string) => ({ $typeName: "lintel.v1.ListModelsRequest",
 export const openai: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
-  // The lists of models are those of Anthropic's clients, too.
-  takeApiKeys(app);
   responses(app, options);
 
   app.post("/v1/chat/completions", (request, reply) => {
@@ -80,12 +78,15 @@ export const openai: Door = async (app, options) => {
   const list = (request: FastifyRequest, reply: FastifyReply, id = "") =>
     gateway.call("listModels", listRequest(id), originOf(request, reply, "openai", settings));
 
-  app.get("/v1/models", (request, reply) =>
+  // The lists of models are those of Anthropic's clients, too.
+  const asAnthropics = { onRequest: apiKeyAsToken };
+
+  app.get("/v1/models", asAnthropics, (request, reply) =>
     sendWhole(reply, list(request, reply), isAnthropics(request) ? anthropicList : modelList),
   );
 
   // A wildcard, since names of models may have slashes.
-  app.get<{ Params: { "*": string } }>("/v1/models/*", (request, reply) => {
+  app.get<{ Params: { "*": string } }>("/v1/models/*", asAnthropics, (request, reply) => {
     const id = request.params["*"];
     if (id === "") {
       throw new LintelError("not_found", "there is no GET /v1/models/ here, but GET /v1/models");
