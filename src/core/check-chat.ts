@@ -1,7 +1,7 @@
 /** What the rules in the proto can't say of messages, tools and forms of answers. */
 import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Violation } from "./errors.js";
-import { isObject, parseJson } from "./json.js";
+import { areObjects, isJsonOf, isObject } from "./json.js";
 import { fits } from "./pattern.js";
 
 /**
@@ -47,13 +47,11 @@ function checkReasoning(
   if (role !== "assistant") {
     if (reasoningContent) into.push(onlyOf(`${at}.reasoning_content`, "assistant"));
     if (reasoningDetails) into.push(onlyOf(`${at}.reasoning_details`, "assistant"));
-  } else if (reasoningDetails && !isText(reasoningDetails, areObjects)) {
+  } else if (reasoningDetails && !isJsonOf(reasoningDetails, areObjects)) {
     const message = "must be a JSON array of objects";
     into.push({ field: `${at}.reasoning_details`, message });
   }
 }
-
-const areObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject);
 
 function checkParts(
   field: string,
@@ -120,24 +118,8 @@ function checkObject(
   what: string,
   into: Violation[],
 ): void {
-  if (!text || isText(text, isObject)) return;
+  if (!text || isJsonOf(text, isObject)) return;
   into.push({ field, message: `must be a JSON object${what}` });
-}
-
-/** Letters below which nothing is nested too deeply to be written out again. */
-const shallow = 4000;
-
-/** Whether a text is JSON of a kind, and can be written out again. */
-function isText(text: string, ofKind: (value: unknown) => boolean): boolean {
-  const value = parseJson(text);
-  if (!ofKind(value)) return false;
-  if (text.length < shallow) return true;
-  try {
-    return JSON.stringify(value) !== undefined;
-  } catch {
-    // V8 reads what is nested more deeply than it can write.
-    return false;
-  }
 }
 
 function checkChoice(

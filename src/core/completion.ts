@@ -2,20 +2,16 @@
  * Gives completions their contract's shape, whatever a backend sent: one id, one
  * name, one choice, a last message that says why it ended, and token counts.
  */
-import type {
-  LLMChoice,
-  LLMResponse,
-  LLMTokenUsage,
-  ToolCall,
-} from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { cutShort } from "./adapt.js";
 import type { Call, Middleware } from "./call.js";
-import { deltaChoice, messageChoice, tokenUsage } from "./chat-messages.js";
+import { deltaChoice, messageChoice } from "./chat-messages.js";
 import { iterable } from "./iterate.js";
+import { areObjects, isJsonOf } from "./json.js";
 import { isChat } from "./methods.js";
-import { randomId } from "./random-id.js";
 import { hidesReasoning, type Reasoning, reasoningChoice, reasoningOf } from "./reasoning.js";
 import { settle, settled } from "./settle.js";
+import { newStamp, noUsage, response, type Stamp } from "./stamp.js";
 import { ask, Steps, type Waiter } from "./steps.js";
 import { ToolCalls } from "./tool-calls.js";
 import { WholeCharacters, wellFormed } from "./well-formed.js";
@@ -88,6 +84,12 @@ abstract class Shaped extends Steps<Batch> implements Waiter<Step> {
   protected abstract shape(step: Step): Step | undefined;
 }
 
+/** What is to be seen again of thoughts, as doors write it into their own JSON: nothing where it is none. */
+function detailsFor(text = ""): string {
+  const details = wellFormed(text);
+  return details === "" || isJsonOf(details, areObjects) ? details : "";
+}
+
 /** The one message of a whole completion. */
 class Whole extends Shaped {
   protected shape(step: Step): Step {
@@ -100,7 +102,7 @@ class Whole extends Shaped {
     const { content: said = "", toolCalls = [] } = choice.message ?? {};
     const content = wellFormed(said);
     const thought = wellFormed(choice.message?.reasoningContent ?? "");
-    const details = wellFormed(choice.message?.reasoningDetails ?? "");
+    const details = detailsFor(choice.message?.reasoningDetails);
     const called = toolCalls.length > 0 ? new ToolCalls() : undefined;
     const calls = called && toolCalls.map((call) => called.take(call));
     const bytes = Buffer.byteLength(content) + Buffer.byteLength(thought) + (called?.bytes ?? 0);
@@ -168,7 +170,8 @@ class Stream extends Shaped {
   #think({ reasoningContent = "", reasoningDetails = "" }: Reasoning, out: LLMResponse[]): void {
     this.#thinking ??= new WholeCharacters();
     const text = this.#thinking.push(reasoningContent);
-    if (text !== "" || reasoningDetails !== "") this.#tellThought(text, reasoningDetails, out);
+    const details = detailsFor(reasoningDetails);
+    if (text !== "" || details !== "") this.#tellThought(text, details, out);
   }
 
   /** Something else follows: half of a character is all that there is of it. */
@@ -182,7 +185,7 @@ class Stream extends Shaped {
     const thought = wellFormed(text);
     this.#bytes += Buffer.byteLength(thought);
     if (this.#hidesThoughts) return;
-    const reasoning = reasoningOf(thought, wellFormed(details));
+    const reasoning = reasoningOf(thought, details);
     out.push(response(this.#stamp, noUsage, reasoningChoice(reasoning)));
   }
 
@@ -225,42 +228,6 @@ class Stream extends Shaped {
 }
 
 const over: Step = { done: true, value: undefined };
-
-const noUsage = tokenUsage(0, 0);
-
-/** What all messages of an answer share. */
-interface Stamp {
-  readonly id: string;
-  readonly created: number;
-  readonly model: string;
-}
-
-/** An id for an answer; chunks of one stream share it. */
-export const newCompletionId = (): string => `chatcmpl-${randomId(18)}`;
-
-const newStamp = (call: Call): Stamp => ({
-  id: newCompletionId(),
-  created: Math.floor(Date.now() / 1000),
-  model: call.attributes.model ?? "",
-});
-
-/** Written out: copies of objects would be half of what a piece costs. */
-function response(
-  { id, created, model }: Stamp,
-  usage: LLMTokenUsage,
-  choice: LLMChoice,
-): LLMResponse {
-  return {
-    $typeName: "lintel.v1.LLMResponse",
-    id,
-    model,
-    created,
-    usage,
-    choices: [choice],
-    usageEstimated: false,
-    warnings: [],
-  };
-}
 
 const merged = (own: Iterable<string>, other: readonly string[]) => [
   ...new Set([...own, ...other]),

@@ -21,3 +21,25 @@ export function parseJson(text: string): unknown {
     return undefined;
   }
 }
+
+/** Whether a value is a list of JSON objects. */
+export const areObjects = (value: unknown): value is JsonObject[] =>
+  Array.isArray(value) && value.every(isObject);
+
+/** A value as JSON; `undefined` where it is nested too deeply: V8 reads more than it can write. */
+export function jsonOf(value: object): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Letters below which nothing is nested too deeply to be written out again. */
+const shallow = 4000;
+
+/** Whether a text is JSON of a kind, and can be written out again. */
+export function isJsonOf(text: string, kind: (value: unknown) => boolean): boolean {
+  const value = parseJson(text);
+  return kind(value) && (text.length < shallow || jsonOf(value as object) !== undefined);
+}

@@ -2,7 +2,7 @@
 import type { LLMChoice, LLMMessage, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Call, Handle } from "./call.js";
 import { messageOf } from "./chat-messages.js";
-import { isObject, type JsonObject, parseJson } from "./json.js";
+import { isJsonOf, isObject, type JsonObject, parseJson } from "./json.js";
 import type { Output } from "./methods.js";
 
 /** Thoughts as messages have them; members are absent where there is nothing. */
@@ -30,6 +30,7 @@ export class Thoughts {
   /** Takes a piece. */
   add({ reasoningContent = "", reasoningDetails = "" }: Reasoning): void {
     this.#content += reasoningContent;
+    if (!isJsonOf(reasoningDetails, Array.isArray)) return;
     for (const detail of detailsIn(reasoningDetails)) this.#addDetail(detail);
   }
 

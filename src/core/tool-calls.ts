@@ -1,6 +1,6 @@
 /** Calls of tools: whole, and in the pieces of a stream, which have one index where they are of one call. */
 import type { LLMMessage, LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
-import { isObject, type JsonObject, parseJson } from "./json.js";
+import { isJsonOf, isObject, type JsonObject, parseJson } from "./json.js";
 import { randomId } from "./random-id.js";
 import { wellFormed } from "./well-formed.js";
 
@@ -68,7 +68,10 @@ export class ToolCalls {
     this.#bytes += Buffer.byteLength(news) + Buffer.byteLength(args);
     const first = known === undefined;
     const shown = first ? wellFormed(id) || newCallId() : "";
-    const piece = toolCall(index, shown, news, args, wellFormed(extraContent));
+    const extra = wellFormed(extraContent);
+    // Doors write it into their own JSON.
+    const again = extra === "" || isJsonOf(extra, isObject) ? extra : "";
+    const piece = toolCall(index, shown, news, args, again);
     return first ? piece : { ...piece, type: "" };
   }
 }

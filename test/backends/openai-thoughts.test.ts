@@ -119,6 +119,14 @@ describe("whole answers", () => {
     expect([thought, text]).toEqual(["Hm, yes.", "Yes."]);
   });
 
+  it("have nothing to be seen again that is nested too deeply to be written out", async () => {
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    const message = `{"content":"Yes.","reasoning":"Hm.","reasoning_details":[{"a":${deep}}]}`;
+    const body = `{"choices":[{"index":0,"message":${message},"finish_reason":"stop"}]}`;
+    const script: Script = (it) => it.send(200, { "content-type": "application/json" }, body);
+    expect(await answered(script, "complete")).toMatchObject({ thought: "Hm.", details: [] });
+  });
+
   it("without thoughts have no members for them", async () => {
     const { thought } = await answered(answering({ content: "a", reasoning: null }), "complete");
     expect(thought).toBeUndefined();

@@ -1,5 +1,5 @@
 /** What models think, on its way through the core. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { Thoughts } from "../../src/core/reasoning.js";
 import { coreOf, run } from "../support/core.js";
@@ -81,6 +81,21 @@ describe("thoughts", () => {
     ]);
   });
 
+  it.each([
+    ["nested too deeply to be written out", `[{"a":${"[".repeat(20_000)}${"]".repeat(20_000)}}]`],
+    ["no list of objects", '{"type":"reasoning.text"}'],
+    ["no JSON", "[{"],
+  ])("without what is to be seen again, where that is %s", async (_, details) => {
+    const chat = thinks([thought("Hm.", details)], "42");
+    expect(await streamed(chat)).toEqual([
+      ["Hm.", undefined, ""],
+      [undefined, undefined, "42"],
+      [undefined, undefined, ""],
+    ]);
+    const { message } = (await whole(chat)).choices[0] ?? {};
+    expect([message?.reasoningContent, message?.reasoningDetails]).toEqual(["Hm.", undefined]);
+  });
+
   it("count as tokens where the server counts none", async () => {
     const chat = async function* () {
       yield [thought("12345678"), piece("1234"), piece("", "stop")];
@@ -110,6 +125,16 @@ const call1 = {
   ...{ index: 0, id: "a", type: "function", extraContent: "" },
   function: { $typeName: "lintel.v1.FunctionCall", name: "f", arguments: "{}" },
 } as const;
+
+test("what is to be seen again of a call is left out where it can't be written out", async () => {
+  const extraContent = `{"a":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
+  const chat = callsTools(
+    [{ ...call1, extraContent }],
+    [{ ...call1, index: 1, extraContent: "{}" }],
+  );
+  const calls = (await whole(chat)).choices[0]?.message?.toolCalls;
+  expect(calls?.map((call) => call.extraContent)).toEqual(["", "{}"]);
+});
 
 describe("what is to be seen again", () => {
   const joined = (...details: object[][]) => {

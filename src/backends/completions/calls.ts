@@ -1,6 +1,6 @@
 /** Reads calls of tools as OpenAI-compatible servers write them. */
 import type { ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject, type JsonObject, jsonOf } from "../../core/json.js";
 import { toolCall } from "../../core/tool-calls.js";
 import { string } from "../http/json.js";
 
@@ -51,7 +51,7 @@ function callOf(call: Call, index: number): ToolCall {
   const { id, extra_content: extra } = call;
   const { name, arguments: args } = call.function;
   // Some servers write them out as an object.
-  const text = isObject(args) ? JSON.stringify(args) : string(args);
-  const again = isObject(extra) ? JSON.stringify(extra) : "";
+  const text = isObject(args) ? (jsonOf(args) ?? "") : string(args);
+  const again = isObject(extra) ? (jsonOf(extra) ?? "") : "";
   return toolCall(index, string(id), string(name), text, again);
 }

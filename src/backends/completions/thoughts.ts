@@ -1,6 +1,6 @@
 /** What models think, as OpenAI-compatible servers write it and want it back. */
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject, type JsonObject, jsonOf } from "../../core/json.js";
 import { detailsIn, type Reasoning, reasoningOf } from "../../core/reasoning.js";
 import { string } from "../http/json.js";
 
@@ -40,8 +40,8 @@ export function readThoughts(said: JsonObject): Reasoning | undefined {
   const { content, reasoning_content, reasoning, reasoning_details: details } = said;
   const text = string(reasoning_content) || string(reasoning) || thoughtsAmong(content);
   const again = Array.isArray(details) ? details.filter(isObject) : [];
-  if (text === "" && again.length === 0) return undefined;
-  return reasoningOf(text, again.length > 0 ? JSON.stringify(again) : "");
+  const kept = again.length > 0 ? (jsonOf(again) ?? "") : "";
+  return text === "" && kept === "" ? undefined : reasoningOf(text, kept);
 }
 
 function thoughtsAmong(content: unknown): string {

@@ -1,10 +1,10 @@
 /** Answers of the Messages API as streams of events. */
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
-import { newCompletionId } from "../../core/completion.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { Thoughts } from "../../core/reasoning.js";
+import { newCompletionId } from "../../core/stamp.js";
 import { Warnings } from "../../core/warnings.js";
 import type { EventEncoder, EventSink } from "../json/sse.js";
 import { TextEvents } from "../json/text-events.js";

@@ -7,11 +7,11 @@ import type {
 } from "../../../gen/lintel/v1/chat_pb.js";
 import type { TokenCounts } from "../../core/call.js";
 import { tokenUsage } from "../../core/chat-messages.js";
-import { newCompletionId } from "../../core/completion.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { inOnePiece, putTogether } from "../../core/one-piece.js";
+import { newCompletionId } from "../../core/stamp.js";
 import { Warnings } from "../../core/warnings.js";
 import { callsText, extras, reasoningText, usageText } from "./chat.js";
 import { errorObject } from "./error.js";

@@ -1,10 +1,10 @@
 /** Answers of the Responses API as streams of events. */
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
-import { newCompletionId } from "../../../core/completion.js";
 import type { LintelError } from "../../../core/errors.js";
 import type { Running } from "../../../core/gateway.js";
 import { toJsonLine } from "../../../core/json-string.js";
 import { type Reasoning, Thoughts } from "../../../core/reasoning.js";
+import { newCompletionId } from "../../../core/stamp.js";
 import { Warnings } from "../../../core/warnings.js";
 import { errorObject } from "../../json/error.js";
 import type { EventEncoder, EventSink } from "../../json/sse.js";
