@@ -1,4 +1,4 @@
-/** A model that thinks long before it says anything takes no memory for each of its thoughts. */
+/** A server that gives signs of life long before it says anything takes no memory for each of them. */
 import { setImmediate } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -14,7 +14,7 @@ import { text } from "./contract-chat.js";
 import { chatRequest, chunk } from "./openai-subject.js";
 import { callOf } from "./subject.js";
 
-const thoughts = 50_000;
+const signs = 50_000;
 /** A promise and what is behind it take about a hundred bytes. */
 const mostBytes = 1.5 * 1024 * 1024;
 
@@ -34,7 +34,7 @@ async function said(steps: AsyncIterable<readonly LLMResponse[]>): Promise<strin
 }
 
 it("by the reads of an OpenAI-compatible server", async () => {
-  const thought = [event(chunk({ reasoning_content: "hm" }))];
+  const sign = [event(chunk({ content: null }))];
   const end = [event(chunk({ content: "42" })), event(chunk({}, "stop"))];
   let before = 0;
   let after = 0;
@@ -42,9 +42,9 @@ it("by the reads of an OpenAI-compatible server", async () => {
   const read = async () => {
     await setImmediate();
     if (++reads === 1000) before = used();
-    if (reads === thoughts) after = used();
-    if (reads <= thoughts) return thought;
-    return reads === thoughts + 1 ? end : undefined;
+    if (reads === signs) after = used();
+    if (reads <= signs) return sign;
+    return reads === signs + 1 ? end : undefined;
   };
   const answer: Partial<Answer> = {
     headers: { "content-type": "text/event-stream" },
@@ -64,15 +64,15 @@ it("by the steps of a backend", async () => {
   let before = 0;
   let after = 0;
   const stamp = { ...piece({} as never, ""), id: "", model: "m", created: 0, warnings: [] };
-  async function* thinking(): AsyncGenerator<readonly LLMResponse[]> {
-    for (let steps = 1; steps <= thoughts; steps++) {
+  async function* silent(): AsyncGenerator<readonly LLMResponse[]> {
+    for (let steps = 1; steps <= signs; steps++) {
       if (steps === 1000) before = used();
-      if (steps === thoughts) after = used();
+      if (steps === signs) after = used();
       yield [piece(stamp, "")];
     }
     yield [piece(stamp, "42"), piece(stamp, "", "stop")];
   }
-  const handle = completion((() => thinking()) as never) as unknown as (
+  const handle = completion((() => silent()) as never) as unknown as (
     call: unknown,
   ) => AsyncIterable<readonly LLMResponse[]>;
   expect(await said(handle(callOf("chat", chatRequest())))).toBe("42");

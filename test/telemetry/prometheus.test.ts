@@ -13,14 +13,26 @@ import { startPrometheus } from "./prometheus-server.js";
 /** Panels of what does not happen here. */
 const empty = ["Time in the queue", "Issuers' keys", "Certificates end in"];
 
-/** Answers, draws, and fails whoever says so. */
+/** Answers, draws, thinks for whoever says so, and fails for others. */
 const script: Script = async (exchange) => {
   if (exchange.request.path.endsWith("/images/generations"))
     return drawing("localai/image")(exchange);
   // It does not say what it is.
   if (exchange.request.method === "GET") return exchange.sendJson(404, {});
-  const fails = exchange.json().messages.at(-1).content === "fail";
-  return fails ? exchange.sendJson(503, { error: { message: "scripted" } }) : echo(exchange);
+  const { content } = exchange.json().messages.at(-1);
+  if (content === "think") return exchange.sendJson(200, thought);
+  return content === "fail"
+    ? exchange.sendJson(503, { error: { message: "scripted" } })
+    : echo(exchange);
+};
+
+const thought = {
+  choices: [{ index: 0, message: { content: "42", reasoning: "Hm." }, finish_reason: "stop" }],
+  usage: {
+    ...{ prompt_tokens: 8, completion_tokens: 4, total_tokens: 12 },
+    prompt_tokens_details: { cached_tokens: 4 },
+    completion_tokens_details: { reasoning_tokens: 2 },
+  },
 };
 
 /** A gateway with two backends, and calls of all kinds. */
@@ -51,6 +63,7 @@ ${at("b")}
       const answers = [
         await it.chat("m", "Hello there", "me", header),
         await it.chat("m", "Hello there", "me", header),
+        await it.chat("m", "think"),
         await it.chat("m", "fail"),
         await it.chat("scarce"),
         await draw(),
@@ -66,7 +79,7 @@ describe.skipIf(noPrometheus)(`with a real Prometheus${why}`, () => {
     const { host, calls } = await busyGateway();
     const { query, rules } = await startPrometheus(host, join(root, "docs/prometheus-rules.yaml"));
     // A series is there once it was scraped, and has a rate once it grew after that.
-    expect(await calls("first")).toEqual([200, 200, 503, 429, 200]);
+    expect(await calls("first")).toEqual([200, 200, 200, 503, 429, 200]);
     // The last of the calls.
     const last = 'lintel_images_total{job="lintel", gen_ai_request_model="draw"}';
     await expect.poll(() => query(last)).toHaveLength(1);
