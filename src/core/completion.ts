@@ -84,6 +84,12 @@ abstract class Shaped extends Steps<Batch> implements Waiter<Step> {
   protected abstract shape(step: Step): Step | undefined;
 }
 
+/** What a whole answer has of thoughts; as a rule that is nothing. */
+function reasoningIn({ reasoningContent, reasoningDetails }: Reasoning = {}) {
+  if (!reasoningContent && !reasoningDetails) return undefined;
+  return reasoningOf(wellFormed(reasoningContent ?? ""), detailsFor(reasoningDetails));
+}
+
 /** What is to be seen again of thoughts, as doors write it into their own JSON: nothing where it is none. */
 function detailsFor(text = ""): string {
   const details = wellFormed(text);
@@ -101,14 +107,14 @@ class Whole extends Shaped {
     this.source.return?.().catch(() => {});
     const { content: said = "", toolCalls = [] } = choice.message ?? {};
     const content = wellFormed(said);
-    const thought = wellFormed(choice.message?.reasoningContent ?? "");
-    const details = detailsFor(choice.message?.reasoningDetails);
+    const reasoning = reasoningIn(choice.message);
     const called = toolCalls.length > 0 ? new ToolCalls() : undefined;
     const calls = called && toolCalls.map((call) => called.take(call));
-    const bytes = Buffer.byteLength(content) + Buffer.byteLength(thought) + (called?.bytes ?? 0);
+    const thought = Buffer.byteLength(reasoning?.reasoningContent ?? "");
+    const bytes = Buffer.byteLength(content) + thought + (called?.bytes ?? 0);
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
     const reason = finishReasonOf(choice.finishReason, called !== undefined);
-    const told = hidesReasoning(this.call.request) ? undefined : reasoningOf(thought, details);
+    const told = hidesReasoning(this.call.request) ? undefined : reasoning;
     const answer = messageChoice(content, reason, calls, told);
     const whole = response(newStamp(this.call), settled(this.call), answer);
     whole.usageEstimated = estimated;

@@ -102,14 +102,15 @@ export const readUsageDetails = (usage: JsonObject): UsageDetails | undefined =>
   detailsOf(cachedIn(usage), thoughtsIn(usage));
 
 /** Of the prompt's tokens those in a cache: DeepSeek and Moonshot have a name of their own for them. */
-const cachedIn = ({ prompt_tokens_details: details, ...usage }: JsonObject) =>
-  countIn(details, "cached_tokens") ??
+const cachedIn = (usage: JsonObject) =>
+  countIn(usage.prompt_tokens_details, "cached_tokens") ??
   countIn(usage, "prompt_cache_hit_tokens") ??
   countIn(usage, "cached_tokens");
 
 /** Of the completion's tokens those of thoughts: SGLang has them beside the others. */
-const thoughtsIn = ({ completion_tokens_details: details, ...usage }: JsonObject) =>
-  countIn(details, "reasoning_tokens") ?? countIn(usage, "reasoning_tokens");
+const thoughtsIn = (usage: JsonObject) =>
+  countIn(usage.completion_tokens_details, "reasoning_tokens") ??
+  countIn(usage, "reasoning_tokens");
 
 const countIn = (counts: unknown, name: string): number | undefined =>
   isObject(counts) && typeof counts[name] === "number" ? uint32(counts[name]) : undefined;

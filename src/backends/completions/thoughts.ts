@@ -39,9 +39,13 @@ export function thoughtsToRefuse({ messages, reasoningEffort }: LLMRequest): str
 export function readThoughts(said: JsonObject): Reasoning | undefined {
   const { content, reasoning_content, reasoning, reasoning_details: details } = said;
   const text = string(reasoning_content) || string(reasoning) || thoughtsAmong(content);
-  const again = Array.isArray(details) ? details.filter(isObject) : [];
-  const kept = again.length > 0 ? (jsonOf(again) ?? "") : "";
+  const kept = Array.isArray(details) ? detailsOf(details) : "";
   return text === "" && kept === "" ? undefined : reasoningOf(text, kept);
+}
+
+function detailsOf(details: readonly unknown[]): string {
+  const again = details.filter(isObject);
+  return again.length > 0 ? (jsonOf(again) ?? "") : "";
 }
 
 function thoughtsAmong(content: unknown): string {

@@ -33,6 +33,7 @@ function detailsText(usage: LLMTokenUsage | undefined): string {
 
 /** What the model thought, where it says so, as it follows other members. */
 export function reasoningText({ reasoningContent, reasoningDetails }: Reasoning = {}): string {
+  if (!reasoningContent && !reasoningDetails) return "";
   const said = reasoningContent ? `,"reasoning_content":${JSON.stringify(reasoningContent)}` : "";
   const details = detailsIn(reasoningDetails ?? "");
   return details.length > 0 ? `${said},"reasoning_details":${toJsonLine(details)}` : said;
