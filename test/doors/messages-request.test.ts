@@ -80,6 +80,7 @@ describe("messages", () => {
           { type: "tool_use", id: "b", name: "now", input: {}, extra_content: { google: {} } },
           { type: "tool_use", id: "c", name: "map", input: {} },
           { type: "tool_use", id: "d", name: "fail", input: {} },
+          { type: "tool_use", id: "e", name: "rest", input: {} },
         ],
       },
       {
@@ -93,6 +94,7 @@ describe("messages", () => {
             content: [text("see:"), { type: "image", source: picture }],
           },
           { type: "tool_result", tool_use_id: "d", is_error: true },
+          { type: "tool_result", tool_use_id: "e" },
         ],
       },
     );
@@ -104,12 +106,14 @@ describe("messages", () => {
           toolCall(0, "b", "now", "{}", '{"google":{}}'),
           toolCall(0, "c", "map", "{}"),
           toolCall(0, "d", "fail", "{}"),
+          toolCall(0, "e", "rest", "{}"),
         ],
       }),
       say("tool", "sunny", { toolCallId: "a" }),
       say("tool", "ten\npast", { toolCallId: "b" }),
       say("tool", "see:", { toolCallId: "c" }),
       say("tool", "error", { toolCallId: "d" }),
+      say("tool", "", { toolCallId: "e" }),
       say("user", "", {
         parts: [imagePart("data:image/png;base64,iVBORw=="), textPart("Well?")],
       }),
@@ -158,6 +162,7 @@ describe("settings", () => {
     [{ thinking: { type: "disabled" } }, "none", false],
     [{ thinking: { type: "adaptive" } }, "", true],
     [{ thinking: { type: "enabled", budget_tokens: 1024 } }, "low", true],
+    [{ thinking: { type: "enabled", budget_tokens: 2048 } }, "low", true],
     [{ thinking: { type: "enabled", budget_tokens: 8000 } }, "medium", true],
     [{ thinking: { type: "enabled", budget_tokens: 31999 } }, "high", true],
     [
@@ -246,6 +251,18 @@ test.each<[string, object]>([
   ["messages", { max_tokens: 5 }],
   ["messages", { messages: {} }],
   ["messages", { messages: [], system: "Be brief." }],
+  ["messages", ask(...Array.from({ length: 10_001 }, () => ({ role: "user", content: "a" })))],
+  [
+    "messages[0].content",
+    assistant(
+      ...Array.from({ length: 10_001 }, () => ({
+        type: "tool_use",
+        id: "a",
+        name: "f",
+        input: {},
+      })),
+    ),
+  ],
   ["messages[0].role", ask({ role: "king", content: "a" })],
   ["messages[0].content", ask({ role: "user", content: 5 })],
   ["messages[0].content[0]", user("a")],
@@ -311,8 +328,15 @@ test.each<[string, object]>([
 
 test.each<[string, object]>([
   ["messages[0].content[1]", user(text("a"), { type: "document", source: { type: "base64" } })],
+  [
+    "messages[0].content[2]",
+    user({ type: "tool_result", tool_use_id: "a" }, text("b"), { type: "search_result" }),
+  ],
   ["messages[0].content[0]", user({ type: "image", source: { type: "file", file_id: "f" } })],
-  ["messages[0].content[0]", assistant({ type: "server_tool_use", id: "a" })],
+  [
+    "messages[0].content[0]",
+    assistant({ type: "server_tool_use", id: "a" }, { type: "web_search_tool_result" }),
+  ],
   [
     "tool_choice",
     hello({

@@ -183,6 +183,17 @@ describe("thoughts", () => {
     expect((await streamed(claude, adaptive)).message.content).toEqual(content);
   });
 
+  test("are all of an answer that says nothing, also where only their server can read them", async () => {
+    const content = [{ type: "thinking", thinking: "Hm.", signature: "" }];
+    expect((await whole(thinks([thought("Hm.")]), adaptive)).content).toEqual(content);
+    expect((await streamed(thinks([thought("Hm.")]), adaptive)).message.content).toEqual(content);
+    const unread = thinks([thought("", JSON.stringify(details))]);
+    const [block, ...more] = (await whole(unread, adaptive)).content;
+    expect(block).toMatchObject({ type: "thinking", thinking: "" });
+    expect(block.signature).not.toBe("");
+    expect(more).toEqual([]);
+  });
+
   test("may come again behind a text, and without words", async () => {
     const chat = async function* () {
       yield [thought("a"), piece("b"), thought("c")];
@@ -279,6 +290,16 @@ describe("errors", () => {
     const other = await server.post(path, "a", { "content-type": "text/plain" });
     expect(other.status).toBe(415);
     expect((await json(other)).error.type).toBe("invalid_request_error");
+  });
+
+  test("of a body that is too large, too", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }), { doors: { bodyLimit: 100 } });
+    const answer = await server.post(path, hello({ system: "a".repeat(100) }));
+    expect(answer.status).toBe(413);
+    expect((await json(answer)).error).toMatchObject({
+      type: "request_too_large",
+      code: "too_large",
+    });
   });
 
   test("say that there is nothing else below", async () => {

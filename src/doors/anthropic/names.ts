@@ -56,8 +56,6 @@ function inMessage({ at, content, parts = [], calls = [] }: Place, rest: string)
   switch (rest) {
     case ".content":
     case ".parts":
-    case ".reasoning_content":
-    case ".reasoning_details":
     case ".tool_calls":
       return content;
     case ".tool_call_id":
