@@ -17,7 +17,7 @@ export function credentialOf(authorization: string | undefined): string | undefi
  */
 export const apiKeyAsToken: onRequestHookHandler = ({ headers }, _, done) => {
   const { authorization, "x-api-key": key } = headers;
-  if (authorization === undefined && typeof key === "string" && key !== "") {
+  if (authorization === undefined && typeof key === "string") {
     headers.authorization = `Bearer ${key}`;
   }
   done();

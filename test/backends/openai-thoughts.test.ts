@@ -283,6 +283,18 @@ describe("thoughts in messages", () => {
     const told = server.bodies().map(({ messages }) => messages[1].reasoning_content);
     expect(told).toEqual([undefined, " ", " "]);
     expect(server.bodies()[1].reasoning_effort).toBe("high");
+    const others = server
+      .bodies()[1]
+      .messages.filter(({ role }: { role: string }) => role !== "assistant");
+    for (const message of others) expect(message).not.toHaveProperty("reasoning_content");
+    // Also where the operator chose the effort, which the error may name.
+    const call = {
+      ...callOf("chat", chatRequest({ messages: withCall, reasoningEffort: "low", model: "n" })),
+      modelSettings: { name: "n", reasoningEffort: "low" },
+    };
+    for await (const _ of server.backend.handlers.chat?.(call) ?? []);
+    const sent = server.bodies().at(-1);
+    expect([sent.reasoning_effort, sent.messages[1].reasoning_content]).toEqual(["low", " "]);
   });
 });
 
@@ -337,6 +349,12 @@ describe("how much to think", () => {
     expect(server.backend.models()[0]?.supports).not.toContain("reasoning_effort");
     await chat(server, { reasoningEffort: "low" });
     expect(server.bodies().map((body) => "reasoning_effort" in body)).toEqual([true, false, false]);
+  });
+
+  it("is no reason to ask again where a request says nothing of it", async () => {
+    const server = await against(refusing('"m" does not support thinking', () => true));
+    await expect(chat(server)).rejects.toMatchObject({ code: "invalid_value" });
+    expect(server.bodies()).toHaveLength(1);
   });
 
   it("that a model does not have costs others nothing", async () => {

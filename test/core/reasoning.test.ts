@@ -1,6 +1,8 @@
 /** What models think, on its way through the core. */
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, it, test } from "vitest";
-import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { LLMRequestSchema, type LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { estimatePrompt } from "../../src/core/estimate.js";
 import { Thoughts } from "../../src/core/reasoning.js";
 import { coreOf, run } from "../support/core.js";
 import { hello } from "../support/routing.js";
@@ -134,6 +136,12 @@ test("what is to be seen again of a call is left out where it can't be written o
   );
   const calls = (await whole(chat)).choices[0]?.message?.toolCalls;
   expect(calls?.map((call) => call.extraContent)).toEqual(["", "{}"]);
+});
+
+test("thoughts in messages count in the estimate of a prompt", () => {
+  const prompt = (more: object) =>
+    estimatePrompt(create(LLMRequestSchema, { messages: [{ role: "assistant", ...more }] }));
+  expect(prompt({ reasoningContent: "12345678" }) - prompt({})).toBe(2);
 });
 
 describe("what is to be seen again", () => {

@@ -181,6 +181,10 @@ describe("thoughts", () => {
     ];
     expect((await whole(claude, adaptive)).content).toEqual(content);
     expect((await streamed(claude, adaptive)).message.content).toEqual(content);
+    const two = [...own, { ...own[0], index: 1 }];
+    const twice = thinks([thought("Hm.Hm."), thought("", JSON.stringify(two))], "42");
+    const { signature } = (await whole(twice, adaptive)).content[0];
+    expect(JSON.parse(Buffer.from(signature, "base64").toString())).toEqual(two);
   });
 
   test("are all of an answer that says nothing, also where only their server can read them", async () => {
@@ -236,10 +240,13 @@ describe("calls of tools", () => {
 
   test("are blocks, whole and in pieces", async () => {
     expect(await whole(chat, { tools })).toMatchObject({ content, stop_reason: "tool_use" });
-    expect((await streamed(chat, { tools })).message).toMatchObject({
-      content,
-      stop_reason: "tool_use",
-    });
+    const { message, events } = await streamed(chat, { tools });
+    expect(message).toMatchObject({ content, stop_reason: "tool_use" });
+    // What is said is over when a call begins; calls are when the answer is.
+    const bounds = events.filter(({ type }) => /^content_block_st/.test(type));
+    expect(bounds.map(({ type, index }) => `${type.slice(14)} ${index}`)).toEqual([
+      ...["start 0", "stop 0", "start 1", "start 2", "stop 1", "stop 2"],
+    ]);
   });
 
   test("whose arguments are no object have them under a name", async () => {
