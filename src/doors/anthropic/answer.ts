@@ -8,6 +8,7 @@ import type {
 import { parseJson } from "../../core/json.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { argumentsOf } from "../../core/tool-calls.js";
+import { extras } from "../json/chat.js";
 import { signatureOf } from "./signature.js";
 
 /** Why a message ended, by the contract's reasons. */
@@ -32,7 +33,7 @@ export function wholeMessage(response: LLMResponse, warnings: readonly string[])
   const { message, finishReason = "stop" } = choices[0] ?? {};
   const reason = stopReasonOf(finishReason);
   const content = message ? blocksOf(message).join(",") : "";
-  return `{${messageHead(response)},"content":[${content}],"stop_reason":"${reason}","stop_sequence":null,"usage":${usageText(usage)}${extrasText(usageEstimated, warnings)}}`;
+  return `{${messageHead(response)},"content":[${content}],"stop_reason":"${reason}","stop_sequence":null,"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
 }
 
 function blocksOf({
@@ -74,10 +75,4 @@ export function usageText(usage: LLMTokenUsage | undefined): string {
       ? ""
       : `,"output_tokens_details":{"thinking_tokens":${reasoningTokens}}`;
   return `{"input_tokens":${promptTokens - cachedTokens},"cache_creation_input_tokens":0,"cache_read_input_tokens":${cachedTokens},"output_tokens":${completionTokens}${thoughts}}`;
-}
-
-/** Members that only stand where there is something to say, as they follow others. */
-export function extrasText(estimated: boolean, warnings: readonly string[]): string {
-  const counted = estimated ? ',"usage_estimated":true' : "";
-  return warnings.length > 0 ? `${counted},"warnings":${toJsonLine(warnings)}` : counted;
 }

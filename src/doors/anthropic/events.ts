@@ -1,15 +1,15 @@
 /** Answers of the Messages API as streams of events. */
-import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { Thoughts } from "../../core/reasoning.js";
 import { newCompletionId } from "../../core/stamp.js";
-import { Warnings } from "../../core/warnings.js";
+import { extras } from "../json/chat.js";
 import type { EventEncoder, EventSink } from "../json/sse.js";
 import { TextEvents } from "../json/text-events.js";
+import { Totals } from "../json/totals.js";
 import {
-  extrasText,
   messageHead,
   stopReasonOf,
   textBlock,
@@ -39,7 +39,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
   readonly plainEnd = true;
   readonly #running: Pick<Running<"chat">, "model">;
   readonly #asked: string;
-  readonly #warnings: Warnings;
+  readonly #totals: Totals;
   #begun = false;
   /** How many blocks there are. */
   #count = 0;
@@ -51,22 +51,18 @@ class MessageEncoder implements EventEncoder<"chat"> {
   /** Places of calls, by their index. */
   readonly #calls = new Map<number, number>();
   #finishReason = "";
-  #usage: LLMTokenUsage | undefined;
-  #estimated = false;
 
   constructor(...given: Required<Parameters<typeof messageEncoder>>) {
     const [running, asked, notes] = given;
     this.#running = running;
     this.#asked = asked;
-    this.#warnings = new Warnings(notes);
+    this.#totals = new Totals(notes);
   }
 
   messages(batch: readonly LLMResponse[], to: EventSink): void {
     for (const message of batch) {
       if (!this.#begun) to.add(this.#begin(message));
-      if (message.usage) this.#usage = message.usage;
-      if (message.usageEstimated) this.#estimated = true;
-      for (const warning of message.warnings) this.#warnings.add(warning);
+      this.#totals.take(message);
       const choice = message.choices[0];
       if (!choice) continue;
       const { delta } = choice;
@@ -85,8 +81,8 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const calls = [...this.#calls.values()].map(stopped).join("");
     const reason = stopReasonOf(this.#finishReason);
     const delta = `"delta":{"stop_reason":"${reason}","stop_sequence":null}`;
-    const more = extrasText(this.#estimated, [...this.#warnings]);
-    const last = `${delta},"usage":${usageText(this.#usage)}${more}`;
+    const { usage, estimated, warnings } = this.#totals;
+    const last = `${delta},"usage":${usageText(usage)}${extras(estimated, warnings)}`;
     return (
       begun + silent + this.#close() + calls + event("message_delta", last) + event("message_stop")
     );

@@ -1,10 +1,5 @@
 /** Chat completions as JSON, in chunks. */
-import type {
-  LLMMessage,
-  LLMResponse,
-  LLMTokenUsage,
-  ToolCall,
-} from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMMessage, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import type { TokenCounts } from "../../core/call.js";
 import { tokenUsage } from "../../core/chat-messages.js";
 import type { LintelError } from "../../core/errors.js";
@@ -12,11 +7,11 @@ import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { inOnePiece, putTogether } from "../../core/one-piece.js";
 import { newCompletionId } from "../../core/stamp.js";
-import { Warnings } from "../../core/warnings.js";
 import { callsText, extras, reasoningText, usageText } from "./chat.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, type EventSink, event } from "./sse.js";
 import { TextEvents } from "./text-events.js";
+import { Totals } from "./totals.js";
 
 /** The forms of a stream: the contract's, and what OpenAI's clients know. */
 export interface ChunkForm {
@@ -48,29 +43,25 @@ class ChunkEncoder implements EventEncoder<"chat"> {
   readonly #form: ChunkForm;
   readonly #running: Pick<Running<"chat">, "model" | "counts">;
   readonly #asked: string;
-  readonly #warnings: Warnings;
+  readonly #totals: Totals;
   /** What every chunk begins with. */
   #open: string | undefined;
   readonly #content = new TextEvents();
   readonly #thoughts = new TextEvents();
   #started = false;
-  #usage: LLMTokenUsage | undefined;
-  #estimated = false;
 
   constructor(...given: Required<Parameters<typeof chunkEncoder>>) {
     const [form, running, asked, notes] = given;
     this.#form = form;
     this.#running = running;
     this.#asked = asked;
-    this.#warnings = new Warnings(notes);
+    this.#totals = new Totals(notes);
   }
 
   messages(batch: readonly LLMResponse[], to: EventSink): void {
     for (const message of batch) {
       this.#open ??= opening(message.id, message.created, message.model);
-      if (message.usage) this.#usage = message.usage;
-      if (message.usageEstimated) this.#estimated = true;
-      for (const warning of message.warnings) this.#warnings.add(warning);
+      this.#totals.take(message);
       const choice = message.choices[0];
       if (!choice) continue;
       const { delta, finishReason } = choice;
@@ -89,7 +80,7 @@ class ChunkEncoder implements EventEncoder<"chat"> {
 
   end(): string {
     if (this.#form.usage !== "extra" || this.#open === undefined) return "";
-    return event(`${this.#open}]${this.#totals()}${this.#extra()}}`);
+    return event(`${this.#open}]${this.#counts()}${this.#extra()}}`);
   }
 
   failure(error: LintelError): string {
@@ -141,23 +132,23 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     return `{"index":0,"delta":{${empty}},"finish_reason":${toJsonString(reason)}}]${more}}`;
   }
 
-  #totals(): string {
-    return `,"usage":${usageText(this.#usage)}`;
+  #counts(): string {
+    return `,"usage":${usageText(this.#totals.usage)}`;
   }
 
   #extra(): string {
-    return extras(this.#estimated, [...this.#warnings]);
+    return extras(this.#totals.estimated, this.#totals.warnings);
   }
 
   /** What the last chunk with a choice says besides. */
   #ending(): string {
     switch (this.#form.usage) {
       case "every":
-        return this.#totals() + this.#extra();
+        return this.#counts() + this.#extra();
       case "extra":
         return middleUsage.extra;
       case "none":
-        return extras(false, [...this.#warnings]);
+        return extras(false, this.#totals.warnings);
     }
   }
 }

@@ -4,6 +4,7 @@ import type { LintelError } from "../../../core/errors.js";
 import { parseJson } from "../../../core/json.js";
 import { toJsonLine, toJsonString } from "../../../core/json-string.js";
 import type { Reasoning } from "../../../core/reasoning.js";
+import { extras } from "../../json/chat.js";
 import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
 import type { Namespaces } from "./namespaces.js";
@@ -47,12 +48,11 @@ export function endingOf(finishReason: string): Pick<State, "status" | "reason">
 
 /** A response as JSON text, in one line. */
 export function responseText(stamp: Stamp, state: State, { members }: Echo): string {
-  const { status, reason, error, output, usage, estimated, warnings = [] } = state;
+  const { status, reason, error, output, usage, estimated = false, warnings = [] } = state;
   const failed = error ? toJsonLine({ code: error.code, message: error.message }) : "null";
   const incomplete = reason === undefined ? "null" : `{"reason":"${reason}"}`;
   const counted = usage ? usageText(usage) : "null";
-  const more = `${estimated ? ',"usage_estimated":true' : ""}${warnings.length > 0 ? `,"warnings":${toJsonLine(warnings)}` : ""}`;
-  return `{"id":"${idOf("resp", stamp)}","object":"response","created_at":${stamp.created},"status":"${status}","background":false,"error":${failed},"incomplete_details":${incomplete},"model":${toJsonString(stamp.model)},"output":[${output.join(",")}],${members},"usage":${counted}${more}}`;
+  return `{"id":"${idOf("resp", stamp)}","object":"response","created_at":${stamp.created},"status":"${status}","background":false,"error":${failed},"incomplete_details":${incomplete},"model":${toJsonString(stamp.model)},"output":[${output.join(",")}],${members},"usage":${counted}${extras(estimated, warnings)}}`;
 }
 
 /** A whole answer as JSON text. */

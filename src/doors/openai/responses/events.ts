@@ -1,13 +1,13 @@
 /** Answers of the Responses API as streams of events. */
-import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../../core/errors.js";
 import type { Running } from "../../../core/gateway.js";
 import { toJsonLine } from "../../../core/json-string.js";
 import { type Reasoning, Thoughts } from "../../../core/reasoning.js";
 import { newCompletionId } from "../../../core/stamp.js";
-import { Warnings } from "../../../core/warnings.js";
 import { errorObject } from "../../json/error.js";
 import type { EventEncoder, EventSink } from "../../json/sse.js";
+import { Totals } from "../../json/totals.js";
 import { endingOf, responseText, type Stamp, type State, type Status } from "./answer.js";
 import type { Echo } from "./echo.js";
 import { CallItem, type Item, MessageItem } from "./open-items.js";
@@ -32,7 +32,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
   readonly #running: Pick<Running<"chat">, "model">;
   readonly #asked: string;
   readonly #echo: Echo;
-  readonly #warnings: Warnings;
+  readonly #totals: Totals;
   #stamp: Stamp | undefined;
   /** Number of the next event. */
   #number = 0;
@@ -46,23 +46,19 @@ class ResponseEncoder implements EventEncoder<"chat"> {
   /** Calls by their index. They end with the answer: pieces of several may come in turns. */
   readonly #calls = new Map<number, CallItem>();
   #finishReason = "";
-  #usage: LLMTokenUsage | undefined;
-  #estimated = false;
 
   constructor(...given: Required<Parameters<typeof responseEncoder>>) {
     const [running, asked, echo, notes] = given;
     this.#running = running;
     this.#asked = asked;
     this.#echo = echo;
-    this.#warnings = new Warnings(notes);
+    this.#totals = new Totals(notes);
   }
 
   messages(batch: readonly LLMResponse[], to: EventSink): void {
     for (const message of batch) {
       if (!this.#stamp) to.add(this.#begin(message));
-      if (message.usage) this.#usage = message.usage;
-      if (message.usageEstimated) this.#estimated = true;
-      for (const warning of message.warnings) this.#warnings.add(warning);
+      this.#totals.take(message);
       const choice = message.choices[0];
       if (!choice) continue;
       const { delta } = choice;
@@ -80,8 +76,8 @@ class ResponseEncoder implements EventEncoder<"chat"> {
     const silent = this.#items.length === 0 ? this.#open(new MessageItem(this.#place())) : "";
     const closed = this.#close(status) + this.#tellLate();
     const state = {
-      ...{ status, ...(reason !== undefined && { reason }), usage: this.#usage },
-      ...{ estimated: this.#estimated, warnings: [...this.#warnings] },
+      ...{ status, ...(reason !== undefined && { reason }), usage: this.#totals.usage },
+      ...{ estimated: this.#totals.estimated, warnings: this.#totals.warnings },
     };
     return begun + silent + closed + this.#response(`response.${status}`, state);
   }
