@@ -4,10 +4,8 @@ import { LintelError } from "../../core/errors.js";
 import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
+import { answerChat } from "../json/chat-answer.js";
 import { originOf } from "../json/origin.js";
-import { renamed } from "../json/rename.js";
-import { sendWhole } from "../json/reply.js";
-import { sendEvents } from "../json/sse.js";
 import { wholeMessage } from "./answer.js";
 import { messagesError } from "./error.js";
 import { messageEncoder } from "./events.js";
@@ -15,7 +13,7 @@ import { messagesFields, readMessages } from "./request.js";
 
 /** `POST /v1/messages`; of all else below it there is nothing. */
 export const anthropic: Door = async (app, options) => {
-  const { gateway, settings } = options;
+  const { settings } = options;
   takeJson(app, options);
   app.addHook("onRequest", apiKeyAsToken);
   app.addHook("onRequest", (request, reply, done) => {
@@ -35,19 +33,11 @@ export const anthropic: Door = async (app, options) => {
       // Every request has one: the most that the client can take, whatever the model.
       cutsTokens: true,
     };
-    if (!stream) {
-      const running = renamed(gateway.call("complete", message, origin), names);
-      return sendWhole(
-        reply,
-        running,
-        (response) => wholeMessage(response, [...warnings, ...response.warnings]),
-        warnings,
-      );
-    }
-    const running = renamed(gateway.call("chat", message, origin), names);
-    const encoder = messageEncoder(running, message.model, warnings);
-    sendEvents(reply, running, encoder, settings, origin.signal, warnings);
-    return undefined;
+    const asked = { message, stream, origin, names, warnings };
+    return answerChat(reply, options, asked, {
+      whole: wholeMessage,
+      encoder: (running) => messageEncoder(running, message.model, warnings),
+    });
   };
 
   const config = { errorForm: messagesError };

@@ -5,7 +5,7 @@ import { toJsonLine } from "../../core/json-string.js";
 import { detailsIn, type Reasoning } from "../../core/reasoning.js";
 
 /** A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw. */
-export function wholeChat(response: LLMResponse, warnings = response.warnings): string {
+export function wholeChat(response: LLMResponse, warnings: readonly string[]): string {
   const { id, created, model, choices, usage, usageEstimated } = response;
   // Only texts are left to JSON.stringify, which takes twice as long for the whole object.
   const text = choices.map(

@@ -6,11 +6,11 @@ import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
 import { wholeChat } from "../json/chat.js";
+import { answerChat } from "../json/chat-answer.js";
 import { chunkEncoder } from "../json/chunks.js";
 import { originOf } from "../json/origin.js";
 import { areInParts, renamed } from "../json/rename.js";
 import { sendWhole } from "../json/reply.js";
-import { sendEvents } from "../json/sse.js";
 import { chatFields, readChat } from "./chat-request.js";
 import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
 import { modelList, oneModel } from "./models.js";
@@ -38,24 +38,13 @@ export const openai: Door = async (app, options) => {
       admission,
       defect: defect ?? read.defect,
     });
-    if (!form.stream) {
-      const running = renamed(gateway.call("complete", message, origin), names, inParts);
-      return sendWhole(
-        reply,
-        running,
-        (response) => wholeChat(response, [...warnings, ...response.warnings]),
-        warnings,
-      );
-    }
-    const running = renamed(gateway.call("chat", message, origin), names, inParts);
-    const encoder = chunkEncoder(
-      { fullDelta: false, usage: form.includeUsage ? "extra" : "none" },
-      running,
-      message.model,
-      warnings,
-    );
-    sendEvents(reply, running, encoder, settings, origin.signal, warnings);
-    return undefined;
+    const { stream, includeUsage } = form;
+    const asked = { message, stream, origin, names, inParts, warnings };
+    const chunks = { fullDelta: false, usage: includeUsage ? "extra" : "none" } as const;
+    return answerChat(reply, options, asked, {
+      whole: wholeChat,
+      encoder: (running) => chunkEncoder(chunks, running, message.model, warnings),
+    });
   });
 
   app.post("/v1/images/generations", (request, reply) => {

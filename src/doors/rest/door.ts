@@ -5,12 +5,13 @@ import { invalidFields } from "../../core/errors.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
 import { wholeChat } from "../json/chat.js";
+import { answerChat } from "../json/chat-answer.js";
 import { chunkEncoder } from "../json/chunks.js";
 import { compileDecoder } from "../json/decode.js";
 import { answerForm, formFields } from "../json/fields.js";
 import { fieldsOf } from "../json/known.js";
 import { originOf } from "../json/origin.js";
-import { areInParts, renamed } from "../json/rename.js";
+import { areInParts } from "../json/rename.js";
 import { sendWhole } from "../json/reply.js";
 import { sendEvents } from "../json/sse.js";
 import { imageEncoder, wholeImages } from "./images.js";
@@ -31,19 +32,13 @@ export const rest: Door = async (app, options) => {
     const form = answerForm(json, violations);
     const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
     const origin = originOf(request, reply, "rest", settings, { admission, defect: wrong });
-    const inParts = areInParts(message);
-    if (!form.stream) {
-      const running = renamed(gateway.call("complete", message, origin), {}, inParts);
-      return sendWhole(reply, running, wholeChat);
-    }
-    const running = renamed(gateway.call("chat", message, origin), {}, inParts);
-    const encoder = chunkEncoder(
-      { fullDelta: true, usage: form.includeUsage ? "extra" : "every" },
-      running,
-      message.model,
-    );
-    sendEvents(reply, running, encoder, settings, origin.signal);
-    return undefined;
+    const { stream, includeUsage } = form;
+    const asked = { message, stream, origin, names: {}, inParts: areInParts(message) };
+    const chunks = { fullDelta: true, usage: includeUsage ? "extra" : "every" } as const;
+    return answerChat(reply, options, asked, {
+      whole: wholeChat,
+      encoder: (running) => chunkEncoder(chunks, running, message.model),
+    });
   });
 
   app.post("/text-to-image", (request, reply) => {

@@ -3,16 +3,15 @@ import type { FastifyInstance } from "fastify";
 import { LintelError } from "../../../core/errors.js";
 import type { DoorOptions } from "../../door.js";
 import { bodyOf } from "../../json/body.js";
+import { answerChat } from "../../json/chat-answer.js";
 import { originOf } from "../../json/origin.js";
-import { renamed } from "../../json/rename.js";
-import { sendWhole } from "../../json/reply.js";
-import { sendEvents } from "../../json/sse.js";
 import { wholeResponse } from "./answer.js";
 import { responseEncoder } from "./events.js";
 import { readResponse, responseFields } from "./request.js";
 
 /** `POST /v1/responses`; what asks for a response that was kept hears that none is. */
-export function responses(app: FastifyInstance, { gateway, settings }: DoorOptions): void {
+export function responses(app: FastifyInstance, options: DoorOptions): void {
+  const { settings } = options;
   app.post("/v1/responses", (request, reply) => {
     const { json = {}, admission, defect } = bodyOf(request, responseFields);
     const { message, stream, warnings, names, echo, ...read } = readResponse(json);
@@ -20,19 +19,11 @@ export function responses(app: FastifyInstance, { gateway, settings }: DoorOptio
       admission,
       defect: defect ?? read.defect,
     });
-    if (!stream) {
-      const running = renamed(gateway.call("complete", message, origin), names);
-      return sendWhole(
-        reply,
-        running,
-        (response) => wholeResponse(response, echo, [...warnings, ...response.warnings]),
-        warnings,
-      );
-    }
-    const running = renamed(gateway.call("chat", message, origin), names);
-    const encoder = responseEncoder(running, message.model, echo, warnings);
-    sendEvents(reply, running, encoder, settings, origin.signal, warnings);
-    return undefined;
+    const asked = { message, stream, origin, names, warnings };
+    return answerChat(reply, options, asked, {
+      whole: (response, all) => wholeResponse(response, echo, all),
+      encoder: (running) => responseEncoder(running, message.model, echo, warnings),
+    });
   });
 
   app.route({ method: ["GET", "POST", "DELETE"], url: "/v1/responses/*", handler: nothingKept });

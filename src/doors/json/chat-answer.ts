@@ -1,0 +1,47 @@
+/** Chats of the JSON doors: called, and answered whole or as a stream. */
+import type { FastifyReply } from "fastify";
+import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { Origin, Running } from "../../core/gateway.js";
+import type { DoorOptions } from "../door.js";
+import { type Names, renamed } from "./rename.js";
+import { sendWhole } from "./reply.js";
+import { type EventEncoder, sendEvents } from "./sse.js";
+
+/** A chat, as a door has read it. */
+export interface AskedChat {
+  readonly message: LLMRequest;
+  readonly stream: boolean;
+  readonly origin: Origin;
+  /** The client's names of fields. */
+  readonly names: Names;
+  /** Whether messages came in parts, as of `renamed`. */
+  readonly inParts?: boolean;
+  /** Warnings of the door itself. */
+  readonly warnings?: readonly string[];
+}
+
+/** How a door writes answers. */
+export interface ChatForm {
+  /** A whole one, as JSON text. @param warnings all of them, the door's first */
+  whole(response: LLMResponse, warnings: readonly string[]): string;
+  /** Those that are streamed. */
+  encoder(running: Running<"chat">): EventEncoder<"chat">;
+}
+
+/** Calls the operation that the client asked for, and sends what comes of it. */
+export function answerChat(
+  reply: FastifyReply,
+  { gateway, settings }: DoorOptions,
+  { message, stream, origin, names, inParts = false, warnings = [] }: AskedChat,
+  form: ChatForm,
+): Promise<FastifyReply> | undefined {
+  if (!stream) {
+    const running = renamed(gateway.call("complete", message, origin), names, inParts);
+    const encode = (response: LLMResponse) =>
+      form.whole(response, [...warnings, ...response.warnings]);
+    return sendWhole(reply, running, encode, warnings);
+  }
+  const running = renamed(gateway.call("chat", message, origin), names, inParts);
+  sendEvents(reply, running, form.encoder(running), settings, origin.signal, warnings);
+  return undefined;
+}
