@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { BackendContext } from "./backends/kind.js";
 import { admitWithin } from "./backends/residents.js";
+import { cacheStoreSettings } from "./config/cache.js";
 import { certificateEnds } from "./config/certificates.js";
 import { countingSettings } from "./config/limits.js";
 import type { Config } from "./config/schema.js";
@@ -20,6 +21,7 @@ import { type LastReload, noReload, type Reloaded, Reloading } from "./reloading
 import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve } from "./serving.js";
 import { type Closable, type SetUpBackend, type Stores, setUp } from "./setup.js";
+import { openCache } from "./state/cache/open.js";
 import { openCounting } from "./state/counting.js";
 import { modelsDirectory } from "./state/directory.js";
 import { openState } from "./state/open.js";
@@ -76,7 +78,7 @@ export async function start(
   const listen = listenOptions(config);
   let base = config.public_url ?? "";
   const stores = await openStores(config, () => base, log);
-  const { telemetry, counting, media, state } = stores;
+  const { telemetry, counting, cache, media, state } = stores;
   const metrics = telemetry?.prometheus;
   const read = metrics && (around?.metrics ?? metrics);
   let lastReload = noReload;
@@ -89,11 +91,13 @@ export async function start(
     const now = current;
     // Of its connection, which lasts until the end.
     const redis = countingSettings(config).redis?.tls?.cert;
+    const cacheRedis = cacheStoreSettings(config).redis?.tls?.cert;
     telemetry?.observe({
       running: () => core.readiness.running,
       routing: () => core.routing.snapshot(),
       limits: counting.limits,
       answers: counting.answers,
+      cache: cache.connection,
       images: media.state,
       tokens: state.tokens,
       usage: state.usage,
@@ -101,7 +105,11 @@ export async function start(
       issuers: () => now.setup.issuers?.states() ?? [],
       lastReload: () => lastReload,
       certificates: () =>
-        certificateEnds({ "tls.cert": now.tls?.cert, "state.redis.tls.cert": redis }),
+        certificateEnds({
+          "tls.cert": now.tls?.cert,
+          "state.redis.tls.cert": redis,
+          "cache.redis.tls.cert": cacheRedis,
+        }),
     });
     const ways = { own: metrics, all: read, status: telemetry?.status };
     operator = await openOperator(operatorSettings(config), ways, log);
@@ -170,11 +178,12 @@ async function openStores(config: Config, baseUrl: () => string, log: Logger): P
     const state = own(await openState(stateSettings(config), log));
     const media = own(await openMedia(mediaConfig(config), baseUrl, log));
     const counting = own(await openCounting(countingSettings(config), log, state.usage));
+    const cache = own(await openCache(cacheStoreSettings(config), log));
     const providers = new Map<string, string>();
     const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);
     const context = backendContext(config, log);
     const blurring = new Blurring();
-    return { log, media, blurring, state, counting, context, telemetry, providers };
+    return { log, media, blurring, state, counting, cache, context, telemetry, providers };
   } catch (error) {
     for (const store of open) await store.close();
     throw error;
@@ -183,10 +192,13 @@ async function openStores(config: Config, baseUrl: () => string, log: Logger): P
 
 /** Closes all at once: none needs another to end, and those that hang don't add up. */
 export async function closeStores(
-  stores: Pick<Stores, "media" | "blurring" | "counting" | "state" | "telemetry">,
+  stores: Pick<Stores, "media" | "blurring" | "counting" | "cache" | "state" | "telemetry">,
 ): Promise<void> {
-  const { media, blurring, counting, state, telemetry } = stores;
-  const all: readonly (Closable | undefined)[] = [telemetry, blurring, media, counting, state];
+  const { media, blurring, counting, cache, state, telemetry } = stores;
+  const all: readonly (Closable | undefined)[] = [
+    ...[telemetry, blurring, media],
+    ...[counting, cache, state],
+  ];
   await Promise.all(all.map(async (store) => store?.close()));
 }
 

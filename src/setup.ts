@@ -4,6 +4,7 @@ import { createBackend } from "./backends/index.js";
 import type { BackendContext } from "./backends/kind.js";
 import { issuerSettings } from "./config/auth.js";
 import { resolveBackends } from "./config/backends.js";
+import { caches } from "./config/cache.js";
 import { limitParts } from "./config/limits.js";
 import type { BackendConfig, Config } from "./config/schema.js";
 import { coreSettings } from "./config/settings.js";
@@ -17,6 +18,7 @@ import type { Blurring } from "./media/blurring.js";
 import { mostPixels, sanitizePng } from "./media/png.js";
 import type { OidcCallers } from "./oidc/callers.js";
 import { type OwnedChecker, openChecker } from "./safety/open.js";
+import type { OpenCache } from "./state/cache/open.js";
 import type { Counting } from "./state/counting.js";
 import type { State } from "./state/open.js";
 import type { OpenTelemetry } from "./telemetry/open.js";
@@ -28,6 +30,7 @@ export interface Stores {
   readonly blurring: Blurring;
   readonly state: State;
   readonly counting: Counting;
+  readonly cache: OpenCache;
   readonly context: BackendContext;
   readonly telemetry: OpenTelemetry | undefined;
   /** What telemetry calls the providers of backends, by the backends' names. */
@@ -113,7 +116,7 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
 
 function coreFor(
   config: Config,
-  { log, media, blurring, state, counting, telemetry }: Stores,
+  { log, media, blurring, state, counting, cache, telemetry }: Stores,
   { backends, checker, issuers }: Pick<Setup, "backends" | "checker" | "issuers">,
 ): Core {
   const settings = coreSettings(config);
@@ -130,6 +133,7 @@ function coreFor(
       lingerMs: config.idempotency.linger,
       imageTtlMs: addressMs(config.media),
     },
+    cache: caches(config) ? cache : undefined,
     media,
     peers: counting.peers,
     telemetry: telemetry?.telemetry,

@@ -29,6 +29,12 @@ const live: ReadonlySet<string> = new Set<keyof Config>([
   "timeouts",
 ]);
 
+/** Fields that do so of sections whose stores are opened once. */
+const liveFields: Readonly<Record<"cache" | "idempotency", readonly string[]>> = {
+  cache: ["ttl", "scope", "max_answer"],
+  idempotency: ["linger"],
+};
+
 /**
  * Compares what holds with what is to hold.
  * @param tokens whether the database's tokens are looked up, which is settled at the start
@@ -47,13 +53,17 @@ export function changeOf(now: Config, next: Config, tokens: boolean): ConfigChan
       config[name] = now[name];
     }
   }
-  const { linger } = next.idempotency;
-  if (linger !== now.idempotency.linger) {
-    changed.push("idempotency.linger");
-    config.idempotency = { ...now.idempotency, linger };
-    const others = { ...next.idempotency, linger: now.idempotency.linger };
-    if (isDeepStrictEqual(now.idempotency, others)) {
-      restart.splice(restart.indexOf("idempotency"), 1);
+  for (const [section, fields] of Object.entries(liveFields)) {
+    const name = section as keyof typeof liveFields;
+    const here: Record<string, unknown> = now[name];
+    const there: Record<string, unknown> = next[name];
+    const live = fields.filter((field) => !isDeepStrictEqual(here[field], there[field]));
+    if (live.length === 0) continue;
+    changed.push(...live.map((field) => `${name}.${field}`));
+    config[name] = { ...here, ...Object.fromEntries(live.map((field) => [field, there[field]])) };
+    const others = Object.keys({ ...here, ...there }).filter((field) => !fields.includes(field));
+    if (others.every((field) => isDeepStrictEqual(here[field], there[field]))) {
+      restart.splice(restart.indexOf(name), 1);
     }
   }
   if (next.auth.mode === "token" && !tokens) restart.push("auth.mode (tokens in the database)");

@@ -36,6 +36,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...checkAuth(fields(config.auth)),
     ...checkFiles(config, ["tls"], directory),
     ...checkFiles(config, ["state", "redis", "tls"], directory),
+    ...checkFiles(config, ["cache", "redis", "tls"], directory),
     ...checkBounds(fields(config.bounds)),
     ...checkDefaults(models, fields(config.bounds)),
     ...checkModels(models),

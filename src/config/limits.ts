@@ -85,7 +85,7 @@ export function countingSettings(config: Config): CountingSettings {
   return {
     ...(redis && {
       redis: {
-        ...redisSettings(redis),
+        ...redisSettings("state.redis", redis),
         onFailure: redis.on_store_failure,
         replicas: redis.replicas * config.workers,
       },

@@ -82,10 +82,11 @@ const longestPeriod = 36_500 * 86_400_000;
  * A duration longer than 0 for which things are kept: at most 100 years. Dates, whole numbers
  * of stores and ages in headers end somewhere beyond, each elsewhere.
  */
-export const period = () =>
-  duration()
-    .refine(positive, positiveMessage)
-    .refine((ms) => ms <= longestPeriod, { error: "must be at most 36500d" });
+export const period = () => periodOrNone().refine(positive, positiveMessage);
+
+/** The same, where 0 means something of its own. */
+export const periodOrNone = () =>
+  duration().refine((ms) => ms <= longestPeriod, { error: "must be at most 36500d" });
 
 /** Longest that Node's timers can wait, in whole days; beyond they fire at once. Milliseconds. */
 export const longestWait = 24 * 86_400_000;

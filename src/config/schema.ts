@@ -11,6 +11,7 @@ import { largestBody } from "../doors/door.js";
 import { isNetwork } from "../doors/forwarded.js";
 import { authSchema } from "./auth.js";
 import { boundsSchema } from "./bounds.js";
+import { cacheSchema, cacheTtl } from "./cache.js";
 import { name, origin, path } from "./fields.js";
 import { httpUrl } from "./http-fields.js";
 import { backendSchema } from "./kinds.js";
@@ -61,6 +62,7 @@ const model = z.strictObject({
     .optional()
     .describe("Names of the backends that serve it, in order of preference. Default: all."),
   ...modelRouting,
+  cache_ttl: cacheTtl(),
   defaults: modelDefaults
     .optional()
     .describe(
@@ -223,6 +225,9 @@ export const configSchema = z.strictObject({
   idempotency: idempotencySchema
     .prefault({})
     .describe("Answers that are given again to who asks again with the same Idempotency-Key."),
+  cache: cacheSchema
+    .prefault({})
+    .describe("Answers that are given to who asks the same, without a model being asked."),
   usage: usageSchema.prefault({}).describe("Records of calls, for bills and questions."),
   routing: routingSchema
     .prefault({})

@@ -4,6 +4,7 @@ import { type DoorSettings, doorDefaults } from "../doors/door.js";
 import { forwardedBy } from "../doors/forwarded.js";
 import type { AppSettings, ListenOptions, TlsSettings } from "../server/settings.js";
 import { authSettings } from "./auth.js";
+import { cacheSettings } from "./cache.js";
 import { usableCertificates } from "./certificates.js";
 import { modelRoutingSettings } from "./model-routing.js";
 import { routingSettings } from "./routing.js";
@@ -17,16 +18,18 @@ export function coreSettings(config: Config): CoreSettings {
     bounds: Object.fromEntries(Object.entries(bounds).filter((entry) => entry[1] !== undefined)),
     imageHosts: config.image_hosts,
     defaultModels: config.default_models,
-    models: models.map(({ max_tokens, max_in_flight, reasoning_effort, ...model }) => ({
+    models: models.map(({ max_tokens, max_in_flight, reasoning_effort, cache_ttl, ...model }) => ({
       ...model,
       ...modelRoutingSettings({ ...model, max_in_flight }),
       maxTokens: max_tokens,
       reasoningEffort: reasoning_effort,
+      cacheTtlMs: cache_ttl,
     })),
     totalTimeoutMs: timeouts.total,
     safetyAction: safety.action,
     safetyOnFailure: safety.on_failure,
     routing: routingSettings(config.routing, timeouts),
+    cache: cacheSettings(config),
     callLog: { sample: config.log.sample, content: config.log.content },
     exposeSources: config.expose_sources,
   };

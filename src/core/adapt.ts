@@ -1,17 +1,15 @@
 /** Makes the form of an operation that a backend lacks out of the one that it has. */
-import type { LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type {
   StreamTextToImageResponse,
   TextToImageResponse,
 } from "../../gen/lintel/v1/image_pb.js";
 import type { Backend } from "./backend.js";
 import type { Call, Handle } from "./call.js";
-import { messageChoice } from "./chat-messages.js";
 import { LintelError } from "./errors.js";
+import { Gathered, inPiece } from "./gathered.js";
 import { doneEvent, imageEvent } from "./image-events.js";
 import type { BackendMethod } from "./methods.js";
-import { Thoughts } from "./reasoning.js";
-import { joinCalls } from "./tool-calls.js";
 
 /**
  * The handle of a backend for a method.
@@ -46,24 +44,12 @@ function as<To extends BackendMethod>(call: Call<BackendMethod>, method: To): Ca
 async function* gather(
   stream: AsyncIterable<readonly LLMResponse[]>,
 ): AsyncGenerator<readonly LLMResponse[]> {
-  let whole: LLMResponse | undefined;
-  let content = "";
-  let finishReason = "";
-  const calls: ToolCall[] = [];
-  const thoughts = new Thoughts();
+  const gathered = new Gathered();
   for await (const batch of stream) {
-    for (const message of batch) {
-      whole = { ...message, usage: message.usage ?? whole?.usage };
-      const choice = message.choices[0];
-      const { content: said = "", toolCalls = [], ...rest } = choice?.delta ?? {};
-      content += said;
-      calls.push(...toolCalls);
-      thoughts.add(rest);
-      if (choice?.finishReason) finishReason = choice.finishReason;
-    }
+    for (const message of batch) gathered.add(message);
   }
-  if (!whole || finishReason === "") throw cutShort();
-  whole.choices = [messageChoice(content, finishReason, joinCalls(calls), thoughts.all)];
+  const { whole } = gathered;
+  if (!whole) throw cutShort();
   yield [whole];
 }
 
@@ -75,12 +61,7 @@ export const cutShort = () =>
 async function* spread(
   whole: AsyncIterable<readonly LLMResponse[]>,
 ): AsyncGenerator<readonly LLMResponse[]> {
-  for await (const batch of whole) {
-    yield batch.map((message) => ({
-      ...message,
-      choices: message.choices.map(({ message: delta, ...choice }) => ({ ...choice, delta })),
-    }));
-  }
+  for await (const batch of whole) yield batch.map(inPiece);
 }
 
 /** All images at once as a stream of events. */

@@ -76,6 +76,11 @@ export interface Attributes {
   queuedMs?: number | undefined;
   /** Whether the answer is that of an earlier call with the same `Idempotency-Key`. */
   replayed?: true | undefined;
+  /**
+   * Whether the answer is one that was kept, or why it is not: there was none, or the caller wanted
+   * none; absent: no answers are kept of this model.
+   */
+  cache?: "hit" | "miss" | "bypass" | undefined;
   /** Token counts as delivered. */
   promptTokens?: number | undefined;
   completionTokens?: number | undefined;
@@ -107,6 +112,7 @@ export const newAttributes = (door: string): Attributes => ({
   refusedBy: undefined,
   queuedMs: undefined,
   replayed: undefined,
+  cache: undefined,
   promptTokens: undefined,
   completionTokens: undefined,
   cachedTokens: undefined,
@@ -157,6 +163,8 @@ export interface Call<M extends MethodName = MethodName> {
   readonly defect?: LintelError | undefined;
   /** What tells a repetition of this call from another call, as the caller sent it. */
   readonly idempotencyKey?: string | undefined;
+  /** What the caller says of answers that are kept: `Cache-Control`. */
+  readonly cacheControl?: string | undefined;
   /** What addresses for the caller begin with; absent: as the gateway knows it; null: it is told none. */
   readonly baseUrl?: string | null | undefined;
   /** Whether a `max_tokens` above the model's cap is cut to it. */

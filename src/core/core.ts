@@ -1,6 +1,8 @@
 /** The core: the steps in their order, and the life of a call. */
 import { admit, authenticate, identifier, mayUse } from "./authenticate.js";
 import type { Backend } from "./backend.js";
+import { cache } from "./cache/step.js";
+import type { AnswerCache } from "./cache/store.js";
 import { type Call, compose, type Handle } from "./call.js";
 import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion.js";
@@ -50,6 +52,8 @@ export interface CoreParts {
   readonly limits?: Omit<LimitParts, "bounds"> | undefined;
   /** Absent: a call that is repeated runs again. */
   readonly idempotency?: IdempotencyParts | undefined;
+  /** Where answers are kept for who asks the same; absent: every call asks a model. */
+  readonly cache?: AnswerCache | undefined;
   /** Absent: nobody watches. */
   readonly telemetry?: Telemetry | undefined;
   /** Other gateways that serve the same models; absent: none. */
@@ -149,6 +153,7 @@ function stepsOf(
       resolve(routing.catalogue),
       ...(limits ? [limit({ ...limits, bounds: settings.bounds })] : []),
       completion,
+      ...(parts.cache ? [cache({ store: parts.cache, settings: settings.cache })] : []),
       images(settings, finish),
     ],
     end(routing),

@@ -41,6 +41,7 @@ export function logCall(
     refusedBy: noted.refusedBy,
     queuedMs: noted.queuedMs,
     replayed: noted.replayed,
+    cache: noted.cache,
     promptTokens: noted.promptTokens,
     completionTokens: noted.completionTokens,
     cachedTokens: noted.cachedTokens,

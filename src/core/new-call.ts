@@ -15,6 +15,8 @@ interface Shared {
   readonly settings: CoreSettings;
   readonly telemetry?: Telemetry | undefined;
   readonly log: Logger;
+  /** Absent: no answers are kept. */
+  readonly cache?: unknown;
 }
 
 /** A call with all its fields. */
@@ -31,7 +33,7 @@ export function newCall<M extends MethodName>(
   origin: Origin,
   deadline: number,
   life: Life,
-  { settings, telemetry, log }: Shared,
+  { settings, telemetry, log, cache }: Shared,
 ): WholeCall {
   const id = requestIdOf(origin.requestId);
   const trace = traceOf(origin.header);
@@ -43,6 +45,7 @@ export function newCall<M extends MethodName>(
     admission: origin.admission,
     defect: origin.defect,
     idempotencyKey: origin.idempotencyKey,
+    cacheControl: cache ? origin.header?.("cache-control") : undefined,
     baseUrl: origin.baseUrl,
     cutsTokens: origin.cutsTokens === true,
     trace,

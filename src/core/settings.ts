@@ -77,6 +77,18 @@ export interface ModelSettings {
   /** Most requests at once at each of its targets. */
   readonly maxInFlight?: number | undefined;
   readonly hedge?: HedgeSettings | undefined;
+  /** How long its answers are kept for who asks the same, milliseconds; 0: not at all. Absent: as those of all models. */
+  readonly cacheTtlMs?: number | undefined;
+}
+
+/** What is kept of answers, for who asks the same. */
+export interface CacheSettings {
+  /** How long, where a model's own settings don't say, milliseconds; absent: not at all. */
+  readonly ttlMs?: number | undefined;
+  /** Whose answers a caller gets: their own, or everybody's. */
+  readonly scope: "caller" | "all";
+  /** Largest answer that is kept. */
+  readonly maxAnswerBytes: number;
 }
 
 /** Settings of the core. */
@@ -99,6 +111,7 @@ export interface CoreSettings {
   readonly safetyOnFailure: "closed" | "open";
   readonly routing: RoutingSettings;
   readonly callLog: CallLogSettings;
+  readonly cache: CacheSettings;
   /** Whether the list of models says where they come from: files, kinds of servers. */
   readonly exposeSources: boolean;
   /**
@@ -120,5 +133,6 @@ export const coreDefaults: CoreSettings = {
   safetyOnFailure: "closed",
   routing: routingDefaults,
   callLog: callLogDefaults,
+  cache: { scope: "caller", maxAnswerBytes: 2 ** 20 },
   exposeSources: false,
 };

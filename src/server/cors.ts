@@ -15,6 +15,7 @@ const exposedHeaders = [
   "www-authenticate",
   "x-should-retry",
   "idempotent-replayed",
+  "cache-status",
   ...["requests", "tokens"].flatMap((quantity) =>
     ["limit", "remaining", "reset"].map((what) => `x-ratelimit-${what}-${quantity}`),
   ),

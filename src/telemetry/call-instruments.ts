@@ -26,6 +26,11 @@ export function callInstruments() {
       "{request}",
       "Calls that got the first answer to their Idempotency-Key.",
     ),
+    cache: counter(
+      "lintel.cache.requests",
+      "{request}",
+      "Calls of models whose answers are kept, by what came of it.",
+    ),
     refusals: counter("lintel.limit.refusals", "{request}", "Calls that a limit refused."),
     images: counter("lintel.images", "{image}", "Images that callers got."),
     queued: histogram(

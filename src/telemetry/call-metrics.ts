@@ -79,6 +79,11 @@ export class CallMetrics implements Watcher {
       series.replays.add(1);
       return;
     }
+    if (attributes.cache) {
+      const named: Attributes = model === "" ? {} : { "gen_ai.request.model": model };
+      this.#on.cache.at({ ...named, "lintel.cache.result": attributes.cache }).add(1);
+      if (attributes.cache === "hit") return;
+    }
     if (attributes.images) series.images?.add(attributes.images);
     const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = attributes;
     if (promptTokens !== undefined || completionTokens !== undefined) {

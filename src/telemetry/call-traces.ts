@@ -184,7 +184,7 @@ function requestAttributes({ method, request, attributes: { model } }: Call) {
 }
 
 function callAttributes({ id, attributes }: Call) {
-  const { model, caller, backend, attempts, queuedMs, images, replayed, refusedBy } = attributes;
+  const { model, caller, backend, attempts, queuedMs, images, refusedBy } = attributes;
   return {
     "lintel.request.id": id,
     "lintel.attempts": attempts,
@@ -193,7 +193,8 @@ function callAttributes({ id, attributes }: Call) {
     ...(backend && { "lintel.backend": backend }),
     ...(queuedMs !== undefined && { "lintel.queue.duration": queuedMs / 1000 }),
     ...(images && { "lintel.images": images }),
-    ...(replayed && { "lintel.replayed": true }),
+    ...(attributes.replayed && { "lintel.replayed": true }),
+    ...(attributes.cache && { "lintel.cache": attributes.cache }),
     ...(refusedBy && {
       "lintel.limit.scope": refusedBy.scope,
       "lintel.limit.quantity": refusedBy.quantity,

@@ -16,6 +16,8 @@ export interface Sources {
   readonly limits?: Pick<LimitStore, "state"> | undefined;
   /** Where answers for `Idempotency-Key` are, if not in this process. */
   readonly answers?: Outages | undefined;
+  /** Where answers are kept for who asks the same, if not in this process. */
+  readonly cache?: Outages | undefined;
   /** Where images are, if in a bucket. */
   readonly images?: Outages | undefined;
   /** The database, as far as tokens are concerned. */
@@ -47,7 +49,7 @@ interface Outages {
 
 /** Everything that the sources tell now. */
 export function gauges(sources: Sources): Metric[] {
-  const { limits, answers, images, tokens, usage } = sources;
+  const { limits, answers, cache, images, tokens, usage } = sources;
   const { endpoints, retries } = sources.routing();
   const perTarget = (value: (endpoint: EndpointSnapshot) => number) =>
     endpoints.map((endpoint) => ({
@@ -59,6 +61,7 @@ export function gauges(sources: Sources): Metric[] {
     }));
   const perStore = (value: (store: Outages) => number) => [
     ...(answers ? one(value(answers), { "lintel.store": "answers" }) : []),
+    ...(cache ? one(value(cache), { "lintel.store": "cache" }) : []),
     ...(images ? one(value(images), { "lintel.store": "images" }) : []),
     ...(tokens ? one(value(tokens), { "lintel.store": "tokens" }) : []),
     ...(usage ? one(value(usage), { "lintel.store": "usage" }) : []),

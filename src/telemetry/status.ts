@@ -20,7 +20,7 @@ export interface Status {
   readonly models: readonly ModelTally[];
   readonly targets: readonly EndpointSnapshot[];
   readonly retries: RoutingSnapshot["retries"];
-  /** What does not answer: the stores `limits`, `answers`, `images`, `tokens`, `usage`, and issuers (`issuer NAME`). */
+  /** What does not answer: the stores `limits`, `answers`, `cache`, `images`, `tokens`, `usage`, and issuers (`issuer NAME`). */
   readonly away: readonly string[];
   /** Absent: nothing can be reloaded. */
   readonly lastReload?: LastReload | undefined;
@@ -29,10 +29,11 @@ export interface Status {
 /** How it stands now. */
 export function statusOf(version: string, tally: Tally, sources: Sources): Status {
   const { endpoints, retries } = sources.routing();
-  const { limits, answers, images, tokens, usage, issuers } = sources;
+  const { limits, answers, cache, images, tokens, usage, issuers } = sources;
   const away = [
     limits && !limits.state.available && "limits",
     answers?.away && "answers",
+    cache?.away && "cache",
     images?.away && "images",
     tokens?.away && "tokens",
     usage?.away && "usage",

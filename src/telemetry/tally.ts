@@ -62,12 +62,13 @@ export class Tally {
   end({ method, attributes }: Call, { code, firstMs, totalMs }: CallOutcome): void {
     if (method === "listModels") return;
     const entry = this.#entry(countedModel(attributes));
-    const { promptTokens = 0, completionTokens = 0, images = 0, replayed } = attributes;
+    const { promptTokens = 0, completionTokens = 0, images = 0 } = attributes;
+    const again = attributes.replayed || attributes.cache === "hit";
     entry.requests++;
     if (code === "cancelled") entry.cancelled++;
     else if (code !== "ok") entry.failed++;
-    entry.rates.add(this.#now(), 1, replayed ? 0 : completionTokens);
-    if (!replayed) {
+    entry.rates.add(this.#now(), 1, again ? 0 : completionTokens);
+    if (!again) {
       entry.promptTokens += promptTokens;
       entry.completionTokens += completionTokens;
       entry.images += images;

@@ -16,7 +16,7 @@ test("docs/operations.md says of every section when a change of it applies", () 
   const [atOnce, restart] = told();
   const now = configSchema.parse({});
   for (const section of Object.keys(configSchema.shape) as (keyof Config)[]) {
-    if (section === "auth" || section === "idempotency") continue;
+    if (section === "auth" || section === "idempotency" || section === "cache") continue;
     const other = { ...now, [section]: { another: true } } as unknown as Config;
     const change = changeOf(now, other, false);
     expect([section, change.changed, change.restart]).toEqual([
@@ -45,6 +45,27 @@ test("of idempotency only linger applies at once", () => {
   expect(told(linger)).toEqual([["idempotency.linger"], ["listen"], applied]);
   expect(told(ttl)).toEqual([[], ["idempotency"], now.idempotency]);
   expect(told(both)).toEqual([["idempotency.linger"], ["idempotency"], applied]);
+});
+
+test("of cache all but its store applies at once", () => {
+  const now = of({ cache: { ttl: "1h" } });
+  const live = of({ cache: { ttl: "2h", scope: "all", max_answer: "2MiB" } });
+  const first = changeOf(now, live, false);
+  expect([first.changed, first.restart]).toEqual([
+    ["cache.ttl", "cache.scope", "cache.max_answer"],
+    [],
+  ]);
+  expect(first.config.cache).toEqual(live.cache);
+  const none = changeOf(now, of({}), false);
+  expect([none.changed, none.restart, none.config.cache.ttl]).toEqual([
+    ["cache.ttl"],
+    [],
+    undefined,
+  ]);
+  const redis = { url: "redis://127.0.0.1:6379" };
+  const store = changeOf(now, of({ cache: { ttl: "1h", max_bytes: "1GiB", redis } }), false);
+  expect([store.changed, store.restart]).toEqual([[], ["cache"]]);
+  expect(store.config.cache).toEqual(now.cache);
 });
 
 test("what becomes of tokens while the database is away needs a restart, the rest of auth does not", () => {

@@ -136,6 +136,25 @@ test.each<[string, string[]]>([
     "state:\n  redis:\n    url: redis:localhost:6379\n",
     ["lintel.yaml:3:10: state.redis.url: must be redis://host:port or rediss://host:port"],
   ],
+  [
+    "cache:\n  redis:\n    url: redis+sentinel://a:26379\n",
+    [
+      "lintel.yaml:3:10: cache.redis.url: must be redis://NAME, with the sentinels' addresses under cache.redis.sentinels",
+    ],
+  ],
+  [
+    "cache:\n  redis: { url: redis://a, replicas: 2 }\n",
+    [
+      "lintel.yaml:2:28: cache.redis.replicas: unknown key; known: url, sentinels, key_prefix, timeout, tls",
+    ],
+  ],
+  [
+    "cache: { ttl: 500ms }\nmodels: [{ name: m, cache_ttl: 999 }]\n",
+    [
+      "lintel.yaml:1:15: cache.ttl: must be at least 1s",
+      "lintel.yaml:2:32: models[0].cache_ttl: must be at least 1s",
+    ],
+  ],
   ...["redis+sentinel://a:26379,b:26379/main", "redis-sentinel://a:26379?sentinelMasterId=m"].map(
     (url): [string, string[]] => [
       `state:\n  redis:\n    url: ${url}\n`,

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { cacheStoreSettings } from "../../src/config/cache.js";
 import { loadConfig } from "../../src/config/load.js";
 import { missingFiles } from "../../src/config/missing-files.js";
 import { ConfigError } from "../../src/config/problems.js";
@@ -363,7 +364,8 @@ auth:
 state: { database: "postgres://h/n", refresh: 7s }
 usage: { retention: 2d, max_waiting: 3MiB }
 bounds: { width: { max: 512 } }
-models: [{ name: m, model: n, max_tokens: 5, defaults: { temperature: 0 }, unsupported: ignore }]
+cache: { ttl: 2h, scope: all, max_answer: 2MiB, max_bytes: 3MiB, redis: { url: "redis://h" } }
+models: [{ name: m, model: n, cache_ttl: 3h, max_tokens: 5, defaults: { temperature: 0 }, unsupported: ignore }]
 default_models: { chat: m }
 image_hosts: ["*.example.com"]
 body_limit: 2MiB
@@ -387,18 +389,24 @@ safety: { action: blur }
         name: "m",
         model: "n",
         maxTokens: 5,
+        cacheTtlMs: 10_800_000,
         defaults: { temperature: 0 },
         unsupported: "ignore",
       },
     ],
     defaultModels: { chat: "m" },
     totalTimeoutMs: 60_000,
+    cache: { ttlMs: 7_200_000, scope: "all", maxAnswerBytes: 2_097_152 },
     safetyAction: "blur",
     safetyOnFailure: "closed",
     callLog: { sample: 1, content: false },
     routing: routingDefaults,
     imageHosts: ["*.example.com"],
     exposeSources: false,
+  });
+  expect(cacheStoreSettings(config)).toEqual({
+    redis: { url: "redis://h", keyPrefix: "lintel:", timeoutMs: 250 },
+    ...{ maxBytes: 3_145_728, maxAnswerBytes: 2_097_152 },
   });
   expect(doorSettings(config)).toEqual({
     ...{ bodyLimit: 2_097_152, holdMs: 1000, keepAliveMs: 2000 },

@@ -67,7 +67,8 @@ auth:
   tokens: [{ name: me, hash: "sha256:2744ccd10c7533bd736ad890f9dd5cab2adb27b07d500b9493f29cdc420cb2e0" }]
   oidc: [{ name: corp, issuer: "http://127.0.0.1:1", audience: lintel }]
 limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
-models: [{ name: m, backends: [a, b] }, { name: narrow, backends: [a], max_in_flight: 1 }]
+cache: { ttl: 1h }
+models: [{ name: m, backends: [a, b], cache_ttl: 0s }, { name: narrow, backends: [a], max_in_flight: 1 }]
 backends:
 ${at("a")}
 ${at("b")}
@@ -99,6 +100,7 @@ ${at("b")}
   await chat("no usage");
   await chat("think");
   await chat("Hello", { model: "scarce" });
+  await chat("Hello", { model: "narrow" });
   const both = [1, 2].map(() => chat("wait", { model: "narrow" }));
   const waiting = () => it.running.core.routing.snapshot().endpoints.map((at) => at.waiting);
   await expect.poll(waiting).toContain(1);

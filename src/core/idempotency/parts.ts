@@ -4,8 +4,8 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { Call } from "../call.js";
-import { impliedBy, isOfAskedSize } from "../defaults.js";
 import { type MethodName, methods, type Output } from "../methods.js";
+import { bytesOf } from "../print.js";
 
 /** What a repetition tells its caller and the log besides the messages. */
 export interface About {
@@ -55,22 +55,8 @@ export function printOf(call: Call): string {
   const schema = methods[call.method].input as DescMessage;
   return createHash("sha256")
     .update(`${call.method}${call.baseUrl === null ? " without addresses" : ""}\n`)
-    .update(toBinary(schema, withoutDefaults(call.request as Message, schema)))
+    .update(bytesOf(schema, call.request as Message))
     .digest("base64url");
-}
-
-/** The message without fields that equal their default, which count as not set. */
-function withoutDefaults(message: Message, { fields }: DescMessage): Message {
-  const values: Message & Record<string, unknown> = { ...message };
-  for (const field of fields) {
-    const { name, localName, proto } = field;
-    const value = values[localName];
-    // All others are not written where they are zero.
-    if (!proto.proto3Optional) continue;
-    const unset = value === impliedBy(field) && !isOfAskedSize(field, message);
-    if (unset || (name === "top_k" && value === 0)) values[localName] = undefined;
-  }
-  return values;
 }
 
 /** Names a key of a caller. */

@@ -51,7 +51,8 @@ export function limit({ settings, prices, store, bounds }: LimitParts): Middlewa
       throw call.signal.reason;
     }
     if (plan.open) {
-      call.life?.onEnd({ ended: () => store.settle(reservation, plan.actual(call.attributes)) });
+      const { attributes } = call;
+      call.life?.onEnd({ ended: () => store.settle(reservation, plan.actual(attributes)) });
     }
     return next(call);
   };
@@ -104,8 +105,9 @@ class Plan {
     this.open = open;
   }
 
-  /** What the call took, as far as it got. */
+  /** What the call took, as far as it got. An answer that was kept takes nothing. */
   actual(attributes: Attributes): number[] {
+    if (attributes.cache === "hit") return this.none();
     return this.rules.map((rule) => this.#amountOf(rule, attributes));
   }
 

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
-import type { Call, Handle, Middleware } from "../call.js";
+import type { Attributes, Call, Handle, Middleware } from "../call.js";
 import { type ErrorCode, toLintelError } from "../errors.js";
 import { iterable } from "../iterate.js";
 import { costOf, priceOf } from "../limits/prices.js";
@@ -113,6 +113,7 @@ class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
   #record(outcome: "ok" | ErrorCode): UsageRecord {
     const { id, method, caller, attributes } = this.#call;
     const { door, model, backend, attempts } = attributes;
+    const used: Partial<Attributes> = attributes.cache === "hit" ? {} : attributes;
     const price = model === undefined ? undefined : priceOf(this.#parts.prices, model);
     return {
       id: newId(),
@@ -125,16 +126,16 @@ class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
       model,
       backend,
       attempts,
-      promptTokens: attributes.promptTokens ?? 0,
-      completionTokens: attributes.completionTokens ?? 0,
-      cachedTokens: attributes.cachedTokens,
-      reasoningTokens: attributes.reasoningTokens,
-      images: attributes.images ?? 0,
-      estimated: attributes.estimated ?? false,
+      promptTokens: used.promptTokens ?? 0,
+      completionTokens: used.completionTokens ?? 0,
+      cachedTokens: used.cachedTokens,
+      reasoningTokens: used.reasoningTokens,
+      images: used.images ?? 0,
+      estimated: used.estimated ?? false,
       durationMs: toHundredths(performance.now() - this.#startedAt),
       firstMs: this.#firstMs === undefined ? undefined : toHundredths(this.#firstMs),
       outcome,
-      spend: price && costOf(price, attributes),
+      spend: price && costOf(price, used),
     };
   }
 }

@@ -3,7 +3,7 @@ import { performance } from "node:perf_hooks";
 import type { Logger } from "../../core/log.js";
 import { connect, longestProbeMs, type RedisClient, type RedisSettings } from "./client.js";
 import { isClusterNode, NodesCluster } from "./cluster.js";
-import { type Keeps, Outages } from "./outages.js";
+import { type Keeps, Outages, sectionOf } from "./outages.js";
 import { Patience, TooLate } from "./patience.js";
 
 /** The store is away, and was not asked. */
@@ -69,8 +69,10 @@ export class RedisConnection {
     this.client.on("error", (error: Error) => this.#fail(error));
     this.client.on("close", () => this.#fail(new Error("the connection was closed")));
     this.client.on("ready", () => void this.#try());
-    // Said by one of the connections.
-    if (keeps === "limits" && !settings.sentinels) this.client.once("ready", () => this.#look());
+    // Said by one of the connections to a server.
+    if (keeps !== "answers" && !settings.sentinels) {
+      this.client.once("ready", () => this.#look(sectionOf(keeps)));
+    }
     this.#idle = setInterval(() => this.#breakSilence(), idleMs).unref();
   }
 
@@ -155,11 +157,11 @@ export class RedisConnection {
   }
 
   /** One node of several may well answer, until something is asked that another one keeps. */
-  async #look(): Promise<void> {
+  async #look(section: string): Promise<void> {
     if (this.client instanceof NodesCluster || !(await isClusterNode(this.client))) return;
     this.#log.warn(
       { store: "redis" },
-      "this Redis is a node of a cluster: state.redis.url must be a list, of one address or more, for the others to be found",
+      `this Redis is a node of a cluster: ${section}.url must be a list, of one address or more, for the others to be found`,
     );
   }
 

@@ -3,13 +3,17 @@ import type { Logger } from "../../core/log.js";
 import { OutageReasons } from "../../core/outage.js";
 
 /** What a store is for. */
-export type Keeps = "limits" | "answers";
+export type Keeps = "limits" | "answers" | "cache";
 
 /** Calls that can't go on without it, where the operator closed on it. */
-const refused = {
+const refused: Readonly<Partial<Record<Keeps, string>>> = {
   limits: "calls that would have to be counted",
   answers: "calls with an Idempotency-Key",
 };
+
+/** Where the configuration says how a store is reached. */
+export const sectionOf = (keeps: Keeps): string =>
+  keeps === "cache" ? "cache.redis" : "state.redis";
 
 /** Counts outages, and says of each once that it began, what turned out to be its reason, and that it is over. */
 export class Outages {
@@ -36,14 +40,14 @@ export class Outages {
     if (here || this.#count === 0) {
       this.#count++;
       this.#log.warn(
-        { ...this.#about, reason: this.#reasons.begin(inOurWords(error)) },
+        { ...this.#about, reason: this.#reasons.begin(inOurWords(error, this.#about.keeps)) },
         this.#refuses === undefined
           ? "the store is away: deciding without it until it is back"
           : `the store is away: ${this.#refuses} are refused until it is back`,
       );
       return;
     }
-    const reason = this.#reasons.next(inOurWords(error));
+    const reason = this.#reasons.next(inOurWords(error, this.#about.keeps));
     if (reason !== undefined) this.#log.warn({ ...this.#about, reason }, "the store is still away");
   }
 
@@ -54,13 +58,12 @@ export class Outages {
 }
 
 /** What the client says where it has no connection speaks of its own options; what a node of a cluster says, of slots. */
-function inOurWords(error: Error): Error {
+function inOurWords(error: Error, keeps: Keeps): Error {
   const { message, cause } = error;
   if (/enableOfflineQueue/.test(message)) return new Error("the connection was closed", { cause });
   if (/^MOVED /.test(message)) {
-    return new Error("this is one node of a cluster, for which state.redis.url must be a list", {
-      cause: error,
-    });
+    const list = `${sectionOf(keeps)}.url must be a list`;
+    return new Error(`this is one node of a cluster, for which ${list}`, { cause: error });
   }
   if (/^Too many Cluster redirections.*(TRYAGAIN|ASK|MOVED) /.test(message)) {
     return new Error("the slot of what is asked moves to another node", { cause: error });

@@ -1,0 +1,33 @@
+/** What makes two calls the same question. */
+import { createHash } from "node:crypto";
+import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
+import type { Call } from "../call.js";
+import { bytesOf } from "../print.js";
+import type { CacheSettings, ModelSettings } from "../settings.js";
+
+/** Of what is kept: another form of it has other names. */
+const form = 1;
+
+/**
+ * Names a question: who asks, where each caller has answers of their own, the model and what the
+ * operator set for it, and all that the request says. Whether it is streamed makes no difference.
+ */
+export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings["scope"]): string {
+  const { attributes, caller, cutsTokens, modelSettings, request } = call;
+  const asker = scope === "caller" ? caller?.id : undefined;
+  // Under whatever name.
+  const asked: LLMRequest = { ...request, model: "" };
+  const about = [form, asker, attributes.model, cutsTokens === true, settingsOf(modelSettings)];
+  return createHash("sha256")
+    .update(`${JSON.stringify(about)}\n`)
+    .update(bytesOf(LLMRequestSchema, asked))
+    .digest("base64url");
+}
+
+/** What makes a model another one, or lets it answer otherwise. */
+function settingsOf(settings: ModelSettings | undefined): unknown {
+  if (!settings) return undefined;
+  const { targets, backends, model, defaults, reasoningEffort, maxTokens, unsupported } = settings;
+  const places = targets?.map((target) => [target.backend, target.model]);
+  return [places, backends, model, defaults, reasoningEffort, maxTokens, unsupported];
+}

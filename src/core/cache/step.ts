@@ -1,0 +1,175 @@
+/** Who asks what was asked before gets the answer of then: no model is asked for it. */
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type LLMResponse, LLMResponseSchema } from "../../../gen/lintel/v1/chat_pb.js";
+import type { Call, Handle, Middleware } from "../call.js";
+import { Gathered, inPiece } from "../gathered.js";
+import { deferred, iterable, once } from "../iterate.js";
+import { isChat } from "../methods.js";
+import type { CacheSettings } from "../settings.js";
+import { ask, Steps, type Waiter } from "../steps.js";
+import { type CacheControl, cacheControlOf } from "./control.js";
+import { questionOf } from "./question.js";
+import type { AnswerCache } from "./store.js";
+
+/** What it needs. */
+export interface CacheParts {
+  readonly store: AnswerCache;
+  readonly settings: CacheSettings;
+}
+
+type ChatCall = Call & Call<"chat" | "complete">;
+type Batch = readonly LLMResponse[];
+type Step = IteratorResult<Batch>;
+
+/**
+ * Answers completions of models whose answers are kept. Stands behind the limits, since a call counts
+ * as one wherever its answer comes from, and within the shaping of answers, which gives each its own id.
+ * What is kept is the whole answer: who streams gets it in one piece.
+ */
+export function cache({ store, settings }: CacheParts): Middleware {
+  return (next) => (call) => {
+    if (!isChat(call.method)) return next(call);
+    const ttlMs = call.modelSettings?.cacheTtlMs ?? settings.ttlMs ?? 0;
+    return ttlMs === 0 ? next(call) : cached(next, call as ChatCall, ttlMs, store, settings);
+  };
+}
+
+function cached(
+  next: Handle,
+  call: ChatCall,
+  ttlMs: number,
+  store: AnswerCache,
+  { scope, maxAnswerBytes }: CacheSettings,
+): AsyncIterable<Batch> {
+  const run = next as unknown as (call: ChatCall) => AsyncIterable<Batch>;
+  const wanted = cacheControlOf(call.cacheControl);
+  if (wanted.noStore) {
+    passed(call, "bypass", "request");
+    return run(call);
+  }
+  const name = questionOf(call, scope);
+  const keep = (answer: LLMResponse) => {
+    const bytes = encode(call, answer);
+    if (bytes.length <= maxAnswerBytes) store.put(name, bytes, ttlMs);
+  };
+  const answer = (kept: Uint8Array | undefined) =>
+    again(call, kept, ttlMs, wanted) ??
+    iterable(() => new Kept(call, run(call), maxAnswerBytes, keep));
+  const kept = wanted.maxAge === 0 ? undefined : store.get(name);
+  return kept instanceof Promise ? deferred(async () => answer(await kept)) : answer(kept);
+}
+
+/** The answer as it is kept: with the time, and with what the gateway said of it. */
+function encode({ warnings }: ChatCall, answer: LLMResponse): Uint8Array {
+  const said = new Set([...warnings, ...answer.warnings]);
+  const created = Math.floor(Date.now() / 1000);
+  return toBinary(LLMResponseSchema, { ...answer, created, warnings: [...said] });
+}
+
+/** What is kept, as the answer of this call; `undefined` where the model has to be asked. */
+function again(
+  call: ChatCall,
+  kept: Uint8Array | undefined,
+  ttlMs: number,
+  { maxAge }: CacheControl,
+): AsyncIterable<Batch> | undefined {
+  const found = kept && decode(kept);
+  // A clock that was set back makes nothing younger than new.
+  const age = found && Math.max(0, Math.floor(Date.now() / 1000) - found.created);
+  const left = age === undefined ? 0 : Math.ceil(ttlMs / 1000) - age;
+  if (!found || age === undefined || left <= 0) {
+    if (maxAge === 0) passed(call, "bypass", "request");
+    else passed(call, "miss", "miss");
+    return undefined;
+  }
+  if (age > maxAge) {
+    passed(call, "bypass", "stale");
+    return undefined;
+  }
+  call.attributes.cache = "hit";
+  call.metadata.set(header, `lintel; hit; ttl=${left}`);
+  for (const text of found.warnings) call.warnings.add(text);
+  return once(async () => [call.method === "chat" ? inPiece(found) : found]);
+}
+
+/** What was written by something else is nothing. */
+function decode(kept: Uint8Array): LLMResponse | undefined {
+  try {
+    const answer = fromBinary(LLMResponseSchema, kept);
+    return answer.choices[0]?.message && answer;
+  } catch {
+    return undefined;
+  }
+}
+
+/** RFC 9211. */
+const header = "cache-status";
+
+function passed({ attributes, metadata }: Call, as: "miss" | "bypass", why: string): void {
+  attributes.cache = as;
+  metadata.set(header, `lintel; fwd=${why}`);
+}
+
+/** An answer that is kept once it is complete, for who asks the same. */
+class Kept extends Steps<Batch> implements Waiter<Step> {
+  readonly #whole: boolean;
+  readonly #source: AsyncIterator<Batch>;
+  readonly #mostBytes: number;
+  readonly #keep: (answer: LLMResponse) => void;
+  /** What there is of the answer, unless it is too much. */
+  #gathered: Gathered | undefined = new Gathered();
+  #by: Waiter<Step> | undefined;
+
+  constructor(
+    { method }: ChatCall,
+    messages: AsyncIterable<Batch>,
+    mostBytes: number,
+    keep: (answer: LLMResponse) => void,
+  ) {
+    super();
+    this.#whole = method === "complete";
+    this.#source = messages[Symbol.asyncIterator]();
+    this.#mostBytes = mostBytes;
+    this.#keep = keep;
+  }
+
+  ask(by: Waiter<Step>): void {
+    this.#by = by;
+    ask(this.#source, this);
+  }
+
+  came(step: Step): void {
+    const message = step.done ? undefined : step.value[0];
+    if (this.#whole && message) this.#done(message);
+    else if (step.done) this.#done(this.#gathered?.whole);
+    else this.#gather(step.value);
+    this.#by?.came(step);
+  }
+
+  failed(reason: unknown): void {
+    this.#by?.failed(reason);
+  }
+
+  async return(): Promise<Step> {
+    this.#gathered = undefined;
+    await this.#source.return?.();
+    return { done: true, value: undefined };
+  }
+
+  #gather(messages: Batch): void {
+    for (const message of messages) this.#gathered?.add(message);
+    if (this.#gathered && this.#gathered.length > this.#mostBytes) this.#gathered = undefined;
+  }
+
+  #done(answer: LLMResponse | undefined): void {
+    // It is kept once, however often the end is asked for.
+    this.#gathered = undefined;
+    if (answer && isWorthKeeping(answer)) this.#keep(answer);
+  }
+}
+
+/** What says nothing, or was withheld, may be another answer the next time. */
+function isWorthKeeping({ choices: [choice] }: LLMResponse): boolean {
+  const { content = "", toolCalls = [] } = choice?.message ?? {};
+  return choice?.finishReason !== "content_filter" && (content !== "" || toolCalls.length > 0);
+}

@@ -1,0 +1,57 @@
+/** The pieces of a streamed completion, joined to a whole one. */
+import type { LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import { messageChoice } from "./chat-messages.js";
+import { Thoughts } from "./reasoning.js";
+import { joinCalls } from "./tool-calls.js";
+
+/** Collects a completion's messages. */
+export class Gathered {
+  #last: LLMResponse | undefined;
+  #content = "";
+  #finishReason = "";
+  readonly #calls: ToolCall[] = [];
+  readonly #thoughts = new Thoughts();
+  #length = 0;
+
+  /** Letters so far, of all that was said. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Takes the next message. */
+  add(message: LLMResponse): void {
+    const before = this.#last;
+    this.#last = {
+      ...message,
+      usage: message.usage ?? before?.usage,
+      usageEstimated: message.usageEstimated || (before?.usageEstimated ?? false),
+      warnings: message.warnings.length > 0 ? message.warnings : (before?.warnings ?? []),
+    };
+    const choice = message.choices[0];
+    if (!choice) return;
+    const { delta, finishReason } = choice;
+    if (finishReason) this.#finishReason = finishReason;
+    if (!delta) return;
+    const { content, toolCalls, reasoningContent = "", reasoningDetails = "" } = delta;
+    this.#length += content.length + reasoningContent.length + reasoningDetails.length;
+    for (const { function: called } of toolCalls) this.#length += called?.arguments.length ?? 0;
+    this.#content += content;
+    this.#calls.push(...toolCalls);
+    this.#thoughts.add(delta);
+  }
+
+  /** The whole answer; `undefined` as long as nothing said why it ended. */
+  get whole(): LLMResponse | undefined {
+    const reason = this.#finishReason;
+    if (!this.#last || reason === "") return undefined;
+    const calls = joinCalls(this.#calls);
+    const choice = messageChoice(this.#content, reason, calls, this.#thoughts.all);
+    return { ...this.#last, choices: [choice] };
+  }
+}
+
+/** A whole completion as the one piece of a stream. */
+export const inPiece = (whole: LLMResponse): LLMResponse => ({
+  ...whole,
+  choices: whole.choices.map(({ message: delta, ...choice }) => ({ ...choice, delta })),
+});
