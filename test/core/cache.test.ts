@@ -221,6 +221,23 @@ describe("of a model", () => {
     expect(await one(different, store)()).toMatchObject({ code: "ok", status: miss });
   });
 
+  test("is the same where a door cuts what another refuses, and nothing is cut", async () => {
+    const models = [{ name: "chat-1", maxTokens: 100 }];
+    const { ask } = caching(undefined, { models });
+    await ask({ maxTokens: 100 });
+    expect((await ask({ maxTokens: 100 }, { cutsTokens: true })).status).toBe(hit);
+    expect((await ask({ maxTokens: 101 }, { cutsTokens: true })).status).toBe(miss);
+    expect((await ask({ maxTokens: 101 }, { cutsTokens: true })).status).toBe(hit);
+    expect((await ask({ maxTokens: 101 })).code).toBe("invalid_fields");
+  });
+
+  test("that has settings which change nothing the same is known", async () => {
+    const store = memoryCache(1_000_000);
+    await caching(undefined, {}, { cache: store }).ask();
+    const same = { unsupported: "default", aliases: ["x"], cacheTtlMs: 5000 } as const;
+    expect((await one(same, store)()).status).toBe("lintel; hit; ttl=5");
+  });
+
   test("whose weights alone are others the same is known", async () => {
     const store = memoryCache(1_000_000);
     const by = (weight: number) => one({ targets: [{ backend: "scripted", weight }] }, store);

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
+import { memoryCache } from "../../src/state/cache/memory.js";
 import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { coreOf, run } from "../support/core.js";
@@ -85,6 +86,28 @@ describe("as Prometheus reads them", () => {
     const open = await telemetryOf({ prometheus: true });
     vi.unstubAllEnvs();
     expect(of(open.prometheus?.() ?? "", "target_info", `service_name="${name}"`)).toEqual([1]);
+  });
+
+  test("an answer that was kept has no tokens, and counts as what it is", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const cache = { ttlMs: 60_000, scope: "caller", maxAnswerBytes: 1000 } as const;
+    const core = coreOf(
+      [backend("a", says("x"))],
+      { cache, models: [{ name: "any-*", targets: [{ backend: "a", model: "m" }] }] },
+      { telemetry: open.telemetry, cache: memoryCache(1e6) },
+    );
+    open.observe({ running: () => core.readiness.running, routing: () => core.routing.snapshot() });
+    const header = () => "no-store";
+    // Names of one model: what one of them said, the other one says.
+    for (const model of ["any-1", "any-2"]) await run(core, "chat", { ...hello, model });
+    await run(core, "chat", { ...hello, model: "any-1" }, { header });
+    const text = open.prometheus?.() ?? "";
+    const requests = (result: string) =>
+      of(text, "lintel_cache_requests_total", `lintel_cache_result="${result}"`, '"any-*"');
+    expect(["hit", "miss", "bypass"].map(requests)).toEqual([[1], [1], [1]]);
+    expect(of(text, "lintel_requests_total", '"any-*"')).toEqual([3]);
+    expect(of(text, "gen_ai_client_token_usage_count", '"input"')).toEqual([2]);
+    expect(of(text, "gen_ai_server_time_to_first_token_seconds_count")).toEqual([2]);
   });
 
   test("names that callers make up for one model are one series, replays too", async () => {

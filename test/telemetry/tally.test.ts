@@ -14,13 +14,14 @@ test("calls count by how they ended, and what they used counts once", () => {
   };
   end("ok");
   end("ok", { replayed: true });
+  end("ok", { cache: "hit" });
   end("unavailable");
   end("cancelled");
   end("ok", { model: "l", images: undefined });
   expect(tally.snapshot()).toMatchObject([
     { model: "l", requests: 1, failed: 0, cancelled: 0, images: 0 },
     {
-      ...{ model: "m", requests: 4, failed: 1, cancelled: 1 },
+      ...{ model: "m", requests: 5, failed: 1, cancelled: 1 },
       ...{ promptTokens: 9, completionTokens: 15, images: 6 },
     },
   ]);

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
+import { capOf } from "../parameters.js";
 import { bytesOf } from "../print.js";
 import type { CacheSettings, ModelSettings } from "../settings.js";
 
@@ -13,21 +14,31 @@ const form = 1;
  * operator set for it, and all that the request says. Whether it is streamed makes no difference.
  */
 export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings["scope"]): string {
-  const { attributes, caller, cutsTokens, modelSettings, request } = call;
+  const { attributes, caller, modelSettings, request } = call;
   const asker = scope === "caller" ? caller?.id : undefined;
   // Under whatever name.
   const asked: LLMRequest = { ...request, model: "" };
-  const about = [form, asker, attributes.model, cutsTokens === true, settingsOf(modelSettings)];
+  // Names that callers make up for one model.
+  const model = attributes.countedAs ?? attributes.model;
+  const about = [form, asker, model, isCut(call), settingsOf(modelSettings)];
   return createHash("sha256")
     .update(`${JSON.stringify(about)}\n`)
     .update(bytesOf(LLMRequestSchema, asked))
     .digest("base64url");
 }
 
+/** Whether this is answered, and would be refused by another door. */
+function isCut({ cutsTokens, modelSettings, request, targets = [] }: Call<"chat" | "complete">) {
+  const { maxTokens = 0 } = request;
+  return (
+    cutsTokens === true && targets.some(({ model }) => maxTokens > capOf(model, modelSettings))
+  );
+}
+
 /** What makes a model another one, or lets it answer otherwise. */
-function settingsOf(settings: ModelSettings | undefined): unknown {
-  if (!settings) return undefined;
-  const { targets, backends, model, defaults, reasoningEffort, maxTokens, unsupported } = settings;
+function settingsOf(settings: Partial<ModelSettings> = {}): unknown {
+  const { targets, backends, model, defaults, reasoningEffort, maxTokens } = settings;
+  const { unsupported = "default" } = settings;
   const places = targets?.map((target) => [target.backend, target.model]);
   return [places, backends, model, defaults, reasoningEffort, maxTokens, unsupported];
 }
