@@ -4,10 +4,10 @@ import { describe, expect, it } from "vitest";
 import { effortFields, effortsOf } from "../../src/backends/llama/effort.js";
 import {
   beginsThoughts,
-  type ThoughtMarks,
   ThoughtReader,
   thoughtMarksOf,
 } from "../../src/backends/llama/thoughts.js";
+import type { ThoughtMarks } from "../../src/backends/marked-thoughts.js";
 
 /** Marks, by a template that has them. */
 const marksIn = (template: string): ThoughtMarks => {

@@ -1,6 +1,12 @@
 /** Answers that are kept for who asks the same, around the real core. */
+
+import { toBinary } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import {
+  type LLMRequest,
+  type LLMResponse,
+  LLMResponseSchema,
+} from "../../gen/lintel/v1/chat_pb.js";
 import type { AnswerCache } from "../../src/core/cache/store.js";
 import type { Handle } from "../../src/core/call.js";
 import { Cancellation } from "../../src/core/cancellation.js";
@@ -140,8 +146,8 @@ describe("who asks the same", () => {
     });
     const warned = caching(async function* (call) {
       call.warnings.add("the seed was dropped");
-      yield [{ ...piece("Hm"), warnings: ["half of it"] }];
-      yield [{ ...piece("", "length", [3, 1]), usageEstimated: true }];
+      yield [{ ...piece("Hm"), warnings: ["half of it"], usageEstimated: true }];
+      yield [piece("", "length", [3, 1])];
     });
     expect(await ends(warned.ask)).toMatchObject({
       usageEstimated: true,
@@ -210,6 +216,7 @@ describe("of a model", () => {
   test.each<Partial<ModelSettings>>([
     { targets: [{ backend: "scripted", model: "chat-2" }] },
     { model: "chat-2" },
+    { backends: ["scripted"] },
     { defaults: { temperature: 0.1 } },
     { reasoningEffort: "high" },
     { maxTokens: 1000 },
@@ -282,23 +289,34 @@ describe("of a model", () => {
   });
 });
 
+test("a call that is over gives its place at the model to the next one", async () => {
+  const models = [{ name: "chat-1", maxInFlight: 1 }];
+  const { ask } = caching(undefined, { models });
+  for (const method of ["complete", "complete", "chat", "chat"] as const) {
+    expect((await ask({}, { control: "no-cache" }, method)).code).toBe("ok");
+  }
+});
+
 describe("Cache-Control", () => {
   const other = "lintel; fwd=request";
 
-  test.each(["no-cache", "No-Cache", "max-age=0", "private, max-age=100, no-cache"])(
-    "%s wants another answer, which is kept in place of the one before",
-    async (control) => {
-      let count = 0;
-      const { ask } = caching(async function* (call) {
-        yield* says(`${++count}`)(call);
-      });
-      await ask();
-      const { status, messages } = await ask({}, { control });
-      expect([status, saidIn(messages)]).toEqual([other, "2"]);
-      const again = await ask();
-      expect([again.status, saidIn(again.messages)]).toEqual([hit, "2"]);
-    },
-  );
+  test.each([
+    "no-cache",
+    "No-Cache",
+    "no-cache, max-age=100",
+    "max-age=0",
+    "private, max-age=100, no-cache",
+  ])("%s wants another answer, which is kept in place of the one before", async (control) => {
+    let count = 0;
+    const { ask } = caching(async function* (call) {
+      yield* says(`${++count}`)(call);
+    });
+    await ask();
+    const { status, messages } = await ask({}, { control });
+    expect([status, saidIn(messages)]).toEqual([other, "2"]);
+    const again = await ask();
+    expect([again.status, saidIn(again.messages)]).toEqual([hit, "2"]);
+  });
 
   test("no-store neither takes one nor leaves one", async () => {
     const { ask, backend } = caching();
@@ -413,7 +431,10 @@ test("an answer that is kept counts as a call, and takes no tokens and no money"
 test.each([
   ["is slow to say so", Promise.resolve(undefined)],
   ["has something else", Buffer.from([1, 2, 3])],
-  ["has something that is no answer", Buffer.alloc(0)],
+  [
+    "has something that is no answer",
+    toBinary(LLMResponseSchema, { ...piece("Hi", "stop"), created: 2 ** 32 - 1 }),
+  ],
 ])("where the store %s the model is asked", async (_, found) => {
   const store: AnswerCache = { get: () => found, put: () => {}, close: async () => {} };
   const { ask } = caching(undefined, {}, { cache: store });

@@ -1,19 +1,22 @@
 /** Whole completions of servers that may have streamed them: some proxies do, whatever was asked for. */
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import { Gathered } from "../../core/gathered.js";
+import type { MarkedThoughts } from "../marked-thoughts.js";
 import { readCompletion } from "./completion.js";
 import { EventSplitter } from "./events.js";
 import { beginsAsEvents } from "./form.js";
 import { CompletionStream } from "./stream.js";
+import { untagged } from "./tagged.js";
 
 /**
  * Reads a whole completion, as `readCompletion`, or collects one out of a stream's events.
+ * @param tagged finds thoughts in its text; absent: all text is said
  * @throws LintelError as the server reports it, or `upstream_failed`
  */
-export function collectCompletion(text: string): LLMResponse {
-  if (!beginsAsEvents(text)) return readCompletion(text);
+export function collectCompletion(text: string, tagged?: MarkedThoughts): LLMResponse {
+  if (!beginsAsEvents(text)) return untagged(readCompletion(text), tagged);
   const splitter = new EventSplitter();
-  const stream = new CompletionStream();
+  const stream = new CompletionStream(tagged);
   const messages: LLMResponse[] = [];
   const events = [...splitter.push(Buffer.from(text)), ...splitter.end()];
   for (const event of events) stream.push(event, messages);

@@ -8,6 +8,7 @@ import { Steps, type Waiter } from "../../core/steps.js";
 import type { Answer, Reader } from "../http/answer.js";
 import { isWhole } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
+import type { MarkedThoughts } from "../marked-thoughts.js";
 import { EventSplitter, type ServerEvent } from "./events.js";
 import { beginningOf } from "./form.js";
 import { asStream, CompletionStream } from "./stream.js";
@@ -24,6 +25,8 @@ export interface Dialogue {
   ask(call: Call<"chat">): Promise<Answer>;
   /** Reads the answer of a server that did not stream it. */
   whole(text: string, call: Call<"chat">): LLMResponse;
+  /** What finds thoughts in the text of an answer; absent: all text is said. */
+  tagged?(call: Call<"chat">): MarkedThoughts | undefined;
   /** Reads an event, as a rule by `stream.push`. */
   take(event: ServerEvent, stream: CompletionStream, out: LLMResponse[], call: Call<"chat">): void;
 }
@@ -42,7 +45,7 @@ class Reading extends Steps<Batch> implements Reader {
   readonly #call: Call<"chat">;
   readonly #dialogue: Dialogue;
   readonly #splitter = new EventSplitter();
-  readonly #stream = new CompletionStream();
+  readonly #stream: CompletionStream;
   #answer: Answer | undefined;
   #by: Waiter<Step> | undefined;
   #over = false;
@@ -55,6 +58,7 @@ class Reading extends Steps<Batch> implements Reader {
     super();
     this.#call = call;
     this.#dialogue = dialogue;
+    this.#stream = new CompletionStream(dialogue.tagged?.(call));
   }
 
   ask(by: Waiter<Step>): void {

@@ -4,6 +4,7 @@ import { deltaChoice } from "../../core/chat-messages.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { brokenOff, failureIn } from "../http/failure.js";
+import type { MarkedThoughts, Said } from "../marked-thoughts.js";
 import { CallPieces } from "./calls.js";
 import {
   firstChoice,
@@ -39,6 +40,13 @@ export class CompletionStream {
   /** Of chunks that have thoughts. */
   readonly #thinking = new ChunkTemplate(thinking);
   #calls: CallPieces | undefined;
+  /** Finds thoughts in the text, until there can be none. */
+  #tagged: MarkedThoughts | undefined;
+
+  /** @param tagged absent: all text is said */
+  constructor(tagged?: MarkedThoughts) {
+    this.#tagged = tagged;
+  }
 
   /** Whether `[DONE]` was read: nothing that comes now counts. */
   get done(): boolean {
@@ -81,8 +89,12 @@ export class CompletionStream {
     const thought = readThoughts(said);
     const content = readText(said);
     const calls = said.tool_calls ? this.#callsIn(said) : [];
-    if (thought) out.push(thoughtPiece(this.#stamp, thought));
-    if (content !== "") out.push(piece(this.#stamp, content));
+    if (thought) {
+      this.#endTagged(this.#stamp, out);
+      out.push(thoughtPiece(this.#stamp, thought));
+    }
+    if (content !== "") this.#say(this.#stamp, content, out);
+    if (calls.length > 0) this.#endTagged(this.#stamp, out);
     if (calls.length > 0) out.push(callPiece(this.#stamp, calls));
     const finishReason = readEnd(choice);
     if (finishReason) this.#finishReason = finishReason;
@@ -93,13 +105,28 @@ export class CompletionStream {
   #takeKnown(data: string, stamp: Stamp, out: LLMResponse[]): boolean {
     const text = this.#template.textOf(data);
     if (text !== undefined) {
-      if (text !== "") out.push(piece(stamp, text));
+      if (text !== "") this.#say(stamp, text, out);
       return true;
     }
     const thought = this.#thinking.textOf(data);
     if (thought === undefined) return false;
     if (thought !== "") out.push(thoughtPiece(stamp, { reasoningContent: thought }));
     return true;
+  }
+
+  #say(stamp: Stamp, text: string, out: LLMResponse[]): void {
+    if (!this.#tagged) {
+      out.push(piece(stamp, text));
+      return;
+    }
+    tell(stamp, this.#tagged.push(text), out);
+    if (this.#tagged.isAnswering) this.#tagged = undefined;
+  }
+
+  /** What was held back is no tag: something else follows, or nothing does. */
+  #endTagged(stamp: Stamp, out: LLMResponse[]): void {
+    if (this.#tagged) tell(stamp, this.#tagged.flush(), out);
+    this.#tagged = undefined;
   }
 
   #learn(data: string, content: string, thought: Reasoning | undefined): void {
@@ -132,9 +159,16 @@ export class CompletionStream {
     if (!this.#stamp || this.#finishReason === undefined) {
       throw brokenOff(undefined, "no finish reason");
     }
+    this.#endTagged(this.#stamp, out);
     const stamp = { ...this.#stamp, usageEstimated: this.#estimated };
     out.push(piece(stamp, "", this.#finishReason, this.#usage));
   }
+}
+
+/** Adds the messages of what was read of a text. */
+function tell(stamp: Stamp, { thought, text }: Said, out: LLMResponse[]): void {
+  if (thought !== "") out.push(thoughtPiece(stamp, { reasoningContent: thought }));
+  if (text !== "") out.push(piece(stamp, text));
 }
 
 /** A message of a stream. */

@@ -1,13 +1,6 @@
 /** What a model writes, as it is read: what it thinks, and what it says. */
 import type { Token } from "node-llama-cpp";
-
-/** A piece of an answer, or what was held back of one. */
-export interface Said {
-  /** What the model thinks; empty: nothing. */
-  readonly thought: string;
-  /** What is for the reader. */
-  readonly text: string;
-}
+import type { Said } from "../marked-thoughts.js";
 
 /** Reads one answer, token by token. */
 export interface AnswerReader {
@@ -18,6 +11,3 @@ export interface AnswerReader {
   /** What was held back, once no more comes. */
   flush(): Said;
 }
-
-/** A piece of which nothing comes out. */
-export const nothing: Said = { thought: "", text: "" };

@@ -3,7 +3,8 @@
  * (OpenAI's harmony format): `<|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>…`.
  */
 import type { Token } from "node-llama-cpp";
-import { type AnswerReader, nothing, type Said } from "./answer.js";
+import { nothing, type Said } from "../marked-thoughts.js";
+import type { AnswerReader } from "./answer.js";
 
 /** The control tokens of such a model. */
 export interface ChannelTokens {

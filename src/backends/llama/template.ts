@@ -1,11 +1,12 @@
 /** The model's own chat template: messages to a prompt. */
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidValue } from "../../core/errors.js";
+import type { ThoughtMarks } from "../marked-thoughts.js";
 import { type Rendering, TooMuch } from "./bounded.js";
 import { ControlTokenMarks } from "./control-tokens.js";
 import { effortFields } from "./effort.js";
 import { ShortRuns } from "./runs.js";
-import { type ThoughtMarks, withoutThoughts } from "./thoughts.js";
+import { withoutThoughts } from "./thoughts.js";
 import { callFields, withTexts } from "./tools/rendering.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */

@@ -1,20 +1,11 @@
-/** What models think in front of their answers, between marks: `<think>…</think>`. */
+/** What local models think in front of their answers: the marks that their templates know. */
 import type { Token } from "node-llama-cpp";
-import { type AnswerReader, nothing, type Said } from "./answer.js";
-import { overlap, StopScanner } from "./stop.js";
-
-/** Marks of thoughts, and of the answer behind them. */
-export interface ThoughtMarks {
-  readonly open: string;
-  readonly close: string;
-  /** What may stand around the answer behind thoughts; absent: nothing. */
-  readonly answer?: { readonly open: string; readonly close: string };
-}
+import { MarkedThoughts, type Said, type ThoughtMarks, thinkTags } from "../marked-thoughts.js";
+import type { AnswerReader } from "./answer.js";
 
 /** Marks, the first of which a template has one. */
 const known: readonly ThoughtMarks[] = [
-  // Qwen's, DeepSeek's, GLM's, SmolLM3's, MiniMax's, Kimi's, Nemotron's, Granite's.
-  { open: "<think>", close: "</think>" },
+  thinkTags,
   // Magistral's.
   { open: "[THINK]", close: "[/THINK]" },
   // Seed-OSS'.
@@ -61,100 +52,27 @@ export interface WrittenMarks {
   readonly tokens: ReadonlyMap<Token, string>;
 }
 
-/**
- * Reads one answer. Thoughts stand at its beginning: marks further on are text. Blank lines
- * around marks are dropped.
- */
+/** Reads one answer, in which marks may be control tokens. */
 export class ThoughtReader implements AnswerReader {
-  readonly #marks: ThoughtMarks;
+  readonly #text: MarkedThoughts;
   readonly #tokens: ReadonlyMap<Token, string>;
-  /** Whether the mark stands there that thoughts begin with. */
-  #begun: boolean;
-  #at: "start" | "thoughts" | "behind" | "answer" = "start";
-  /** What may be the beginning of a mark, or blank lines around one. */
-  #held = "";
-  /** Finds what stands behind the answer; absent: nothing does. */
-  #behind: StopScanner | undefined;
-  #ended = false;
 
   /** @param begun whether the prompt ends with thoughts that are begun */
   constructor({ marks, tokens }: WrittenMarks, begun: boolean) {
-    this.#marks = marks;
+    this.#text = new MarkedThoughts(marks, begun);
     this.#tokens = tokens;
-    this.#begun = begun;
   }
 
   get isThinking(): boolean {
-    return this.#at === "thoughts" || (this.#at === "start" && this.#begun);
+    return this.#text.isThinking;
   }
 
   push(token: Token, text: string): Said {
-    return this.#read(this.#at === "answer" ? text : (this.#tokens.get(token) ?? text), false);
+    const known = this.#text.isAnswering ? undefined : this.#tokens.get(token);
+    return this.#text.push(known ?? text);
   }
 
   flush(): Said {
-    return this.#read("", true);
-  }
-
-  #read(piece: string, isLast: boolean): Said {
-    this.#held += piece;
-    if (this.#at === "start" && !this.#start(isLast)) return nothing;
-    const thought = this.#at === "thoughts" ? this.#thoughts(isLast) : "";
-    if (this.#at === "behind") this.#passMarks(isLast);
-    return { thought, text: this.#at === "answer" ? this.#answer(isLast) : "" };
-  }
-
-  /** @returns whether it is known what the answer begins with */
-  #start(isLast: boolean): boolean {
-    const { open } = this.#marks;
-    let rest = this.#held.trimStart();
-    // Some models write the mark again that their prompt ends with.
-    while (rest.startsWith(open)) {
-      this.#begun = true;
-      this.#held = rest.slice(open.length);
-      rest = this.#held.trimStart();
-    }
-    if (!isLast && open.startsWith(rest)) return false;
-    if (this.#begun) this.#held = withoutBlankLines(this.#held);
-    this.#at = this.#begun ? "thoughts" : "answer";
-    return true;
-  }
-
-  #thoughts(isLast: boolean): string {
-    const { close } = this.#marks;
-    const at = this.#held.indexOf(close);
-    const known = this.#held.length - (isLast ? 0 : overlap(this.#held, close));
-    // Blanks are dropped if a mark follows.
-    const thought = this.#held.slice(0, at < 0 ? known : at).trimEnd();
-    this.#held = this.#held.slice(at < 0 ? thought.length : at + close.length);
-    if (at >= 0) this.#at = "behind";
-    return thought;
-  }
-
-  /** Passes over what stands between thoughts and the answer. */
-  #passMarks(isLast: boolean): void {
-    const { answer } = this.#marks;
-    let rest = this.#held.trimStart();
-    if (answer && !this.#behind && rest.startsWith(answer.open)) {
-      this.#behind = new StopScanner([`\n${answer.close}`, answer.close]);
-      this.#held = rest.slice(answer.open.length);
-      rest = this.#held.trimStart();
-    }
-    const mayBeMark = answer && !this.#behind && answer.open.startsWith(rest);
-    if (!isLast && (rest === "" || mayBeMark)) return;
-    this.#held = rest && withoutBlankLines(this.#held);
-    this.#at = "answer";
-  }
-
-  #answer(isLast: boolean): string {
-    const piece = this.#held;
-    this.#held = "";
-    if (!this.#behind || this.#ended) return this.#ended ? "" : piece;
-    const { text, stopped } = this.#behind.push(piece);
-    this.#ended = stopped;
-    return isLast ? text + this.#behind.flush() : text;
+    return this.#text.flush();
   }
 }
-
-/** A text without the blank lines that it begins with. */
-const withoutBlankLines = (text: string): string => text.replace(/^\s*\n/, "");

@@ -14,6 +14,7 @@ import { tools } from "../completions/fields.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded } from "../completions/refusal.js";
+import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
 import { thoughtsToRefuse } from "../completions/thoughts.js";
 import type { Answer } from "../http/answer.js";
 import { readRefused, refuses } from "../http/refused.js";
@@ -29,6 +30,8 @@ export interface Server {
   readonly models: Models;
   /** Most tokens of one completion. */
   readonly cap?: number | undefined;
+  /** Whether its texts may begin with thoughts. */
+  readonly tags: ThinkTags;
 }
 
 type ChatCall = Call<"chat"> | Call<"complete">;
@@ -41,7 +44,8 @@ const whole = [...optionalFields, wholeAnswers] as const;
 export function chatOn(server: Server) {
   const dialogue: Dialogue = {
     ask: (call) => ask(server, call, true),
-    whole: readCompletion,
+    whole: (text, { request }) => untagged(readCompletion(text), tagged(server.tags, request)),
+    tagged: ({ request }) => tagged(server.tags, request),
     take: (event, stream, out) => stream.push(event, out),
   };
   return (call: Call<"chat">) => reading(call, dialogue);
@@ -54,7 +58,8 @@ export function complete(
 ): AsyncIterable<readonly LLMResponse[]> {
   return once(async () => {
     const answer = await ask(server, call, false);
-    return [collectCompletion(await answer.text(answerLimit))];
+    const text = await answer.text(answerLimit);
+    return [collectCompletion(text, tagged(server.tags, call.request))];
   });
 }
 

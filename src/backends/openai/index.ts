@@ -60,6 +60,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     address,
     models,
     cap: config.max_tokens,
+    tags: config.think_tags,
     fetching: { guard, base: config.url, headers },
     patience: config.timeouts.first_token,
   };

@@ -30,6 +30,12 @@ export const openaiSchema = z.strictObject({
     .enum(["auto", ...dialectNames])
     .default("auto")
     .describe("Which server it is, and so which fields it takes. auto: it is found out."),
+  think_tags: z
+    .enum(["auto", "begun", "never"])
+    .default("auto")
+    .describe(
+      "Where thoughts stand in the text, because the server does not take them out: in <think>…</think> at its beginning (auto), or up to </think>, since the template has begun them (begun). never: all text is the answer.",
+    ),
   allow_hosts: allowHosts(),
   max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
   timeouts: answerTimeouts(

@@ -151,7 +151,6 @@ class Kept extends Steps<Batch> implements Waiter<Step> {
   }
 
   async return(): Promise<Step> {
-    this.#gathered = undefined;
     await this.#source.return?.();
     return { done: true, value: undefined };
   }
@@ -162,8 +161,6 @@ class Kept extends Steps<Batch> implements Waiter<Step> {
   }
 
   #done(answer: LLMResponse | undefined): void {
-    // It is kept once, however often the end is asked for.
-    this.#gathered = undefined;
     if (answer && isWorthKeeping(answer)) this.#keep(answer);
   }
 }

@@ -1,5 +1,5 @@
 /** Takes calls of tools out of an answer, also where pieces cut them. */
-import { overlap } from "../stop.js";
+import { overlap } from "../../stop.js";
 import { readCalls, type WrittenCall } from "./calls.js";
 import { pythonTag, type ToolForm } from "./form.js";
 
