@@ -109,6 +109,12 @@ describe("think_tags", () => {
     const want = { thought: "Hm.", text: "<think>x</think>42" };
     for (const config of [{}, { think_tags: "begun" }]) {
       expect(await answered(answering(both), "complete", config)).toMatchObject(want);
+      const details = [{ type: "reasoning.encrypted", data: "x" }];
+      const hidden = { reasoning_details: details, content: "<think>x</think>42" };
+      expect(await answered(answering(hidden), "complete", config)).toMatchObject({
+        thought: "",
+        text: hidden.content,
+      });
       const pieces = [{ reasoning_content: "Hm." }, { content: both.content }];
       expect(await answered(streaming(...pieces), "chat", config)).toMatchObject(want);
     }
