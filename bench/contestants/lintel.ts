@@ -66,6 +66,12 @@ export const lintelPlain = lintel({
   config: () => ({ auth: { mode: "public" }, usage: { enabled: false } }),
 });
 
+export const lintelCache = lintel({
+  name: "lintel-cache",
+  about: "the same, with answers that are kept",
+  config: () => ({ auth: { mode: "public" }, usage: { enabled: false }, cache: { ttl: "24h" } }),
+});
+
 export const lintelFull = lintel({
   name: "lintel-full",
   about: `tokens, four limits of the caller, records of usage in SQLite, log${

@@ -1,13 +1,14 @@
 /** Contestants by their names. */
 import { bare, bareFastify, barePipe, bareTogether } from "./bare.js";
 import type { Contestant } from "./contestant.js";
-import { lintelFull, lintelPlain } from "./lintel.js";
+import { lintelCache, lintelFull, lintelPlain } from "./lintel.js";
 import { nginx } from "./nginx.js";
 import { litellm, portkey } from "./peers.js";
 
 const all: readonly Contestant[] = [
   lintelPlain,
   lintelFull,
+  lintelCache,
   bare,
   bareTogether,
   bareFastify,

@@ -82,3 +82,12 @@ export const allowHosts = () =>
     )
     .default([])
     .describe("Where images may be fetched from besides the server itself: hosts, or origins.");
+
+/** Where servers leave what models think in the text. */
+export const thinkTags = () =>
+  z
+    .enum(["auto", "begun", "never"])
+    .default("auto")
+    .describe(
+      "Where thoughts stand in the text, because the server does not take them out: in <think>…</think> at its beginning (auto), or up to </think>, since the template has begun them (begun). never: all text is the answer.",
+    );

@@ -28,6 +28,21 @@ const methods: readonly Method[] = ["chat", "complete"];
 const tools = [weatherTools[1]];
 const question = { role: "user", content: "How is the weather?" };
 
+describe.each(methods)("thoughts in the text of a compatible server: %s", (method) => {
+  const script = compatible({ content: "<think>\nIt may rain.\n</think>\n\nRain." });
+
+  it.each([
+    [{}, { reasoningContent: "It may rain." }, "Rain."],
+    [{ think_tags: "never" }, {}, "<think>\nIt may rain.\n</think>\n\nRain."],
+  ])("with %o", async (config, reasoning, text) => {
+    const server = await serve(script);
+    const backend = opened(compatibleAt(server.url, config));
+    const answer = await thought(backend, method, { messages: [question] });
+    expect(answer.reasoning).toEqual(reasoning);
+    expect(answer.text).toBe(text);
+  });
+});
+
 describe.each(methods)("Anthropic: %s", (method) => {
   const models = [{ id: "claude-sonnet-4-5" }];
   const at = (url: string) => anthropicAt(url, { models });

@@ -289,6 +289,20 @@ describe("of a model", () => {
   });
 });
 
+test("what is kept serves while the model's server is out", async () => {
+  let fails = false;
+  const { ask } = caching(async function* (call) {
+    if (fails) throw new LintelError("upstream_unreachable", "no");
+    yield* says("Hi")(call);
+  });
+  await ask();
+  fails = true;
+  // Often enough for it to be taken out.
+  for (let i = 0; i < 20; i++) await ask({ temperature: 0.1 });
+  expect((await ask({ temperature: 0.1 })).code).not.toBe("ok");
+  expect(await ask()).toMatchObject({ code: "ok", status: hit });
+});
+
 test("a call that is over gives its place at the model to the next one", async () => {
   const models = [{ name: "chat-1", maxInFlight: 1 }];
   const { ask } = caching(undefined, { models });

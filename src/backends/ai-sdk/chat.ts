@@ -8,6 +8,7 @@ import { reasoningOf } from "../../core/reasoning.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
 import { aboutNeeded } from "../completions/refusal.js";
 import { callPiece, piece, thoughtPiece } from "../completions/stream.js";
+import { type ThinkTags, tagged, untagged, untaggedStream } from "../completions/tagged.js";
 import { CallParts, callsIn } from "./calls.js";
 import { chatPackage } from "./chat-packages.js";
 import { brokeOff, countsOf, finishReasonOf } from "./ending.js";
@@ -30,12 +31,17 @@ import { detailsOf, refusalOf } from "./untold.js";
 export interface ChatModel extends Configured {
   /** Request fields that the vendor refused for it, or the provider leaves out. */
   readonly refused: ReadonlySet<string>;
+  /** Whether its texts may begin with thoughts. Default: `auto`. */
+  readonly tags?: ThinkTags;
   /** The vendor refused a field, and did well without, or the provider leaves it out. */
   learn(field: string): void;
 }
 
 /** Streams a completion. `signal` is the call's, or aborts with it. */
-export async function* chat(
+export const chat = (known: ChatModel, call: Call<"chat">, signal: AbortSignal) =>
+  untaggedStream(streamed(known, call, signal), tagged(known.tags, call.request));
+
+async function* streamed(
   known: ChatModel,
   call: Call<"chat">,
   signal: AbortSignal,
@@ -96,7 +102,8 @@ export async function* complete(
   call: Call<"complete">,
   signal: AbortSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
-  yield [await ask(known, call, signal, (options) => generated(known, call, options))];
+  const whole = await ask(known, call, signal, (options) => generated(known, call, options));
+  yield [untagged(whole, tagged(known.tags, call.request))];
 }
 
 async function generated(

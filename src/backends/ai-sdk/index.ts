@@ -132,6 +132,7 @@ export class AiSdkBackend implements Backend {
       model: loaded.model,
       package: this.#config.package,
       providerOptions: this.#options(config),
+      tags: this.#config.think_tags,
       refused: ignored,
       learn: (field: string) => this.#learn(entry, field),
     };

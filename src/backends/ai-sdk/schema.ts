@@ -1,6 +1,6 @@
 /** The entry of a provider of the Vercel AI SDK in the configuration. */
 import { z } from "zod";
-import { allowHosts, answerTimeouts, backendName, requestField } from "../fields.js";
+import { allowHosts, answerTimeouts, backendName, requestField, thinkTags } from "../fields.js";
 
 const model = z.strictObject({
   id: z.string().min(1).describe("Name of the model at the provider."),
@@ -43,6 +43,7 @@ export const aiSdkSchema = z.strictObject({
     .default({})
     .describe("Sent with every request, by the provider's key."),
   allow_hosts: allowHosts(),
+  think_tags: thinkTags(),
   timeouts: answerTimeouts("Longest time from the request to the head of the answer; 0: any."),
 });
 

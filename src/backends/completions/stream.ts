@@ -4,7 +4,7 @@ import { deltaChoice } from "../../core/chat-messages.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { brokenOff, failureIn } from "../http/failure.js";
-import type { MarkedThoughts, Said } from "../marked-thoughts.js";
+import type { MarkedThoughts } from "../marked-thoughts.js";
 import { CallPieces } from "./calls.js";
 import {
   firstChoice,
@@ -16,6 +16,7 @@ import {
   stampOf,
 } from "./completion.js";
 import type { ServerEvent } from "./events.js";
+import { untag } from "./tagged.js";
 import { ChunkTemplate, contents, thinking } from "./template.js";
 import { readThoughts } from "./thoughts.js";
 
@@ -89,13 +90,9 @@ export class CompletionStream {
     const thought = readThoughts(said);
     const content = readText(said);
     const calls = said.tool_calls ? this.#callsIn(said) : [];
-    if (thought) {
-      this.#endTagged(this.#stamp, out);
-      out.push(thoughtPiece(this.#stamp, thought));
-    }
-    if (content !== "") this.#say(this.#stamp, content, out);
-    if (calls.length > 0) this.#endTagged(this.#stamp, out);
-    if (calls.length > 0) out.push(callPiece(this.#stamp, calls));
+    if (thought) this.#add(thoughtPiece(this.#stamp, thought), out);
+    if (content !== "") this.#add(piece(this.#stamp, content), out);
+    if (calls.length > 0) this.#add(callPiece(this.#stamp, calls), out);
     const finishReason = readEnd(choice);
     if (finishReason) this.#finishReason = finishReason;
     else if (calls.length === 0 && !usage) this.#learn(data, content, thought);
@@ -105,28 +102,18 @@ export class CompletionStream {
   #takeKnown(data: string, stamp: Stamp, out: LLMResponse[]): boolean {
     const text = this.#template.textOf(data);
     if (text !== undefined) {
-      if (text !== "") this.#say(stamp, text, out);
+      if (text !== "") this.#add(piece(stamp, text), out);
       return true;
     }
     const thought = this.#thinking.textOf(data);
     if (thought === undefined) return false;
-    if (thought !== "") out.push(thoughtPiece(stamp, { reasoningContent: thought }));
+    if (thought !== "") this.#add(thoughtPiece(stamp, { reasoningContent: thought }), out);
     return true;
   }
 
-  #say(stamp: Stamp, text: string, out: LLMResponse[]): void {
-    if (!this.#tagged) {
-      out.push(piece(stamp, text));
-      return;
-    }
-    tell(stamp, this.#tagged.push(text), out);
-    if (this.#tagged.isAnswering) this.#tagged = undefined;
-  }
-
-  /** What was held back is no tag: something else follows, or nothing does. */
-  #endTagged(stamp: Stamp, out: LLMResponse[]): void {
-    if (this.#tagged) tell(stamp, this.#tagged.flush(), out);
-    this.#tagged = undefined;
+  #add(message: LLMResponse, out: LLMResponse[]): void {
+    if (this.#tagged) this.#tagged = untag(message, this.#tagged, out);
+    else out.push(message);
   }
 
   #learn(data: string, content: string, thought: Reasoning | undefined): void {
@@ -159,16 +146,9 @@ export class CompletionStream {
     if (!this.#stamp || this.#finishReason === undefined) {
       throw brokenOff(undefined, "no finish reason");
     }
-    this.#endTagged(this.#stamp, out);
     const stamp = { ...this.#stamp, usageEstimated: this.#estimated };
-    out.push(piece(stamp, "", this.#finishReason, this.#usage));
+    this.#add(piece(stamp, "", this.#finishReason, this.#usage), out);
   }
-}
-
-/** Adds the messages of what was read of a text. */
-function tell(stamp: Stamp, { thought, text }: Said, out: LLMResponse[]): void {
-  if (thought !== "") out.push(thoughtPiece(stamp, { reasoningContent: thought }));
-  if (text !== "") out.push(piece(stamp, text));
 }
 
 /** A message of a stream. */

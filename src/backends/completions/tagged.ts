@@ -1,7 +1,7 @@
 /** Thoughts that a server leaves in the text, since nobody told it to take them out. */
-import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
-import { messageChoice } from "../../core/chat-messages.js";
-import { reasoningOf } from "../../core/reasoning.js";
+import type { LLMChoice, LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import { deltaChoice, messageChoice } from "../../core/chat-messages.js";
+import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { MarkedThoughts, thinkTags } from "../marked-thoughts.js";
 
 /**
@@ -12,7 +12,7 @@ export type ThinkTags = "auto" | "begun" | "never";
 
 /** What reads the text of one answer; `undefined`: all of it is said. */
 export function tagged(
-  tags: ThinkTags,
+  tags: ThinkTags = "auto",
   { reasoningEffort }: Pick<LLMRequest, "reasoningEffort">,
 ): MarkedThoughts | undefined {
   if (tags === "never") return undefined;
@@ -31,4 +31,44 @@ export function untagged(whole: LLMResponse, reader: MarkedThoughts | undefined)
   const reasoning = reasoningOf(said.thought + held.thought);
   const { finishReason } = choice;
   return { ...whole, choices: [messageChoice(text, finishReason, message.toolCalls, reasoning)] };
+}
+
+/**
+ * Adds what a message of a stream says, the thoughts in its text taken out.
+ * @returns what reads the text that comes; `undefined` once all of it is said
+ */
+export function untag(
+  message: LLMResponse,
+  reader: MarkedThoughts,
+  out: LLMResponse[],
+): MarkedThoughts | undefined {
+  const choice = message.choices[0];
+  const content = choice?.delta?.content ?? "";
+  // What was held back is no tag where something else follows.
+  const { thought, text } = content === "" ? reader.flush() : reader.push(content);
+  if (thought !== "") out.push(withChoice(message, reasoningChoice(reasoningOf(thought))));
+  if (text !== "") out.push(withChoice(message, deltaChoice(text, "")));
+  if (content === "") out.push(message);
+  return content === "" || reader.isAnswering ? undefined : reader;
+}
+
+const withChoice = (message: LLMResponse, choice: LLMChoice): LLMResponse => ({
+  ...message,
+  choices: [choice],
+});
+
+/** A stream, the thoughts in its text taken out. */
+export async function* untaggedStream(
+  stream: AsyncIterable<readonly LLMResponse[]>,
+  reader: MarkedThoughts | undefined,
+): AsyncGenerator<readonly LLMResponse[]> {
+  let left = reader;
+  for await (const batch of stream) {
+    const out: LLMResponse[] = [];
+    for (const message of batch) {
+      if (left) left = untag(message, left, out);
+      else out.push(message);
+    }
+    if (out.length > 0) yield out;
+  }
 }

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { bearerToken, serverUrl } from "../../config/http-fields.js";
 import { waitOrNone } from "../../config/quantities.js";
-import { allowHosts, answerTimeouts, backendName, furtherHeaders } from "../fields.js";
+import { allowHosts, answerTimeouts, backendName, furtherHeaders, thinkTags } from "../fields.js";
 import { dialectNames } from "./dialect.js";
 
 /** An OpenAI-compatible model server. */
@@ -30,12 +30,7 @@ export const openaiSchema = z.strictObject({
     .enum(["auto", ...dialectNames])
     .default("auto")
     .describe("Which server it is, and so which fields it takes. auto: it is found out."),
-  think_tags: z
-    .enum(["auto", "begun", "never"])
-    .default("auto")
-    .describe(
-      "Where thoughts stand in the text, because the server does not take them out: in <think>…</think> at its beginning (auto), or up to </think>, since the template has begun them (begun). never: all text is the answer.",
-    ),
+  think_tags: thinkTags(),
   allow_hosts: allowHosts(),
   max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
   timeouts: answerTimeouts(
