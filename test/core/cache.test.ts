@@ -387,6 +387,12 @@ describe("is not kept", () => {
         yield [thought("Hm"), piece("", "stop", [1, 1])];
       },
     ],
+    [
+      "one that can't be written down",
+      async function* () {
+        yield [piece("a"), piece("", "stop", [2 ** 33, 1])];
+      },
+    ],
     ["one that is larger than may be", says("x".repeat(500), "x".repeat(501))],
     ["one that is a little larger with all that belongs to it", says("x".repeat(1000))],
   ])("%s", async (_, handle) => {

@@ -50,7 +50,7 @@ function cached(
   const name = questionOf(call, scope);
   const keep = (answer: LLMResponse) => {
     const bytes = encode(call, answer);
-    if (bytes.length <= maxAnswerBytes) store.put(name, bytes, ttlMs);
+    if (bytes && bytes.length <= maxAnswerBytes) store.put(name, bytes, ttlMs);
   };
   const answer = (kept: Uint8Array | undefined) =>
     again(call, kept, ttlMs, wanted) ??
@@ -60,10 +60,16 @@ function cached(
 }
 
 /** The answer as it is kept: with the time, and with what the gateway said of it. */
-function encode({ warnings }: ChatCall, answer: LLMResponse): Uint8Array {
+function encode({ id, log, warnings }: ChatCall, answer: LLMResponse): Uint8Array | undefined {
   const said = new Set([...warnings, ...answer.warnings]);
   const created = Math.floor(Date.now() / 1000);
-  return toBinary(LLMResponseSchema, { ...answer, created, warnings: [...said] });
+  try {
+    return toBinary(LLMResponseSchema, { ...answer, created, warnings: [...said] });
+  } catch (err) {
+    // Its caller gets it all the same.
+    log.debug({ id, err }, "an answer could not be kept");
+    return undefined;
+  }
 }
 
 /** What is kept, as the answer of this call; `undefined` where the model has to be asked. */
