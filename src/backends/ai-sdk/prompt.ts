@@ -7,23 +7,31 @@ import type {
 } from "@ai-sdk/provider";
 import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { argumentsOf, withoutCalls } from "../../core/tool-calls.js";
+import { type IdOf, sameId } from "../call-ids.js";
 import { withoutBlank } from "../completions/blank.js";
 import { type Fetched, partsOf } from "./parts.js";
 import { noReplay, type Replay } from "./replay.js";
 import { signedAs, signedBy } from "./signature.js";
 
+/** What a model is told of a conversation besides its texts. */
+export interface Telling {
+  /** Whether it is told of calls as such. */
+  readonly calls: boolean;
+  /** Addresses of images that the provider takes. Default: none. */
+  readonly fetched?: Fetched;
+  /** Says what is handed back of thoughts. Default: nothing. */
+  readonly replay?: Replay;
+  /** What it is told instead of calls' ids. Default: the ids. */
+  readonly idOf?: IdOf;
+}
+
 /**
  * The messages that say something.
- * @param calls whether the model is told of calls as such
- * @param fetched addresses of images that the provider takes
- * @param replay says what is handed back of thoughts. Default: nothing
- * @throws LintelError `unsupported_parameter` for images that it does not take
+ * @throws LintelError `unsupported_parameter` for images that the provider does not take
  */
 export function promptOf(
   messages: readonly LLMMessage[],
-  calls: boolean,
-  fetched: Fetched = {},
-  replay: Replay = noReplay,
+  { calls, fetched = {}, replay = noReplay, idOf = sameId }: Telling,
 ): LanguageModelV3Prompt {
   const told = withoutBlank(calls ? messages : withoutCalls(messages));
   const prompt: LanguageModelV3Message[] = [];
@@ -32,10 +40,11 @@ export function promptOf(
   for (const message of told) {
     for (const { id, function: called } of message.toolCalls) names.set(id, called?.name ?? "");
     if (message.toolCallId === "") {
-      prompt.push(messageOf(message, fetched, replay));
+      prompt.push(messageOf(message, fetched, replay, idOf));
       continue;
     }
-    const result = resultOf(message, names.get(message.toolCallId) ?? "");
+    const { toolCallId, content } = message;
+    const result = resultOf(idOf(toolCallId), names.get(toolCallId) ?? "", content);
     const last = prompt.at(-1);
     // Vendors want the results of parallel calls in one turn.
     if (last?.role === "tool") last.content.push(result);
@@ -45,13 +54,18 @@ export function promptOf(
 }
 
 /** What a tool said, where nobody says on which call, is told as the user's. */
-function messageOf(message: LLMMessage, fetched: Fetched, replay: Replay): LanguageModelV3Message {
+function messageOf(
+  message: LLMMessage,
+  fetched: Fetched,
+  replay: Replay,
+  idOf: IdOf,
+): LanguageModelV3Message {
   const { role, content, toolCalls } = message;
   const said = partsOf(message, fetched);
   if (role === "system" || role === "developer") return { role: "system", content };
   if (role !== "assistant") return { role: "user", content: said };
   const { reasoning, signatures, ofMessage } = replay(message);
-  const calls = toolCalls.map((call) => callOf(call, signatures.get(call.id)));
+  const calls = toolCalls.map((call) => callOf(call, idOf, signatures.get(call.id)));
   const words = calls.length > 0 && content.trim() === "" ? [] : said;
   const signed = signedAs(signatures.get(""));
   return {
@@ -62,12 +76,16 @@ function messageOf(message: LLMMessage, fetched: Fetched, replay: Replay): Langu
 }
 
 /** @param signature where the call itself has none */
-function callOf(call: ToolCall, signature: string | undefined): LanguageModelV3ToolCallPart {
+function callOf(
+  call: ToolCall,
+  idOf: IdOf,
+  signature: string | undefined,
+): LanguageModelV3ToolCallPart {
   const { id, function: called, extraContent } = call;
   const providerOptions = signedBy(extraContent) ?? signedAs(signature)?.providerOptions;
   return {
     type: "tool-call",
-    toolCallId: id,
+    toolCallId: idOf(id),
     toolName: called?.name ?? "",
     input: argumentsOf(call),
     ...(providerOptions && { providerOptions }),
@@ -75,8 +93,9 @@ function callOf(call: ToolCall, signature: string | undefined): LanguageModelV3T
 }
 
 const resultOf = (
-  { toolCallId, content }: LLMMessage,
+  toolCallId: string,
   toolName: string,
+  content: string,
 ): LanguageModelV3ToolResultPart => ({
   type: "tool-result",
   toolCallId,

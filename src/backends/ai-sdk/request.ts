@@ -9,7 +9,8 @@ import type { Call } from "../../core/call.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { onlyOffersTools } from "../../core/tool-calls.js";
-import { tools } from "../completions/fields.js";
+import { hasOtherIds, sameId, shortIds } from "../call-ids.js";
+import { callIds, tools } from "../completions/fields.js";
 import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
 import { chatPackage } from "./chat-packages.js";
 import { losesDetail } from "./parts.js";
@@ -27,6 +28,7 @@ export type ChatCall = Call<"chat"> | Call<"complete">;
 export const optionalFieldsOf = (request: LLMRequest): readonly string[] => [
   ...optionalFields,
   ...(onlyOffersTools(request) ? [tools] : []),
+  ...(hasOtherIds(request.messages) ? [callIds] : []),
   ...(request.reasoningEffort === "" ? [] : [summaries]),
   ...(request.messages.some(({ reasoningDetails }) => reasoningDetails) ? [signedThoughts] : []),
   ...thoughtsToRefuse(request),
@@ -62,7 +64,12 @@ export async function optionsOf(
   const { supportedUrls } = configured.model;
   const replay = replayTo(known, isStored(configured), refused);
   return {
-    prompt: promptOf(request.messages, !refused.has(tools), await supportedUrls, replay),
+    prompt: promptOf(request.messages, {
+      calls: !refused.has(tools),
+      fetched: await supportedUrls,
+      replay,
+      idOf: refused.has(callIds) ? shortIds() : sameId,
+    }),
     ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.
     ...(topP !== undefined && topP < 1 && takes("top_p") && { topP }),

@@ -6,9 +6,13 @@ import type {
   ToolChoice,
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { parseJson } from "../../core/json.js";
+import { sameId } from "../call-ids.js";
 
 /** Stands for a request's tools, its choice among them and what was called, where a server takes none of it. */
 export const tools = "tools";
+
+/** Stands for ids of calls that are not to a server's taste: it is told others then. */
+export const callIds = "ids of calls";
 
 /** What a request says of tools; nothing where it has none: servers refuse a choice among none. */
 export function toolFields(request: LLMRequest) {
@@ -60,17 +64,19 @@ export const writeContent = ({ content, parts }: LLMMessage) =>
 /**
  * What a message says besides its role and content; `undefined` where that is nothing.
  * @param unsigned stands with the first call where nothing does
+ * @param idOf what the server is told instead of ids
  */
 export function callFields(
   { role, content, toolCalls, toolCallId, parts }: LLMMessage,
   unsigned?: object,
+  idOf = sameId,
 ) {
-  if (role === "tool" && toolCallId !== "") return { tool_call_id: toolCallId };
+  if (role === "tool" && toolCallId !== "") return { tool_call_id: idOf(toolCallId) };
   if (toolCalls.length === 0) return undefined;
   return {
     ...(content === "" && parts.length === 0 && { content: null }),
     tool_calls: toolCalls.map(({ id, function: called, extraContent }, i) => ({
-      id,
+      id: idOf(id),
       type: "function",
       // Chat templates read it as JSON.
       function: { name: called?.name, arguments: called?.arguments || "{}" },

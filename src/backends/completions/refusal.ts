@@ -8,7 +8,7 @@ import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
 import { string } from "../http/json.js";
 import type { Refused } from "../http/refused.js";
 import { blankMessages } from "./blank.js";
-import { tools } from "./fields.js";
+import { callIds, tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { missingThoughts, otherThoughts, signedThoughts, thoughts } from "./thoughts.js";
 
@@ -74,6 +74,12 @@ const wantsThoughts =
 const refusesSigned =
   /invalid\W+signature\W+in\W+thinking|thinking\W+blocks?\b.{0,80}\bcannot be modified|encrypted.content\b.{0,120}\bcould not be (?:verified|decrypted)|invalid_encrypted_content|thought.signature is not valid|(?:corrupted|invalid) thought.signature/is;
 
+/**
+ * Ids of calls, in the words of Mistral's interface and of its templates, of Anthropic, OpenAI and Bedrock.
+ */
+const refusesIds =
+  /\btool call ids?\b.{0,160}\b(?:must|should) be\b|\btool_use(?:_id|\.id)\b.{0,80}\bpattern\b|\btoolUseId\b.{0,200}\b(?:pattern|length)\b|\b(?:call_id|tool_call_id|tool_calls\[\d+\]\.id)\b.{0,80}\btoo long\b/is;
+
 /** What is refused in words of its own, not by a field's name. */
 const inWords: Readonly<Record<string, RegExp>> = {
   [signedThoughts]: refusesSigned,
@@ -81,13 +87,15 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [thoughts]: refusesThoughts("reasoning_(?:content|details)"),
   [otherThoughts]: refusesThoughts("reasoning"),
   [tools]: refusesTools,
+  [callIds]: refusesIds,
   [images]: refusesImages,
   [blankMessages]: refusesBlank,
   [streams]: refusesStreams,
   [wholeAnswers]: refusesWhole,
 };
 
-const inOddWords: ReadonlySet<string> = new Set([tools, images]);
+/** What is told with other statuses, too. */
+const inOddWords: ReadonlySet<string> = new Set([tools, images, callIds]);
 
 /**
  * The optional field that an error names as not known or not supported;
@@ -101,7 +109,7 @@ export function refusedField<F extends string>(
   fields: readonly F[],
   ours: readonly F[] = [],
 ): F | undefined {
-  // OpenRouter has no such model then, and llama.cpp thinks that it failed.
+  // OpenRouter and mlx-lm have no such model then, and llama.cpp thinks that it failed.
   const odd = status === 404 || status === 500;
   if (status !== 400 && status !== 422 && !odd) return undefined;
   const text = wordsOf(body);

@@ -6,11 +6,12 @@ import { once } from "../../core/iterate.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { onlyOffersTools, withoutCalls } from "../../core/tool-calls.js";
+import { hasOtherIds } from "../call-ids.js";
 import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
-import { tools } from "../completions/fields.js";
+import { callIds, tools } from "../completions/fields.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded } from "../completions/refusal.js";
@@ -71,8 +72,15 @@ function fieldsOf(request: LLMRequest, stream: boolean): readonly string[] {
   const told = offers ? withoutCalls(request.messages) : request.messages;
   const blank = withoutBlank(told).length < told.length;
   const ofThoughts = thoughtsToRefuse(request);
-  if (!blank && !offers && ofThoughts.length === 0) return fields;
-  return [...fields, ...(blank ? [blankMessages] : []), ...(offers ? [tools] : []), ...ofThoughts];
+  const ids = hasOtherIds(request.messages);
+  if (!blank && !offers && !ids && ofThoughts.length === 0) return fields;
+  return [
+    ...fields,
+    ...(blank ? [blankMessages] : []),
+    ...(offers ? [tools] : []),
+    ...(ids ? [callIds] : []),
+    ...ofThoughts,
+  ];
 }
 
 /** Sends the request, without what the server refuses. */

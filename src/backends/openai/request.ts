@@ -2,9 +2,17 @@
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { withoutCalls } from "../../core/tool-calls.js";
+import { type IdOf, sameId, shortIds } from "../call-ids.js";
 import type { Optional } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
-import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
+import {
+  callFields,
+  callIds,
+  toolFields,
+  tools,
+  writeContent,
+  writeFormat,
+} from "../completions/fields.js";
 import { thoughtFields } from "../completions/thoughts.js";
 import type { Dialect } from "./dialect.js";
 
@@ -33,10 +41,11 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
   const told = takesTools ? request.messages : withoutCalls(request.messages);
   // Chat templates of local models may need blank ones for roles to alternate.
   const messages = refused.has(blankMessages) ? withoutBlank(told) : told;
+  const idOf = refused.has(callIds) ? shortIds() : sameId;
   // What is undefined is not written.
   return JSON.stringify({
     model: request.model,
-    messages: messages.map((message) => writeMessage(message, dialect, refused, unsigned)),
+    messages: messages.map((message) => writeMessage(message, dialect, refused, unsigned, idOf)),
     temperature: takes("temperature") ? temperature : undefined,
     top_p: takes("top_p") && (topP !== 1 || dialect.wholeTopP) ? topP : undefined,
     top_k: topK >= 1 && dialect.topK && takes("top_k") ? topK : undefined,
@@ -65,11 +74,12 @@ function writeMessage(
   dialect: Dialect,
   refused: ReadonlySet<string>,
   unsigned: object | undefined,
+  idOf: IdOf,
 ): object {
   const { role } = message;
   const content = writeContent(message);
   const thought = dialect.forgetsThoughts ? {} : thoughtFields(message, refused);
-  const called = callFields(message, unsigned);
+  const called = callFields(message, unsigned, idOf);
   if (called) return { role, content, ...thought, ...called };
   return { role: writeRole(role, dialect), content, ...thought };
 }

@@ -1,6 +1,7 @@
 /** Tools, and what was called, as chat templates read them. */
 import type { LLMMessage, LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
+import { shortIds } from "../../call-ids.js";
 
 /** The tools of a request. */
 export function toolsOf({ tools }: LLMRequest): readonly object[] {
@@ -23,10 +24,10 @@ export function parametersOf(schema: string): JsonObject {
 /** What messages say of tools, besides their texts, message by message. */
 export function callFields(messages: readonly LLMMessage[]): object[] {
   const names = new Map<string, string>();
-  const ids = new Map<string, string>();
+  const idOf = shortIds();
   return messages.map(({ role, toolCalls, toolCallId }) => {
     if (role === "tool" && toolCallId !== "") {
-      return { tool_call_id: shortId(ids, toolCallId), name: names.get(toolCallId) ?? "" };
+      return { tool_call_id: idOf(toolCallId), name: names.get(toolCallId) ?? "" };
     }
     if (toolCalls.length === 0) return {};
     const tool_calls = toolCalls.map(({ id, function: called }) => {
@@ -35,17 +36,10 @@ export function callFields(messages: readonly LLMMessage[]): object[] {
       const args = parseJson(called?.arguments || "{}");
       // Templates go through them, or write them as JSON.
       const written = isObject(args) ? args : (called?.arguments ?? "");
-      return { id: shortId(ids, id), type: "function", function: { name, arguments: written } };
+      return { id: idOf(id), type: "function", function: { name, arguments: written } };
     });
     return { tool_calls };
   });
-}
-
-/** Mistral's templates take ids of nine letters and digits only. */
-function shortId(known: Map<string, string>, id: string): string {
-  const short = known.get(id) ?? `call${String(known.size).padStart(5, "0")}`;
-  known.set(id, short);
-  return short;
 }
 
 /** The same value with each of its texts changed, names of members too. */
