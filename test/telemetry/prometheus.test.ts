@@ -43,7 +43,7 @@ async function busyGateway() {
     `  - { type: openai, name: ${name}, url: "${upstream.url}", models: [m, scarce], image_models: [draw] }`;
   const it = await gateway(`
 telemetry: { prometheus: true }
-models: [{ name: m, backends: [a, b] }]
+models: [{ name: m, backends: [a, b] }, { name: kept, model: m, backends: [a], cache_ttl: 1h }]
 routing: { retry: { floor: 1, budget: 0.0001 } }
 limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
 backends:
@@ -65,6 +65,8 @@ ${at("b")}
         await it.chat("m", "Hello there", "me", header),
         await it.chat("m", "think"),
         await it.chat("m", "fail"),
+        await it.chat("kept"),
+        await it.chat("kept"),
         await it.chat("scarce"),
         await draw(),
       ];
@@ -79,7 +81,7 @@ describe.skipIf(noPrometheus)(`with a real Prometheus${why}`, () => {
     const { host, calls } = await busyGateway();
     const { query, rules } = await startPrometheus(host, join(root, "docs/prometheus-rules.yaml"));
     // A series is there once it was scraped, and has a rate once it grew after that.
-    expect(await calls("first")).toEqual([200, 200, 200, 503, 429, 200]);
+    expect(await calls("first")).toEqual([200, 200, 200, 503, 200, 200, 429, 200]);
     // The last of the calls.
     const last = 'lintel_images_total{job="lintel", gen_ai_request_model="draw"}';
     await expect.poll(() => query(last)).toHaveLength(1);
@@ -109,6 +111,7 @@ describe.skipIf(noPrometheus)(`with a real Prometheus${why}`, () => {
     expect(loaded.filter(({ state }) => state === "firing")).toEqual([]);
     const share = 'lintel:requests_failed:ratio_rate5m{job="lintel", gen_ai_request_model="m"} > 0';
     await expect.poll(() => query(share)).toHaveLength(1);
-    expect(await query("lintel:time_to_first_token_seconds:p95_rate5m")).toHaveLength(1);
+    const first = 'lintel:time_to_first_token_seconds:p95_rate5m{gen_ai_request_model="m"}';
+    expect(await query(first)).toHaveLength(1);
   });
 });
