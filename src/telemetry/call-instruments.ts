@@ -31,6 +31,11 @@ export function callInstruments() {
       "{request}",
       "Calls of models whose answers are kept, by what came of it.",
     ),
+    cacheTokens: counter(
+      "lintel.cache.tokens",
+      "{token}",
+      "Tokens of kept answers and of their prompts, which no model server was asked for.",
+    ),
     refusals: counter("lintel.limit.refusals", "{request}", "Calls that a limit refused."),
     images: counter("lintel.images", "{image}", "Images that callers got."),
     queued: histogram(

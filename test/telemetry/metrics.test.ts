@@ -105,6 +105,8 @@ describe("as Prometheus reads them", () => {
     const requests = (result: string) =>
       of(text, "lintel_cache_requests_total", `lintel_cache_result="${result}"`, '"any-*"');
     expect(["hit", "miss", "bypass"].map(requests)).toEqual([[1], [1], [1]]);
+    const saved = (type: string) => of(text, "lintel_cache_tokens_total", `"${type}"`, '"any-*"');
+    expect([saved("input"), saved("output")]).toEqual([[7], [1]]);
     expect(of(text, "lintel_requests_total", '"any-*"')).toEqual([3]);
     expect(of(text, "gen_ai_client_token_usage_count", '"input"')).toEqual([2]);
     expect(of(text, "gen_ai_server_time_to_first_token_seconds_count")).toEqual([2]);
