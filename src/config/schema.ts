@@ -4,20 +4,19 @@
  * of it.
  */
 import { z } from "zod";
-import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { logLevels } from "../core/log.js";
-import { choicesOf } from "../core/rules.js";
 import { largestBody } from "../doors/door.js";
 import { isNetwork } from "../doors/forwarded.js";
 import { authSchema } from "./auth.js";
 import { boundsSchema } from "./bounds.js";
-import { cacheSchema, cacheTtl } from "./cache.js";
+import { cacheSchema } from "./cache.js";
 import { name, origin, path } from "./fields.js";
 import { httpUrl } from "./http-fields.js";
 import { backendSchema } from "./kinds.js";
 import { idempotencySchema, limitSettingsSchema, pricesSchema } from "./limits.js";
 import { mediaSchema } from "./media.js";
-import { modelRouting, routeTimeouts } from "./model-routing.js";
+import { modelSchema } from "./model.js";
+import { routeTimeouts } from "./model-routing.js";
 import {
   formatListen,
   listenAddress,
@@ -35,61 +34,6 @@ import { workersSchema } from "./workers.js";
 
 /** Of connections, milliseconds: younger ones would be made for a few calls each. */
 const shortestAge = 1000;
-
-/*
- * Not the number of images: since 1 counts as not set, nobody could ask for one
- * image where the default were another, and so for the same picture again.
- */
-const modelDefaults = z.strictObject({
-  temperature: z.number().optional(),
-  top_p: z.number().optional(),
-  top_k: z.int32().optional(),
-  max_tokens: z.int32().optional(),
-  width: z.int32().optional().describe("Pixels."),
-  height: z.int32().optional().describe("Pixels."),
-  guidance_scale: z.number().optional(),
-  num_inference_steps: z.int32().optional(),
-});
-
-const model = z.strictObject({
-  name: name().describe(
-    "Name that callers use. One * in it stands for anything, the longest name that fits wins.",
-  ),
-  model: name().optional().describe("Name by which the backends know it. Default: the same."),
-  backends: z
-    .array(name())
-    .min(1)
-    .optional()
-    .describe("Names of the backends that serve it, in order of preference. Default: all."),
-  ...modelRouting,
-  cache_ttl: cacheTtl(),
-  defaults: modelDefaults
-    .optional()
-    .describe(
-      "Values of fields that a request leaves out, or sends with the contract's default; within the contract's bounds, or those of bounds where they are wider.",
-    ),
-  reasoning_effort: z
-    .enum(choicesOf(LLMRequestSchema.field.reasoningEffort))
-    .optional()
-    .describe("How much it thinks where a request does not say. Default: as it does by itself."),
-  max_tokens: z
-    .int()
-    .min(1)
-    .optional()
-    .describe("Most tokens of one completion. A default above it is cut to it."),
-  prompt: z
-    .enum(["batch", "literal", "encoders"])
-    .optional()
-    .describe(
-      "What | in a prompt means: separates prompts, is part of the model's own syntax, or separates the texts for its several text encoders. Default: what the backend says.",
-    ),
-  unsupported: z
-    .enum(["default", "ignore", "reject"])
-    .default("default")
-    .describe(
-      "Fields that the model does not support: drop those that only tune and refuse the others, drop all with a warning, or refuse all.",
-    ),
-});
 
 const proxyAddress = z.string().refine(isNetwork, {
   error: "must be an IP address or a network such as 10.0.0.0/8",
@@ -181,7 +125,7 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe("What an empty model name means."),
   models: z
-    .array(model)
+    .array(modelSchema)
     .default([])
     .describe(
       "Settings of models, and names for them, which stand instead of those of their backends. Models that no entry leads to are served as their backends have them.",
