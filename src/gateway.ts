@@ -196,8 +196,12 @@ export async function closeStores(
 ): Promise<void> {
   const { media, blurring, counting, cache, state, telemetry } = stores;
   const all: readonly (Closable | undefined)[] = [
-    ...[telemetry, blurring, media],
-    ...[counting, cache, state],
+    telemetry,
+    blurring,
+    media,
+    counting,
+    cache,
+    state,
   ];
   await Promise.all(all.map(async (store) => store?.close()));
 }

@@ -1,6 +1,9 @@
 /** Ids of calls in conversations, for models that don't take every id: the calls may be another model's. */
 import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
 
+/** Stands among the fields that a server refused for ids of calls: it is told others then. */
+export const callIds = "ids of calls";
+
 /** The id that a model is told instead of one; calls and what came of them have the same. */
 export type IdOf = (id: string) => string;
 
@@ -19,6 +22,10 @@ export function shortIds(): IdOf {
     return short;
   };
 }
+
+/** What a server is told instead of ids, by what it has refused. */
+export const idsFor = (refused: ReadonlySet<string>): IdOf =>
+  refused.has(callIds) ? shortIds() : sameId;
 
 const short = /^[A-Za-z0-9]{9}$/;
 

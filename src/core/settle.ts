@@ -1,6 +1,6 @@
 /** How many tokens a call took, as the model server tells, or else about so many. */
 import type { LLMRequest, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
-import type { Call } from "./call.js";
+import type { Attributes, Call } from "./call.js";
 import { detailsOf, tokenUsage } from "./chat-messages.js";
 import { estimatePrompt, estimateTokens } from "./estimate.js";
 
@@ -32,6 +32,10 @@ export function settle(
   attributes.estimated = estimated;
   return estimated;
 }
+
+/** What a call took of models: nothing where its answer was made for an earlier one. */
+export const takenBy = (attributes: Attributes): Partial<Attributes> =>
+  attributes.replayed || attributes.cache === "hit" ? {} : attributes;
 
 /** The counts that were noted down. */
 export const settled = ({ attributes }: Call): LLMTokenUsage => {

@@ -10,6 +10,7 @@ import { MemoryIdempotency } from "./idempotency/memory.js";
 import { memoryLimits } from "./limits/memory.js";
 import { type LimitChange, PastUsage, unchanged } from "./limits/past.js";
 import type { RedisSettings } from "./redis/client.js";
+import { startMs } from "./redis/patience.js";
 
 /** What is opened. */
 export interface CountingSettings extends PastLimits {
@@ -37,9 +38,6 @@ export interface Counting {
   change(limits: PastLimits): LimitChange;
   close(): Promise<void>;
 }
-
-/** Longest that a start, or a reload, waits for Redis, which may also come later, or for the database. Milliseconds. */
-const startMs = 2000;
 
 /**
  * Opens the stores. Resolves also if Redis is away: then it is as if it went away later.

@@ -1,5 +1,5 @@
 /** What is counted and measured of calls. */
-import type { AttemptRecord, Call, Attributes as Noted } from "../core/call.js";
+import type { AttemptRecord, Call, TokenCounts } from "../core/call.js";
 import type { ErrorCode } from "../core/errors.js";
 import type { MethodName } from "../core/methods.js";
 import { Recent } from "../core/recent.js";
@@ -79,8 +79,14 @@ export class CallMetrics implements Watcher {
       series.replays.add(1);
       return;
     }
-    if (attributes.cache) this.#countCache(attributes, model);
-    if (attributes.cache === "hit") return;
+    const { cache } = attributes;
+    if (cache) {
+      this.#on.cache.at({ "gen_ai.request.model": model, "lintel.cache.result": cache }).add(1);
+    }
+    if (cache === "hit") {
+      this.#countSaved(attributes, model);
+      return;
+    }
     if (attributes.images) series.images?.add(attributes.images);
     const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = attributes;
     if (promptTokens !== undefined || completionTokens !== undefined) {
@@ -135,13 +141,11 @@ export class CallMetrics implements Watcher {
     return series;
   }
 
-  #countCache({ cache = "miss", promptTokens, completionTokens }: Noted, model: string): void {
-    const named = { "gen_ai.request.model": model };
-    this.#on.cache.at({ ...named, "lintel.cache.result": cache }).add(1);
-    if (cache !== "hit") return;
-    const of = (type: string) => this.#on.cacheTokens.at({ ...named, "gen_ai.token.type": type });
-    of("input").add(promptTokens ?? 0);
-    of("output").add(completionTokens ?? 0);
+  #countSaved({ promptTokens = 0, completionTokens = 0 }: TokenCounts, model: string): void {
+    const of = (type: string) =>
+      this.#on.cacheTokens.at({ "gen_ai.request.model": model, "gen_ai.token.type": type });
+    of("input").add(promptTokens);
+    of("output").add(completionTokens);
   }
 
   #countAttempt(operation: Operation, record: AttemptRecord): void {

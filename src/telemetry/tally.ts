@@ -2,6 +2,7 @@
 import type { Attributes, Call } from "../core/call.js";
 import { Latency, type Percentiles } from "../core/routing/latency.js";
 import { RollingCounts } from "../core/routing/window.js";
+import { takenBy } from "../core/settle.js";
 import type { CallOutcome } from "../core/telemetry.js";
 
 /** Over which time rates are counted, milliseconds. */
@@ -62,17 +63,14 @@ export class Tally {
   end({ method, attributes }: Call, { code, firstMs, totalMs }: CallOutcome): void {
     if (method === "listModels") return;
     const entry = this.#entry(countedModel(attributes));
-    const { promptTokens = 0, completionTokens = 0, images = 0 } = attributes;
-    const again = attributes.replayed || attributes.cache === "hit";
+    const { promptTokens = 0, completionTokens = 0, images = 0 } = takenBy(attributes);
     entry.requests++;
     if (code === "cancelled") entry.cancelled++;
     else if (code !== "ok") entry.failed++;
-    entry.rates.add(this.#now(), 1, again ? 0 : completionTokens);
-    if (!again) {
-      entry.promptTokens += promptTokens;
-      entry.completionTokens += completionTokens;
-      entry.images += images;
-    }
+    entry.rates.add(this.#now(), 1, completionTokens);
+    entry.promptTokens += promptTokens;
+    entry.completionTokens += completionTokens;
+    entry.images += images;
     if (code !== "ok") return;
     entry.total.add(totalMs);
     if (method === "chat" && firstMs !== undefined) entry.first.add(firstMs);

@@ -1,8 +1,7 @@
 /** Ids of calls that a model does not take: conversations that other models began. */
 import { describe, expect, it } from "vitest";
 import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
-import { hasOtherIds, shortIds } from "../../src/backends/call-ids.js";
-import { callIds } from "../../src/backends/completions/fields.js";
+import { callIds, hasOtherIds, shortIds } from "../../src/backends/call-ids.js";
 import { refusedField } from "../../src/backends/completions/refusal.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { say } from "../support/messages.js";

@@ -66,6 +66,23 @@ export function chunk(delta: object, finish_reason: string | null = null): objec
   };
 }
 
+/** Streams pieces of one answer. */
+export const streamOf =
+  (deltas: readonly object[], reason = "stop"): Script =>
+  async (exchange) => {
+    const chunks = deltas.map((delta) => chunk(delta));
+    await exchange.stream(...chunks, chunk({}, reason), "data: [DONE]\n\n");
+    await exchange.end();
+  };
+
+/** Answers with a whole message. */
+export const wholeOf =
+  (message: object, usage?: object): Script =>
+  (exchange) => {
+    const choices = [{ index: 0, message, finish_reason: "stop" }];
+    return exchange.sendJson(200, { id: "1", created: 1, model: "m", choices, usage });
+  };
+
 /** Answers with the last message, word by word or whole. */
 export const echo: Script = async (exchange) => {
   if (exchange.request.method === "GET") return exchange.play(fixture("vllm/models"));

@@ -3,27 +3,11 @@ import { describe, expect, it } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { gate } from "../support/calls.js";
 import { against } from "./openai-calls.js";
-import { chatRequest, chunk } from "./openai-subject.js";
+import { chatRequest, chunk, streamOf, wholeOf } from "./openai-subject.js";
 import { callOf } from "./subject.js";
 import type { Script } from "./upstream.js";
 
-const streaming =
-  (...deltas: object[]): Script =>
-  async (exchange) => {
-    await exchange.stream(
-      ...deltas.map((delta) => chunk(delta)),
-      chunk({}, "stop"),
-      "data: [DONE]\n\n",
-    );
-    await exchange.end();
-  };
-
-const answering =
-  (message: object): Script =>
-  (exchange) => {
-    const choices = [{ index: 0, message, finish_reason: "stop" }];
-    return exchange.sendJson(200, { id: "1", created: 1, model: "m", choices });
-  };
+const streaming = (...deltas: object[]) => streamOf(deltas);
 
 /** What came of an answer, and in which order. */
 async function answered(
@@ -55,8 +39,8 @@ async function everyWay(content: string, config: object = {}, more: object = {})
   const message = { role: "assistant", content };
   const letters = [...content].map((letter) => ({ content: letter }));
   const ways = [
-    await answered(answering(message), "complete", config, more),
-    await answered(answering(message), "chat", config, more),
+    await answered(wholeOf(message), "complete", config, more),
+    await answered(wholeOf(message), "chat", config, more),
     await answered(streaming(message), "chat", config, more),
     await answered(streaming(...letters), "chat", config, more),
     await answered(streaming(...letters), "complete", config, more),
@@ -108,10 +92,10 @@ describe("think_tags", () => {
     const both = { reasoning_content: "Hm.", content: "<think>x</think>42" };
     const want = { thought: "Hm.", text: "<think>x</think>42" };
     for (const config of [{}, { think_tags: "begun" }]) {
-      expect(await answered(answering(both), "complete", config)).toMatchObject(want);
+      expect(await answered(wholeOf(both), "complete", config)).toMatchObject(want);
       const details = [{ type: "reasoning.encrypted", data: "x" }];
       const hidden = { reasoning_details: details, content: "<think>x</think>42" };
-      expect(await answered(answering(hidden), "complete", config)).toMatchObject({
+      expect(await answered(wholeOf(hidden), "complete", config)).toMatchObject({
         thought: "",
         text: hidden.content,
       });
@@ -133,7 +117,7 @@ describe("think_tags", () => {
       kinds: ["text", "call"],
     });
     const whole = { content: "<think>Six</think>", tool_calls: [call] };
-    expect(await answered(answering(whole), "complete")).toEqual({
+    expect(await answered(wholeOf(whole), "complete")).toEqual({
       ...{ thought: "Six", text: "" },
       kinds: ["thought", "call"],
     });

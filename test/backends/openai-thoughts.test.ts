@@ -5,24 +5,11 @@ import { Thoughts } from "../../src/core/reasoning.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { say } from "../support/messages.js";
 import { against, chat, complete } from "./openai-calls.js";
-import { chatRequest, chunk, echo } from "./openai-subject.js";
+import { chatRequest, echo, streamOf, wholeOf } from "./openai-subject.js";
 import { callOf } from "./subject.js";
 import type { Script } from "./upstream.js";
 
-const streaming =
-  (...deltas: object[]): Script =>
-  async (exchange) => {
-    const chunks = deltas.map((delta) => chunk(delta));
-    await exchange.stream(...chunks, chunk({}, "stop"), "data: [DONE]\n\n");
-    await exchange.end();
-  };
-
-const answering =
-  (message: object, usage?: object): Script =>
-  (exchange) => {
-    const choices = [{ index: 0, message, finish_reason: "stop" }];
-    return exchange.sendJson(200, { id: "1", created: 1, model: "m", choices, usage });
-  };
+const streaming = (...deltas: object[]) => streamOf(deltas);
 
 /** What a server answered: each piece, all thoughts, all text, and the counts. */
 async function answered(script: Script, method: "chat" | "complete" = "chat") {
@@ -102,7 +89,7 @@ describe("whole answers", () => {
     ["Mistral", { content: [...among("Hm."), { type: "text", text: "Yes." }] }],
   ])("of %s are read, also where a stream was asked for", async (_, message) => {
     for (const method of ["complete", "chat"] as const) {
-      const { thought, text } = await answered(answering(message), method);
+      const { thought, text } = await answered(wholeOf(message), method);
       expect([thought, text]).toEqual(["Hm.", "Yes."]);
     }
   });
@@ -110,7 +97,7 @@ describe("whole answers", () => {
   it("have what OpenRouter wants to see again", async () => {
     const details = [detail({ text: "Hm." }), { type: "reasoning.encrypted", data: "x", index: 1 }];
     const message = { content: "Yes.", reasoning: "Hm.", reasoning_details: details };
-    expect(await answered(answering(message), "complete")).toMatchObject({ details });
+    expect(await answered(wholeOf(message), "complete")).toMatchObject({ details });
   });
 
   it("that a server streamed all the same are put together", async () => {
@@ -128,7 +115,7 @@ describe("whole answers", () => {
   });
 
   it("without thoughts have no members for them", async () => {
-    const { thought } = await answered(answering({ content: "a", reasoning: null }), "complete");
+    const { thought } = await answered(wholeOf({ content: "a", reasoning: null }), "complete");
     expect(thought).toBeUndefined();
   });
 });
@@ -158,7 +145,7 @@ describe("counts", () => {
     ],
     ["no number", { cached_tokens: "16", reasoning_tokens: null }, [undefined, undefined]],
   ])("of %s", async (_, more, expected) => {
-    const script = answering({ content: "a" }, { ...counts, ...more });
+    const script = wholeOf({ content: "a" }, { ...counts, ...more });
     const { usage } = await answered(script, "complete");
     expect([usage?.cachedTokens, usage?.reasoningTokens]).toEqual(expected);
   });

@@ -4,7 +4,7 @@ import type { LLMRequest, LLMResponse, ToolCall } from "../../gen/lintel/v1/chat
 import { joinCalls, toolCall } from "../../src/core/tool-calls.js";
 import { imagePart, say, textPart } from "../support/messages.js";
 import { against, chat, complete } from "./openai-calls.js";
-import { chatRequest, chunk, echo } from "./openai-subject.js";
+import { chatRequest, echo, streamOf } from "./openai-subject.js";
 import { callOf } from "./subject.js";
 import type { Script } from "./upstream.js";
 
@@ -185,13 +185,7 @@ async function answered(script: Script, method: "chat" | "complete") {
   };
 }
 
-const streaming =
-  (...deltas: object[]): Script =>
-  async (exchange) => {
-    const chunks = deltas.map((delta) => chunk(delta));
-    await exchange.stream(...chunks, chunk({}, "tool_calls"), "data: [DONE]\n\n");
-    await exchange.end();
-  };
+const streaming = (...deltas: object[]) => streamOf(deltas, "tool_calls");
 const made = (index: number | undefined, id?: string, name?: string, args?: unknown) => ({
   ...(index !== undefined && { index }),
   ...(id !== undefined && { id, type: "function" }),

@@ -24,6 +24,7 @@ import * as calls from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { coreOf } from "../support/core.js";
 import { chatModel } from "../support/models.js";
+import { hello } from "../support/routing.js";
 import {
   breaksAfter,
   callsTools,
@@ -37,7 +38,6 @@ import {
 } from "../support/scripted.js";
 
 const hour = 3_600_000;
-const hello = { messages: [{ role: "user", content: "Hello" }] };
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 1) }));
 afterEach(() => void vi.useRealTimers());

@@ -9,8 +9,8 @@ import type { Call } from "../../core/call.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { onlyOffersTools } from "../../core/tool-calls.js";
-import { hasOtherIds, sameId, shortIds } from "../call-ids.js";
-import { callIds, tools } from "../completions/fields.js";
+import { callIds, hasOtherIds, idsFor } from "../call-ids.js";
+import { tools } from "../completions/fields.js";
 import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
 import { chatPackage } from "./chat-packages.js";
 import { losesDetail } from "./parts.js";
@@ -68,7 +68,7 @@ export async function optionsOf(
       calls: !refused.has(tools),
       fetched: await supportedUrls,
       replay,
-      idOf: refused.has(callIds) ? shortIds() : sameId,
+      idOf: idsFor(refused),
     }),
     ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.

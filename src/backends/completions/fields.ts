@@ -11,9 +11,6 @@ import { sameId } from "../call-ids.js";
 /** Stands for a request's tools, its choice among them and what was called, where a server takes none of it. */
 export const tools = "tools";
 
-/** Stands for ids of calls that are not to a server's taste: it is told others then. */
-export const callIds = "ids of calls";
-
 /** What a request says of tools; nothing where it has none: servers refuse a choice among none. */
 export function toolFields(request: LLMRequest) {
   if (request.tools.length === 0) return undefined;

@@ -4,11 +4,12 @@ import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { unsupported } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { mustCall } from "../../core/tool-calls.js";
+import { callIds } from "../call-ids.js";
 import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
 import { string } from "../http/json.js";
 import type { Refused } from "../http/refused.js";
 import { blankMessages } from "./blank.js";
-import { callIds, tools } from "./fields.js";
+import { tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { missingThoughts, otherThoughts, signedThoughts, thoughts } from "./thoughts.js";
 

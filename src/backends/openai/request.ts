@@ -2,17 +2,10 @@
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { withoutCalls } from "../../core/tool-calls.js";
-import { type IdOf, sameId, shortIds } from "../call-ids.js";
+import { type IdOf, idsFor } from "../call-ids.js";
 import type { Optional } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
-import {
-  callFields,
-  callIds,
-  toolFields,
-  tools,
-  writeContent,
-  writeFormat,
-} from "../completions/fields.js";
+import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
 import { thoughtFields } from "../completions/thoughts.js";
 import type { Dialect } from "./dialect.js";
 
@@ -41,7 +34,7 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
   const told = takesTools ? request.messages : withoutCalls(request.messages);
   // Chat templates of local models may need blank ones for roles to alternate.
   const messages = refused.has(blankMessages) ? withoutBlank(told) : told;
-  const idOf = refused.has(callIds) ? shortIds() : sameId;
+  const idOf = idsFor(refused);
   // What is undefined is not written.
   return JSON.stringify({
     model: request.model,

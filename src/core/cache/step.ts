@@ -62,7 +62,7 @@ function cached(
 /** The answer as it is kept: with the time, and with what the gateway said of it. */
 function encode({ id, log, warnings }: ChatCall, answer: LLMResponse): Uint8Array | undefined {
   const said = new Set([...warnings, ...answer.warnings]);
-  const created = Math.floor(Date.now() / 1000);
+  const created = nowSeconds();
   try {
     return toBinary(LLMResponseSchema, { ...answer, created, warnings: [...said] });
   } catch (err) {
@@ -80,10 +80,9 @@ function again(
   { maxAge }: CacheControl,
 ): AsyncIterable<Batch> | undefined {
   const found = kept && decode(kept);
-  // A clock that was set back makes nothing younger than new.
-  const age = found && Math.max(0, Math.floor(Date.now() / 1000) - found.created);
-  const left = age === undefined ? 0 : Math.ceil(ttlMs / 1000) - age;
-  if (!found || age === undefined || left <= 0) {
+  const age = found ? ageOf(found) : Number.POSITIVE_INFINITY;
+  const left = Math.ceil(ttlMs / 1000) - age;
+  if (!found || left <= 0) {
     if (maxAge === 0) passed(call, "bypass", "request");
     else passed(call, "miss", "miss");
     return undefined;
@@ -97,6 +96,11 @@ function again(
   for (const text of found.warnings) call.warnings.add(text);
   return once(async () => [call.method === "chat" ? inPiece(found) : found]);
 }
+
+const nowSeconds = () => Math.floor(Date.now() / 1000);
+
+/** In seconds. A clock that was set back makes nothing younger than new. */
+const ageOf = ({ created }: LLMResponse): number => Math.max(0, nowSeconds() - created);
 
 /** What was written by something else is nothing. */
 function decode(kept: Uint8Array): LLMResponse | undefined {

@@ -4,6 +4,7 @@ import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
 import { isChat } from "../methods.js";
 import type { Bounds } from "../settings.js";
+import { takenBy } from "../settle.js";
 import { demandOf } from "./demand.js";
 import { tellStandings } from "./headers.js";
 import { type Amounts, costOf, priceOf } from "./prices.js";
@@ -51,8 +52,7 @@ export function limit({ settings, prices, store, bounds }: LimitParts): Middlewa
       throw call.signal.reason;
     }
     if (plan.open) {
-      const { attributes } = call;
-      call.life?.onEnd({ ended: () => store.settle(reservation, plan.actual(attributes)) });
+      call.life?.onEnd({ ended: () => store.settle(reservation, plan.actual(call.attributes)) });
     }
     return next(call);
   };
@@ -105,10 +105,10 @@ class Plan {
     this.open = open;
   }
 
-  /** What the call took, as far as it got. An answer that was kept takes nothing. */
+  /** What the call took, as far as it got. */
   actual(attributes: Attributes): number[] {
-    if (attributes.cache === "hit") return this.none();
-    return this.rules.map((rule) => this.#amountOf(rule, attributes));
+    const taken = takenBy(attributes);
+    return this.rules.map((rule) => this.#amountOf(rule, taken));
   }
 
   /** What a call took that never ran: it was made all the same. */

@@ -5,12 +5,13 @@
  */
 import { randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
-import type { Attributes, Call, Handle, Middleware } from "../call.js";
+import type { Call, Handle, Middleware } from "../call.js";
 import { type ErrorCode, toLintelError } from "../errors.js";
 import { iterable } from "../iterate.js";
 import { costOf, priceOf } from "../limits/prices.js";
 import type { Price } from "../limits/settings.js";
 import type { MethodName, Output } from "../methods.js";
+import { takenBy } from "../settle.js";
 import { ask, Steps, type Waiter } from "../steps.js";
 import type { UsageRecord, UsageSink } from "./record.js";
 
@@ -113,7 +114,7 @@ class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
   #record(outcome: "ok" | ErrorCode): UsageRecord {
     const { id, method, caller, attributes } = this.#call;
     const { door, model, backend, attempts } = attributes;
-    const used: Partial<Attributes> = attributes.cache === "hit" ? {} : attributes;
+    const taken = takenBy(attributes);
     const price = model === undefined ? undefined : priceOf(this.#parts.prices, model);
     return {
       id: newId(),
@@ -126,16 +127,16 @@ class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
       model,
       backend,
       attempts,
-      promptTokens: used.promptTokens ?? 0,
-      completionTokens: used.completionTokens ?? 0,
-      cachedTokens: used.cachedTokens,
-      reasoningTokens: used.reasoningTokens,
-      images: used.images ?? 0,
-      estimated: used.estimated ?? false,
+      promptTokens: taken.promptTokens ?? 0,
+      completionTokens: taken.completionTokens ?? 0,
+      cachedTokens: taken.cachedTokens,
+      reasoningTokens: taken.reasoningTokens,
+      images: taken.images ?? 0,
+      estimated: taken.estimated ?? false,
       durationMs: toHundredths(performance.now() - this.#startedAt),
       firstMs: this.#firstMs === undefined ? undefined : toHundredths(this.#firstMs),
       outcome,
-      spend: price && costOf(price, used),
+      spend: price && costOf(price, taken),
     };
   }
 }

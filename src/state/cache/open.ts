@@ -2,6 +2,7 @@
 import type { AnswerCache } from "../../core/cache/store.js";
 import type { Logger } from "../../core/log.js";
 import type { RedisSettings } from "../redis/client.js";
+import { startMs } from "../redis/patience.js";
 import { memoryCache } from "./memory.js";
 
 /** What is opened. */
@@ -18,9 +19,6 @@ export interface CacheStoreSettings {
 export interface OpenCache extends AnswerCache {
   readonly connection?: { readonly away: boolean; readonly outages: number } | undefined;
 }
-
-/** Longest that a start waits for Redis, which may also come later. Milliseconds. */
-const startMs = 2000;
 
 /** Opens it. Resolves also if Redis is away. */
 export async function openCache(settings: CacheStoreSettings, log: Logger): Promise<OpenCache> {

@@ -1,6 +1,9 @@
 /** How long a store's answers are waited for. */
 import { performance } from "node:perf_hooks";
 
+/** Longest that a start, or a reload, waits for Redis, which may also come later, or for the database. Milliseconds. */
+export const startMs = 2000;
+
 /** The store did not answer in time. */
 export class TooLate extends Error {
   override readonly name = "TooLate";
