@@ -55,6 +55,12 @@ export function messageChoice(
 export const textOf = ({ content, parts }: LLMMessage): string =>
   parts.length === 0 ? content : parts.map(({ text = "" }) => text).join("");
 
+/** A message whose parts are all text with that in its content; any other as it is. */
+export const inOneText = (message: LLMMessage): LLMMessage =>
+  message.parts.every(({ type }) => type === "text")
+    ? { ...message, content: textOf(message), parts: noParts }
+    : message;
+
 /** Which of the tokens were in a cache, and which are thoughts; members are absent where nobody tells. */
 export type UsageDetails = Pick<LLMTokenUsage, "cachedTokens" | "reasoningTokens">;
 

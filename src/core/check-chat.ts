@@ -1,6 +1,7 @@
 /** What the rules in the proto can't say of messages, tools and forms of answers. */
 import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Violation } from "./errors.js";
+import { inlineFile } from "./files.js";
 import { areObjects, isJsonOf, isObject } from "./json.js";
 import { fits } from "./pattern.js";
 
@@ -66,6 +67,8 @@ function checkParts(
     const name = `${field}.parts[${i}]`;
     if (part.type === "text") checkText(name, part, into);
     else if (part.type === "image_url") checkImage(`${name}.image_url`, part, hosts, into);
+    else if (part.type === "file") checkFile(`${name}.file`, part, hosts, into);
+    else if (part.type === "input_audio") checkSound(`${name}.input_audio`, part, into);
   }
 }
 
@@ -85,6 +88,25 @@ function checkImage(
     const message = `must be ${address ? `${address}, or ` : ""}a data: URL of an image in base64`;
     into.push({ field: `${name}.url`, message });
   }
+}
+
+function checkFile(
+  name: string,
+  { file }: ContentPart,
+  hosts: readonly string[],
+  into: Violation[],
+): void {
+  if (!file) into.push({ field: name, message: "is required" });
+  else if (!inlineFile(file) && !isAt(file.fileData, hosts)) {
+    const address = addressAt(hosts);
+    const message = `must be ${address ? `${address}, or ` : ""}a data: URL of a file in base64, with its media type`;
+    into.push({ field: `${name}.file_data`, message });
+  }
+}
+
+/** What is wrong inside of it the rules say. */
+function checkSound(name: string, { inputAudio }: ContentPart, into: Violation[]): void {
+  if (!inputAudio) into.push({ field: name, message: "is required" });
 }
 
 const inline = /^data:image\/[\w.+-]+;base64,./i;

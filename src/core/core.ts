@@ -7,6 +7,7 @@ import { type Call, compose, type Handle } from "./call.js";
 import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion.js";
 import { Course } from "./course.js";
+import type { DocumentReader } from "./documents.js";
 import { shuttingDown } from "./errors.js";
 import { type FinishTools, finisher } from "./finish.js";
 import type { Gateway } from "./gateway.js";
@@ -44,6 +45,8 @@ export interface CoreParts {
   /** Absent: images are answered inline only. */
   readonly media?: MediaStore | undefined;
   readonly checker?: SafetyChecker | undefined;
+  /** Absent: models that take no files are told none. */
+  readonly documents?: DocumentReader | undefined;
   /** Checks a PNG and drops its metadata. */
   readonly sanitize: (png: Uint8Array) => Uint8Array;
   /** Makes a PNG unrecognisable. */

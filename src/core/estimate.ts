@@ -1,5 +1,6 @@
 /** Token counts where a model server reports none, or none yet. */
-import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { ContentPart, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { textLength } from "./files.js";
 
 /**
  * About how many tokens a text has: one for every four bytes of UTF-8, which is
@@ -11,8 +12,15 @@ export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 4);
 }
 
-/** Of an image that a prompt shows: what OpenAI counts for one of 1024x1024 pixels. */
-const imageTokens = 765;
+/**
+ * Of what a prompt has besides text: of an image what OpenAI counts for one of 1024x1024 pixels, of
+ * a file a page as Anthropic counts it at most, of a sound one of some 50 seconds, as OpenAI does.
+ */
+const partTokens: Readonly<Record<string, number>> = {
+  image_url: 765,
+  file: 3000,
+  input_audio: 500,
+};
 
 /**
  * About how many tokens a prompt has. A message costs a few besides its text:
@@ -23,7 +31,7 @@ export function estimatePrompt(request: LLMRequest): number {
   for (const { content, toolCalls, parts, reasoningContent } of request.messages) {
     sum += estimateTokens(Buffer.byteLength(content)) + 4;
     if (reasoningContent) sum += tokensOf(reasoningContent);
-    for (const { type, text } of parts) sum += type === "text" ? tokensOf(text) : imageTokens;
+    for (const part of parts) sum += tokensOfPart(part);
     for (const { function: called } of toolCalls) {
       sum += tokensOf(called?.name, called?.arguments) + 4;
     }
@@ -32,6 +40,12 @@ export function estimatePrompt(request: LLMRequest): number {
     sum += tokensOf(tool?.name, tool?.description, tool?.parameters) + 4;
   }
   return sum + tokensOf(request.responseFormat?.jsonSchema?.schema);
+}
+
+function tokensOfPart(part: ContentPart): number {
+  if (part.type === "text") return tokensOf(part.text);
+  const bytes = textLength(part);
+  return bytes === undefined ? (partTokens[part.type] ?? 0) : estimateTokens(bytes);
 }
 
 const tokensOf = (...texts: readonly (string | undefined)[]): number =>

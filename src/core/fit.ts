@@ -5,9 +5,11 @@
 import type { LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import { textOf } from "./chat-messages.js";
+import { inOneText } from "./chat-messages.js";
 import { asksForSize, chatDefaults, imageDefaults } from "./defaults.js";
+import { files, isReadable } from "./documents.js";
 import { invalidFields, unsupported } from "./errors.js";
+import { textOfFile, toldFile } from "./files.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
 import type { Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
 import { usesTools, withoutCalls } from "./tool-calls.js";
@@ -67,6 +69,7 @@ const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToIm
  * @param bounds the operator's, which defaults are moved into
  * @param warnings gets a line for everything dropped
  * @param cuts whether the caller's own `max_tokens` above the cap is cut to it, too
+ * @param reads whether somebody reads documents to models that take no files
  * @throws LintelError `unsupported_parameter`, or `invalid_fields` where the
  *   caller's own `max_tokens` is above the model's cap; defaults are cut to it
  */
@@ -77,6 +80,7 @@ export function fitRequest<R extends Request>(
   bounds: Bounds,
   warnings: Warnings,
   cuts = false,
+  reads = false,
 ): R {
   const chat = request.$typeName === "lintel.v1.LLMRequest";
   const { unset, parameters } = planOf(model, settings, bounds, chat);
@@ -98,7 +102,7 @@ export function fitRequest<R extends Request>(
     if (cuts) cutToCap(fitted, model, settings, warnings);
     checkCap(fitted, model, settings);
     if (!model.supports.includes("tools")) withoutTools(fitted, warnings);
-    withFewerParts(fitted, model);
+    withFewerParts(fitted, model, reads);
   }
   // Also where that is the model's default, which differs from target to target.
   else if (isLittle(fitted.guidanceScale)) fitted.negativePrompt = "";
@@ -154,20 +158,35 @@ function withoutTools(fitted: Values, warnings: Warnings): void {
   fitted.messages = withoutCalls(messages);
 }
 
-/** Texts in parts as one, and no image to a model that takes none. */
-function withFewerParts(fitted: Values, model: Model): void {
+/**
+ * Texts in parts as one, files of text as what they say, and to a model nothing that it does not take.
+ * Documents stay as they are where somebody reads them to it.
+ */
+function withFewerParts(fitted: Values, model: Model, reads: boolean): void {
   const messages = fitted.messages as readonly LLMMessage[];
   if (!messages.some(({ parts }) => parts.length > 0)) return;
-  const takesImages = model.supports.includes("image_url");
   fitted.messages = messages.map((message, i) => {
-    if (message.parts.every(({ type }) => type === "text")) {
-      return { ...message, content: textOf(message), parts: [] };
+    const parts = message.parts.map((part, j) => {
+      const text = textOfFile(part);
+      return text === undefined || !part.file ? part : toldFile(part.file, text, j);
+    });
+    for (const part of parts) {
+      const { type } = part;
+      if (type === "text" || model.supports.includes(type)) continue;
+      if (type === files && reads && isReadable(part)) continue;
+      const said = `messages[${i}] has ${inWords[type] ?? type}, and this model takes none`;
+      throw unsupported("messages", said);
     }
-    if (takesImages) return message;
-    const said = `messages[${i}] has an image, and this model takes none`;
-    throw unsupported("messages", said);
+    return parts.length > 0 ? inOneText({ ...message, parts }) : message;
   });
 }
+
+/** Parts of messages, in words. */
+const inWords: Readonly<Record<string, string>> = {
+  image_url: "an image",
+  file: "a file",
+  input_audio: "a sound",
+};
 
 function unsetValue(unset: unknown, value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? value : [];

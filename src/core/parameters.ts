@@ -55,7 +55,7 @@ const always = new Set([
 ]);
 
 /** What a chat model may support besides the fields of requests: fields of their messages. */
-export const messageParameters: readonly string[] = ["image_url"];
+export const messageParameters: readonly string[] = ["image_url", "file", "input_audio"];
 
 function parametersOf(fields: readonly DescField[]): Parameter[] {
   return fields

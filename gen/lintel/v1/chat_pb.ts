@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file lintel/v1/chat.proto.
  */
 export const file_lintel_v1_chat: GenFile = /*@__PURE__*/
-  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIq4CCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkSJQoFcGFydHMYBSADKAsyFi5saW50ZWwudjEuQ29udGVudFBhcnQSHgoRcmVhc29uaW5nX2NvbnRlbnQYBiABKAlIAIgBARIeChFyZWFzb25pbmdfZGV0YWlscxgHIAEoCUgBiAEBQhQKEl9yZWFzb25pbmdfY29udGVudEIUChJfcmVhc29uaW5nX2RldGFpbHMidwoLQ29udGVudFBhcnQSJAoEdHlwZRgBIAEoCUIWukgTchFSBHRleHRSCWltYWdlX3VybBIRCgR0ZXh0GAIgASgJSACIAQESJgoJaW1hZ2VfdXJsGAMgASgLMhMubGludGVsLnYxLkltYWdlVXJsQgcKBV90ZXh0IkEKCEltYWdlVXJsEgsKA3VybBgBIAEoCRIoCgZkZXRhaWwYAiABKAlCGLpIFXITUgBSBGF1dG9SA2xvd1IEaGlnaCKQAQoIVG9vbENhbGwSDQoFaW5kZXgYASABKA0SCgoCaWQYAiABKAkSHwoEdHlwZRgDIAEoCUIRukgOcgxSAFIIZnVuY3Rpb24SMQoIZnVuY3Rpb24YBCABKAsyFy5saW50ZWwudjEuRnVuY3Rpb25DYWxsQga6SAPIAQESFQoNZXh0cmFfY29udGVudBgFIAEoCSIvCgxGdW5jdGlvbkNhbGwSDAoEbmFtZRgBIAEoCRIRCglhcmd1bWVudHMYAiABKAkiWgoEVG9vbBIfCgR0eXBlGAEgASgJQhG6SA5yDFIAUghmdW5jdGlvbhIxCghmdW5jdGlvbhgCIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvblRvb2xCBrpIA8gBASJuCgxGdW5jdGlvblRvb2wSFQoEbmFtZRgBIAEoCUIHukgEcgIQARITCgtkZXNjcmlwdGlvbhgCIAEoCRISCgpwYXJhbWV0ZXJzGAMgASgJEhMKBnN0cmljdBgEIAEoCEgAiAEBQgkKB19zdHJpY3QibAoKVG9vbENob2ljZRIzCgR0eXBlGAEgASgJQiW6SCJyIFIEYXV0b1IEbm9uZVIIcmVxdWlyZWRSCGZ1bmN0aW9uEikKCGZ1bmN0aW9uGAIgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uTmFtZSIlCgxGdW5jdGlvbk5hbWUSFQoEbmFtZRgBIAEoCUIHukgEcgIQASJ3Cg5SZXNwb25zZUZvcm1hdBIzCgR0eXBlGAEgASgJQiW6SCJyIFIEdGV4dFILanNvbl9vYmplY3RSC2pzb25fc2NoZW1hEjAKC2pzb25fc2NoZW1hGAIgASgLMhsubGludGVsLnYxLkpzb25TY2hlbWFGb3JtYXQibgoQSnNvblNjaGVtYUZvcm1hdBIVCgRuYW1lGAEgASgJQge6SARyAhABEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg4KBnNjaGVtYRgDIAEoCRITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0IscFCgpMTE1SZXF1ZXN0EjEKCG1lc3NhZ2VzGAEgAygLMhUubGludGVsLnYxLkxMTU1lc3NhZ2VCCLpIBZIBAggBEg0KBW1vZGVsGAIgASgJEjEKC3RlbXBlcmF0dXJlGAMgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAAEgAiAEBEiAKCm1heF90b2tlbnMYBCABKAVCB7pIBBoCKAFIAYgBARIrCgV0b3BfcBgFIAEoAUIXukgUEhIZAAAAAAAA8D8hAAAAAAAAAABIAogBARIkCgV0b3BfaxgGIAEoBUIQukgNGgso////////////AUgDiAEBEikKBHNlZWQYByABKANCFrpIEyIRGP////8PKP///////////wFIBIgBARIcCgRzdG9wGAggAygJQg66SAuSAQgQBCIEcgIQARIpCgV0b29scxgJIAMoCzIPLmxpbnRlbC52MS5Ub29sQgm6SAaSAQMQgAgSKgoLdG9vbF9jaG9pY2UYCiABKAsyFS5saW50ZWwudjEuVG9vbENob2ljZRIgChNwYXJhbGxlbF90b29sX2NhbGxzGAsgASgISAWIAQESMgoPcmVzcG9uc2VfZm9ybWF0GAwgASgLMhkubGludGVsLnYxLlJlc3BvbnNlRm9ybWF0Ek8KEHJlYXNvbmluZ19lZmZvcnQYDSABKAlCNbpIMnIwUgBSBG5vbmVSB21pbmltYWxSA2xvd1IGbWVkaXVtUgRoaWdoUgV4aGlnaFIDbWF4Eh4KEWluY2x1ZGVfcmVhc29uaW5nGA4gASgISAaIAQFCDgoMX3RlbXBlcmF0dXJlQg0KC19tYXhfdG9rZW5zQggKBl90b3BfcEIICgZfdG9wX2tCBwoFX3NlZWRCFgoUX3BhcmFsbGVsX3Rvb2xfY2FsbHNCFAoSX2luY2x1ZGVfcmVhc29uaW5nIrQBCgtMTE1SZXNwb25zZRIKCgJpZBgBIAEoCRINCgVtb2RlbBgCIAEoCRIPCgdjcmVhdGVkGAMgASgNEicKBXVzYWdlGAQgASgLMhgubGludGVsLnYxLkxMTVRva2VuVXNhZ2USJQoHY2hvaWNlcxgFIAMoCzIULmxpbnRlbC52MS5MTE1DaG9pY2USFwoPdXNhZ2VfZXN0aW1hdGVkGAYgASgIEhAKCHdhcm5pbmdzGAcgAygJIrkBCg1MTE1Ub2tlblVzYWdlEhUKDXByb21wdF90b2tlbnMYASABKA0SGQoRY29tcGxldGlvbl90b2tlbnMYAiABKA0SFAoMdG90YWxfdG9rZW5zGAMgASgNEhoKDWNhY2hlZF90b2tlbnMYBCABKA1IAIgBARIdChByZWFzb25pbmdfdG9rZW5zGAUgASgNSAGIAQFCEAoOX2NhY2hlZF90b2tlbnNCEwoRX3JlYXNvbmluZ190b2tlbnMifwoJTExNQ2hvaWNlEg0KBWluZGV4GAEgASgNEhUKDWZpbmlzaF9yZWFzb24YAiABKAkSJAoFZGVsdGEYAyABKAsyFS5saW50ZWwudjEuTExNTWVzc2FnZRImCgdtZXNzYWdlGAQgASgLMhUubGludGVsLnYxLkxMTU1lc3NhZ2UykgEKC0NoYXRTZXJ2aWNlEjcKBENoYXQSFS5saW50ZWwudjEuTExNUmVxdWVzdBoWLmxpbnRlbC52MS5MTE1SZXNwb25zZTABEkoKCENvbXBsZXRlEhUubGludGVsLnYxLkxMTVJlcXVlc3QaFi5saW50ZWwudjEuTExNUmVzcG9uc2UiD4LT5JMCCToBKiIEL2xsbWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations]);
+  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIq4CCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkSJQoFcGFydHMYBSADKAsyFi5saW50ZWwudjEuQ29udGVudFBhcnQSHgoRcmVhc29uaW5nX2NvbnRlbnQYBiABKAlIAIgBARIeChFyZWFzb25pbmdfZGV0YWlscxgHIAEoCUgBiAEBQhQKEl9yZWFzb25pbmdfY29udGVudEIUChJfcmVhc29uaW5nX2RldGFpbHMi2QEKC0NvbnRlbnRQYXJ0EjcKBHR5cGUYASABKAlCKbpIJnIkUgR0ZXh0UglpbWFnZV91cmxSBGZpbGVSC2lucHV0X2F1ZGlvEhEKBHRleHQYAiABKAlIAIgBARImCglpbWFnZV91cmwYAyABKAsyEy5saW50ZWwudjEuSW1hZ2VVcmwSIQoEZmlsZRgEIAEoCzITLmxpbnRlbC52MS5GaWxlRGF0YRIqCgtpbnB1dF9hdWRpbxgFIAEoCzIVLmxpbnRlbC52MS5JbnB1dEF1ZGlvQgcKBV90ZXh0IkEKCEltYWdlVXJsEgsKA3VybBgBIAEoCRIoCgZkZXRhaWwYAiABKAlCGLpIFXITUgBSBGF1dG9SA2xvd1IEaGlnaCIvCghGaWxlRGF0YRIRCglmaWxlX2RhdGEYASABKAkSEAoIZmlsZW5hbWUYAiABKAkieQoKSW5wdXRBdWRpbxIVCgRkYXRhGAEgASgJQge6SARyAhABElQKBmZvcm1hdBgCIAEoCUJEukhBcj9SA3dhdlIDbXAzUgRmbGFjUgNvZ2dSBG9wdXNSA200YVIDYWFjUgRhaWZmUgR3ZWJtUgVwY20xNlIFcGNtMjQikAEKCFRvb2xDYWxsEg0KBWluZGV4GAEgASgNEgoKAmlkGAIgASgJEh8KBHR5cGUYAyABKAlCEbpIDnIMUgBSCGZ1bmN0aW9uEjEKCGZ1bmN0aW9uGAQgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uQ2FsbEIGukgDyAEBEhUKDWV4dHJhX2NvbnRlbnQYBSABKAkiLwoMRnVuY3Rpb25DYWxsEgwKBG5hbWUYASABKAkSEQoJYXJndW1lbnRzGAIgASgJIloKBFRvb2wSHwoEdHlwZRgBIAEoCUIRukgOcgxSAFIIZnVuY3Rpb24SMQoIZnVuY3Rpb24YAiABKAsyFy5saW50ZWwudjEuRnVuY3Rpb25Ub29sQga6SAPIAQEibgoMRnVuY3Rpb25Ub29sEhUKBG5hbWUYASABKAlCB7pIBHICEAESEwoLZGVzY3JpcHRpb24YAiABKAkSEgoKcGFyYW1ldGVycxgDIAEoCRITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0ImwKClRvb2xDaG9pY2USMwoEdHlwZRgBIAEoCUIlukgiciBSBGF1dG9SBG5vbmVSCHJlcXVpcmVkUghmdW5jdGlvbhIpCghmdW5jdGlvbhgCIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvbk5hbWUiJQoMRnVuY3Rpb25OYW1lEhUKBG5hbWUYASABKAlCB7pIBHICEAEidwoOUmVzcG9uc2VGb3JtYXQSMwoEdHlwZRgBIAEoCUIlukgiciBSBHRleHRSC2pzb25fb2JqZWN0Ugtqc29uX3NjaGVtYRIwCgtqc29uX3NjaGVtYRgCIAEoCzIbLmxpbnRlbC52MS5Kc29uU2NoZW1hRm9ybWF0Im4KEEpzb25TY2hlbWFGb3JtYXQSFQoEbmFtZRgBIAEoCUIHukgEcgIQARITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZzY2hlbWEYAyABKAkSEwoGc3RyaWN0GAQgASgISACIAQFCCQoHX3N0cmljdCLHBQoKTExNUmVxdWVzdBIxCghtZXNzYWdlcxgBIAMoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlQgi6SAWSAQIIARINCgVtb2RlbBgCIAEoCRIxCgt0ZW1wZXJhdHVyZRgDIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIAIgBARIgCgptYXhfdG9rZW5zGAQgASgFQge6SAQaAigBSAGIAQESKwoFdG9wX3AYBSABKAFCF7pIFBISGQAAAAAAAPA/IQAAAAAAAAAASAKIAQESJAoFdG9wX2sYBiABKAVCELpIDRoLKP///////////wFIA4gBARIpCgRzZWVkGAcgASgDQha6SBMiERj/////Dyj///////////8BSASIAQESHAoEc3RvcBgIIAMoCUIOukgLkgEIEAQiBHICEAESKQoFdG9vbHMYCSADKAsyDy5saW50ZWwudjEuVG9vbEIJukgGkgEDEIAIEioKC3Rvb2xfY2hvaWNlGAogASgLMhUubGludGVsLnYxLlRvb2xDaG9pY2USIAoTcGFyYWxsZWxfdG9vbF9jYWxscxgLIAEoCEgFiAEBEjIKD3Jlc3BvbnNlX2Zvcm1hdBgMIAEoCzIZLmxpbnRlbC52MS5SZXNwb25zZUZvcm1hdBJPChByZWFzb25pbmdfZWZmb3J0GA0gASgJQjW6SDJyMFIAUgRub25lUgdtaW5pbWFsUgNsb3dSBm1lZGl1bVIEaGlnaFIFeGhpZ2hSA21heBIeChFpbmNsdWRlX3JlYXNvbmluZxgOIAEoCEgGiAEBQg4KDF90ZW1wZXJhdHVyZUINCgtfbWF4X3Rva2Vuc0IICgZfdG9wX3BCCAoGX3RvcF9rQgcKBV9zZWVkQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzQhQKEl9pbmNsdWRlX3JlYXNvbmluZyK0AQoLTExNUmVzcG9uc2USCgoCaWQYASABKAkSDQoFbW9kZWwYAiABKAkSDwoHY3JlYXRlZBgDIAEoDRInCgV1c2FnZRgEIAEoCzIYLmxpbnRlbC52MS5MTE1Ub2tlblVzYWdlEiUKB2Nob2ljZXMYBSADKAsyFC5saW50ZWwudjEuTExNQ2hvaWNlEhcKD3VzYWdlX2VzdGltYXRlZBgGIAEoCBIQCgh3YXJuaW5ncxgHIAMoCSK5AQoNTExNVG9rZW5Vc2FnZRIVCg1wcm9tcHRfdG9rZW5zGAEgASgNEhkKEWNvbXBsZXRpb25fdG9rZW5zGAIgASgNEhQKDHRvdGFsX3Rva2VucxgDIAEoDRIaCg1jYWNoZWRfdG9rZW5zGAQgASgNSACIAQESHQoQcmVhc29uaW5nX3Rva2VucxgFIAEoDUgBiAEBQhAKDl9jYWNoZWRfdG9rZW5zQhMKEV9yZWFzb25pbmdfdG9rZW5zIn8KCUxMTUNob2ljZRINCgVpbmRleBgBIAEoDRIVCg1maW5pc2hfcmVhc29uGAIgASgJEiQKBWRlbHRhGAMgASgLMhUubGludGVsLnYxLkxMTU1lc3NhZ2USJgoHbWVzc2FnZRgEIAEoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlMpIBCgtDaGF0U2VydmljZRI3CgRDaGF0EhUubGludGVsLnYxLkxMTVJlcXVlc3QaFi5saW50ZWwudjEuTExNUmVzcG9uc2UwARJKCghDb21wbGV0ZRIVLmxpbnRlbC52MS5MTE1SZXF1ZXN0GhYubGludGVsLnYxLkxMTVJlc3BvbnNlIg+C0+STAgk6ASoiBC9sbG1iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations]);
 
 /**
  * One message of a conversation.
@@ -51,8 +51,8 @@ export type LLMMessage = Message<"lintel.v1.LLMMessage"> & {
   toolCallId: string;
 
   /**
-   * Texts and images, in place of `content`, which is empty then. In the JSON of
-   * REST a list in `content`.
+   * Texts, images, files and sounds, in place of `content`, which is empty then.
+   * In the JSON of REST a list in `content`.
    *
    * @generated from field: repeated lintel.v1.ContentPart parts = 5;
    */
@@ -92,7 +92,7 @@ export const LLMMessageSchema: GenMessage<LLMMessage> = /*@__PURE__*/
  */
 export type ContentPart = Message<"lintel.v1.ContentPart"> & {
   /**
-   * `text` or `image_url`: which of the two others there is.
+   * `text`, `image_url`, `file` or `input_audio`: which of the others there is.
    *
    * @generated from field: string type = 1;
    */
@@ -111,6 +111,20 @@ export type ContentPart = Message<"lintel.v1.ContentPart"> & {
    * @generated from field: lintel.v1.ImageUrl image_url = 3;
    */
   imageUrl?: ImageUrl | undefined;
+
+  /**
+   * A file. Required of the type `file`.
+   *
+   * @generated from field: lintel.v1.FileData file = 4;
+   */
+  file?: FileData | undefined;
+
+  /**
+   * A sound. Required of the type `input_audio`.
+   *
+   * @generated from field: lintel.v1.InputAudio input_audio = 5;
+   */
+  inputAudio?: InputAudio | undefined;
 };
 
 /**
@@ -149,6 +163,63 @@ export type ImageUrl = Message<"lintel.v1.ImageUrl"> & {
  */
 export const ImageUrlSchema: GenMessage<ImageUrl> = /*@__PURE__*/
   messageDesc(file_lintel_v1_chat, 2);
+
+/**
+ * A file that a message has the model read, such as a PDF.
+ *
+ * @generated from message lintel.v1.FileData
+ */
+export type FileData = Message<"lintel.v1.FileData"> & {
+  /**
+   * The file in base64 as a `data:` URL with its media type, or its address:
+   * `http:` or `https:`, from where the model server fetches it.
+   *
+   * @generated from field: string file_data = 1;
+   */
+  fileData: string;
+
+  /**
+   * Its name, for the model to read. May be empty.
+   *
+   * @generated from field: string filename = 2;
+   */
+  filename: string;
+};
+
+/**
+ * Describes the message lintel.v1.FileData.
+ * Use `create(FileDataSchema)` to create a new message.
+ */
+export const FileDataSchema: GenMessage<FileData> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 3);
+
+/**
+ * A sound that a message has the model listen to.
+ *
+ * @generated from message lintel.v1.InputAudio
+ */
+export type InputAudio = Message<"lintel.v1.InputAudio"> & {
+  /**
+   * The sound in base64.
+   *
+   * @generated from field: string data = 1;
+   */
+  data: string;
+
+  /**
+   * What `data` is.
+   *
+   * @generated from field: string format = 2;
+   */
+  format: string;
+};
+
+/**
+ * Describes the message lintel.v1.InputAudio.
+ * Use `create(InputAudioSchema)` to create a new message.
+ */
+export const InputAudioSchema: GenMessage<InputAudio> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 4);
 
 /**
  * One call of a tool, or one piece of it.
@@ -199,7 +270,7 @@ export type ToolCall = Message<"lintel.v1.ToolCall"> & {
  * Use `create(ToolCallSchema)` to create a new message.
  */
 export const ToolCallSchema: GenMessage<ToolCall> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 3);
+  messageDesc(file_lintel_v1_chat, 5);
 
 /**
  * The call of a function.
@@ -228,7 +299,7 @@ export type FunctionCall = Message<"lintel.v1.FunctionCall"> & {
  * Use `create(FunctionCallSchema)` to create a new message.
  */
 export const FunctionCallSchema: GenMessage<FunctionCall> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 4);
+  messageDesc(file_lintel_v1_chat, 6);
 
 /**
  * A tool that the model may call.
@@ -256,7 +327,7 @@ export type Tool = Message<"lintel.v1.Tool"> & {
  * Use `create(ToolSchema)` to create a new message.
  */
 export const ToolSchema: GenMessage<Tool> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 5);
+  messageDesc(file_lintel_v1_chat, 7);
 
 /**
  * A function that the model may call; the caller runs it.
@@ -299,7 +370,7 @@ export type FunctionTool = Message<"lintel.v1.FunctionTool"> & {
  * Use `create(FunctionToolSchema)` to create a new message.
  */
 export const FunctionToolSchema: GenMessage<FunctionTool> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 6);
+  messageDesc(file_lintel_v1_chat, 8);
 
 /**
  * Whether tools are called, and which.
@@ -328,7 +399,7 @@ export type ToolChoice = Message<"lintel.v1.ToolChoice"> & {
  * Use `create(ToolChoiceSchema)` to create a new message.
  */
 export const ToolChoiceSchema: GenMessage<ToolChoice> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 7);
+  messageDesc(file_lintel_v1_chat, 9);
 
 /**
  * A function, by its name.
@@ -347,7 +418,7 @@ export type FunctionName = Message<"lintel.v1.FunctionName"> & {
  * Use `create(FunctionNameSchema)` to create a new message.
  */
 export const FunctionNameSchema: GenMessage<FunctionName> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 8);
+  messageDesc(file_lintel_v1_chat, 10);
 
 /**
  * In what form the model answers.
@@ -376,7 +447,7 @@ export type ResponseFormat = Message<"lintel.v1.ResponseFormat"> & {
  * Use `create(ResponseFormatSchema)` to create a new message.
  */
 export const ResponseFormatSchema: GenMessage<ResponseFormat> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 9);
+  messageDesc(file_lintel_v1_chat, 11);
 
 /**
  * A schema that the answer fits.
@@ -419,7 +490,7 @@ export type JsonSchemaFormat = Message<"lintel.v1.JsonSchemaFormat"> & {
  * Use `create(JsonSchemaFormatSchema)` to create a new message.
  */
 export const JsonSchemaFormatSchema: GenMessage<JsonSchemaFormat> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 10);
+  messageDesc(file_lintel_v1_chat, 12);
 
 /**
  * A chat completion to run. A field equal to its default counts as not set.
@@ -532,7 +603,7 @@ export type LLMRequest = Message<"lintel.v1.LLMRequest"> & {
  * Use `create(LLMRequestSchema)` to create a new message.
  */
 export const LLMRequestSchema: GenMessage<LLMRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 11);
+  messageDesc(file_lintel_v1_chat, 13);
 
 /**
  * A whole completion, or one piece of a streamed one.
@@ -595,7 +666,7 @@ export type LLMResponse = Message<"lintel.v1.LLMResponse"> & {
  * Use `create(LLMResponseSchema)` to create a new message.
  */
 export const LLMResponseSchema: GenMessage<LLMResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 12);
+  messageDesc(file_lintel_v1_chat, 14);
 
 /**
  * Token counts of one completion.
@@ -640,7 +711,7 @@ export type LLMTokenUsage = Message<"lintel.v1.LLMTokenUsage"> & {
  * Use `create(LLMTokenUsageSchema)` to create a new message.
  */
 export const LLMTokenUsageSchema: GenMessage<LLMTokenUsage> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 13);
+  messageDesc(file_lintel_v1_chat, 15);
 
 /**
  * One generated choice.
@@ -683,7 +754,7 @@ export type LLMChoice = Message<"lintel.v1.LLMChoice"> & {
  * Use `create(LLMChoiceSchema)` to create a new message.
  */
 export const LLMChoiceSchema: GenMessage<LLMChoice> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 14);
+  messageDesc(file_lintel_v1_chat, 16);
 
 /**
  * Chat completion.

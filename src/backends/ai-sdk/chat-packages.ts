@@ -1,4 +1,5 @@
 /** What is known of the packages of chat providers besides their common interface. */
+import { files } from "../../core/documents.js";
 import { claude, claudeOnBedrock } from "./claude.js";
 import type { Format } from "./details.js";
 import {
@@ -32,6 +33,8 @@ export interface ChatPackage {
    * message, or only what was said in certain forms. Absent: nobody knows.
    */
   readonly thoughts?: "text" | "fields" | readonly Format[];
+  /** Whether it takes PDFs, of one model or another. */
+  readonly files?: boolean;
 }
 
 /** All that is built on the provider for any server of OpenAI's form, which also reads this key. */
@@ -48,12 +51,14 @@ const anthropic: ChatPackage = {
   keys: ["anthropic"],
   thinking: claude,
   thoughts: ["anthropic-claude-v1"],
+  files: true,
 };
 
 const vertex: ChatPackage = {
   keys: ["google", "vertex", "googleVertex"],
   thinking: gemini,
   thoughts: ["google-gemini-v1"],
+  files: true,
 };
 
 const packages: Readonly<Record<string, ChatPackage>> = {
@@ -75,6 +80,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     sent: stateless,
     thinking: openaiEffort,
     thoughts: ["openai-responses-v1"],
+    files: true,
   },
   "@ai-sdk/azure": {
     keys: ["openai", "azure"],
@@ -82,6 +88,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     sent: stateless,
     thinking: openaiEffort,
     thoughts: ["azure-openai-responses-v1", "openai-responses-v1"],
+    files: true,
   },
   "@ai-sdk/xai": {
     keys: ["xai"],
@@ -96,8 +103,9 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     keys: ["bedrock", "amazonBedrock"],
     thinking: claudeOnBedrock,
     thoughts: ["anthropic-claude-v1"],
+    files: true,
   },
-  "@ai-sdk/google": { keys: ["google"], thinking: gemini, thoughts: ["google-gemini-v1"] },
+  "@ai-sdk/google": { ...vertex, keys: ["google"] },
   "@ai-sdk/google-vertex": vertex,
   "@ai-sdk/groq": { keys: ["groq"], strict: true, thinking: groq, thoughts: "text" },
   "@ai-sdk/mistral": { keys: ["mistral"], strict: true, thinking: mistral, thoughts: "text" },
@@ -117,12 +125,16 @@ export const chatPackage = (name: string): ChatPackage =>
 /** Fields of chat requests that the common interface has; it has none for `parallel_tool_calls`. */
 const chatFields = [
   ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
-  ...["tools", "tool_choice", "response_format", "image_url"],
+  ...["tools", "tool_choice", "response_format"],
+  ...["image_url", "input_audio"],
 ];
 
 /**
  * Request fields that a package's chat models can honour, by their names.
  * @param thinks whether they can be told how much to think
  */
-export const fieldsOfChat = (thinks: boolean): string[] =>
-  thinks ? [...chatFields, "reasoning_effort"] : chatFields;
+export const fieldsOfChat = (name: string, thinks: boolean): string[] => [
+  ...chatFields,
+  ...(chatPackage(name).files ? [files] : []),
+  ...(thinks ? ["reasoning_effort"] : []),
+];

@@ -166,7 +166,8 @@ async function ask<T>(
     async ask(refused) {
       const options = await optionsOf(call, known, refused, signal);
       const asked = await attempt(signal, send(options));
-      return "answer" in asked ? asked : aboutNeeded(asked, call.request);
+      if ("answer" in asked) return asked;
+      return aboutNeeded(asked, call.request, (field) => known.learn(field));
     },
     chosen: (field) => chosenForChat(call, field),
     learn: (field) => known.learn(field),

@@ -111,11 +111,21 @@ export function reportedBy(raw: unknown): LintelError | undefined {
   return undefined;
 }
 
-/** What the vendor answered, where it is what a provider threw; else nothing that could be read. */
+/**
+ * What the vendor answered, where it is what a provider threw, or the provider itself of what it does
+ * not know; else nothing that could be read.
+ */
 export function refusalIn(thrown: unknown): { readonly status: number; readonly body: string } {
-  const call = isApiCall(thrown) ? thrown : undefined;
-  return { status: call?.statusCode ?? 0, body: call?.responseBody ?? "" };
+  if (isApiCall(thrown)) {
+    const { statusCode = 0, responseBody = "" } = thrown;
+    return { status: statusCode, body: responseBody };
+  }
+  if (!isUnsupported(thrown)) return { status: 0, body: "" };
+  return { status: 400, body: JSON.stringify({ error: { message: thrown.message } }) };
 }
+
+const isUnsupported = (thrown: unknown): thrown is Error =>
+  thrown instanceof Error && isNamed(thrown, "AI_UnsupportedFunctionalityError");
 
 const isApiCall = (thrown: unknown): thrown is APICallError =>
   typeof thrown === "object" && thrown !== null && isNamed(thrown, "AI_APICallError");

@@ -44,7 +44,7 @@ export interface Configured {
 
 /**
  * A request without what the vendor refuses. `signal` is the call's, or aborts with it.
- * @throws LintelError `unsupported_parameter` for images that the provider does not take
+ * @throws LintelError `unsupported_parameter` for images and files that the provider does not take
  */
 export async function optionsOf(
   call: ChatCall,

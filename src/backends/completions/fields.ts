@@ -1,10 +1,13 @@
 /** Messages' parts, tools, and the answer's form, as OpenAI-compatible servers read them. */
 import type {
+  ContentPart,
+  FileData,
   LLMMessage,
   LLMRequest,
   ResponseFormat,
   ToolChoice,
 } from "../../../gen/lintel/v1/chat_pb.js";
+import { inlineFile, isPdf } from "../../core/files.js";
 import { parseJson } from "../../core/json.js";
 import { sameId } from "../call-ids.js";
 
@@ -50,13 +53,27 @@ export function writeFormat({ type, jsonSchema }: ResponseFormat) {
 
 /** What a message says, as a text or in parts. */
 export const writeContent = ({ content, parts }: LLMMessage) =>
-  parts.length === 0
-    ? content
-    : parts.map(({ type, text, imageUrl }) =>
-        type === "text"
-          ? { type, text }
-          : { type, image_url: { url: imageUrl?.url, detail: imageUrl?.detail || undefined } },
-      );
+  parts.length === 0 ? content : parts.map(writePart);
+
+function writePart({ type, text, imageUrl, file, inputAudio }: ContentPart): object {
+  switch (type) {
+    case "image_url":
+      return { type, image_url: { url: imageUrl?.url, detail: imageUrl?.detail || undefined } };
+    case "file":
+      return { type, file: { filename: file && nameOf(file), file_data: file?.fileData } };
+    case "input_audio":
+      return { type, input_audio: { data: inputAudio?.data, format: inputAudio?.format } };
+    default:
+      return { type, text };
+  }
+}
+
+/** OpenAI refuses files without a name, whose end is what it goes by. */
+function nameOf(file: FileData): string {
+  const content = file.filename === "" ? inlineFile(file) : undefined;
+  if (!content) return file.filename || "file";
+  return isPdf(content) ? "file.pdf" : "file";
+}
 
 /**
  * What a message says besides its role and content; `undefined` where that is nothing.

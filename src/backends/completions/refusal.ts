@@ -1,6 +1,7 @@
 /** Finds out which optional field a server refused, so that it can be asked again without. */
 
-import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import { areReadable, files } from "../../core/documents.js";
 import { unsupported } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { mustCall } from "../../core/tool-calls.js";
@@ -56,9 +57,31 @@ const refusesTools =
 /** Stands for images in messages. */
 const images = "image_url";
 
-/** Of models that see nothing, in the words of OpenAI, DeepSeek, vLLM, Ollama, llama.cpp and OpenRouter. */
+/** Of models that see nothing, in the words of OpenAI, DeepSeek, vLLM, Ollama, llama.cpp, OpenRouter and the AI SDK. */
 const refusesImages =
-  /image_url['`"]? is only supported by|unknown variant `image_url`|at most 0 image|(?:does not|doesn't|not) support (?:image|vision|multimodal)|not a multimodal model|image input (?:is not supported|which)|no endpoints found that support image input/i;
+  /media type\W+image\/|image_url['`"]? is only supported by|unknown variant `image_url`|at most 0 image|(?:does not|doesn't|not) support (?:image|vision|multimodal)|not a multimodal model|image input (?:is not supported|which)|no endpoints found that support image input/i;
+
+/**
+ * Parts of a type that a server does not know, in the words of OpenAI, LM Studio, vLLM, Alibaba, Google,
+ * TGI and DeepSeek, Mistral, llama.cpp and Ollama: the last two don't say which.
+ */
+const refusesParts = (type: string) =>
+  `unknown variant .${type}\\b|invalid (?:value|content part type)\\W+${type}\\b|(?:unknown|unsupported) (?:chat )?(?:content )?part type\\W+${type}\\b|input tag .${type}\\b|\\btext'? or '?image_url\\b|unsupported content\\[\\]\\.type|invalid message format`;
+
+/** Files in messages, also in the words of OpenRouter, Anthropic, Google and the AI SDK. */
+const refusesFiles = new RegExp(
+  `${refusesParts("file")}|(?:media|mime) type\\W+(?!image|audio)\\w+/|pdf file parts|support (?:\\w+ )?(?:files?|documents?|pdfs?)\\b|(?:file|document|pdf)s? \\W{0,2}(?: content| input)s?(?: types?)? (?:is|are) not supported`,
+  "i",
+);
+
+/** Stands for sounds in messages. */
+const sounds = "input_audio";
+
+/** Of models that hear nothing, also in the words of OpenRouter, llama.cpp and the AI SDK. */
+const refusesSounds = new RegExp(
+  `${refusesParts(sounds)}|media type\\W+audio/|audio file parts|at most 0 audio|not support (?:input )?audio|support input audio|not a multimodal model|audio input is not supported`,
+  "i",
+);
 
 /** Thoughts in messages, in the words of Groq, Cerebras, Mistral, xAI's and others' checks of what they are sent. */
 const refusesThoughts = (name: string) =>
@@ -90,13 +113,15 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [tools]: refusesTools,
   [callIds]: refusesIds,
   [images]: refusesImages,
+  [files]: refusesFiles,
+  [sounds]: refusesSounds,
   [blankMessages]: refusesBlank,
   [streams]: refusesStreams,
   [wholeAnswers]: refusesWhole,
 };
 
 /** What is told with other statuses, too. */
-const inOddWords: ReadonlySet<string> = new Set([tools, images, callIds]);
+const inOddWords: ReadonlySet<string> = new Set([tools, images, files, sounds, callIds]);
 
 /**
  * The optional field that an error names as not known or not supported;
@@ -110,8 +135,8 @@ export function refusedField<F extends string>(
   fields: readonly F[],
   ours: readonly F[] = [],
 ): F | undefined {
-  // OpenRouter and mlx-lm have no such model then, and llama.cpp thinks that it failed.
-  const odd = status === 404 || status === 500;
+  // OpenRouter and mlx-lm have no such model then, llama.cpp thinks that it failed, and vLLM that it will do so later.
+  const odd = status === 404 || status === 500 || status === 501;
   if (status !== 400 && status !== 422 && !odd) return undefined;
   const text = wordsOf(body);
   if (odd) return fields.find((field) => inOddWords.has(field) && inWords[field]?.test(text));
@@ -129,11 +154,17 @@ export function refusedField<F extends string>(
 /**
  * A refusal whose error names what the caller can't be answered without, such as `stop`: another
  * target may take it.
+ * @param learn hears of files that are refused, though they can be told as text: to later calls at once
  */
-export function aboutNeeded(refused: Refused, request: LLMRequest): Refused {
+export function aboutNeeded(
+  refused: Refused,
+  request: LLMRequest,
+  learn: (field: string) => void,
+): Refused {
   const { status, body } = refused;
   const param = refusedField(status, body, neededBy(request));
   if (!param) return refused;
+  if (param === files && areReadable(request)) learn(files);
   return {
     ...refused,
     failure() {
@@ -145,6 +176,9 @@ export function aboutNeeded(refused: Refused, request: LLMRequest): Refused {
   };
 }
 
+const hasPart = (messages: readonly LLMMessage[], type: string): boolean =>
+  messages.some(({ parts }) => parts.some((part) => part.type === type));
+
 /** What of a request its caller is not served without. */
 export function neededBy(request: LLMRequest): string[] {
   const { messages, stop, responseFormat } = request;
@@ -152,7 +186,7 @@ export function neededBy(request: LLMRequest): string[] {
     ...(stop.length > 0 ? ["stop"] : []),
     ...(mustCall(request) ? [tools, "tool_choice"] : []),
     ...(responseFormat && responseFormat.type !== "text" ? ["response_format"] : []),
-    ...(messages.some(({ parts }) => parts.length > 0) ? [images] : []),
+    ...[images, files, sounds].filter((type) => hasPart(messages, type)),
   ];
 }
 

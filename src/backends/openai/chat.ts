@@ -89,6 +89,7 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const { request, signal, connectMs } = call;
   const path = address.at("/chat/completions");
   const headers = traceHeaders(call);
+  const learn = (field: string) => models.refuse(request.model, field);
   return askWithout({
     fields: fieldsOf(request, stream),
     known: () => models.refusedFor(request.model),
@@ -98,10 +99,10 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
       const body = writeRequest(request, options);
       const sent = { method: "POST", path, body, headers, signal, connect: connectMs } as const;
       const asked = await attempt(server, call, sent);
-      return "answer" in asked ? asked : aboutNeeded(asked, request);
+      return "answer" in asked ? asked : aboutNeeded(asked, request, learn);
     },
     chosen: (field) => chosenForChat(call, field),
-    learn: (field) => models.refuse(request.model, field),
+    learn,
     warnings: call.warnings,
   });
 }

@@ -1,4 +1,5 @@
 /** What the OpenAI-compatible servers take, as their own sources and references have it. */
+import { files } from "../../core/documents.js";
 import type { ImageServer } from "./images/profile.js";
 import type { Listed } from "./listed.js";
 
@@ -24,6 +25,8 @@ export interface Dialect {
   readonly forgetsThoughts?: boolean;
   /** What is said of an effort besides `reasoning_effort`, where that alone does not switch thinking on or off. */
   readonly thinking?: (effort: string) => object;
+  /** Whether files in messages may be known; until a model refuses them they are then taken for known. */
+  readonly files?: boolean;
   /** What has to stand with a call of a tool that lost what the server gave with it. */
   readonly unsigned?: (model: string) => object | undefined;
 }
@@ -63,7 +66,7 @@ const dialects = {
   openai: {
     ...openSource,
     ...{ maxTokens: "max_completion_tokens", topK: false, developer: true, images: "openai" },
-    forgetsThoughts: true,
+    ...{ forgetsThoughts: true, files: true },
   },
   vllm: { ...openSource, images: "vllm", thinking: templateThinking },
   sglang: { ...openSource, images: "sglang", thinking: templateThinking },
@@ -81,7 +84,10 @@ const dialects = {
   localai: { ...openSource, images: "localai" },
   sdcpp: { ...openSource, images: "sdcpp" },
   // Else it lists only what answers with text.
-  openrouter: { ...openSource, images: "openrouter", listed: "output_modalities=text,image" },
+  openrouter: {
+    ...openSource,
+    ...{ images: "openrouter", listed: "output_modalities=text,image", files: true },
+  },
   together: { ...openSource, images: "together" },
   nebius: { ...openSource, images: "nebius" },
   siliconflow: { ...openSource, images: "siliconflow", thinking: enabledThinking },
@@ -97,6 +103,9 @@ const dialects = {
   venice: { ...openSource, images: "venice", listed: "type=all" },
   infomaniak: { ...openSource, images: "infomaniak" },
 } as const satisfies Record<string, Dialect>;
+
+/** Of a server that nobody knows, which may stand before any other. */
+const unknown: Dialect = { ...openSource, files: true };
 
 /** Name of a dialect in the configuration. */
 export type DialectName = keyof typeof dialects;
@@ -149,7 +158,7 @@ export function dialectOf(
   const server =
     (known && owners.get(known.ownedBy)) ??
     (isTgi(listed) ? "tgi" : isSdcpp(listed) ? "sdcpp" : undefined);
-  return server === undefined ? openSource : dialects[server];
+  return server === undefined ? unknown : dialects[server];
 }
 
 /** Text Generation Inference lists its one model as its own owner. */
@@ -165,7 +174,8 @@ export function supportedBy(dialect: Dialect): string[] {
   const supported = [
     ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
     ...["tools", "tool_choice", "parallel_tool_calls", "response_format", "image_url"],
-    "reasoning_effort",
+    ...["input_audio", "reasoning_effort"],
+    ...(dialect.files ? [files] : []),
   ];
   return dialect.topK ? supported : supported.filter((field) => field !== "top_k");
 }

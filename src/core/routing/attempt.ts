@@ -1,11 +1,19 @@
 /** One question to one target: its time-outs, its end, and what is noted down of it. */
+import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { handlerOf } from "../adapt.js";
 import type { Backend } from "../backend.js";
 import type { AttemptRecord, Call, Handle } from "../call.js";
 import { Cancellation } from "../cancellation.js";
+import { type DocumentReader, files, haveFiles, readingDocuments } from "../documents.js";
 import { type ErrorCode, LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
-import type { BackendMethod, Input, MethodName, Output } from "../methods.js";
+import {
+  type BackendMethod,
+  type Input,
+  isChat,
+  type MethodName,
+  type Output,
+} from "../methods.js";
 import { hidesReasoning, unseenThoughts } from "../reasoning.js";
 import type { Bounds } from "../settings.js";
 import { ask, type Waiter } from "../steps.js";
@@ -27,6 +35,8 @@ export interface AttemptOptions {
   readonly timeouts: RouteTimeouts;
   /** Of request fields. */
   readonly bounds: Bounds;
+  /** Reads documents to models that take no files; absent: nobody does. */
+  readonly documents?: DocumentReader | undefined;
   /** Whether another target was asked already, and has not answered yet. */
   readonly hedge: boolean;
   /** Whether it may be given up alone, while the call goes on. */
@@ -60,7 +70,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
 
   /** @throws LintelError if the target can't do what is asked; nothing has begun then */
   constructor(call: Call, options: AttemptOptions) {
-    const { target, clock, now, timeouts, bounds, hedge, detached } = options;
+    const { target, clock, now, timeouts, bounds, documents, hedge, detached } = options;
     const { backend, model } = target;
     this.target = target;
     this.#call = call;
@@ -74,6 +84,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       bounds,
       this.#warnings,
       call.cutsTokens,
+      documents !== undefined,
     );
     this.#cancellation =
       detached || (this.#streams && timeouts.firstToken !== undefined)
@@ -88,8 +99,12 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       durationMs: 0,
     };
     if (hedge) this.record.hedge = true;
-    const handle = handlerOf(backend, call.method as BackendMethod);
-    this.#handle = hidesReasoning(request) ? unseenThoughts(handle) : handle;
+    const own = handlerOf(backend, call.method as BackendMethod);
+    const handle = hidesReasoning(request) ? unseenThoughts(own) : own;
+    this.#handle =
+      documents && isChat(call.method) && haveFiles(request as LLMRequest)
+        ? readingDocuments(handle, documents, model.supports.includes(files))
+        : handle;
     this.#own = {
       ...call,
       request,

@@ -54,13 +54,13 @@ export class Attempts {
    * @throws LintelError if no other target could do it either
    */
   begin(target: Target, probe: boolean, now: number, hedge = false): Started | undefined {
-    const { clock, bounds } = this.#tools;
+    const { clock, bounds, documents } = this.#tools;
     const { attributes, metadata } = this.#call;
     let attempt: Attempt;
     try {
       const timeouts = this.#tools.timeoutsOf(this.#call);
       const detached = this.#detached;
-      const options = { target, clock, now, timeouts, bounds, hedge, detached };
+      const options = { target, clock, now, timeouts, bounds, documents, hedge, detached };
       attempt = new Attempt(this.#call, options);
     } catch (thrown) {
       target.endpoint.giveBack(clock.now(), probe, this.#call.caller?.id ?? "");

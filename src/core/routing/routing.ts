@@ -1,6 +1,7 @@
 /** Where calls go: everything about it that outlives a call. */
 import type { Backend } from "../backend.js";
 import type { Call, Handle } from "../call.js";
+import type { DocumentReader } from "../documents.js";
 import { iterable } from "../iterate.js";
 import type { Logger } from "../log.js";
 import type { SafetyChecker } from "../media.js";
@@ -21,6 +22,8 @@ export interface RoutingTools {
   readonly settings: RoutingSettings;
   /** Of request fields. */
   readonly bounds: Bounds;
+  /** Reads documents to models that take no files; absent: nobody does. */
+  readonly documents: DocumentReader | undefined;
   readonly budget: RetryBudget;
   readonly clock: Clock;
   readonly random: () => number;
@@ -36,6 +39,8 @@ export interface RoutingParts {
   readonly log: Logger;
   /** Absent: only models check images, those that can. */
   readonly checker?: SafetyChecker | undefined;
+  /** Absent: models that take no files are told none. */
+  readonly documents?: DocumentReader | undefined;
   /** Other gateways that serve the same models; absent: none. */
   readonly peers?: Peers | undefined;
   /** Default: the process's. */
@@ -48,6 +53,7 @@ export interface RoutingParts {
 export class Routing implements RoutingTools {
   readonly settings: RoutingSettings;
   readonly bounds: Bounds;
+  readonly documents: DocumentReader | undefined;
   readonly budget: RetryBudget;
   readonly clock: Clock;
   readonly random: () => number;
@@ -66,12 +72,14 @@ export class Routing implements RoutingTools {
     backends,
     log,
     checker,
+    documents,
     peers,
     clock = systemClock,
     random = Math.random,
   }: RoutingParts) {
     this.settings = settings.routing;
     this.bounds = settings.bounds;
+    this.documents = documents;
     this.budget = new RetryBudget(settings.routing.retry);
     this.clock = clock;
     this.random = random;

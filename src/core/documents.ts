@@ -1,0 +1,111 @@
+/** Documents in messages, told as their text to models that take no files. */
+import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { Call, Handle } from "./call.js";
+import type { CallSignal } from "./cancellation.js";
+import { inOneText } from "./chat-messages.js";
+import { LintelError, toLintelError, unsupported } from "./errors.js";
+import { inlineFile, isPdf, toldFile } from "./files.js";
+
+/** What a document says. */
+export interface DocumentText {
+  readonly text: string;
+  /** How many pages it has. */
+  readonly pages: number;
+  /** How many of them have no text, as pictures of pages have none. */
+  readonly blank: number;
+}
+
+/** Reads documents. */
+export interface DocumentReader {
+  /**
+   * @param pdf the bytes of the file
+   * @throws LintelError `invalid_value` that says why it can't be read; the signal's reason
+   */
+  read(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText>;
+}
+
+/** Whether a part has a document whose text can be read. */
+export function isReadable({ file }: ContentPart): boolean {
+  const content = file && inlineFile(file);
+  return content !== undefined && isPdf(content);
+}
+
+/** Stands for files in messages among what a model supports, and in what it refuses. */
+export const files = "file";
+
+/**
+ * A handle that tells documents as text: to a model that takes no files at once, to another one
+ * where its server refuses them, which only some models of a server may take.
+ */
+export const readingDocuments = (handle: Handle, reader: DocumentReader, takes: boolean): Handle =>
+  async function* (call: Call) {
+    const request = call.request as LLMRequest;
+    if (takes) {
+      let began = false;
+      try {
+        for await (const batch of handle(call)) {
+          began ||= batch.length > 0;
+          yield batch;
+        }
+        return;
+      } catch (thrown) {
+        if (began || !isRefused(thrown) || !areReadable(request)) throw thrown;
+      }
+    }
+    yield* handle({ ...call, request: await told(request, reader, call) });
+  };
+
+const isRefused = (thrown: unknown): boolean =>
+  thrown instanceof LintelError &&
+  thrown.code === "unsupported_parameter" &&
+  thrown.param === files;
+
+/** Whether the text of all files in messages can be read. */
+export const areReadable = ({ messages }: LLMRequest): boolean =>
+  messages.every(({ parts }) => parts.every((part) => part.type !== files || isReadable(part)));
+
+/** Whether messages have files, whatever they are. */
+export const haveFiles = ({ messages }: LLMRequest): boolean =>
+  messages.some(({ parts }) => parts.some(({ type }) => type === files));
+
+/** The request with the text of its documents, one after the other: each takes a thread, and memory. */
+async function told(
+  request: LLMRequest,
+  reader: DocumentReader,
+  { signal, warnings }: Call,
+): Promise<LLMRequest> {
+  const messages: LLMMessage[] = [];
+  let pages = 0;
+  for (const [i, message] of request.messages.entries()) {
+    const parts: ContentPart[] = [];
+    for (const [j, part] of message.parts.entries()) {
+      const content = part.file && inlineFile(part.file);
+      if (part.type !== files || !part.file || !content) parts.push(part);
+      else {
+        const said = await read(reader, content.data, signal, `messages[${i}].parts[${j}]`);
+        pages += said.blank;
+        parts.push(toldFile(part.file, said.text, j));
+      }
+    }
+    messages.push(inOneText({ ...message, parts }));
+  }
+  warnings.add("messages: this model takes no files, of documents it is told the text");
+  if (pages > 0) warnings.add(`messages: ${pages} pages of documents have no text, left out`);
+  return { ...request, messages };
+}
+
+async function read(
+  reader: DocumentReader,
+  data: string,
+  signal: CallSignal,
+  at: string,
+): Promise<DocumentText> {
+  try {
+    return await reader.read(Buffer.from(data, "base64"), signal);
+  } catch (thrown) {
+    const { code, message } = toLintelError(thrown);
+    if (code !== "invalid_value") throw thrown;
+    // Another model may take the file itself.
+    throw unsupported(at, `this model takes no files, and the text can't be read: ${message}`);
+  }
+}

@@ -1,0 +1,83 @@
+/** Files in messages: what they are, and what those say that are text. */
+import type { ContentPart, FileData } from "../../gen/lintel/v1/chat_pb.js";
+
+/** A file that a request has in itself. */
+export interface InlineFile {
+  /** In lower case, such as `application/pdf`. */
+  readonly mediaType: string;
+  /** Of text the charset that the request names; empty: it names none. */
+  readonly charset: string;
+  /** In base64. */
+  readonly data: string;
+}
+
+/** Type, parameters and encoding of a `data:` URL; its end is not looked at, which may be megabytes. */
+const inline = /^data:([\w!#$&^.+-]+\/[\w!#$&^.+-]+)((?:;[^;,]*)*?);base64,/i;
+/** Longest beginning of a `data:` URL up to its data. */
+const longestHead = 500;
+
+/** The file itself; `undefined` where it is an address, or no `data:` URL in base64, or an empty one. */
+export function inlineFile({ fileData }: FileData): InlineFile | undefined {
+  const [head, mediaType, parameters = ""] = inline.exec(fileData.slice(0, longestHead)) ?? [];
+  if (head === undefined || mediaType === undefined || head.length === fileData.length) {
+    return undefined;
+  }
+  return {
+    mediaType: mediaType.toLowerCase(),
+    charset: /;\s*charset="?([^;"]*)/i.exec(parameters)?.[1] ?? "",
+    data: fileData.slice(head.length),
+  };
+}
+
+/** Whether a file is a PDF. */
+export const isPdf = ({ mediaType }: InlineFile): boolean =>
+  mediaType === "application/pdf" || mediaType === "application/x-pdf";
+
+/** Types that are text to a model, though their names don't say so. */
+const texts =
+  /^(?:text\/|application\/(?:json|x-ndjson|jsonl|xml|yaml|x-yaml|toml|sql|graphql|javascript|x-javascript|typescript|x-typescript|x-sh|x-python|x-httpd-php|rtf|csv|markdown)$|[^/]+\/[^/]+\+(?:json|xml|yaml)$)/;
+
+/** A part's file, where it is text. */
+function textFile({ file }: ContentPart): InlineFile | undefined {
+  const content = file && inlineFile(file);
+  return content && texts.test(content.mediaType) ? content : undefined;
+}
+
+/** About how many bytes the text has that a part's file is; `undefined` where it is none. */
+export function textLength(part: ContentPart): number | undefined {
+  const content = textFile(part);
+  return content && Math.ceil(content.data.length * 0.75);
+}
+
+/** The text that a part's file is; `undefined` where it is none, or the part no file. */
+export function textOfFile(part: ContentPart): string | undefined {
+  const content = textFile(part);
+  return content && decoded(Buffer.from(content.data, "base64"), content.charset);
+}
+
+/** Text in a charset: what its first bytes say, else the one that is named, else UTF-8. */
+function decoded(bytes: Buffer, charset: string): string {
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  if (first === 0xfe && second === 0xff) return new TextDecoder("utf-16be").decode(bytes);
+  try {
+    return new TextDecoder(charset || "utf-8").decode(bytes);
+  } catch {
+    // Nobody knows that charset.
+    return new TextDecoder().decode(bytes);
+  }
+}
+
+/**
+ * A part that tells what is in a file.
+ * @param i its position in the message: other texts are set off
+ */
+export function toldFile({ filename }: FileData, text: string, i: number): ContentPart {
+  const name = filename === "" ? "" : ` name=${JSON.stringify(filename)}`;
+  const told = `<file${name}>\n${text.replace(/\n$/, "")}\n</file>\n\n`;
+  return {
+    $typeName: "lintel.v1.ContentPart",
+    type: "text",
+    text: i === 0 ? told : `\n\n${told}`,
+  };
+}
