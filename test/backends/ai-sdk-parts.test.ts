@@ -1,6 +1,7 @@
-/** Images in messages, as vendors get them. */
+/** Images, files and sounds in messages, as vendors get them. */
 import { expect, it } from "vitest";
-import { imagePart, say, textPart } from "../support/messages.js";
+import type { ContentPart } from "../../gen/lintel/v1/chat_pb.js";
+import { filePart, imagePart, say, soundPart, textPart } from "../support/messages.js";
 import { asked, bodies, played } from "./ai-sdk-calls.js";
 import { anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
 import { echo } from "./openai-subject.js";
@@ -9,11 +10,7 @@ import { opened, serve } from "./serve.js";
 const inline = "data:image/png;base64,iVBORw0KGgo=";
 const address = "https://example.com/a.png";
 
-async function sent(
-  at: typeof anthropicAt,
-  name: string,
-  ...shown: ReturnType<typeof imagePart>[]
-) {
+async function sent(at: typeof anthropicAt, name: string, ...shown: ContentPart[]) {
   const server = await serve(name === "" ? echo : played(name));
   const messages = [say("user", "", { parts: [textPart("This?"), ...shown] })];
   const { code, warnings, error } = await asked(opened(at(server.url)), "chat", { messages });
@@ -63,4 +60,50 @@ it("of another role than the user's they are refused", async () => {
   const messages = [say("assistant", "", { parts: [imagePart(inline)] }), say("user", "a")];
   const { code } = await asked(opened(compatibleAt(server.url)), "chat", { messages });
   expect(code).toBe("unsupported_parameter");
+});
+
+const pdf = "data:application/pdf;base64,JVBERi0=";
+
+it("Anthropic gets PDFs with their names, or their addresses", async () => {
+  const there = "https://example.com/b.pdf";
+  const { code, body } = await sent(
+    anthropicAt,
+    "anthropic/tool-events",
+    filePart(pdf, "a.pdf"),
+    filePart(there),
+  );
+  expect(code).toBe("ok");
+  expect(body.messages[0].content).toMatchObject([
+    { type: "text", text: "This?" },
+    {
+      ...{ type: "document", title: "a.pdf" },
+      source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" },
+    },
+    { type: "document", source: { type: "url", url: there } },
+  ]);
+});
+
+it("a server of OpenAI's form gets PDFs and sounds inline", async () => {
+  const shown = [filePart(pdf, "a.pdf"), soundPart("AAAA", "mp3"), soundPart("AAAA", "wav")];
+  const supports = ["file", "input_audio"];
+  const at = (url: string) => compatibleAt(url, { models: [{ id: "m", supports }] });
+  const { code, body } = await sent(at, "", ...shown);
+  expect(code).toBe("ok");
+  expect(body.messages[0].content).toEqual([
+    { type: "text", text: "This?" },
+    { type: "file", file: { filename: "a.pdf", file_data: pdf } },
+    { type: "input_audio", input_audio: { data: "AAAA", format: "mp3" } },
+    { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
+  ]);
+});
+
+it.each([
+  ["an address", "messages", filePart("https://example.com/b.pdf")],
+  ["a kind of file", "file", filePart("data:application/zip;base64,UEs=")],
+  ["a format of sounds", "input_audio", soundPart("AAAA", "flac")],
+])("%s that a provider does not know is refused, and nothing is asked", async (_, param, part) => {
+  const supports = ["file", "input_audio"];
+  const at = (url: string) => compatibleAt(url, { models: [{ id: "m", supports }] });
+  const { code, param: named, body } = await sent(at, "", part);
+  expect([code, named, body]).toEqual(["unsupported_parameter", param, undefined]);
 });

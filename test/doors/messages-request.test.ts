@@ -272,6 +272,10 @@ test.each<[string, object]>([
   ["messages[0].content[0].source", source({ type: "base64", media_type: "image/png" })],
   [
     "messages[0].content[1].source",
+    user(text("a"), { type: "document", source: { type: "base64" } }),
+  ],
+  [
+    "messages[0].content[1].source",
     user(text("a"), { type: "image", source: { type: "url", url: "ftp://a/b" } }),
   ],
   ["messages[0].content[0].tool_use_id", user({ type: "tool_result", content: "a" })],
@@ -327,7 +331,6 @@ test.each<[string, object]>([
 });
 
 test.each<[string, object]>([
-  ["messages[0].content[1]", user(text("a"), { type: "document", source: { type: "base64" } })],
   [
     "messages[0].content[2]",
     user({ type: "tool_result", tool_use_id: "a" }, text("b"), { type: "search_result" }),

@@ -154,16 +154,16 @@ describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
 test("another kind of part is named, and nothing is asked", async () => {
   const backend = scripted({ chat: says("Hi") });
   const server = await serve(backend);
-  const audio = user({ type: "input_audio", input_audio: {} });
-  const own = await server.post("/llm", audio);
+  const film = user({ type: "video_url", video_url: {} });
+  const own = await server.post("/llm", film);
   expect(own.status).toBe(422);
   expect((await json(own)).error.message).toBe(
-    "messages[0].content[0].type: must be one of text, image_url",
+    "messages[0].content[0].type: must be one of text, image_url, file, input_audio",
   );
-  const openai = await server.post("/v1/chat/completions", audio);
+  const openai = await server.post("/v1/chat/completions", film);
   expect(openai.status).toBe(400);
   expect((await json(openai)).error.message).toBe(
-    "messages: messages[0] has a part that is neither text nor an image: input_audio",
+    "messages: messages[0] has a part that is not supported here: video_url",
   );
   expect(backend.asked).toEqual([]);
 });
@@ -190,7 +190,7 @@ describe.each(
     ["messages[0].content", { content: "a", parts: [textPart("b")] }],
     ["messages[0].parts[0].text", { parts: [{ type: "text" }] }],
     ["messages[0].parts[0].image_url.url", { parts: [imagePart("ftp://a/b.png")] }],
-    ["messages[0].parts[1].type", { parts: [textPart("b"), { type: "file" }] }],
+    ["messages[0].parts[1].type", { parts: [textPart("b"), { type: "video" }] }],
   ])("says what is wrong by the fields' names: %s", async (field, more) => {
     const { url } = await serve(scripted({ chat: says("Hi") }));
     const client = createClient(ChatService, open(url));

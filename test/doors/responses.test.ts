@@ -328,7 +328,7 @@ describe("parameters", () => {
     [
       "input[0].output[0]",
       { input: [{ type: "function_call_output", call_id: "1", output: [{ type: "input_file" }] }] },
-      /input_file is not supported/,
+      /a file without file_data or a file_url is not supported/,
     ],
   ] as const;
 

@@ -29,3 +29,17 @@ export const imagePart = (url: string, detail = ""): ContentPart => ({
   type: "image_url",
   imageUrl: { $typeName: "lintel.v1.ImageUrl", url, detail },
 });
+
+/** A part that is a file. @param fileData a `data:` URL, or an address */
+export const filePart = (fileData: string, filename = ""): ContentPart => ({
+  $typeName: "lintel.v1.ContentPart",
+  type: "file",
+  file: { $typeName: "lintel.v1.FileData", fileData, filename },
+});
+
+/** A part that is a sound. @param data in base64 */
+export const soundPart = (data: string, format: string): ContentPart => ({
+  $typeName: "lintel.v1.ContentPart",
+  type: "input_audio",
+  inputAudio: { $typeName: "lintel.v1.InputAudio", data, format },
+});

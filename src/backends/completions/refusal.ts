@@ -70,7 +70,7 @@ const refusesParts = (type: string) =>
 
 /** Files in messages, also in the words of OpenRouter, Anthropic, Google and the AI SDK. */
 const refusesFiles = new RegExp(
-  `${refusesParts("file")}|(?:media|mime) type\\W+(?!image|audio)\\w+/|pdf file parts|support (?:\\w+ )?(?:files?|documents?|pdfs?)\\b|(?:file|document|pdf)s? \\W{0,2}(?: content| input)s?(?: types?)? (?:is|are) not supported`,
+  `${refusesParts("file")}|(?:media|mime) type\\W+(?!image|audio)\\w+/|pdf file parts|support (?:\\w+ )?(?:files?|documents?|pdfs?)\\b|(?:file|document|pdf)s?\\W{1,3}(?:content|input)s?(?: types?)? (?:is|are) not supported`,
   "i",
 );
 

@@ -51,7 +51,10 @@ function inMessage({ at, content, parts = [], calls = [] }: Place, rest: string)
   const [, part, ofPart = ""] = /^\.(?:content|parts)\[(\d+)\](.*)$/.exec(rest) ?? [];
   if (part !== undefined) {
     const place = parts[Number(part)] ?? `${content}[${part}]`;
-    return place + ofPart.replace(/^\.image_url.*$/, ".source");
+    return (
+      place +
+      ofPart.replace(/^\.file\.filename$/, ".title").replace(/^\.(?:image_url|file).*$/, ".source")
+    );
   }
   switch (rest) {
     case ".content":

@@ -1,5 +1,6 @@
-/** Texts and images in blocks, to the contract's parts. */
+/** Texts, images and documents in blocks, to the contract's parts. */
 import { isObject, type JsonObject } from "../../core/json.js";
+import { fields } from "../json/known.js";
 
 /** A part, and where it stands at the client. */
 export interface Part {
@@ -8,10 +9,13 @@ export interface Part {
 }
 
 /** What is read of a block's source. */
-export const sourceFields = { type: true, media_type: true, data: true, url: true };
+export const sourceFields = {
+  ...{ type: true, media_type: true, data: true, url: true },
+  content: fields({ type: true, text: true }),
+};
 
 /**
- * A block as the contract has it in JSON; `undefined` where it is neither text nor an image.
+ * A block as the contract has it in JSON; `undefined` where it is neither text nor an image nor a document.
  * @param wrong gets a field that has the wrong type, and what is allowed
  */
 export function partOf(
@@ -19,16 +23,24 @@ export function partOf(
   place: string,
   wrong: (field: string, message: string) => void,
 ): JsonObject | undefined {
-  const { type, text, source } = block;
+  const { type, text, source, title } = block;
   if (type === "text") return { type, text };
   const of = isObject(source) ? source : {};
+  if ((type !== "image" && type !== "document") || of.type === "file") return undefined;
   if (type === "document" && of.type === "text") return { type: "text", text: of.data };
-  if (type !== "image" || of.type === "file") return undefined;
+  if (type === "document" && of.type === "content") {
+    const said = Array.isArray(of.content) ? textsOf(of.content) : of.content;
+    return said === undefined ? undefined : { type: "text", text: said };
+  }
   const url = addressIn(of);
   if (url === undefined) {
     wrong(`${place}.source`, "must be base64 with a media_type and data, or a url");
   }
-  return { type: "image_url", image_url: { url: url ?? "data:image/png;base64,x" } };
+  if (type === "image") {
+    return { type: "image_url", image_url: { url: url ?? "data:image/png;base64,x" } };
+  }
+  const filename = title ?? "";
+  return { type: "file", file: { file_data: url ?? "data:application/pdf;base64,x", filename } };
 }
 
 function addressIn({ type, media_type: kind, data, url }: JsonObject): string | undefined {

@@ -26,7 +26,7 @@ const decode = compileDecoder(LLMRequestSchema);
 const inBlock = {
   ...{ type: true, text: true, thinking: true, signature: true, data: true },
   ...{ id: true, name: true, input: true, extra_content: true },
-  ...{ tool_use_id: true, is_error: true, source: fields(sourceFields) },
+  ...{ tool_use_id: true, is_error: true, title: true, source: fields(sourceFields) },
 };
 const blocks: Known = fields({ ...inBlock, content: fields(inBlock) });
 

@@ -1,6 +1,7 @@
 /** OpenAI's chat request to the contract's. */
 import {
-  ImageUrlSchema,
+  ContentPartSchema,
+  FileDataSchema,
   type LLMRequest,
   LLMRequestSchema,
   ToolCallSchema,
@@ -8,6 +9,7 @@ import {
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { choicesOf } from "../../core/rules.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
 import { fields, fieldsOf } from "../json/known.js";
@@ -28,6 +30,9 @@ export interface ChatRequest {
 
 const decode = compileDecoder(LLMRequestSchema);
 
+/** Types of parts that are the contract's, too. */
+const partTypes: ReadonlySet<unknown> = new Set(choicesOf(ContentPartSchema.field.type));
+
 /** What is read of a request. */
 export const chatFields = fieldsOf(LLMRequestSchema, {
   ...formFields,
@@ -39,7 +44,10 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
     ...{ role: true, refusal: true, tool_call_id: true, function_call: true },
     ...{ reasoning_content: true, reasoning: true, reasoning_details: true },
     tool_calls: fieldsOf(ToolCallSchema),
-    content: fields({ type: true, text: true, refusal: true, image_url: fieldsOf(ImageUrlSchema) }),
+    content: fieldsOf(ContentPartSchema, {
+      refusal: true,
+      file: fieldsOf(FileDataSchema, { file_id: true }),
+    }),
   }),
 });
 
@@ -63,7 +71,7 @@ export function readChat(json: JsonObject): ChatRequest {
         names[`messages[${i}].reasoning_content`] = `messages[${i}].reasoning`;
       }
       return rewritten(item, (part) => {
-        const said = `messages[${i}] has a part that is neither text nor an image: ${part}`;
+        const said = `messages[${i}] has a part that is not supported here: ${part}`;
         refused ??= unsupported("messages", said);
       });
     });
@@ -107,9 +115,9 @@ const callsFunctions = (message: unknown) => isObject(message) && isObject(messa
 
 /**
  * A message in a role of today, with the refusals in it as texts.
- * @param refuse gets the type of a part that is something else than a text or an image
+ * @param refuse hears what a part is that the contract knows nothing like
  */
-function rewritten(item: unknown, refuse: (type: string) => void): unknown {
+function rewritten(item: unknown, refuse: (part: string) => void): unknown {
   if (!isObject(item)) return item;
   const message: JsonObject =
     item.role === olderTool
@@ -122,10 +130,12 @@ function rewritten(item: unknown, refuse: (type: string) => void): unknown {
   if (!Array.isArray(content)) return message;
   const parts = content.map((part: unknown) => {
     if (!isObject(part) || typeof part.type !== "string") return part;
-    const { type, refusal } = part;
-    if (type === "text" || type === "image_url") return part;
-    if (type !== "refusal") refuse(type.slice(0, 40));
-    return { type: "text", text: type === "refusal" ? refusal : "" };
+    const { type, refusal, file } = part;
+    if (type === "refusal") return { type: "text", text: refusal };
+    const elsewhere = type === "file" && isObject(file) && file.file_data == null && file.file_id;
+    if (partTypes.has(type) && !elsewhere) return part;
+    refuse(elsewhere ? "a file by its id" : type.slice(0, 40));
+    return { type: "text", text: "" };
   });
   return { ...message, content: parts };
 }

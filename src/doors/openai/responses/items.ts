@@ -154,7 +154,7 @@ class Reading implements Conversation {
 
   #content(content: unknown, at: string): unknown {
     return contentOf(content, (i, what) => {
-      const why = `${what.slice(0, 40)} is not supported, only texts and images by their address are`;
+      const why = `${what.slice(0, 40)} is not supported, only texts, and images, files and sounds that are there or have an address`;
       this.refused ??= unsupported(`${at}[${i}]`, why);
     });
   }

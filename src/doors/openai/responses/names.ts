@@ -47,7 +47,9 @@ function inMessage({ at, content, calls }: Place, rest: string): string {
   if (index !== undefined) return (calls[Number(index)] ?? at) + (callMembers[member] ?? member);
   const [, part] = /^\.(?:content|parts)((?:\[.*)?)$/.exec(rest) ?? [];
   if (part !== undefined)
-    return content + part.replace(".image_url.url", ".image_url").replace(".image_url.", ".");
+    return (
+      content + part.replace(".image_url.url", ".image_url").replace(/\.(?:image_url|file)\./, ".")
+    );
   switch (rest) {
     case ".tool_calls":
       return "input";
