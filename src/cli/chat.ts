@@ -3,9 +3,9 @@ import { createInterface } from "node:readline/promises";
 import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { choicesOf } from "../core/rules.js";
 import { type Message, printAnswer } from "./answer.js";
+import { fileOf, imageOf, type Part, soundOf, sounds } from "./attachments.js";
 import { integerOf, numberOf, seedOf, serverOptions, withServer } from "./client.js";
 import { type Command, type Given, UsageError } from "./command.js";
-import { addressOf } from "./shown-image.js";
 
 const efforts = choicesOf(LLMRequestSchema.field.reasoningEffort);
 
@@ -32,17 +32,31 @@ export const chat: Command = {
       multiple: true,
       help: "an image to look at, with the first message: PNG, JPEG, WebP or GIF; may be repeated",
     },
+    file: {
+      value: "FILE|URL",
+      multiple: true,
+      help: "a PDF or a text to read, with the first message; may be repeated",
+    },
+    audio: {
+      value: "FILE",
+      multiple: true,
+      help: `a sound to listen to, with the first message: ${sounds.join(", ")}; may be repeated`,
+    },
   },
   run: (given) =>
     withServer(given, ChatService, async (client, options, explain) => {
       const settings = settingsOf(given);
-      const images = await Promise.all(given.texts("image").map(addressOf));
+      const attached = await Promise.all([
+        ...given.texts("image").map(imageOf),
+        ...given.texts("file").map(fileOf),
+        ...given.texts("audio").map(soundOf),
+      ]);
       const ask = (messages: readonly Message[]) =>
         printAnswer(client, { ...settings, messages: [...messages] }, options);
       const system = given.text("system");
       const messages: Message[] = system === undefined ? [] : [{ role: "system", content: system }];
-      if (given.operand === "") return converse(ask, messages, images, options.signal, explain);
-      await ask([...messages, question(given.operand, images)]);
+      if (given.operand === "") return converse(ask, messages, attached, options.signal, explain);
+      await ask([...messages, question(given.operand, attached)]);
       return 0;
     }),
 };
@@ -66,27 +80,21 @@ function effortOf(given: Given): string | undefined {
   throw new UsageError(`--effort must be one of ${efforts.join(", ")}`);
 }
 
-/** What the user says, and shows. @param images addresses */
-const question = (text: string, images: readonly string[]): Message =>
-  images.length === 0
+/** What the user says, with what there is beside it. */
+const question = (text: string, attached: readonly Part[]): Message =>
+  attached.length === 0
     ? { role: "user", content: text }
-    : {
-        role: "user",
-        parts: [
-          { type: "text", text },
-          ...images.map((url) => ({ type: "image_url", imageUrl: { url } })),
-        ],
-      };
+    : { role: "user", parts: [{ type: "text", text }, ...attached] };
 
 /**
  * Answers line by line. A message that fails is forgotten, and the conversation goes on.
- * @param images that are shown with the first message which is answered
+ * @param attached goes with the first message that is answered
  * @returns the exit code: 1 if a message failed
  */
 async function converse(
   ask: (messages: readonly Message[]) => Promise<Message>,
   messages: Message[],
-  images: readonly string[],
+  attached: readonly Part[],
   signal: AbortSignal,
   explain: (thrown: unknown) => void,
 ): Promise<number> {
@@ -98,7 +106,7 @@ async function converse(
   };
   signal.addEventListener("abort", () => lines.close(), { once: true });
   let code = 0;
-  let shown = images;
+  let shown = attached;
   prompt();
   for await (const line of lines) {
     prompted = false;

@@ -1,4 +1,4 @@
-/** `lintel chat` with models that think, and with images. */
+/** `lintel chat` with models that think, and with images, files and sounds. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,6 +17,12 @@ import { runHere, typing } from "./here.js";
 beforeEach(() => void vi.stubEnv("FORCE_COLOR", undefined));
 afterEach(() => void vi.unstubAllEnvs());
 
+const file = (name: string, bytes: string | Uint8Array) => {
+  const path = join(folder(), name);
+  writeFileSync(path, bytes);
+  return path;
+};
+
 const folder = () => mkdtempSync(join(tmpdir(), "lintel-chat-"));
 
 /** `lintel chat` before a Lintel whose model does this, and what that was asked. */
@@ -26,7 +32,7 @@ async function chatWith(handle: Handle<"chat">) {
     asked.push(call.request);
     return handle(call);
   };
-  const supports = ["reasoning_effort", "image_url", "temperature"];
+  const supports = ["reasoning_effort", "image_url", "file", "input_audio", "temperature"];
   const server = await startLintel([scripted({ chat }, [chatModel("m", { supports })])]);
   onTestFinished(() => server.close());
   return { asked, ask: (...args: string[]) => runHere(["chat", ...args, "--server", server.url]) };
@@ -148,11 +154,6 @@ describe("--image", () => {
     webp: Buffer.from("RIFF\u0001\u0002\u0003\u0004WEBPVP8 ", "latin1"),
     gif: Buffer.from("GIF89a\u0001", "latin1"),
   };
-  const file = (name: string, bytes: string | Uint8Array) => {
-    const path = join(folder(), name);
-    writeFileSync(path, bytes);
-    return path;
-  };
   const looking = () => {
     let answered = 0;
     return chatWith(async function* (call) {
@@ -209,5 +210,57 @@ describe("--image", () => {
       expect(ended.stderr).toContain(`lintel: --image: ${path} ${why}\n`);
     }
     expect(asked).toEqual([]);
+  });
+});
+
+describe("--file and --audio", () => {
+  const refused = () => chatWith(says("Hi"));
+
+  test("send PDFs by their bytes, texts, addresses, and sounds by the end of their names", async () => {
+    const { ask, asked } = await chatWith(says("Read"));
+    const bytes = Buffer.from("\n%PDF-1.7\n\u00ff", "latin1");
+    const { code } = await ask(
+      ...["And?", "--file", file("Zürich.x", bytes), "--file", file("b.md", "# Grüezi\n")],
+      ...["--file", "https://example.com/c.pdf", "--audio", file("d.WAV", "RIFF")],
+    );
+    expect(code).toBe(0);
+    expect(asked[0]?.messages[0]?.parts).toMatchObject([
+      {
+        type: "text",
+        text: "And?",
+      },
+      {
+        type: "file",
+        file: {
+          fileData: `data:application/pdf;base64,${bytes.toString("base64")}`,
+          filename: "Zürich.x",
+        },
+      },
+      // The gateway tells every model what is text.
+      { type: "text", text: '\n\n<file name="b.md">\n# Grüezi\n</file>\n\n' },
+      { type: "file", file: { fileData: "https://example.com/c.pdf", filename: "" } },
+      { type: "input_audio", inputAudio: { data: "UklGRg==", format: "wav" } },
+    ]);
+  });
+
+  test.each([
+    ["--file", file("a.bin", new Uint8Array([1, 0, 255])), "is neither a PDF nor text in UTF-8"],
+    ["--file", file("a.bin", "a\0b"), "is neither a PDF nor text in UTF-8"],
+    ["--file", file("a.txt", ""), "is empty"],
+    ["--file", join(folder(), "none.pdf"), "can't be read (ENOENT)"],
+    ["--audio", join(folder(), "none.wav"), "can't be read (ENOENT)"],
+  ])("say why %s %s can't be sent, before anything is asked", async (option, path, why) => {
+    const { ask, asked } = await refused();
+    const ended = await ask("Hi", option, path);
+    expect(ended).toMatchObject({ code: 2, stdout: "" });
+    expect(ended.stderr).toContain(`lintel: ${option}: ${path} ${why}\n`);
+    expect(asked).toEqual([]);
+  });
+
+  test("say which sounds there are", async () => {
+    const { ask } = await refused();
+    const { code, stderr } = await ask("Hi", "--audio", "a.midi");
+    expect(code).toBe(2);
+    expect(stderr).toContain("--audio: the name of a.midi must end in one of wav, mp3, flac, ogg,");
   });
 });
