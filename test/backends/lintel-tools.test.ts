@@ -1,11 +1,11 @@
-/** Tools, and images in messages, through two Lintels: what the one behind is asked, and what it answers, is as if it were alone. */
+/** Tools, and what messages have beside text, through two Lintels: what the one behind is asked, and what it answers, is as if it were alone. */
 import { expect, it, onTestFinished } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { eventsOf, hello } from "../doors/serve.js";
 import { never } from "../support/calls.js";
 import { startLintel } from "../support/lintel.js";
-import { imagePart, textPart } from "../support/messages.js";
+import { filePart, imagePart, soundPart, textPart } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { callsTools, scripted } from "../support/scripted.js";
 import { connectTo } from "./node-peer.js";
@@ -18,6 +18,7 @@ const ways: Readonly<Record<string, (url: string) => Backend>> = {
   openai: (url) => backendFor(url, { api_key: "me" }),
 };
 
+const zip = "data:application/zip;base64,UEs=";
 const extra = { google: { thought_signature: "abc" } };
 const call = {
   ...{ id: "a", type: "function", extra_content: extra },
@@ -32,6 +33,8 @@ const asked = hello({
       content: [
         { type: "text", text: "Rome?" },
         { type: "image_url", image_url: { url: "https://example.com/rome.png", detail: "low" } },
+        { type: "file", file: { file_data: zip, filename: "a.zip" } },
+        { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
       ],
     },
     { role: "assistant", content: "Let me look.", tool_calls: [call] },
@@ -86,7 +89,14 @@ it.each(Object.entries(ways))("by a backend of the kind %s", async (_, at) => {
   for (const request of behind.asked) {
     expect(request).toMatchObject({
       messages: [
-        { parts: [textPart("Rome?"), imagePart("https://example.com/rome.png", "low")] },
+        {
+          parts: [
+            textPart("Rome?"),
+            imagePart("https://example.com/rome.png", "low"),
+            filePart(zip, "a.zip"),
+            soundPart("AAAA", "wav"),
+          ],
+        },
         {
           content: "Let me look.",
           toolCalls: [{ id: "a", extraContent: JSON.stringify(extra), function: call.function }],
