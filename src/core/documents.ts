@@ -4,7 +4,7 @@ import type { Call, Handle } from "./call.js";
 import type { CallSignal } from "./cancellation.js";
 import { inOneText } from "./chat-messages.js";
 import { LintelError, toLintelError, unsupported } from "./errors.js";
-import { inlineFile, isPdf, toldFile } from "./files.js";
+import { inlineFile, isPdf, textLength, toldFile } from "./files.js";
 
 /** What a document says. */
 export interface DocumentText {
@@ -64,9 +64,11 @@ const isRefused = (thrown: unknown): boolean =>
 export const areReadable = ({ messages }: LLMRequest): boolean =>
   messages.every(({ parts }) => parts.every((part) => part.type !== files || isReadable(part)));
 
-/** Whether messages have files, whatever they are. */
+/** Whether messages have files, other than those that are text to any model. */
 export const haveFiles = ({ messages }: LLMRequest): boolean =>
-  messages.some(({ parts }) => parts.some(({ type }) => type === files));
+  messages.some(({ parts }) =>
+    parts.some((part) => part.type === files && textLength(part) === undefined),
+  );
 
 /** The request with the text of its documents, one after the other: each takes a thread, and memory. */
 async function told(
