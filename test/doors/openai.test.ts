@@ -152,7 +152,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     ["moderation", hello({ moderation: { model: "omni-moderation-latest" } })],
     [
       "messages",
-      { messages: [{ role: "user", content: [{ type: "input_audio", input_audio: {} }] }] },
+      { messages: [{ role: "user", content: [{ type: "video_url", video_url: {} }] }] },
     ],
   ])("400 unsupported_parameter: %s", async (param, body) => {
     const server = await serveChat(says("Hi"));
