@@ -1,0 +1,115 @@
+/** Reads the text of PDFs, for models that take no files. */
+import { unlessAborted } from "../core/abort.js";
+import type { CallSignal } from "../core/cancellation.js";
+import { LintelError, shuttingDown } from "../core/errors.js";
+import { lackOfPdfJs } from "./pdfjs.js";
+import type { DocumentText } from "./protocol.js";
+import { Reading } from "./reading.js";
+
+export type { DocumentText } from "./protocol.js";
+
+/** What one document may take. */
+export interface ReaderLimits {
+  /** Milliseconds, from its turn on. Default: 20 000. */
+  readonly timeout?: number;
+  /** MiB of memory, besides Node and the file. Default: 512. */
+  readonly memory?: number;
+  /** Characters of text, counted as UTF-16 has them. Default: 4 000 000. */
+  readonly length?: number;
+}
+
+/** How many are read at once; a slow one alone holds nobody up. */
+const atOnce = 2;
+
+/** A document that waits for its turn. */
+interface Waiting {
+  start(): void;
+  fail(reason: unknown): void;
+}
+
+/** Reads documents, two at a time, each in a process that goes with it. */
+export class DocumentReader {
+  readonly #limits: Required<ReaderLimits>;
+  readonly #readings = new Set<Reading>();
+  readonly #waiting: Waiting[] = [];
+  #running = 0;
+  #closed = false;
+
+  constructor(limits: ReaderLimits = {}) {
+    this.#limits = { timeout: 20_000, memory: 512, length: 4_000_000, ...limits };
+  }
+
+  /**
+   * The text of a PDF.
+   * @throws LintelError `invalid_value` without a field if it can't be read, has no text or takes more
+   *   than it may, `unimplemented` where unpdf is not installed, `shutting_down` once closed; the
+   *   signal's reason
+   */
+  read(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText> {
+    return unlessAborted(this.#inTurn(pdf, signal), signal);
+  }
+
+  /** Ends what is read; those that wait fail, too. Resolves when all processes are gone. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { fail } of this.#waiting.splice(0)) fail(shuttingDown());
+    const readings = [...this.#readings];
+    for (const reading of readings) reading.end(shuttingDown());
+    await Promise.allSettled(readings.map(({ text }) => text));
+  }
+
+  async #inTurn(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText> {
+    signal.throwIfAborted();
+    if (this.#closed) throw shuttingDown();
+    const lack = lackOfPdfJs();
+    if (lack) throw new LintelError("unimplemented", lack);
+    await this.#turn(signal);
+    try {
+      return await this.#readNow(pdf, signal);
+    } finally {
+      this.#running--;
+      this.#waiting.shift()?.start();
+    }
+  }
+
+  /** Resolves when one more may be read. */
+  #turn(signal: CallSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = {
+        start: () => {
+          this.#running++;
+          signal.removeEventListener("abort", leave);
+          resolve();
+        },
+        fail: (reason) => {
+          signal.removeEventListener("abort", leave);
+          reject(reason);
+        },
+      };
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        reject(signal.reason);
+      };
+      if (this.#running < atOnce) return waiting.start();
+      this.#waiting.push(waiting);
+      signal.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  async #readNow(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText> {
+    // Either may have come between the turn and now.
+    signal.throwIfAborted();
+    if (this.#closed) throw shuttingDown();
+    const { timeout, ...limits } = this.#limits;
+    const reading = new Reading({ pdf, ...limits }, timeout);
+    this.#readings.add(reading);
+    const leave = () => reading.end(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      return await reading.text;
+    } finally {
+      signal.removeEventListener("abort", leave);
+      this.#readings.delete(reading);
+    }
+  }
+}

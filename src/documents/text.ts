@@ -1,0 +1,90 @@
+/** The text of a PDF, in the thread that reads it. */
+import { wellFormed } from "../core/well-formed.js";
+import { loadPdfJs, type PdfDocument, type PdfText } from "./pdfjs.js";
+import type { DocumentText, Order } from "./protocol.js";
+
+/** What is wrong with a document; its message is for the caller. */
+export class Unreadable extends Error {}
+
+/**
+ * Reads it.
+ * @throws Unreadable
+ */
+export async function readText({
+  pdf,
+  length,
+}: Pick<Order, "pdf" | "length">): Promise<DocumentText> {
+  const wanted: string[] = [];
+  const document = await open(pdf, wanted);
+  const texts: string[] = [];
+  let left = length;
+  for (let number = 1; number <= document.numPages; number++) {
+    const text = await pageText(document, number);
+    // pdf.js leaves out what it has no map for.
+    if (wanted[0])
+      throw new Unreadable(
+        `the PDF has text in the encoding ${wanted[0]}, which can't be read here`,
+      );
+    if (text === "") continue;
+    left -= text.length + (texts.length > 0 ? pageBreak.length : 0);
+    if (left < 0) throw new Unreadable(`the PDF has more than ${length} characters of text`);
+    texts.push(text);
+  }
+  if (texts.length === 0) throw new Unreadable("the PDF has no text: its pages may be scanned");
+  const pages = document.numPages;
+  return { text: texts.join(pageBreak), pages, blank: pages - texts.length };
+}
+
+const pageBreak = "\n\n";
+
+/** @param wanted where names of the character maps go that are asked for */
+async function open(pdf: Uint8Array, wanted: string[]): Promise<PdfDocument> {
+  const { getDocument } = await loadPdfJs();
+  const task = getDocument({
+    data: pdf,
+    verbosity: 0,
+    isEvalSupported: false,
+    stopAtErrors: true,
+    // Nothing is shown, and nothing fetched.
+    disableFontFace: true,
+    useSystemFonts: false,
+    useWorkerFetch: false,
+    useWasm: false,
+    isOffscreenCanvasSupported: false,
+    isImageDecoderSupported: false,
+    BinaryDataFactory: class {
+      async fetch({ kind, filename }: { readonly kind: string; readonly filename: string }) {
+        if (kind === "cMapUrl") wanted.push(filename.replace(/\.bcmap$/, ""));
+        throw new Error(`${filename} is not there`);
+      }
+    },
+  });
+  try {
+    return await task.promise;
+  } catch (cause) {
+    const locked = (cause as Error).name === "PasswordException";
+    throw new Unreadable(
+      locked ? "the PDF needs a password" : "this is not a PDF, or a broken one",
+      {
+        cause,
+      },
+    );
+  }
+}
+
+async function pageText(document: PdfDocument, number: number): Promise<string> {
+  try {
+    const page = await document.getPage(number);
+    const { items } = await page.getTextContent();
+    page.cleanup();
+    return plain(items);
+  } catch (cause) {
+    throw new Unreadable(`page ${number} of the PDF is broken`, { cause });
+  }
+}
+
+/** Its lines. Halves of a character may stand in two pieces; U+0000 is what some fonts have for none. */
+const plain = (items: readonly PdfText[]): string =>
+  wellFormed(items.map(({ str, hasEOL }) => (hasEOL ? `${str}\n` : str)).join(""))
+    .replaceAll("\0", "")
+    .trimEnd();

@@ -1,0 +1,299 @@
+/** Reading PDFs, from the bytes to the text or the reason why there is none. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { deflateSync } from "node:zlib";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
+import { DocumentReader, type ReaderLimits } from "../../src/documents/reader.js";
+import { never } from "../support/calls.js";
+import { type Body, endless, firstExtra, lines, pdf, shown } from "./pdf.js";
+
+const open: DocumentReader[] = [];
+afterEach(async () => {
+  for (const reader of open.splice(0)) await reader.close();
+});
+
+function reader(limits?: ReaderLimits): DocumentReader {
+  const one = new DocumentReader({ timeout: 600_000, ...limits });
+  open.push(one);
+  return one;
+}
+
+/** Processes that begin while the test runs, in their order, and how many there were at once. */
+function processes() {
+  const begun: ChildProcess[] = [];
+  const seen = { begun, most: 0 };
+  const watch = (message: unknown) => {
+    begun.push((message as { readonly process: ChildProcess }).process);
+    seen.most = Math.max(seen.most, begun.filter((process) => !isGone(process)).length);
+  };
+  subscribe("child_process", watch);
+  onTestFinished(() => void unsubscribe("child_process", watch));
+  return seen;
+}
+
+const isGone = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
+
+const small = pdf([lines("Hello")]);
+const reason = new LintelError("cancelled", "the caller left");
+
+/** A font whose glyphs have two bytes each. */
+const composite = (encoding: string, ordering: string, maps: readonly string[] = []) => {
+  const descriptor = "<< /Type /FontDescriptor /FontName /X /Flags 4 >>";
+  const system = `<< /Registry (Adobe) /Ordering (${ordering}) /Supplement 0 >>`;
+  const toUnicode = maps.length > 0 ? `/ToUnicode ${firstExtra(1) + 1} 0 R` : "";
+  return {
+    font:
+      `/Type /Font /Subtype /Type0 /BaseFont /X /Encoding /${encoding} ` +
+      `/DescendantFonts [${firstExtra(1)} 0 R] ${toUnicode}`,
+    extra: [
+      "<< /Type /Font /Subtype /CIDFontType2 /BaseFont /X " +
+        `/CIDSystemInfo ${system} /FontDescriptor ${descriptor} >>`,
+      {
+        dictionary: "",
+        bytes: Buffer.from(
+          "begincmap 1 begincodespacerange <0000> <ffff> endcodespacerange " +
+            `${maps.length} beginbfchar ${maps.join(" ")} endbfchar endcmap`,
+        ),
+      },
+    ] satisfies Body[],
+  };
+};
+const glyphs = (...codes: readonly string[]) =>
+  `BT /F1 12 Tf 72 770 Td ${codes.map((code) => `<${code}> Tj`).join(" ")} ET`;
+
+/** A page whose stream unpacks, in two steps, to so many bytes. */
+const bomb = (bytes: Buffer) =>
+  pdf([
+    {
+      dictionary: "/Filter [/FlateDecode /FlateDecode]",
+      bytes: deflateSync(deflateSync(bytes)),
+    },
+  ]);
+
+describe("text", () => {
+  test.each<[string, Buffer, { text: string; pages?: number; blank?: number }]>([
+    ["lines", pdf([lines("One line", "and another")]), { text: "One line\nand another" }],
+    [
+      "pages, some of them without text",
+      pdf([lines("first"), "0 0 99 99 re f", "", lines("fourth", "page")], { compressed: true }),
+      { text: "first\n\nfourth\npage", pages: 4, blank: 2 },
+    ],
+    ["letters beyond ASCII", pdf([lines("Zürich – naïve")]), { text: "Zürich – naïve" }],
+    [
+      "columns",
+      pdf([`BT /F1 12 Tf 72 770 Td ${shown("left")} Tj 250 0 Td ${shown("right")} Tj ET`]),
+      { text: "left right" },
+    ],
+    [
+      "words in pieces",
+      pdf([
+        `BT /F1 12 Tf 72 770 Td ${shown("to")} Tj ${shown("gether ")} Tj ` +
+          `[${shown("ker")} 20 ${shown("ned")} -900 ${shown("apart")}] TJ ET`,
+      ]),
+      { text: "together kerned apart" },
+    ],
+    [
+      "glyphs by a map, also those of two halves",
+      pdf(
+        [glyphs("000100020003")],
+        composite("Identity-H", "Identity", [
+          "<0001> <65E5>",
+          "<0002> <672C>",
+          "<0003> <D83DDE00>",
+        ]),
+      ),
+      { text: "日本😀" },
+    ],
+    [
+      "glyphs that stand for nothing",
+      pdf(
+        [glyphs("0001", "0002", "0001")],
+        composite("Identity-H", "Identity", ["<0001> <0041>", "<0002> <0000>"]),
+      ),
+      { text: "AA" },
+    ],
+    [
+      "half a character",
+      pdf([lines("AB")], {
+        font: "/Type /Font /Subtype /Type1 /BaseFont /X /Encoding << /Differences [65 /uniD83D] >>",
+      }),
+      { text: "\ufffdB" },
+    ],
+    [
+      "a file that is encrypted, but not against reading",
+      pdf([lines("open to all")], { password: "", compressed: true }),
+      { text: "open to all" },
+    ],
+    [
+      "a file whose table of objects is lost",
+      Buffer.from(small.toString("latin1").replace(/startxref\n\d+/, "startxref\n7"), "latin1"),
+      { text: "Hello" },
+    ],
+  ])("%s", async (_what, file, { text, pages = 1, blank = 0 }) => {
+    expect(await reader().read(file, never)).toEqual({ text, pages, blank });
+  });
+});
+
+describe("a document that can't be read", () => {
+  const notPdf = "this is not a PDF, or a broken one";
+  const many = Array.from({ length: 20 }, (_, i) => lines(`page ${i}`));
+  test.each<[string, Buffer, string]>([
+    ["an empty file", Buffer.alloc(0), notPdf],
+    ["a text", Buffer.from("Hello"), notPdf],
+    ["what only begins like one", Buffer.from(`%PDF-1.7\n${"\0\xfe<< obj".repeat(99)}`), notPdf],
+    ["half a file", pdf(many).subarray(0, pdf(many).length / 2), notPdf],
+    [
+      "a page that is lost",
+      Buffer.from(pdf(many).toString("latin1").replace("6 0 R", "9 0 R"), "latin1"),
+      "page 2 of the PDF is broken",
+    ],
+    ["a page of nonsense", pdf([lines("good"), "/None Do ) >>"]), "page 2 of the PDF is broken"],
+    ["a password", pdf([lines("secret")], { password: "Lintel" }), "the PDF needs a password"],
+    [
+      "no text",
+      pdf(["0 0 99 99 re f", lines("  ")]),
+      "the PDF has no text: its pages may be scanned",
+    ],
+    [
+      "an encoding whose map is not there",
+      pdf([glyphs("93fa967b")], composite("90ms-RKSJ-H", "Japan1")),
+      "the PDF has text in the encoding 90ms-RKSJ-H, which can't be read here",
+    ],
+    [
+      "a collection of glyphs whose map is not there",
+      pdf([glyphs("0cd50c0e")], composite("Identity-H", "Japan1")),
+      "the PDF has text in the encoding Adobe-Japan1-UCS2, which can't be read here",
+    ],
+  ])("%s", async (_what, file, message) => {
+    const one = reader();
+    const failed = one.read(file, never);
+    await expect(failed).rejects.toThrow(LintelError);
+    await expect(failed).rejects.toMatchObject({
+      code: "invalid_value",
+      param: undefined,
+      message,
+    });
+  });
+});
+
+describe("limits", () => {
+  const pages = pdf([lines("four"), lines("five!")]);
+
+  test("of the text's length, with what is between pages", async () => {
+    expect(await reader({ length: 11 }).read(pages, never)).toMatchObject({
+      text: "four\n\nfive!",
+    });
+    await expect(reader({ length: 10 }).read(pages, never)).rejects.toMatchObject({
+      code: "invalid_value",
+      message: "the PDF has more than 10 characters of text",
+    });
+  });
+
+  test.each([
+    ["bytes, which are outside of the heap", Buffer.alloc(400e6, " ")],
+    ["an array, which grows in the largest steps", Buffer.from(`[${"0 ".repeat(50e6)}`)],
+    ["text", Buffer.from(`BT /F1 12 Tf ${`(${"a".repeat(1000)}) Tj `.repeat(150e3)} ET`)],
+  ])("of memory, taken by %s", async (_what, bytes) => {
+    const one = reader({ memory: 128 });
+    await expect(one.read(bomb(bytes), never)).rejects.toMatchObject({
+      code: "invalid_value",
+      message: "reading the PDF takes more than 128 MiB of memory",
+    });
+    expect(await one.read(small, never)).toMatchObject({ text: "Hello" });
+  });
+
+  test("of time", async () => {
+    // No process begins within a millisecond.
+    await expect(reader({ timeout: 1 }).read(small, never)).rejects.toMatchObject({
+      code: "invalid_value",
+      message: "reading the PDF took more than 0.001 s",
+    });
+  });
+});
+
+test("two are read at once, each in a process, and the next when one of them is gone", async () => {
+  const seen = processes();
+  const { begun } = seen;
+  const one = reader();
+  const slow = new AbortController();
+  const left = one.read(endless(), slow.signal);
+  const texts = await Promise.all(
+    ["a", "b", "c"].map(async (text) => (await one.read(pdf([lines(text)]), never)).text),
+  );
+  expect(texts).toEqual(["a", "b", "c"]);
+  expect(begun.map(isGone)).toEqual([false, true, true, true]);
+  expect(seen.most).toBe(2);
+  slow.abort(reason);
+  await expect(left).rejects.toBe(reason);
+});
+
+test("whoever leaves is told at once, and the next one's turn comes", async () => {
+  const { begun } = processes();
+  const one = reader();
+  const callers = [1, 2, 3, 4].map(() => new AbortController());
+  const reads = callers.map(({ signal }) => one.read(endless(), signal));
+  const next = one.read(small, never);
+  callers[2]?.abort(reason);
+  await expect(reads[2]).rejects.toBe(reason);
+  callers[0]?.abort(reason);
+  await expect(reads[0]).rejects.toBe(reason);
+  // The fourth has its turn.
+  await vi.waitFor(() => expect(begun.length).toBe(3));
+  callers[1]?.abort(reason);
+  await expect(reads[1]).rejects.toBe(reason);
+  expect(await next).toMatchObject({ text: "Hello" });
+  expect(begun.map(isGone)).toEqual([true, true, false, true]);
+  callers[3]?.abort(reason);
+  await expect(reads[3]).rejects.toBe(reason);
+  // One that has left before does not begin.
+  await expect(one.read(small, AbortSignal.abort(reason))).rejects.toBe(reason);
+  expect(begun.length).toBe(4);
+});
+
+test("closing ends what is read and what waits, and refuses what comes", async () => {
+  const { begun } = processes();
+  const one = reader();
+  const failed = [1, 2, 3].map(() =>
+    one.read(endless(), never).then(
+      () => "read",
+      ({ code }: LintelError) => code,
+    ),
+  );
+  await vi.waitFor(() => expect(begun.length).toBe(2));
+  await one.close();
+  expect(begun.map(isGone)).toEqual([true, true]);
+  expect(await Promise.all(failed)).toEqual(Array(3).fill("shutting_down"));
+  await expect(one.read(small, never)).rejects.toMatchObject({ code: "shutting_down" });
+  expect(begun.length).toBe(2);
+});
+
+test("a process that is ended by another is no fault of the document", async () => {
+  const { begun } = processes();
+  const one = reader();
+  const failed = one.read(endless(), never);
+  await vi.waitFor(() => expect(begun.length).toBe(1));
+  begun[0]?.kill("SIGHUP");
+  await expect(failed).rejects.toMatchObject({
+    code: "internal",
+    message: "a PDF could not be read",
+  });
+});
+
+test("the process leaves with the gateway, however busy it is and however that ends", async () => {
+  const root = join(import.meta.dirname, "../..");
+  const gateway = spawn(
+    process.execPath,
+    ["--import", "./scripts/typescript-loader.js", "test/documents/endless.ts"],
+    { cwd: root, stdio: ["ignore", "pipe", "inherit"] },
+  );
+  onTestFinished(() => void gateway.kill("SIGKILL"));
+  const [line] = await once(createInterface({ input: gateway.stdout }), "line");
+  const pid = Number(line);
+  expect(() => process.kill(pid, 0)).not.toThrow();
+  gateway.kill("SIGKILL");
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"));
+});
