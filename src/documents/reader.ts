@@ -21,17 +21,12 @@ export interface ReaderLimits {
 /** How many are read at once; a slow one alone holds nobody up. */
 const atOnce = 2;
 
-/** A document that waits for its turn. */
-interface Waiting {
-  start(): void;
-  fail(reason: unknown): void;
-}
-
 /** Reads documents, two at a time, each in a process that goes with it. */
 export class DocumentReader {
   readonly #limits: Required<ReaderLimits>;
   readonly #readings = new Set<Reading>();
-  readonly #waiting: Waiting[] = [];
+  /** What starts those that wait, in their order. */
+  readonly #waiting: (() => void)[] = [];
   #running = 0;
   #closed = false;
 
@@ -52,7 +47,6 @@ export class DocumentReader {
   /** Ends what is read; those that wait fail, too. Resolves when all processes are gone. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const { fail } of this.#waiting.splice(0)) fail(shuttingDown());
     const readings = [...this.#readings];
     for (const reading of readings) reading.end(shuttingDown());
     await Promise.allSettled(readings.map(({ text }) => text));
@@ -68,30 +62,24 @@ export class DocumentReader {
       return await this.#readNow(pdf, signal);
     } finally {
       this.#running--;
-      this.#waiting.shift()?.start();
+      this.#waiting.shift()?.();
     }
   }
 
   /** Resolves when one more may be read. */
   #turn(signal: CallSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = {
-        start: () => {
-          this.#running++;
-          signal.removeEventListener("abort", leave);
-          resolve();
-        },
-        fail: (reason) => {
-          signal.removeEventListener("abort", leave);
-          reject(reason);
-        },
+      const start = () => {
+        this.#running++;
+        signal.removeEventListener("abort", leave);
+        resolve();
       };
       const leave = () => {
-        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        this.#waiting.splice(this.#waiting.indexOf(start), 1);
         reject(signal.reason);
       };
-      if (this.#running < atOnce) return waiting.start();
-      this.#waiting.push(waiting);
+      if (this.#running < atOnce) return start();
+      this.#waiting.push(start);
       signal.addEventListener("abort", leave, { once: true });
     });
   }

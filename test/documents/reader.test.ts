@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { deflateSync } from "node:zlib";
@@ -283,17 +284,48 @@ test("a process that is ended by another is no fault of the document", async () 
   });
 });
 
-test("the process leaves with the gateway, however busy it is and however that ends", async () => {
-  const root = join(import.meta.dirname, "../..");
-  const gateway = spawn(
-    process.execPath,
-    ["--import", "./scripts/typescript-loader.js", "test/documents/endless.ts"],
-    { cwd: root, stdio: ["ignore", "pipe", "inherit"] },
-  );
-  onTestFinished(() => void gateway.kill("SIGKILL"));
-  const [line] = await once(createInterface({ input: gateway.stdout }), "line");
-  const pid = Number(line);
-  expect(() => process.kill(pid, 0)).not.toThrow();
-  gateway.kill("SIGKILL");
-  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"));
+test("V8 that ends the process has no more memory", async () => {
+  const { begun } = processes();
+  const failed = reader().read(endless(), never);
+  await vi.waitFor(() => expect(begun.length).toBe(1));
+  begun[0]?.kill("SIGABRT");
+  await expect(failed).rejects.toMatchObject({
+    code: "invalid_value",
+    message: "reading the PDF takes more than 512 MiB of memory",
+  });
 });
+
+test.runIf(process.platform === "linux")("the process is told no secrets", async () => {
+  vi.stubEnv("LINTEL_TEST_SECRET", "the-key");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { begun } = processes();
+  const caller = new AbortController();
+  const left = reader().read(endless(), caller.signal);
+  await vi.waitFor(() => expect(begun.length).toBe(1));
+  const environment = readFileSync(`/proc/${begun[0]?.pid}/environ`, "latin1");
+  expect(environment).toContain("NODE_CHANNEL_FD");
+  expect(environment).not.toContain("the-key");
+  caller.abort(reason);
+  await expect(left).rejects.toBe(reason);
+});
+
+test.runIf(process.platform === "linux")(
+  "the process leaves with the gateway, however busy it is and however that ends",
+  async () => {
+    const root = join(import.meta.dirname, "../..");
+    const gateway = spawn(
+      process.execPath,
+      ["--import", "./scripts/typescript-loader.js", "test/documents/endless.ts"],
+      { cwd: root, stdio: ["ignore", "pipe", "inherit"] },
+    );
+    onTestFinished(() => void gateway.kill("SIGKILL"));
+    const [line] = await once(createInterface({ input: gateway.stdout }), "line");
+    const pid = Number(line);
+    expect(() => process.kill(pid, 0)).not.toThrow();
+    // Ticks of the processor: many more than a start takes.
+    const used = () => Number(readFileSync(`/proc/${pid}/stat`, "latin1").split(" ")[13]);
+    await vi.waitFor(() => expect(used()).toBeGreaterThan(200));
+    gateway.kill("SIGKILL");
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"));
+  },
+);
