@@ -30,8 +30,8 @@ export class DocumentReader {
   #running = 0;
   #closed = false;
 
-  constructor(limits: ReaderLimits = {}) {
-    this.#limits = { timeout: 20_000, memory: 512, length: 4_000_000, ...limits };
+  constructor({ timeout = 20_000, memory = 512, length = 4_000_000 }: ReaderLimits = {}) {
+    this.#limits = { timeout, memory, length };
   }
 
   /**
